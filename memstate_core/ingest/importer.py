@@ -1,0 +1,172 @@
+"""Reading dumps into the ledger: file by file, batch by batch, each row accepted, known or refused.
+
+Importing the same dump again, or after a crash, changes nothing (law L1): ids come from content, and a
+batch asks the ledger before it appends, under one lock. Clock and run id are passed in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from memstate_core.ingest.evidence_frame import evidence_frame
+from memstate_core.ingest.files import dumps_of, open_dump
+from memstate_core.ingest.intake import CONFLICT, NEW, Intake
+from memstate_core.ingest.quarantine import Refusal, quarantine_frame
+from memstate_core.ingest.reasons import Reason, Rejection, shortened
+from memstate_core.ingest.report import FileReport, ImportReport
+from memstate_core.ingest.rows import RawRow
+from memstate_core.ingest.validate import Record, Rules, validate
+from memstate_core.ingest.values import Clock
+from memstate_core.model.errors import UnreadableDump
+from memstate_core.model.scope import GLOBAL_SCOPE
+from memstate_core.policy.settings import Settings
+from memstate_core.state.ledger import Ledger
+
+Progress = Callable[[str, int, int], None]
+"""Called with a file's path, how many of its bytes were read, and its size in bytes."""
+
+BATCH_BYTES = 32 << 20
+"""A batch ends here even if it has fewer rows than the settings allow, so long rows cannot fill memory."""
+
+
+def import_paths(
+    ledger: Ledger,
+    settings: Settings,
+    paths: Sequence[Path],
+    *,
+    now: datetime,
+    run_id: str,
+    default_scope: str | None = None,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Reads dumps into the ledger. A file that cannot be read stands in the report; the others are read.
+
+    Args:
+        ledger: where evidence and refusals go; its lock is taken for each batch.
+        settings: the home's settings, of which the section `ingest` matters here.
+        paths: files, or folders whose dumps are meant.
+        now: the time of the import, UTC.
+        run_id: what the rows name as their run.
+        default_scope: the scope of rows that name none, as TYPE:ID; the global one if left out.
+        progress: called after each batch.
+
+    Raises:
+        StoreLocked: another process kept the ledger for longer than the wait allows.
+    """
+    importer = Importer(ledger, settings, now=now, run_id=run_id, default_scope=default_scope, progress=progress)
+    for path in paths:
+        importer.read_path(path)
+    return importer.report()
+
+
+class Importer:
+    """One import in progress; what it learns of the ledger serves all its files."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: Settings,
+        *,
+        now: datetime,
+        run_id: str,
+        default_scope: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        days = settings.ingest.max_future_days
+        clock = Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
+        self._rules = Rules(default_scope or GLOBAL_SCOPE, clock)
+        self._ledger, self._intake = ledger, Intake(ledger)
+        self._batch_rows = settings.ingest.chunk_rows
+        self._longest = settings.ingest.max_line_mib << 20
+        self._now, self._run_id = now, run_id
+        self._progress = progress
+        self._files: list[FileReport] = []
+        self._errors: list[UnreadableDump] = []
+        self._reasons: Counter[str] = Counter()
+
+    def report(self) -> ImportReport:
+        """What became of everything read so far."""
+        return ImportReport(tuple(self._files), dict(sorted(self._reasons.items())), tuple(self._errors))
+
+    def read_path(self, path: Path) -> None:
+        """Reads a file, or the dumps of a folder."""
+        try:
+            files = dumps_of(path)
+        except UnreadableDump as error:
+            self._conclude(path, Counter(), error)
+            return
+        for file in files:
+            self.read_file(file)
+
+    def read_file(self, path: Path) -> FileReport:
+        """Reads one file; when it returns, its rows are safe in the ledger."""
+        counts: Counter[str] = Counter()
+        error = None
+        try:
+            with open_dump(path, self._longest) as dump:
+                for rows in dump.batches(self._batch_rows, BATCH_BYTES):
+                    counts += self._take(path.name, rows)
+                    self._tell(path, dump.position(rows[-1].line), dump.total)
+                self._tell(path, dump.total, dump.total)
+        except UnreadableDump as problem:
+            error = problem
+        return self._conclude(path, counts, error)
+
+    def _take(self, file: str, rows: list[RawRow]) -> Counter[str]:
+        accepted, refusals, origins = self._read(rows)
+        evidence = evidence_frame(accepted, self._now, self._run_id)
+        with self._ledger.writing(f"import {self._run_id}"):
+            status = self._intake.sort_out(evidence)
+            taken = self._intake.accept(evidence.filter(status == NEW))
+            conflicts = (status == CONFLICT).arg_true()
+            refusals += [_conflict(origins[at], accepted[at]) for at in conflicts]
+            self._intake.quarantine(quarantine_frame(refusals, file, self._now, self._run_id))
+        self._reasons.update(refusal.reason.value for refusal in refusals)
+        known = len(rows) - taken - len(refusals)
+        return Counter(read=len(rows), accepted=taken, duplicate=known, quarantined=len(refusals))
+
+    def _read(self, rows: list[RawRow]) -> tuple[list[Record], list[Refusal], list[RawRow]]:
+        accepted: list[Record] = []
+        origins: list[RawRow] = []
+        refusals: list[Refusal] = []
+        for row in rows:
+            try:
+                if row.sha256 is not None:
+                    raise self._too_long(row)
+                accepted.append(validate(row.raw, self._rules))
+                origins.append(row)
+            except Rejection as refused:
+                refusals.append(Refusal(row, refused.reason, refused.detail))
+        return accepted, refusals, origins
+
+    def _too_long(self, row: RawRow) -> Rejection:
+        expected = f"at most {self._longest}; a larger ingest.max_line_mib would allow it"
+        return Rejection(Reason.LINE_TOO_LONG, f"the row has {row.length} bytes, expected {expected}")
+
+    def _tell(self, path: Path, position: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(str(path), min(position, total), total)
+
+    def _conclude(self, path: Path, counts: Counter[str], error: UnreadableDump | None) -> FileReport:
+        if error is not None:
+            self._errors.append(error)
+        report = FileReport(
+            path=str(path),
+            read=counts["read"],
+            accepted=counts["accepted"],
+            duplicate=counts["duplicate"],
+            quarantined=counts["quarantined"],
+            error=None if error is None else error.message,
+        )
+        self._files.append(report)
+        return report
+
+
+def _conflict(row: RawRow, record: Record) -> Refusal:
+    found = f"observation_id {record.observation.observation_id!r} already stands for other content"
+    expected = "the same content, or an id that is new in this scope"
+    detail = shortened(f"{found} in scope {record.scope}, expected {expected}")
+    return Refusal(row, Reason.CONFLICTING_OBSERVATION, detail)

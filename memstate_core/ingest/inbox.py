@@ -1,0 +1,62 @@
+"""The inbox: dumps dropped into a folder are read once and put away, never deleted and never overwritten.
+
+A file is moved only after its rows are safe in the ledger. If the machine stops between the two, the next
+run reads the file again, which changes nothing, and moves it then.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+
+from memstate_core.ingest.files import dumps_in
+from memstate_core.ingest.importer import Importer
+from memstate_core.ingest.report import ImportReport
+from memstate_core.policy.settings import Settings
+from memstate_core.state.home import Home
+from memstate_core.state.ledger import Ledger
+
+
+def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetime, run_id: str) -> ImportReport:
+    """Reads what lies in the inbox into the ledger, and moves each file to `processed` or `failed`.
+
+    A file that cannot be read to its end goes to `failed`; the rows before the damage are kept. A file
+    that changed while it was read stays where it is, for the next run.
+
+    Args:
+        home: whose inbox is read; folders below it, hidden files, *.tmp and *.part are left alone.
+        ledger: where evidence and refusals go.
+        settings: the home's settings.
+        now: the time of the import, UTC.
+        run_id: what the rows name as their run.
+
+    Raises:
+        StoreLocked: another process kept the ledger for longer than the wait allows.
+    """
+    importer = Importer(ledger, settings, now=now, run_id=run_id)
+    for path in dumps_in(home.inbox) if home.inbox.is_dir() else []:
+        before = _state(path)
+        report = importer.read_file(path)
+        if _state(path) == before:
+            _move(path, home.processed if report.error is None else home.failed)
+    return importer.report()
+
+
+def _state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _move(path: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    path.rename(_free_name(folder / path.name))
+
+
+def _free_name(wanted: Path) -> Path:
+    """The path itself, or with the first free number before its suffixes: `a.jsonl.gz`, `a.2.jsonl.gz`."""
+    if not wanted.exists():
+        return wanted
+    suffixes = "".join(wanted.suffixes[-2:])
+    stem = wanted.name.removesuffix(suffixes)
+    return next(path for n in count(2) if not (path := wanted.with_name(f"{stem}.{n}{suffixes}")).exists())

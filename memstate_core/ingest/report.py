@@ -1,0 +1,77 @@
+"""What an import answers. In every file, read = accepted + duplicate + quarantined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from memstate_core.model.errors import UnreadableDump
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What became of the rows of one file.
+
+    Attributes:
+        path: the file as it was named.
+        read: rows found; blank lines are none.
+        accepted: rows that are evidence now and were not before.
+        duplicate: rows that the ledger held already, or that the file repeats.
+        quarantined: rows that were refused.
+        error: why the file, or its rest, could not be read.
+    """
+
+    path: str
+    read: int
+    accepted: int
+    duplicate: int
+    quarantined: int
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What became of all files of one import.
+
+    Attributes:
+        files: one report per file, in the order of reading.
+        reasons: how many rows were refused, by reason code.
+        errors: files that could not be read, wholly or to their end.
+    """
+
+    files: tuple[FileReport, ...]
+    reasons: Mapping[str, int]
+    errors: tuple[UnreadableDump, ...]
+
+    @property
+    def read(self) -> int:
+        """Rows found in all files."""
+        return sum(file.read for file in self.files)
+
+    @property
+    def accepted(self) -> int:
+        """Rows that are evidence now and were not before."""
+        return sum(file.accepted for file in self.files)
+
+    @property
+    def duplicate(self) -> int:
+        """Rows that were known already."""
+        return sum(file.duplicate for file in self.files)
+
+    @property
+    def quarantined(self) -> int:
+        """Rows that were refused."""
+        return sum(file.quarantined for file in self.files)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as `memstate import --json` prints it."""
+        return {
+            "read": self.read,
+            "accepted": self.accepted,
+            "duplicate": self.duplicate,
+            "quarantined": self.quarantined,
+            "files": [asdict(file) for file in self.files],
+            "reasons": dict(self.reasons),
+            "errors": [error.message for error in self.errors],
+        }

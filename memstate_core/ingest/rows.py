@@ -1,0 +1,93 @@
+"""From the bytes of a file to its rows, unread; here the lines, beside it arrays and parquet.
+
+What a row says is not looked at. No row is ever held beyond the longest that is allowed: of a longer one
+the first megabyte, the length and the SHA-256 go on, so memory stays bounded whatever a file holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+KEPT_OF_LONG_ROW = 1 << 20
+
+
+class RawRow(NamedTuple):
+    """One row as found.
+
+    Attributes:
+        line: its number in the file, from 1: of the line, of the element, of the parquet row.
+        raw: its bytes, or the first megabyte of a row that is too long.
+        length: how many bytes it has.
+        sha256: of the full row; None where `raw` is the full row.
+    """
+
+    line: int
+    raw: bytes
+    length: int
+    sha256: str | None = None
+
+
+class BrokenContainer(Exception):
+    """The file around the rows is damaged; the text says where and how."""
+
+
+class RowAssembler:
+    """Puts a row together from pieces and lets go of the bytes of one that grows too long."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._start()
+
+    def _start(self) -> None:
+        self.length = 0
+        self._pieces: list[bytes] = []
+        self._digest: hashlib._Hash | None = None
+
+    def add(self, piece: bytes) -> None:
+        """Takes the next bytes of the current row."""
+        self.length += len(piece)
+        if self._digest is not None:
+            self._digest.update(piece)
+            return
+        self._pieces.append(piece)
+        if self.length > self._longest:
+            whole = b"".join(self._pieces)
+            self._digest = hashlib.sha256(whole)
+            self._pieces = [whole[:KEPT_OF_LONG_ROW]]
+
+    def finish(self, line: int, last: bytes = b"") -> RawRow | None:
+        """Ends the current row and starts the next; None for a blank one."""
+        if self.length or len(last) > self._longest:
+            self.add(last)
+            raw, length, digest = b"".join(self._pieces), self.length, self._digest
+            self._start()
+            if digest is not None:
+                return RawRow(line, raw, length, digest.hexdigest())
+        else:
+            raw = last
+        raw = raw.strip()
+        return RawRow(line, raw, len(raw)) if raw else None
+
+
+def line_rows(blocks: Iterable[bytes], longest: int) -> Iterator[RawRow]:
+    """The lines of a file that are not blank. LF or CRLF ends a line, the end of the file the last one.
+
+    Args:
+        blocks: the file's bytes, in pieces of any length.
+        longest: the most bytes that a line may have without being cut.
+    """
+    assembler = RowAssembler(longest)
+    number = 0
+    for block in blocks:
+        *lines, rest = block.split(b"\n")
+        for line in lines:
+            number += 1
+            row = assembler.finish(number, line)
+            if row is not None:
+                yield row
+        assembler.add(rest)
+    row = assembler.finish(number + 1)
+    if row is not None:
+        yield row

@@ -1,0 +1,184 @@
+"""Every exception that memstate raises on purpose.
+
+    MemstateError
+    ├── SettingsError        a key of memstate.toml or a MEMSTATE_* variable is not allowed
+    ├── UnreadableDump       a file that cannot be read at all
+    ├── StoreLocked          another run holds the store
+    ├── StoreNotFound        nothing was published here yet
+    ├── TopicNotFound        no topic, tombstone or alias answers to this id
+    ├── SnapshotDamaged      a published file is not what its manifest says
+    ├── StagingMissing       a step was started without the run it belongs to
+    ├── ModelUnavailable     the embedding model cannot be loaded
+    ├── RebuildMismatch      folding the ledger again gave another state
+    ├── StepFailed           a step of a run failed for another reason
+    └── CheckRefused         a correctness condition failed, nothing was published
+
+Each carries its facts as attributes and survives pickling, because errors cross worker processes.
+`exit_code` is what the command line answers with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MemstateError(Exception):
+    """The root of the tree.
+
+    Subclasses name their facts in `__init__` and build one sentence from them: what was found, what
+    was expected, what to do next.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, **facts: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.facts = facts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revive, (type(self), self.message, self.facts)
+
+
+def _revive(kind: type[MemstateError], message: str, facts: dict[str, Any]) -> MemstateError:
+    error = kind.__new__(kind)
+    MemstateError.__init__(error, message, **facts)
+    return error
+
+
+class SettingsError(MemstateError):
+    """A setting is not allowed; names the file (or variable), the key, the value and what is allowed."""
+
+    exit_code = 2
+
+    def __init__(self, source: str, key: str, value: object, allowed: str) -> None:
+        super().__init__(
+            f"{source}: {key} = {value!r} is not allowed: {allowed}",
+            source=source,
+            key=key,
+            value=value,
+            allowed=allowed,
+        )
+
+
+class UnreadableDump(MemstateError):
+    """A dump that cannot be read at all, or whose container breaks off in the middle."""
+
+    def __init__(self, path: str, problem: str, line: int | None = None) -> None:
+        where = f"{path}, after line {line}" if line else path
+        super().__init__(
+            f"{where}: cannot be read: {problem}. Check the file, or export it again, and import it once more.",
+            path=path,
+            problem=problem,
+            line=line,
+        )
+
+
+class StoreLocked(MemstateError):
+    """Another process writes to this store."""
+
+    exit_code = 3
+
+    def __init__(self, home: str, holder: str) -> None:
+        super().__init__(
+            f"{home} is locked by {holder}. Wait for it to end and run this command again.",
+            home=home,
+            holder=holder,
+        )
+
+
+class StoreNotFound(MemstateError):
+    """Nothing has been published in this home, or in this shard of it."""
+
+    def __init__(self, home: str, what: str = "no snapshot") -> None:
+        super().__init__(
+            f"{home} holds {what}. Run `memstate import PATH` and `memstate maintain` first, or pass --home.",
+            home=home,
+            what=what,
+        )
+
+
+class TopicNotFound(MemstateError):
+    """No topic, tombstone or alias answers to this id."""
+
+    def __init__(self, topic_id: str, snapshot: str) -> None:
+        super().__init__(
+            f"no topic answers to {topic_id!r} in snapshot {snapshot}. `memstate export` lists every id.",
+            topic_id=topic_id,
+            snapshot=snapshot,
+        )
+
+
+class SnapshotDamaged(MemstateError):
+    """A published file is not what its manifest says."""
+
+    def __init__(self, snapshot: str, problems: list[str]) -> None:
+        super().__init__(
+            f"snapshot {snapshot} is damaged: {'; '.join(problems)}. Run `memstate rebuild` to fold the ledger again.",
+            snapshot=snapshot,
+            problems=problems,
+        )
+
+
+class StagingMissing(MemstateError):
+    """A step was started on its own, without the run whose working copy it needs."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} does not exist: this step belongs to a run that has ended or was discarded. "
+            "Start the whole nightly_maintenance job.",
+            path=path,
+        )
+
+
+class ModelUnavailable(MemstateError):
+    """The embedding model cannot be loaded."""
+
+    def __init__(self, model: str, problem: str) -> None:
+        super().__init__(
+            f"embedding model {model!r} cannot be loaded: {problem}. Expected the name of a model on this machine; "
+            "the packaged default is 'all-MiniLM-L6-v2'. Set embedding.model in memstate.toml.",
+            model=model,
+            problem=problem,
+        )
+
+
+class RebuildMismatch(MemstateError):
+    """Folding the ledger again gave another state than the one that was published."""
+
+    exit_code = 4
+
+    def __init__(self, shard: str, published: str, rebuilt: str) -> None:
+        super().__init__(
+            f"shard {shard}: the ledger folds to state {rebuilt}, but {published} was published. The published "
+            "snapshot was left in place; keep the ledger and report this.",
+            shard=shard,
+            published=published,
+            rebuilt=rebuilt,
+        )
+
+
+class StepFailed(MemstateError):
+    """A step of a run failed for a reason that is not one of the above."""
+
+    def __init__(self, shard: str, problem: str) -> None:
+        super().__init__(
+            f"the run of shard {shard} failed: {problem}. Nothing was published and the previous snapshot still "
+            "serves; the run's log is in the Dagster UI (`memstate ui`). Running again is safe.",
+            shard=shard,
+            problem=problem,
+        )
+
+
+class CheckRefused(MemstateError):
+    """A correctness condition failed, so nothing was published."""
+
+    exit_code = 4
+
+    def __init__(self, failed: list[str], details: dict[str, Any] | None = None) -> None:
+        super().__init__(
+            f"nothing was published: {', '.join(failed)} failed. The previous snapshot still serves; "
+            "the rows are with the check in the Dagster UI (`memstate ui`).",
+            failed=failed,
+            details=details or {},
+        )

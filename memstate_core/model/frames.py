@@ -1,0 +1,272 @@
+"""The columns of every frame that travels between steps or rests in a table.
+
+A frame is declared once, here; `empty` makes one without rows and `conform` selects and casts, so a
+function's result always has exactly the declared columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+MOMENT = pl.Datetime("us", "UTC")
+Schema = Mapping[str, pl.DataType | type[pl.DataType]]
+
+FIELD_VALUE = pl.Struct(
+    {
+        "name": pl.String,
+        "value_json": pl.String,
+        "field_type": pl.String,
+        "ref_given": pl.Boolean,
+        "ref_topic_id": pl.String,
+        "why_changed": pl.String,
+        "impact_expected": pl.String,
+        "confidence": pl.Float64,
+        "valid_from": MOMENT,
+    }
+)
+EDGE_TO = pl.Struct(
+    {
+        "kind": pl.String,
+        "to_topic_id": pl.String,
+        "to_topic_key": pl.String,
+        "valid_from": MOMENT,
+        "valid_until": MOMENT,
+    }
+)
+
+EVIDENCE: Schema = {
+    "evidence_id": pl.String,
+    "observation_id": pl.String,
+    "scope": pl.String,
+    "kind": pl.String,
+    "actor": pl.String,
+    "session_id": pl.String,
+    "turn": pl.Int64,
+    "observed_at": MOMENT,
+    "provenance": pl.String,
+    "source_uri": pl.String,
+    "text": pl.String,
+    "payload_json": pl.String,
+    "content_sha256": pl.String,
+    "imported_at": MOMENT,
+    "run_id": pl.String,
+    "placement": pl.String,
+    "topic_id": pl.String,
+    "topic_key": pl.String,
+    "topic_kind": pl.String,
+    "title": pl.String,
+    "summary": pl.String,
+    "fields": pl.List(FIELD_VALUE),
+    "edges": pl.List(EDGE_TO),
+}
+"""The ledger's table of accepted observations: the outer record, then a typed view of its payload."""
+
+QUARANTINE: Schema = {
+    "quarantine_id": pl.String,
+    "file": pl.String,
+    "line": pl.Int64,
+    "reason": pl.String,
+    "detail": pl.String,
+    "raw": pl.Binary,
+    "raw_bytes": pl.Int64,
+    "raw_sha256": pl.String,
+    "imported_at": MOMENT,
+    "run_id": pl.String,
+}
+"""Rows that were refused. `raw` holds the bytes as found, cut at a megabyte for a line too long to read."""
+
+TRANSITIONS: Schema = {
+    "seq": pl.Int64,
+    "shard": pl.String,
+    "run_id": pl.String,
+    "at": MOMENT,
+    "kind": pl.String,
+    "scope": pl.String,
+    "topic_id": pl.String,
+    "payload_json": pl.String,
+    "evidence_ids": pl.List(pl.String),
+    "reason": pl.String,
+    "policy": pl.String,
+}
+"""Recorded decisions, in order."""
+
+DECISION: Schema = {
+    "kind": pl.String,
+    "scope": pl.String,
+    "topic_id": pl.String,
+    "payload_json": pl.String,
+    "evidence_ids": pl.List(pl.String),
+    "reason": pl.String,
+}
+"""A transition as a step states it; seq, shard, run, time and policy are added when the run ends."""
+
+PLACEMENTS: Schema = {
+    "evidence_id": pl.String,
+    "scope": pl.String,
+    "topic_id": pl.String,
+    "operation": pl.String,
+    "given": pl.Boolean,
+    "reason": pl.String,
+    "score": pl.Float64,
+}
+"""Where each piece of evidence belongs before merges are followed."""
+
+ALIASES: Schema = {"alias": pl.String, "scope": pl.String, "topic_id": pl.String}
+"""Ids that a title alone would have, and the topic that owns the title."""
+
+ASSERTIONS: Schema = {
+    "topic_id": pl.String,
+    "part": pl.String,
+    "name": pl.String,
+    "value_json": pl.String,
+    "field_type": pl.String,
+    "ref_given": pl.Boolean,
+    "ref_topic_id": pl.String,
+    "why_changed": pl.String,
+    "impact_expected": pl.String,
+    "confidence": pl.Float64,
+    "valid_from": MOMENT,
+    "observed_at": MOMENT,
+    "recorded_at": MOMENT,
+    "provenance": pl.String,
+    "evidence_ids": pl.List(pl.String),
+    "position": pl.UInt32,
+}
+"""One value claimed by one piece of evidence, or by the turns of one segment. `part` is `field`, or `topic` for title, summary and kind."""
+
+TOPICS: Schema = {
+    "id": pl.String,
+    "scope": pl.String,
+    "title": pl.String,
+    "summary": pl.String,
+    "topic_kind": pl.String,
+    "salience": pl.Float64,
+    "failed_salience": pl.Float64,
+    "strength": pl.Float64,
+    "reinforced_at": MOMENT,
+    "embedding_model": pl.String,
+    "text_hash": pl.String,
+    "state": pl.String,
+    "archived": pl.Boolean,
+    "merged_into": pl.String,
+    "created_at": MOMENT,
+    "updated_at": MOMENT,
+}
+FIELDS: Schema = {
+    "id": pl.String,
+    "topic_id": pl.String,
+    "name": pl.String,
+    "field_type": pl.String,
+    "ref_topic_id": pl.String,
+    "ref_state": pl.String,
+    "strength": pl.Float64,
+    "reinforced_at": MOMENT,
+    "salience": pl.Float64,
+}
+REVISIONS: Schema = {
+    "id": pl.String,
+    "topic_id": pl.String,
+    "part": pl.String,
+    "name": pl.String,
+    "rank": pl.Int64,
+    "value_json": pl.String,
+    "field_type": pl.String,
+    "valid_from": MOMENT,
+    "recorded_at": MOMENT,
+    "provenance": pl.String,
+    "why_changed": pl.String,
+    "impact_expected": pl.String,
+    "confidence": pl.Float64,
+    "evidence_ids": pl.List(pl.String),
+}
+"""Histories, newest first: rank 0 is current."""
+
+EDGES: Schema = {
+    "from_id": pl.String,
+    "to_id": pl.String,
+    "kind": pl.String,
+    "valid_from": MOMENT,
+    "valid_until": MOMENT,
+    "evidence_ids": pl.List(pl.String),
+}
+VECTORS: Schema = {
+    "id": pl.String,
+    "text_hash": pl.String,
+    "model": pl.String,
+    "embedding": pl.Array(pl.Float32, 384),
+}
+REVIEWS: Schema = {
+    "id": pl.String,
+    "topic_id": pl.String,
+    "cause_topic_id": pl.String,
+    "hops": pl.Int64,
+    "reason": pl.String,
+    "queued_at": MOMENT,
+}
+"""Topics queued for review because something they extend has changed."""
+
+SEGMENTS: Schema = {
+    "topic_id": pl.String,
+    "scope": pl.String,
+    "evidence_ids": pl.List(pl.String),
+    "title": pl.String,
+    "summary": pl.String,
+    "topic_kind": pl.String,
+    "participants": pl.List(pl.String),
+    "session_id": pl.String,
+    "began_at": MOMENT,
+    "ended_at": MOMENT,
+    "reason": pl.String,
+    "score": pl.Float64,
+}
+"""Stretches of turns that were given to a topic; without a title where the topic existed before."""
+
+PROBLEMS: Schema = {"kind": pl.String, "topic_id": pl.String, "detail": pl.String}
+"""What a fold had to leave out or could not follow, for the report."""
+
+EVIDENCE_INDEX: Schema = {
+    "evidence_id": pl.String,
+    "observation_id": pl.String,
+    "scope": pl.String,
+    "topic_id": pl.String,
+    "kind": pl.String,
+    "actor": pl.String,
+    "session_id": pl.String,
+    "turn": pl.Int64,
+    "observed_at": MOMENT,
+    "text": pl.String,
+    "vector_row": pl.Int64,
+}
+"""Evidence as a snapshot serves it, sorted by scope, observed_at, evidence_id. `vector_row` is null where
+the text was not embedded."""
+
+PAIRS: Schema = {
+    "a": pl.String,
+    "b": pl.String,
+    "scope": pl.String,
+    "rule": pl.String,
+    "score": pl.Float64,
+    "agreements": pl.Int64,
+    "conflicts": pl.Int64,
+    "duplicate": pl.Boolean,
+}
+"""Candidate pairs of topics (a < b) and what was decided of them."""
+
+CHANGES: Schema = {"topic_id": pl.String, "scope": pl.String, "change": pl.String}
+"""Topics that a step created or changed."""
+
+
+def empty(schema: Schema) -> pl.DataFrame:
+    """A frame of these columns without rows."""
+    return pl.DataFrame(schema=schema)
+
+
+def conform(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """The frame with exactly the declared columns, in their order and types; a missing one is null."""
+    columns = [
+        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
+        for name, dtype in schema.items()
+    ]
+    return frame.select(columns)

@@ -1,0 +1,43 @@
+"""How text is normalised, quoted and stamped, in bulk."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import polars as pl
+
+
+def normalised(text: pl.Expr) -> pl.Expr:
+    """The form in which titles and keys are compared: NFKC, lower case, white space folded."""
+    return text.str.normalize("NFKC").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+
+
+def embedding_text(title: pl.Expr, summary: pl.Expr) -> pl.Expr:
+    """What of a topic is embedded: its title, then its summary on a line of its own."""
+    return pl.concat_str([title.fill_null(""), summary.fill_null("")], separator="\n")
+
+
+def quoted(text: pl.Expr) -> pl.Expr:
+    """A string column as JSON strings (null becomes `null`)."""
+    return pl.struct(x=text).struct.json_encode().str.slice(5).str.strip_suffix("}")
+
+
+def iso_expr(moment: pl.Expr) -> pl.Expr:
+    """UTC moments as ISO 8601 with a Z, fractions only where there are any."""
+    return moment.dt.to_string("%Y-%m-%dT%H:%M:%S%.6fZ").str.replace(r"\.0{6}Z$", "Z")
+
+
+def iso(moment: datetime) -> str:
+    """One moment as ISO 8601, UTC, with a Z."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def parse_moment(text: str) -> datetime:
+    """ISO 8601 to an aware UTC moment; no offset means UTC, a date means its midnight.
+
+    Raises:
+        ValueError: the text is not an ISO 8601 date or date-time.
+        OverflowError: the moment lies outside the years 1 to 9999 once moved to UTC.
+    """
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

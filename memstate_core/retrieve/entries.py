@@ -1,0 +1,119 @@
+"""The entries of an answer, ready for JSON: candidates with their fields, evidence, and a few plain lines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.model.text import iso_expr
+from memstate_core.retrieve.facts import Facts, TopicSet, read_facts
+from memstate_core.retrieve.records import as_it_was
+from memstate_core.state.graph import Graph
+
+Entry = dict[str, Any]
+_TOLD_TOPICS = 3
+_TOLD_FIELDS = 6
+_DIGITS = 6
+
+
+def candidate_entries(
+    graph: Graph,
+    topics: pl.DataFrame,
+    neighbors: pl.DataFrame,
+    *,
+    history: bool,
+    as_of: datetime | None,
+    field_names: Collection[str],
+    explain: bool,
+) -> dict[str, Entry]:
+    """Candidates by id.
+
+    Args:
+        graph: the graph that holds them.
+        topics: scored topics (columns TOPIC_COLUMNS, score, similarity, parts, structure).
+        neighbors: what `neighbors_of` answered.
+        history: give older revisions, not only the current one (C1).
+        as_of: fields as they were at this moment.
+        field_names: give these fields only; all when empty.
+        explain: add what each score is made of.
+    """
+    facts = read_facts(graph, TopicSet.of(topics["id"].to_list()), history=history, as_of=as_of)
+    beside: dict[str, list[Entry]] = {}
+    for neighbor in neighbors.to_dicts():
+        beside.setdefault(neighbor.pop("id"), []).append(neighbor)
+    return {
+        topic["id"]: _candidate(topic, facts, beside.get(topic["id"], []), field_names, as_of)
+        | (_explained(topic, {"structure": topic["structure"]}) if explain else {})
+        for topic in topics.to_dicts()
+    }
+
+
+def _candidate(
+    topic: Entry, facts: Facts, neighbors: list[Entry], field_names: Collection[str], as_of: datetime | None
+) -> Entry:
+    topic_id = topic["id"]
+    own = ("title", "summary", "topic_kind", "scope", "salience", "failed_salience")
+    similarity = topic["similarity"]
+    return (
+        {"topic_id": topic_id}
+        | {name: topic[name] for name in own}
+        | as_it_was(facts, topic_id, as_of)
+        | {
+            "similarity": None if similarity is None else round(similarity, _DIGITS),
+            "neighbors": neighbors,
+            "fields": _fields(facts, topic_id, field_names),
+            "warnings": facts.warnings.get(topic_id, []),
+        }
+    )
+
+
+def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
+    return [
+        {
+            "name": name,
+            "field_type": field["field_type"],
+            "ref_topic_id": field["ref_topic_id"],
+            "current": field["history"][0],
+            "history": field["history"][1:],
+        }
+        for name, field in facts.fields.get(topic_id, {}).items()
+        if not names or name in names
+    ]
+
+
+def evidence_entries(evidence: pl.DataFrame, *, explain: bool) -> list[Entry]:
+    """Evidence in the order of the frame (columns EVIDENCE_INDEX, score, parts)."""
+    observed = iso_expr(pl.col("observed_at"))
+    rows = evidence.select(
+        "observation_id", "text", observed, "topic_id", "score", "actor", "session_id", "parts"
+    ).to_dicts()
+    return [
+        {name: value for name, value in row.items() if name != "parts"}
+        | {"score": round(row["score"], _DIGITS)}
+        | (_explained(row, {}) if explain else {})
+        for row in rows
+    ]
+
+
+def _explained(row: Entry, further: dict[str, float]) -> Entry:
+    parts = {name: round(value, _DIGITS) for name, value in (row["parts"] | further).items()}
+    return {"explain": {"score": round(row["score"], _DIGITS), "parts": parts}}
+
+
+def summary_text(candidates: list[Entry]) -> str:
+    """The first candidates with their current fields, one plain line each."""
+    return "\n".join(_line(entry) for entry in candidates[:_TOLD_TOPICS]) or "No topic is known here."
+
+
+def _line(entry: Entry) -> str:
+    told = [f"{field['name']}: {_plain(field['current']['value'])}" for field in entry["fields"][:_TOLD_FIELDS]]
+    kind = f" ({entry['topic_kind']})" if entry["topic_kind"] else ""
+    return f"{entry['title']}{kind}: {'; '.join(told) or entry['summary'] or 'nothing recorded'}"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else msgjson.encode(value).decode()

@@ -1,0 +1,153 @@
+"""What the graph holds of a set of topics: fields, histories, links and open reviews, read set by set.
+
+Frames become Python values here, at the edge of the output; nothing is queried topic by topic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.model.text import iso_expr
+from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph
+
+Revision = dict[str, Any]
+_REVISION_COLUMNS = ("provenance", "why_changed", "impact_expected", "confidence", "evidence_ids")
+
+
+@dataclass(frozen=True)
+class TopicSet:
+    """Some topics, as a condition over the column that names them."""
+
+    condition: str
+    given: dict[str, Any]
+
+    @classmethod
+    def of(cls, ids: list[str]) -> TopicSet:
+        """The topics with these ids."""
+        return cls("{column} IN $ids", {"ids": ids})
+
+    @classmethod
+    def between(cls, low: str, high: str) -> TopicSet:
+        """The topics with ids from `low` to `high`, both included."""
+        return cls("{column} >= $low AND {column} <= $high", {"low": low, "high": high})
+
+    def where(self, column: str = "r.topic_id") -> str:
+        """The condition over this column."""
+        return self.condition.format(column=column)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of some topics.
+
+    Attributes:
+        fields: by topic, its fields by name, each with `field_type`, `ref_topic_id`, `salience`,
+            `ref_state` and `history` (revisions, newest first, never empty).
+        topic_history: by topic, the histories of `title`, `summary` and `topic_kind` by name.
+        warnings: by topic, what to beware of: `{kind, message, ...}`.
+    """
+
+    fields: dict[str, dict[str, dict[str, Any]]]
+    topic_history: dict[str, dict[str, list[Revision]]]
+    warnings: dict[str, list[dict[str, Any]]]
+
+
+def read_facts(graph: Graph, topics: TopicSet, *, history: bool = False, as_of: datetime | None = None) -> Facts:
+    """Reads what the graph holds of some topics.
+
+    Args:
+        graph: an open graph.
+        topics: which topics.
+        history: all revisions instead of the newest one, and the histories of the topics themselves.
+        as_of: leave out what became true after this moment (valid time); fields without a value by then
+            are left out, and the topics' own histories are read, since titles change too.
+    """
+    only_current = "" if history or as_of else " AND r.rank = 0 AND r.part = 'field'"
+    revisions = graph.read(REVISION, where=topics.where() + only_current, **topics.given)
+    if as_of is not None:
+        revisions = revisions.filter(pl.col("valid_from") <= as_of)
+    revisions = revisions.sort("topic_id", "part", "name", "rank")
+    if not history:
+        revisions = revisions.unique(["topic_id", "part", "name"], keep="first", maintain_order=True)
+    fields = graph.read(FIELD, where=topics.where(), **topics.given).sort("topic_id", "name")
+    reviews = graph.read(REVIEW, where=topics.where(), **topics.given).sort("topic_id", "hops", "id")
+    histories = _histories(revisions)
+    return Facts(_fields(fields, histories), _topic_histories(histories), _warnings(fields, reviews))
+
+
+def read_edges(graph: Graph, topics: TopicSet, *, moment: datetime | None = None) -> pl.DataFrame:
+    """The links that start or end at some topics (columns EDGES), each once, sorted.
+
+    Args:
+        graph: an open graph.
+        topics: which topics.
+        moment: leave out links that are not valid then; None keeps all.
+    """
+    ends = [graph.read(EDGE, where=topics.where(end), **topics.given) for end in ("a.id", "b.id")]
+    edges = pl.concat(ends).unique(["from_id", "to_id", "kind"]).sort("from_id", "to_id", "kind")
+    if moment is not None:
+        began = pl.col("valid_from").is_null() | (pl.col("valid_from") <= moment)
+        edges = edges.filter(began & (pl.col("valid_until").is_null() | (pl.col("valid_until") > moment)))
+    return edges
+
+
+def _histories(revisions: pl.DataFrame) -> dict[tuple[str, str, str], list[Revision]]:
+    """Revisions by topic, part and name, in the order given."""
+    if not revisions.height:
+        return {}
+    entries = _entries(revisions)
+    runs = revisions.with_row_index().group_by("topic_id", "part", "name").agg(pl.col("index").min(), pl.len())
+    return {(topic, part, name): entries[low : low + count] for topic, part, name, low, count in runs.rows()}
+
+
+def _entries(revisions: pl.DataFrame) -> list[Revision]:
+    values = msgjson.decode("[" + ",".join(revisions["value_json"].fill_null("null")) + "]")
+    moments = [iso_expr(pl.col(name)) for name in ("valid_from", "recorded_at")]
+    rows = revisions.select("id", *moments, *_REVISION_COLUMNS).to_dicts()
+    return [{"id": row.pop("id"), "value": value, **row} for row, value in zip(rows, values, strict=True)]
+
+
+def _fields(
+    fields: pl.DataFrame, histories: dict[tuple[str, str, str], list[Revision]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    rows = fields.select("topic_id", "name", "field_type", "ref_topic_id", "salience").to_dicts()
+    for row in rows:
+        topic, name = row.pop("topic_id"), row.pop("name")
+        if history := histories.get((topic, "field", name)):
+            found.setdefault(topic, {})[name] = {**row, "history": history}
+    return found
+
+
+def _topic_histories(histories: dict[tuple[str, str, str], list[Revision]]) -> dict[str, dict[str, list[Revision]]]:
+    found: dict[str, dict[str, list[Revision]]] = {}
+    for (topic, part, name), history in sorted(histories.items()):
+        if part == "topic":
+            found.setdefault(topic, {})[name] = history
+    return found
+
+
+def _warnings(fields: pl.DataFrame, reviews: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    dangling = fields.filter(pl.col("ref_state") == "dangling").select(
+        "topic_id",
+        kind=pl.lit("dangling_reference"),
+        message=pl.format("field {} refers to topic {}, which does not exist", "name", "ref_topic_id"),
+        field="name",
+        related_topic_id="ref_topic_id",
+    )
+    stale = reviews.select(
+        "topic_id",
+        kind=pl.lit("stale"),
+        message="reason",
+        field=pl.lit(None, pl.String),
+        related_topic_id="cause_topic_id",
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    for warning in pl.concat([dangling, stale]).to_dicts():
+        found.setdefault(warning.pop("topic_id"), []).append(warning)
+    return found

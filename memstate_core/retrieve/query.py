@@ -1,0 +1,174 @@
+"""Answers a question from published snapshots (DESIGN section 9). Reads only; counts no access.
+
+The caller names the scopes. `scopes=None` means every scope of the store and is for its owner at the
+command line; a server that acts for somebody passes theirs. Each scope is scored by its own statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from memstate_core.embed.cache import embed
+from memstate_core.embed.encoder import Encoder
+from memstate_core.model.frames import EDGES, empty
+from memstate_core.retrieve.entries import candidate_entries, evidence_entries, summary_text
+from memstate_core.retrieve.facts import TopicSet, read_edges
+from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.scoring import Asked
+from memstate_core.retrieve.search import best_first, search_scope
+from memstate_core.retrieve.structure import lifted, neighbors_of
+from memstate_core.retrieve.topic import resolve
+from memstate_core.retrieve.words import question_terms, question_words
+
+NEIGHBORS = 16
+"""How many neighbours of a candidate are named."""
+
+STAGES = frozenset({"semantic", "structural", "temporal"})
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, and how.
+
+    Attributes:
+        text: the question.
+        scopes: where to look (`type:id`); None means in every scope of the store.
+        top_k: how many topics to return.
+        evidence_k: how much evidence to return.
+        stages: what counts beside the words: `semantic` compares meaning (the only stage that needs the
+            model), `structural` follows links, `temporal` heeds dates that the question names.
+        explain: say what each score is made of.
+        as_of: answer as of this moment of valid time, with topics that have been archived since.
+        topic_ids: consider these topics only (ids, aliases or tombstones); all when empty.
+        field_names: return these fields only; all when empty.
+        history: return older revisions too.
+    """
+
+    text: str
+    scopes: tuple[str, ...] | None = None
+    top_k: int = 8
+    evidence_k: int = 10
+    stages: frozenset[str] = STAGES
+    explain: bool = False
+    as_of: datetime | None = None
+    topic_ids: tuple[str, ...] = ()
+    field_names: tuple[str, ...] = ()
+    history: bool = False
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """What one snapshot has to say: all topics that may be named, the best of them, their links."""
+
+    reader: SnapshotReader
+    topics: pl.DataFrame
+    best: pl.DataFrame
+    evidence: pl.DataFrame
+    edges: pl.DataFrame
+
+
+def answer(
+    readers: Sequence[SnapshotReader], encoder: Encoder, cache: Path | None, question: Question
+) -> dict[str, Any]:
+    """Answers a question from the open snapshots of a store's shards.
+
+    Args:
+        readers: the snapshots.
+        encoder: the model by which topics and evidence were embedded.
+        cache: the embedding cache, or None to leave the question out of it.
+        question: what is asked.
+
+    Returns:
+        The answer of `POST /v1/query`, ready for JSON.
+
+    Raises:
+        TopicNotFound: one of `topic_ids` is unknown.
+        ModelUnavailable: the model cannot be loaded.
+    """
+    asked = _asked(question, encoder, cache)
+    only = sorted({resolve(readers, topic_id).topic["id"][0] for topic_id in question.topic_ids})
+    ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
+    candidates = _candidates(ranked, question)
+    return {
+        "query": question.text,
+        "candidates": candidates,
+        "evidence": _evidence(ranked, question),
+        "summary_text": summary_text(candidates),
+        "snapshot": ",".join(reader.name for reader in readers),
+    }
+
+
+def _asked(question: Question, encoder: Encoder, cache: Path | None) -> Asked:
+    vector = None
+    if "semantic" in question.stages:
+        texts = [question.text]
+        vector = (encoder.encode(texts) if cache is None else embed(cache, encoder, texts).vectors)[0]
+    terms, words = question_terms(question.text), question_words(question.text)
+    return Asked(question.text, terms, words, vector, dated="temporal" in question.stages)
+
+
+def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[str]) -> _Ranked | None:
+    """Scores the scopes that were asked and that this snapshot holds; None when it holds none of them."""
+    scopes = [scope for scope in reader.scopes if question.scopes is None or scope in question.scopes]
+    if not scopes:
+        return None
+    found = [
+        search_scope(reader, scope, asked, evidence_k=question.evidence_k, as_of=question.as_of, topic_ids=only)
+        for scope in scopes
+    ]
+    evidence = pl.concat([part.evidence for part in found])
+    topics = pl.concat([part.topics for part in found]).with_columns(structure=pl.lit(0.0))
+    best = _best(topics, question, only)
+    edges = _links(reader, best["id"], question)
+    if "structural" in question.stages and edges.height:
+        topics = lifted(topics, best, edges)
+        best = _best(topics, question, only)
+        edges = _links(reader, best["id"], question)
+    return _Ranked(reader, topics, best, evidence, edges)
+
+
+def _best(topics: pl.DataFrame, question: Question, only: list[str]) -> pl.DataFrame:
+    allowed = topics.filter(pl.col("id").is_in(only)) if only else topics
+    return best_first(allowed, "id").head(question.top_k)
+
+
+def _links(reader: SnapshotReader, ids: pl.Series, question: Question) -> pl.DataFrame:
+    if not len(ids):
+        return empty(EDGES)
+    moment = question.as_of or reader.snapshot.manifest.now
+    return read_edges(reader.graph, TopicSet.of(ids.to_list()), moment=moment)
+
+
+def _candidates(ranked: list[_Ranked], question: Question) -> list[dict[str, Any]]:
+    """The best topics of all snapshots, described by the snapshot that holds each."""
+    if not ranked:
+        return []
+    chosen = best_first(pl.concat([part.best for part in ranked]), "id").head(question.top_k)
+    entries: dict[str, dict[str, Any]] = {}
+    for part in ranked:
+        mine = chosen.join(part.best, on="id", how="semi", maintain_order="left")
+        if mine.height:
+            named = neighbors_of(part.topics, part.edges, NEIGHBORS)
+            entries |= candidate_entries(
+                part.reader.graph,
+                mine,
+                named,
+                history=question.history,
+                as_of=question.as_of,
+                field_names=question.field_names,
+                explain=question.explain,
+            )
+    return [entries[topic_id] for topic_id in chosen["id"]]
+
+
+def _evidence(ranked: list[_Ranked], question: Question) -> list[dict[str, Any]]:
+    if not ranked:
+        return []
+    best = best_first(pl.concat([part.evidence for part in ranked]), "evidence_id").head(question.evidence_k)
+    return evidence_entries(best, explain=question.explain)

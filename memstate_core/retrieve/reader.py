@@ -1,0 +1,158 @@
+"""Opens a published snapshot for reading: index files by scope, the graph when it is first asked.
+
+Opening reads one small table. A scope's rows are read at its first question and kept for the next; vectors
+and postings are memory-mapped, so several processes share them.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from memstate_core.model.frames import ALIASES, empty
+from memstate_core.retrieve.lexical import Postings, Scores
+from memstate_core.retrieve.windows import Floats, Ints
+from memstate_core.state.graph import Graph, open_graph
+from memstate_core.state.run import GRAPH_FILE
+from memstate_core.state.snapshots import Snapshot
+
+BUFFER_MIB = 256
+"""Kuzu's buffer pool for reading a few topics at a time."""
+
+_KEPT_SCOPES = 32
+
+
+@dataclass(frozen=True)
+class Words:
+    """The word index of one scope."""
+
+    postings: Postings
+    first: int
+    count: int
+    documents: int
+
+    def scores(self, terms: list[str]) -> Scores:
+        """BM25 of every document of the scope, documents x fields."""
+        return self.postings.scores(terms, first=self.first, count=self.count, documents=self.documents)
+
+
+@dataclass(frozen=True)
+class EvidenceSlice:
+    """The evidence of one scope.
+
+    Attributes:
+        frame: columns EVIDENCE_INDEX, n rows.
+        vectors: the rows of the vector file from the scope's first to its last (float32, m x 384).
+        vector_rows: each row's place in `vectors`, -1 without one (n).
+        windows: the row before, the row after, the session's first row (n x 3).
+        window_lengths: the length of each window's summed vectors (n).
+        words: BM25 over the fields `turn` and `window`.
+    """
+
+    frame: pl.DataFrame
+    vectors: Floats
+    vector_rows: npt.NDArray[np.int64]
+    windows: Ints
+    window_lengths: Floats
+    words: Words
+
+
+@dataclass(frozen=True)
+class TopicSlice:
+    """The served topics of one scope: their rows, vectors (n x 384) and words."""
+
+    frame: pl.DataFrame
+    vectors: Floats
+    words: Words
+
+
+class SnapshotReader:
+    """An open snapshot; a context manager."""
+
+    def __init__(self, snapshot: Snapshot, *, buffer_mib: int = BUFFER_MIB) -> None:
+        self.snapshot = snapshot
+        self._buffer_mib = buffer_mib
+        self._open = ExitStack()
+        self._folder = snapshot.path
+        places = pl.read_parquet(self._folder / "scopes.parquet").rows(named=True)
+        self._places: dict[str, dict[str, Any]] = {place["scope"]: place for place in places}
+        self.evidence = lru_cache(_KEPT_SCOPES)(self._read_evidence)
+        self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
+        self._array = cache(self._map_array)
+        self._words = cache(self._map_words)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    @property
+    def name(self) -> str:
+        """How answers name the snapshot: `<shard>/<n>`."""
+        return self.snapshot.name
+
+    @property
+    def scopes(self) -> list[str]:
+        """Every scope that the snapshot serves, sorted."""
+        return list(self._places)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The published graph, opened read-only when it is first asked for."""
+        path = self._folder / GRAPH_FILE
+        return self._open.enter_context(open_graph(path, read_only=True, buffer_mib=self._buffer_mib))
+
+    @cached_property
+    def aliases(self) -> pl.DataFrame:
+        """Other ids by which topics are known (columns ALIASES)."""
+        path = self._folder / "aliases.parquet"
+        return pl.read_parquet(path) if path.exists() else empty(ALIASES)
+
+    def all_evidence(self) -> pl.LazyFrame:
+        """The evidence of every scope (columns EVIDENCE_INDEX)."""
+        return pl.scan_parquet(self._folder / "evidence.parquet")
+
+    def _read_evidence(self, scope: str) -> EvidenceSlice:
+        first, count = self._place(scope, "evidence")
+        frame = self._rows("evidence.parquet", first, count)
+        rows = frame["vector_row"]
+        low, high = (int(rows.min()), int(rows.max()) + 1) if rows.count() else (0, 0)  # type: ignore[arg-type]
+        return EvidenceSlice(
+            frame,
+            self._array("evidence_vectors")[low:high],
+            (rows - low).fill_null(-1).to_numpy(),
+            self._array("windows")[first : first + count],
+            self._array("window_lengths")[first : first + count],
+            Words(self._words("evidence"), *self._place(scope, "evidence_term"), count),
+        )
+
+    def _read_topics(self, scope: str) -> TopicSlice:
+        first, count = self._place(scope, "topic")
+        return TopicSlice(
+            self._rows("topics.parquet", first, count),
+            self._array("topic_vectors")[first : first + count],
+            Words(self._words("topics"), *self._place(scope, "topic_term"), count),
+        )
+
+    def _place(self, scope: str, part: str) -> tuple[int, int]:
+        place = self._places.get(scope, {})
+        return place.get(f"{part}_first", 0), place.get(f"{part}_count", 0)
+
+    def _rows(self, name: str, first: int, count: int) -> pl.DataFrame:
+        return pl.scan_parquet(self._folder / name).slice(first, count).collect()
+
+    def _map_array(self, name: str) -> Any:
+        return np.load(self._folder / f"{name}.npy", mmap_mode="r")
+
+    def _map_words(self, name: str) -> Postings:
+        return Postings(self._folder / "lexical" / name)

@@ -1,0 +1,162 @@
+"""How well evidence and topics answer a question, as sums of comparable parts.
+
+Every part is standardised within its scope (z-scores, as in the fusion of Montague and Aslam 2001,
+"Relevance Score Normalization for Metasearch"), so that cosines and BM25 can be added. A scope of few rows
+has no distribution of its own to speak of: its mean and spread are drawn towards usual values with the
+weight of a few rows (Gelman et al., Bayesian Data Analysis, 2.5), which also keeps a single row comparable.
+
+Ranking only; what may be seen at all is decided in `memstate_core.retrieve.search`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from memstate_core.embed.encoder import Vectors
+from memstate_core.retrieve.dates import named_spans, nearness
+from memstate_core.retrieve.reader import EvidenceSlice, TopicSlice
+from memstate_core.retrieve.windows import NOBODY
+from memstate_core.retrieve.words import words
+
+Array = npt.NDArray[np.float64]
+Parts = dict[str, Array]
+
+SPEAKER = 3.0
+"""What it is worth, in standard deviations, that the speaker is named in the question."""
+
+NEAR_DATE = 2.0
+"""What it is worth that evidence was observed at a date which the question names."""
+
+
+@dataclass(frozen=True)
+class Usual:
+    """What a part looks like over many rows that have nothing to do with the question."""
+
+    mean: float
+    spread: float
+
+
+USUAL_COSINE = Usual(0.1, 0.1)
+USUAL_WORDS = Usual(0.05, 0.1)
+USUAL_EVIDENCE = Usual(4.0, 4.0)
+_USUAL_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question made ready for scoring.
+
+    Attributes:
+        text: as it was put.
+        terms: its distinct terms.
+        words: its distinct words.
+        vector: its unit vector (float32, 384), or None when meaning is not to be compared.
+        dated: whether dates that it names count.
+    """
+
+    text: str
+    terms: list[str]
+    words: list[str]
+    vector: Vectors | None
+    dated: bool
+
+
+def standardised(values: Array, usual: Usual) -> Array:
+    """Values in standard deviations from their mean; NaN, which stands for unknown, becomes 0.
+
+    Args:
+        values: one value a row.
+        usual: mean and spread to which few rows are drawn, with the weight of `_USUAL_ROWS` rows.
+    """
+    known = values[~np.isnan(values)]
+    rows = len(known) + _USUAL_ROWS
+    mean = (known.sum() + _USUAL_ROWS * usual.mean) / rows
+    variance = (((known - mean) ** 2).sum() + _USUAL_ROWS * usual.spread**2) / rows
+    scores: Array = np.nan_to_num((values - mean) / np.sqrt(variance))
+    return scores
+
+
+def total(parts: Parts) -> Array:
+    """The sum of the parts of each row."""
+    summed: Array = np.sum(list(parts.values()), axis=0)
+    return summed
+
+
+def evidence_parts(evidence: EvidenceSlice, asked: Asked) -> Parts:
+    """What each piece of evidence scores, by part.
+
+    The parts are words and meaning of the turn and of its window, the speaker and the date where the
+    question names them, and what the best turn of its session scores by all of these.
+    """
+    by_words = evidence.words.scores(asked.terms)
+    parts = {
+        "turn_words": standardised(by_words[:, 0], USUAL_WORDS),
+        "window_words": standardised(by_words[:, 1], USUAL_WORDS),
+        "speaker": SPEAKER * _named(evidence.frame["actor"], asked.words),
+    }
+    if asked.vector is not None:
+        turn, window = _cosines(evidence, asked.vector)
+        parts["turn_vector"] = standardised(turn, USUAL_COSINE)
+        parts["window_vector"] = standardised(window, USUAL_COSINE)
+    if asked.dated:
+        parts["date"] = NEAR_DATE * _near(evidence.frame["observed_at"], asked.text)
+    parts["session"] = _best_of(total(parts), evidence.windows[:, 2])
+    return parts
+
+
+def topic_parts(topics: TopicSlice, asked: Asked, best_evidence: Array) -> tuple[Parts, Array]:
+    """What each topic scores, by part, and its cosine with the question (NaN when not compared).
+
+    Args:
+        topics: the topics of one scope; rows beyond the word index contain no word of the question.
+        asked: the question.
+        best_evidence: the best score among each topic's evidence, NaN where it has none.
+    """
+    cosine = np.full(topics.frame.height, np.nan)
+    by_words = topics.words.scores(asked.terms)[:, 0]
+    unindexed = topics.frame.height - len(by_words)
+    parts = {
+        "words": standardised(np.pad(by_words, (0, unindexed)), USUAL_WORDS),
+        "evidence": standardised(best_evidence, USUAL_EVIDENCE),
+    }
+    if asked.vector is not None:
+        cosine = (topics.vectors @ asked.vector).astype(np.float64)
+        parts["vector"] = standardised(cosine, USUAL_COSINE)
+    return parts, cosine
+
+
+def _cosines(evidence: EvidenceSlice, vector: Vectors) -> tuple[Array, Array]:
+    """Cosine of each turn and of each window with the question; NaN without a vector."""
+    rows, beside = evidence.vector_rows, evidence.windows[:, :2]
+    turn = np.full(len(rows) + 1, np.nan)
+    turn[:-1][rows != NOBODY] = (evidence.vectors @ vector)[rows[rows != NOBODY]]
+    along = np.nan_to_num(turn)
+    lengths = np.where(evidence.window_lengths > 0, evidence.window_lengths, np.nan)
+    window = (along[:-1] + along[beside[:, 0]] + along[beside[:, 1]]) / lengths
+    return turn[:-1], window
+
+
+def _near(observed: pl.Series, text: str) -> Array:
+    """How near each moment lies to the dates that a text names."""
+    years = observed.dt.year().drop_nulls().unique().sort().to_list()
+    return nearness(observed, named_spans(text, years))
+
+
+def _named(actors: pl.Series, asked: list[str]) -> Array:
+    """Which share of the words of each actor's name the question contains."""
+    name = pl.col("actor")
+    share = words(name).list.eval(pl.element().is_in(asked).mean()).list.first()
+    shares = actors.to_frame("actor").select(name.unique()).with_columns(share=share)
+    named = actors.to_frame("actor").join(shares, on="actor", how="left", maintain_order="left")
+    return named["share"].fill_null(0.0).to_numpy()
+
+
+def _best_of(scores: Array, groups: npt.NDArray[np.int32]) -> Array:
+    """For each row the best score within its group; a group is named by one of its rows."""
+    best = np.full(len(scores), -np.inf)
+    np.maximum.at(best, groups, scores)
+    return best[groups]

@@ -1,0 +1,84 @@
+"""One topic by its id, an alias, or the id of a tombstone that was merged into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.model.errors import TopicNotFound
+from memstate_core.model.frames import TOPICS, empty
+from memstate_core.retrieve.facts import TopicSet
+from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.records import Record, topic_records
+from memstate_core.state.graph import TOPIC
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Where an id leads.
+
+    Attributes:
+        reader: the snapshot that holds the topic.
+        topic: its one row (columns TOPICS).
+        passed: the ids on the way, from the one asked for; empty when it names the topic itself.
+    """
+
+    reader: SnapshotReader
+    topic: pl.DataFrame
+    passed: list[str]
+
+
+def topic_record(
+    readers: Sequence[SnapshotReader], topic_id: str, *, history: bool = False, as_of: datetime | None = None
+) -> Record:
+    """The record of one topic; that of its survivor, with `resolved_from`, when it was merged away.
+
+    Args:
+        readers: the open snapshots of the store's shards.
+        topic_id: an id, or an alias of one.
+        history: whole histories instead of the newest revisions, and `topic_history`.
+        as_of: everything as it was at this moment (valid time).
+
+    Raises:
+        TopicNotFound: nothing answers to this id, or nothing did at that moment.
+    """
+    found = resolve(readers, topic_id)
+    created = found.topic["created_at"][0]
+    if as_of is not None and created is not None and created > as_of:
+        raise TopicNotFound(topic_id, f"{found.reader.name} as of {as_of.isoformat()}")
+    within = TopicSet.of(found.topic["id"].to_list())
+    record = next(topic_records(found.reader.graph, found.topic, within, history=history, as_of=as_of))
+    return record | ({"resolved_from": found.passed} if found.passed else {})
+
+
+def resolve(readers: Sequence[SnapshotReader], topic_id: str) -> Resolved:
+    """Follows an alias and merges to the topic that an id stands for now.
+
+    Raises:
+        TopicNotFound: nothing answers to this id.
+    """
+    for reader in readers:
+        passed: list[str] = []
+        named = _named(reader, topic_id)
+        while named.height and (survivor := named["merged_into"][0]) is not None and survivor not in passed:
+            passed.append(named["id"][0])
+            named = _read(reader, survivor)
+        if named.height:
+            way = [] if named["id"][0] == topic_id else list(dict.fromkeys([topic_id, *passed]))
+            return Resolved(reader, named, way)
+    raise TopicNotFound(topic_id, ", ".join(reader.name for reader in readers))
+
+
+def _named(reader: SnapshotReader, topic_id: str) -> pl.DataFrame:
+    own = _read(reader, topic_id)
+    if own.height:
+        return own
+    known = reader.aliases.filter(pl.col("alias") == topic_id)["topic_id"]
+    return _read(reader, known[0]) if len(known) else empty(TOPICS)
+
+
+def _read(reader: SnapshotReader, topic_id: str) -> pl.DataFrame:
+    return reader.graph.read(TOPIC, where="r.id = $id", id=topic_id)

@@ -1,0 +1,48 @@
+"""Text to terms, for the index and for questions alike. Knows no language and no model.
+
+A term is a word (NFKC, lower case, letters, digits and underscore; a character on its own in scripts that
+are written without spaces) or, for a word of letters only and longer than four, its first four letters
+marked by `*`, so that `paint` finds `painting`. Truncation at four is about as good as a stemmer over
+European languages and needs none (McNamee and Mayfield 2004, "Character N-Gram Tokenization for European
+Language Text Retrieval"). Numbers and codes are never cut.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+STEM_LETTERS = 4
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_WORD = rf"[{_UNSPACED}]|[\w--[{_UNSPACED}]]+"
+_STEMMED = rf"^\p{{L}}{{{STEM_LETTERS + 1},}}$"
+
+
+def words(text: pl.Expr) -> pl.Expr:
+    """The words of a text column, in order, as a column of lists (null becomes an empty list)."""
+    return text.fill_null("").str.normalize("NFKC").str.to_lowercase().str.extract_all(_WORD)
+
+
+def terms(texts: pl.DataFrame) -> pl.DataFrame:
+    """Every term of every text, repeated as often as it occurs.
+
+    Args:
+        texts: the column `text` and any number of columns that identify it.
+
+    Returns:
+        The identifying columns and `term`, one row an occurrence, in no particular order.
+    """
+    found = texts.select(pl.exclude("text"), term=words(pl.col("text"))).explode("term").drop_nulls("term")
+    stems = found.filter(pl.col("term").str.contains(_STEMMED)).with_columns(
+        term=pl.col("term").str.slice(0, STEM_LETTERS) + "*"
+    )
+    return pl.concat([found, stems])
+
+
+def question_terms(text: str) -> list[str]:
+    """The distinct terms of a question, sorted."""
+    return sorted(terms(pl.DataFrame({"text": [text]}))["term"].unique())
+
+
+def question_words(text: str) -> list[str]:
+    """The distinct words of a question, sorted."""
+    return sorted(set(pl.DataFrame({"text": [text]}).select(words(pl.col("text")))["text"][0]))

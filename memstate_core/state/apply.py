@@ -1,0 +1,86 @@
+"""Putting a folded state into the working graph, and the step that does so after new evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from memstate_core.model.frames import ALIASES, CHANGES, DECISION, PLACEMENTS, conform
+from memstate_core.state.fold import State, fold
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
+from memstate_core.state.run import Run
+from memstate_core.state.step import StepResult
+from memstate_core.state.store import Store
+from memstate_core.state.view import decisions, shard_evidence
+
+LATER_STEPS_SET = ("salience", "failed_salience", "embedding_model")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What applying a state changed: ids of new and of changed topics, rows of new revisions."""
+
+    created: pl.Series
+    changed: pl.Series
+    new_revisions: int
+
+
+def fold_run(store: Store, run: Run) -> State:
+    """Folds everything that the run sees, with the decisions of its steps so far."""
+    placements, aliases = run.table("placements", PLACEMENTS), run.table("title_aliases", ALIASES)
+    return fold(shard_evidence(store.ledger, run), placements, aliases, decisions(store.ledger, run), run.policy)
+
+
+def apply_state(run: Run, graph: Graph, state: State) -> Applied:
+    """Makes the working graph equal to a state, and keeps what the graph does not hold beside it."""
+    before = graph.read(TOPIC, ["id"])["id"]
+    known = graph.read(REVISION, ["id"])
+    touched = pl.concat(
+        [
+            graph.sync(TOPIC, state.topics, keep=LATER_STEPS_SET).topics,
+            graph.sync(REVISION, state.revisions).topics,
+            graph.sync(FIELD, state.fields, keep=("salience",)).topics,
+            graph.sync(EDGE, state.edges).topics,
+        ]
+    ).unique()
+    for name, frame in (("links", state.links), ("aliases", state.aliases), ("problems", state.problems)):
+        run.keep_table(name, frame)
+    ids = state.topics["id"]
+    created = ids.filter(~ids.is_in(before.implode())).sort()
+    changed = touched.filter(~touched.is_in(created.implode())).sort()
+    return Applied(created, changed, state.revisions.join(known, on="id", how="anti").height)
+
+
+def changes(state: State, applied: Applied) -> pl.DataFrame:
+    """Created and updated topics (columns CHANGES); a topic that vanished is among neither."""
+    change = pl.when(pl.col("id").is_in(applied.created.implode())).then(pl.lit("created"))
+    change = change.when(pl.col("id").is_in(applied.changed.implode())).then(pl.lit("updated"))  # type: ignore[assignment]
+    rows = state.topics.select("scope", topic_id="id", change=change).filter(pl.col("change").is_not_null())
+    return conform(rows.sort("topic_id"), CHANGES)
+
+
+def update_topics(store: Store, run: Run) -> StepResult:
+    """The `topics` step: folds the ledger and writes what changed into the working graph.
+
+    Returns:
+        Columns CHANGES.
+    """
+    state = fold_run(store, run)
+    with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
+        applied = apply_state(run, graph, state)
+    frame = changes(state, applied)
+    counts = {
+        "topics_created": len(applied.created),
+        "topics_updated": len(applied.changed),
+        "revisions": applied.new_revisions,
+        "topics": state.topics.height,
+        "edges": state.edges.height,
+        "dangling": state.problems.height,
+    }
+    decided = [_recorded(frame.filter(pl.col("change") == name), f"topic_{name}") for name in ("created", "updated")]
+    return StepResult(frame, counts, {"left open": state.problems.head(20)}, pl.concat(decided))
+
+
+def _recorded(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
+    return conform(rows.with_columns(kind=pl.lit(kind), reason=pl.lit("new evidence")), DECISION)

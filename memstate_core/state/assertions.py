@@ -1,0 +1,77 @@
+"""What evidence claims, one row a value: the input of every history."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import ASSERTIONS, conform, empty
+from memstate_core.model.text import iso_expr, quoted
+
+_TOPIC_PARTS = ("title", "summary", "topic_kind")
+
+
+def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Assertions (columns ASSERTIONS) of structured observations.
+
+    Args:
+        evidence: columns EVIDENCE.
+        links: which topic each piece belongs to (columns evidence_id, topic_id).
+    """
+    placed = evidence.drop("topic_id").join(links, on="evidence_id")
+    placed = placed.with_columns(evidence_ids=pl.concat_list("evidence_id"), recorded_at="imported_at")
+    values = (
+        placed.filter(pl.col("fields").list.len() > 0)
+        .with_columns(position=pl.int_ranges(0, pl.col("fields").list.len(), dtype=pl.UInt32))
+        .explode("fields", "position")
+        .unnest("fields")
+        .with_columns(
+            part=pl.lit("field"),
+            valid_from=pl.coalesce("valid_from", "observed_at"),
+            field_type=pl.col("field_type").fill_null("string"),
+        )
+    )
+    parts = [_topic_part(placed, name) for name in _TOPIC_PARTS]
+    return pl.concat([conform(frame, ASSERTIONS) for frame in (values, *parts)])
+
+
+def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
+    """Assertions of stretches of turns: their text, who took part, which session it was.
+
+    Args:
+        segments: columns SEGMENTS, already with the topics that they ended up in.
+        recorded: when each topic's turns were recorded (columns topic_id, recorded_at).
+    """
+    if not segments.height:
+        return empty(ASSERTIONS)
+    base = segments.join(recorded, on="topic_id", how="left").with_columns(
+        valid_from="began_at",
+        observed_at="ended_at",
+        provenance=pl.lit("import"),
+        position=pl.lit(0, pl.UInt32),
+    )
+    spans = pl.concat_str([iso_expr(pl.col("began_at")), pl.lit("/"), iso_expr(pl.col("ended_at"))])
+    people = pl.struct(x="participants").struct.json_encode().str.slice(5).str.strip_suffix("}")
+    values = [
+        ("participants", "list", people, pl.col("participants").list.len() > 0),
+        ("session", "string", quoted(pl.col("session_id")), pl.col("session_id").is_not_null()),
+        ("period", "string", quoted(spans), pl.lit(True)),
+    ]
+    rows = [
+        base.filter(there).with_columns(
+            part=pl.lit("field"), name=pl.lit(name), field_type=pl.lit(kind), value_json=value
+        )
+        for name, kind, value, there in values
+    ]
+    rows += [_topic_part(base, name) for name in _TOPIC_PARTS]
+    return pl.concat([conform(frame, ASSERTIONS) for frame in rows])
+
+
+def _topic_part(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    return rows.filter(pl.col(name).is_not_null()).with_columns(
+        part=pl.lit("topic"),
+        name=pl.lit(name),
+        value_json=quoted(pl.col(name)),
+        field_type=pl.lit("string"),
+        valid_from="valid_from" if "valid_from" in rows.columns else "observed_at",
+        position=pl.lit(0, pl.UInt32),
+    )

@@ -1,0 +1,120 @@
+"""Beginning a run: finish what a killed run left half done, pin the inputs, copy the graph."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
+from memstate_core.state.run import GRAPH_FILE, Run, RunFacts
+from memstate_core.state.snapshots import (
+    Snapshot,
+    current_number,
+    current_snapshot,
+    load_snapshot,
+    move_current,
+    numbers,
+)
+from memstate_core.state.step import StepResult
+from memstate_core.state.store import Store
+from memstate_core.state.view import shard_evidence
+
+COMPACT_AT = 2.0
+"""A graph file this many times its fresh size is written anew."""
+
+
+def begin_run(store: Store, shard: str, run_id: str, now: datetime) -> Run:
+    """Starts a run of a shard; the caller holds the store's lock.
+
+    The run sees the ledger as it is now and starts from a copy of the served snapshot.
+    """
+    recover(store, shard)
+    base = current_snapshot(store.home, shard)
+    facts = RunFacts(
+        run_id=run_id,
+        shard=shard,
+        shards=store.settings.store.shards,
+        now=now,
+        number=next_number(store, shard),
+        base=None if base is None else base.manifest.number,
+        evidence_version=store.ledger.version("evidence"),
+        transitions_version=store.ledger.version("transitions"),
+        fresh_graph=base is None or _is_bloated(base),
+        embedding_model=store.encoder.model,
+        policy=store.settings.policy.model_dump(mode="json"),
+    )
+    run = Run.begin(store.home.work(shard), facts)
+    _stage_graph(store, run, base)
+    return run
+
+
+def new_evidence(store: Store, run: Run) -> StepResult:
+    """The evidence that the served snapshot does not know yet (columns evidence_id, observation_id, scope)."""
+    have = shard_evidence(store.ledger, run, ["evidence_id", "observation_id", "scope"])
+    known = base_evidence_ids(store, run)
+    new = have.join(known, on="evidence_id", how="anti").sort("evidence_id")
+    scopes = new.group_by("scope").agg(evidence=pl.len()).sort("evidence", "scope", descending=[True, False])
+    return StepResult(new, {"evidence": new.height, "evidence_total": have.height}, {"new evidence": scopes.head(20)})
+
+
+def base_evidence_ids(store: Store, run: Run) -> pl.DataFrame:
+    """Evidence of the snapshot that the run started from (column evidence_id)."""
+    if run.facts.base is None:
+        return pl.DataFrame(schema={"evidence_id": pl.String})
+    path = load_snapshot(store.home, run.facts.shard, run.facts.base).path / "evidence.parquet"
+    return pl.read_parquet(path, columns=["evidence_id"])
+
+
+def recover(store: Store, shard: str) -> None:
+    """Finishes or forgets what a killed run left.
+
+    A run's commit point is the ledger's record that it published. If that record names a later snapshot
+    than CURRENT does, the run died in between: CURRENT is moved now. A folder that no record names was
+    never published and is removed.
+    """
+    recorded = last_published(store, shard)
+    kept = numbers(store.home, shard)
+    if recorded is not None and recorded in kept and recorded > (current_number(store.home, shard) or 0):
+        move_current(store.home, shard, recorded)
+    unpublished = [number for number in kept if number > (recorded or 0)]
+    for number in unpublished:
+        shutil.rmtree(store.home.snapshots(shard) / str(number))
+
+
+def next_number(store: Store, shard: str) -> int:
+    """The number of the shard's next snapshot; one that was ever recorded is not used again."""
+    return 1 + max(last_published(store, shard) or 0, *numbers(store.home, shard), 0)
+
+
+def last_published(store: Store, shard: str) -> int | None:
+    """The number of the last snapshot that the ledger records as published."""
+    payload = last_published_payload(store, shard)
+    return None if payload is None else int(payload["number"])
+
+
+def last_published_payload(store: Store, shard: str) -> dict[str, Any] | None:
+    """What the ledger recorded with the last published snapshot."""
+    rows = store.ledger.scan("transitions").filter((pl.col("shard") == shard) & (pl.col("kind") == PUBLISHED))
+    last = rows.sort("seq").tail(1).select("payload_json").collect()
+    return msgjson.decode(last.item()) if last.height else None
+
+
+def _is_bloated(base: Snapshot) -> bool:
+    return (base.path / GRAPH_FILE).stat().st_size > COMPACT_AT * base.manifest.graph_fresh_bytes
+
+
+def _stage_graph(store: Store, run: Run, base: Snapshot | None) -> None:
+    if base is not None and not run.facts.fresh_graph:
+        shutil.copyfile(base.path / GRAPH_FILE, run.graph)
+        return
+    buffer = store.settings.store.graph_buffer_mib
+    with open_graph(run.graph, buffer_mib=buffer) as new:
+        if base is not None:
+            with open_graph(base.path / GRAPH_FILE, read_only=True, buffer_mib=buffer) as old:
+                for table in (*NODE_TABLES, EDGE):
+                    new.insert(table, old.read(table))

@@ -1,0 +1,160 @@
+"""The correctness conditions as queries on a working graph, before anything is published.
+
+Each is written against what the graph holds, not against how it came about, so that a mistake in a step
+shows here. A failed one refuses the whole run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from memstate_core.model.frames import PLACEMENTS
+from memstate_core.revise.dependency import dependents
+from memstate_core.state import decisions as decided
+from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph
+from memstate_core.state.history import SLOT
+from memstate_core.state.run import Run
+
+_LINKS = {"evidence_id": pl.String, "topic_id": pl.String}
+
+
+@dataclass(frozen=True)
+class Check:
+    """The verdict on one condition.
+
+    Attributes:
+        name: C1 to C5.
+        violations: columns subject, problem; empty when the condition holds.
+    """
+
+    name: str
+    violations: pl.DataFrame
+
+    @property
+    def passed(self) -> bool:
+        """Whether the condition holds."""
+        return self.violations.is_empty()
+
+
+def query_soundness(graph: Graph) -> Check:
+    """C1: each slot has one current revision, the newest by valid time; states and marks agree."""
+    revisions = graph.read(REVISION, ["topic_id", "part", "name", "rank", "valid_from"])
+    topics = graph.read(TOPIC, ["id", "state", "archived", "merged_into"])
+    fields = graph.read(FIELD, ["topic_id", "name"])
+    ordered = revisions.sort(*SLOT, "rank").with_columns(
+        _place=pl.int_range(pl.len()).over(SLOT), _newer=pl.col("valid_from").shift().over(SLOT)
+    )
+    slots = revisions.filter((pl.col("part") == "field") & (pl.col("rank") == 0))
+    bare = pl.concat(
+        [
+            fields.join(slots, on=["topic_id", "name"], how="anti"),
+            slots.join(fields, on=["topic_id", "name"], how="anti").select(fields.columns),
+        ]
+    )
+    alive = topics.filter(pl.col("state") != "merged")
+    lost = pl.col("merged_into").is_not_null() & ~pl.col("merged_into").is_in(alive["id"].implode())
+    marked = (pl.col("archived") != (pl.col("state") == "archived")) | (
+        pl.col("merged_into").is_not_null() != (pl.col("state") == "merged")
+    )
+    return _check("C1", [
+        _found(ordered.filter(pl.col("_place") != pl.col("rank")), "topic_id", "ranks are not 0, 1, 2 …"),
+        _found(ordered.filter(pl.col("_newer") < pl.col("valid_from")), "topic_id", "a revision outranks a newer one"),
+        _found(bare, "topic_id", "a field without a current revision, or the other way round"),
+        _found(topics.filter(marked), "id", "state, archived and merged_into contradict each other"),
+        _found(topics.filter(lost), "id", "a tombstone does not lead to a living topic"),
+    ])  # fmt: skip
+
+
+def transition_soundness(graph: Graph, base: Graph | None, run: Run, all_decisions: pl.DataFrame) -> Check:
+    """C2: states follow from recorded decisions, archiving from policy; nothing superseded became current."""
+    topics = graph.read(TOPIC, ["id", "state"])
+    merged = decided.merges(all_decisions).select(id="dropped", _is=pl.lit("merged"))
+    archived = decided.ladder(all_decisions).select(id="topic_id", _is="state").join(merged, on="id", how="anti")
+    expected = topics.join(pl.concat([merged, archived]), on="id", how="left")
+    wrong = expected.filter(pl.col("state") != pl.col("_is").fill_null("active"))
+    found = [
+        _found(wrong, "id", "its state follows from no recorded decision"),
+        _found(_against_policy(graph, run), "topic_id", "archived though policy does not ask for it"),
+    ]
+    if base is not None:
+        found.append(_found(_revived(graph, base), "topic_id", "a superseded value became current"))
+    return _check("C2", found)
+
+
+def dependency_consistency(graph: Graph, changed: pl.Series, run: Run) -> Check:
+    """C3: whatever depends on a changed or queued topic changed itself or is queued, up to the caps."""
+    dependence = dependents(graph.read(EDGE, ["from_id", "to_id", "kind"]))
+    queue = graph.read(REVIEW, ["topic_id", "hops"])
+    alive = graph.read(TOPIC, ["id"], "r.state <> 'merged'").rename({"id": "topic_id"})
+    if queue.height >= run.policy.dependency_max_topics:
+        return _check("C3", [])
+    reached = pl.concat([
+        pl.DataFrame({"topic_id": changed}).with_columns(hops=pl.lit(0, pl.Int64)),
+        queue.filter(pl.col("hops") < run.policy.dependency_max_hops),
+    ])  # fmt: skip
+    due = dependence.join(reached, left_on="base", right_on="topic_id", how="semi").select(topic_id="dependent")
+    done = pl.concat([pl.DataFrame({"topic_id": changed}), queue.select("topic_id")])
+    missed = due.join(alive, on="topic_id", how="semi").join(done, on="topic_id", how="anti")
+    return _check("C3", [_found(missed, "topic_id", "depends on a change and is not queued for review")])
+
+
+def provenance_preservation(graph: Graph, run: Run) -> Check:
+    """C4: every value and edge leads to evidence of its own topic, and no evidence is left without one."""
+    links = run.table("links", _LINKS)
+    revisions = graph.read(REVISION, ["topic_id", "evidence_ids"])
+    edges = graph.read(EDGE, ["from_id", "evidence_ids"]).rename({"from_id": "topic_id"})
+    cited = pl.concat([revisions, edges])
+    unheard = cited.explode("evidence_ids").join(
+        links, left_on=["topic_id", "evidence_ids"], right_on=["topic_id", "evidence_id"], how="anti"
+    )
+    alive = graph.read(TOPIC, ["id"], "r.state <> 'merged'")
+    placed = run.table("placements", PLACEMENTS).filter(pl.col("topic_id").is_not_null())
+    return _check("C4", [
+        _found(unheard, "topic_id", "a value or edge without evidence in its topic"),
+        _found(alive.join(links, left_on="id", right_on="topic_id", how="anti"), "id", "a topic without evidence"),
+        _found(links.join(alive, left_on="topic_id", right_on="id", how="anti"), "evidence_id", "evidence of no living topic"),
+        _found(placed.join(links, on="evidence_id", how="anti"), "evidence_id", "placed evidence that was lost"),
+    ])  # fmt: skip
+
+
+def bounded_state(graph: Graph, run: Run) -> Check:
+    """C5: active topics in each scope stay within the policy's bound."""
+    active = graph.read(TOPIC, ["scope"], "r.state = 'active'").group_by("scope").len()
+    return _check(
+        "C5", [_found(active.filter(pl.col("len") > run.policy.max_active_topics), "scope", "over the bound")]
+    )
+
+
+def _against_policy(graph: Graph, run: Run) -> pl.DataFrame:
+    """Topics archived in this run that policy does not ask for, counted from what is active now."""
+    rows = run.decisions("forgetting").filter(pl.col("kind") == decided.ARCHIVED)
+    payload = pl.col("payload_json").str.json_decode(pl.Struct({"salience": pl.Float64}))
+    archived = rows.with_columns(_payload=payload, _gone=pl.len().over("scope")).unnest("_payload")
+    active = graph.read(TOPIC, ["scope"], "r.state = 'active'").group_by("scope").agg(_left=pl.len())
+    counted = archived.join(active, on="scope", how="left").with_columns(pl.col("_left").fill_null(0))
+    policy = run.policy
+    pressed = pl.col("_left") + pl.col("_gone") >= policy.topic_count_soft_limit
+    faded = pressed & (pl.col("salience") < policy.forget_salience_threshold)
+    return counted.filter(~faded & (pl.col("_left") < policy.max_active_topics))
+
+
+def _revived(graph: Graph, base: Graph) -> pl.DataFrame:
+    columns = ["id", "topic_id", "part", "name", "rank"]
+    now, before = graph.read(REVISION, columns), base.read(REVISION, columns)
+    current = now.filter(pl.col("rank") == 0)
+    superseded = before.filter(pl.col("rank") > 0).select("id", *SLOT)
+    was = before.filter(pl.col("rank") == 0).select(*SLOT, _was="id")
+    still_there = now.select(*SLOT, _was="id")
+    back = current.join(superseded, on=["id", *SLOT], how="semi").join(was, on=SLOT)
+    return back.join(still_there, on=[*SLOT, "_was"], how="semi")
+
+
+def _found(rows: pl.DataFrame, subject: str, problem: str) -> pl.DataFrame:
+    return rows.select(subject=pl.col(subject), problem=pl.lit(problem)).unique().sort("subject")
+
+
+def _check(name: str, found: list[pl.DataFrame]) -> Check:
+    schema = {"subject": pl.String, "problem": pl.String}
+    return Check(name, pl.concat([pl.DataFrame(schema=schema), *found]))

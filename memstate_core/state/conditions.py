@@ -1,0 +1,45 @@
+"""The five correctness conditions of one run, together, by name."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import CHANGES
+from memstate_core.state import checks
+from memstate_core.state.graph import open_graph
+from memstate_core.state.run import GRAPH_FILE, Run
+from memstate_core.state.snapshots import load_snapshot
+from memstate_core.state.store import Store
+from memstate_core.state.view import decisions
+
+CONDITIONS = {
+    "C1_query_soundness": "a default query sees only the newest revisions of topics that are not archived",
+    "C2_transition_soundness": "every state follows from a recorded decision, and nothing superseded became current",
+    "C3_dependency_consistency": "what depends on a change over extension edges is queued for review",
+    "C4_provenance_preservation": "every value leads to its evidence, and no evidence is left without a topic",
+    "C5_bounded_active_state": "active topics in each scope stay within the policy's bound",
+}
+
+
+def conditions(store: Store, run: Run) -> dict[str, checks.Check]:
+    """The verdicts on a run's working graph, by the names above."""
+    decided = decisions(store.ledger, run)
+    changed = run.table("changes", CHANGES)["topic_id"].unique()
+    with open_graph(run.graph, read_only=True) as graph:
+        found = [
+            checks.query_soundness(graph),
+            checks.dependency_consistency(graph, changed, run),
+            checks.provenance_preservation(graph, run),
+            checks.bounded_state(graph, run),
+        ]
+    found.insert(1, _against_base(store, run, decided))
+    return dict(zip(CONDITIONS, found, strict=True))
+
+
+def _against_base(store: Store, run: Run, decided: pl.DataFrame) -> checks.Check:
+    with open_graph(run.graph, read_only=True) as graph:
+        if run.facts.base is None:
+            return checks.transition_soundness(graph, None, run, decided)
+        served = load_snapshot(store.home, run.facts.shard, run.facts.base)
+        with open_graph(served.path / GRAPH_FILE, read_only=True) as base:
+            return checks.transition_soundness(graph, base, run, decided)

@@ -1,0 +1,64 @@
+"""Links between topics, one for each (from, to, kind)."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.ingest.placement import key_id
+from memstate_core.model.frames import EDGES, PROBLEMS, conform
+from memstate_core.state.resolve import answering
+
+EXTENSION_KINDS = ("has_detail", "has_subtopic", "part_of", "extends", "derives")
+"""Kinds over which a change in one topic concerns the other; every other kind is association."""
+
+
+def fold_edges(
+    evidence: pl.DataFrame,
+    links: pl.DataFrame,
+    topics: pl.DataFrame,
+    aliases: pl.DataFrame,
+    followed: pl.DataFrame,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Edges (columns EDGES) and those that lead nowhere yet (columns PROBLEMS).
+
+    Args:
+        evidence: columns EVIDENCE.
+        links: the topic of each piece (columns evidence_id, topic_id).
+        topics: every topic that exists (columns id, scope); an edge never leaves its scope.
+        aliases: columns ALIASES.
+        followed: columns dropped, survivor.
+
+    An edge holds from the earliest time given, and until the end that the newest observation states. One
+    that a merge turned into a link of a topic to itself is left out.
+    """
+    said = (
+        evidence.filter(pl.col("edges").list.len() > 0)
+        .select("evidence_id", "scope", "observed_at", "edges")
+        .join(links.select("evidence_id", from_id="topic_id"), on="evidence_id")
+        .explode("edges")
+        .unnest("edges")
+        .with_columns(_named=pl.coalesce("to_topic_id", key_id(pl.col("scope"), pl.col("to_topic_key"))))
+        .with_columns(
+            to_id=answering(pl.col("_named"), aliases, followed),
+            valid_from=pl.coalesce("valid_from", "observed_at"),
+        )
+        .join(topics.select(to_id="id", scope="scope", _exists=pl.lit(True)), on=["to_id", "scope"], how="left")
+        .filter(pl.col("to_id") != pl.col("from_id"))
+    )
+    edges = (
+        said.filter(pl.col("_exists"))
+        .sort("from_id", "to_id", "kind", "observed_at", "evidence_id")
+        .group_by("from_id", "to_id", "kind", maintain_order=True)
+        .agg(
+            pl.col("valid_from").min(),
+            pl.col("valid_until").last(),
+            evidence_ids=pl.col("evidence_id").unique().sort(),
+        )
+    )
+    named = pl.coalesce("to_topic_key", "to_topic_id")
+    dangling = said.filter(pl.col("_exists").is_null()).select(
+        kind=pl.lit("dangling_edge"),
+        topic_id="from_id",
+        detail=pl.format("{} to {}, which no observation has named yet", "kind", named),
+    )
+    return conform(edges, EDGES), conform(dangling.unique().sort(pl.all()), PROBLEMS)

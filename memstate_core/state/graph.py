@@ -1,0 +1,203 @@
+"""The graph: topics, their histories, links and vectors in Kuzu. The only module that imports kuzu.
+
+Everything is written in sets. `sync` makes the rows of a table equal to a frame by the smallest change:
+rows that are new are copied in, rows that differ are replaced, rows that are gone are deleted. So a
+rebuild, a nightly run and a repeated step are one code path, and repeating a step changes nothing.
+
+Histories and vectors lie in tables of their own without links, because Kuzu deletes and copies such rows
+in bulk, while setting a long string or a vector in place is slow and lets the file grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import kuzu
+import polars as pl
+
+from memstate_core.model.frames import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, Schema, conform
+
+EDGE_TABLE = "Related"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the graph: its columns, what identifies a row, which topic a row belongs to."""
+
+    name: str
+    schema: Schema
+    key: tuple[str, ...] = ("id",)
+    owner: str = "topic_id"
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a `sync` changed: rows, and the topics that they belong to."""
+
+    inserted: int
+    updated: int
+    deleted: int
+    topics: pl.Series
+
+
+TOPIC = Table("Topic", TOPICS, owner="id")
+FIELD = Table("Field", FIELDS)
+REVISION = Table("Revision", REVISIONS)
+VECTOR = Table("Vector", VECTORS, owner="id")
+REVIEW = Table("Review", REVIEWS)
+EDGE = Table(EDGE_TABLE, EDGES, key=("from_id", "to_id", "kind"), owner="from_id")
+NODE_TABLES = (TOPIC, FIELD, REVISION, VECTOR, REVIEW)
+
+
+class Graph:
+    """An open graph. Make one with `open_graph`."""
+
+    def __init__(self, connection: kuzu.Connection) -> None:
+        self._connection = connection
+
+    def create(self) -> None:
+        """Creates the tables of an empty graph."""
+        for table in NODE_TABLES:
+            self._run(f"CREATE NODE TABLE {table.name}({_columns(table.schema)}, PRIMARY KEY(id))")
+        properties = {name: dtype for name, dtype in EDGES.items() if name not in ("from_id", "to_id")}
+        self._run(f"CREATE REL TABLE {EDGE_TABLE}(FROM Topic TO Topic, {_columns(properties)})")
+
+    def read(self, table: Table, columns: list[str] | None = None, where: str = "", **given: Any) -> pl.DataFrame:
+        """Rows of a table as a frame of its declared columns (or of those named).
+
+        Args:
+            table: which table.
+            columns: the columns to read; all without it.
+            where: a Cypher condition over `r` (for edges also over `a` and `b`, its two topics).
+            given: the values of the condition's `$parameters`.
+        """
+        schema = {name: table.schema[name] for name in columns or table.schema}
+        if table is EDGE:
+            pattern, ends = f"(a:Topic)-[r:{EDGE_TABLE}]->(b:Topic)", {"from_id": "a.id", "to_id": "b.id"}
+        else:
+            pattern, ends = f"(r:{table.name})", {}
+        wanted = ", ".join(f"{ends.get(name, f'r.{name}')} AS {name}" for name in schema)
+        condition = f" WHERE {where}" if where else ""
+        result = self._run(f"MATCH {pattern}{condition} RETURN {wanted}", given)
+        return _from_graph(pl.from_arrow(result.get_as_arrow(-1)), schema)
+
+    def sync(self, table: Table, desired: pl.DataFrame, keep: tuple[str, ...] = ()) -> Synced:
+        """Makes the rows of a table equal to a frame.
+
+        Args:
+            table: which table.
+            desired: the rows to have, of the table's columns.
+            keep: columns that another step sets; they are not compared, and stay where a topic is updated.
+        """
+        desired = conform(desired, table.schema)
+        compared_columns = [name for name in table.schema if name not in keep]
+        current = self.read(table, compared_columns)
+        key = list(table.key)
+        fingerprint = pl.struct(compared_columns).hash()
+        compared = desired.with_columns(_is=fingerprint).join(
+            current.select(*key, _was=fingerprint), on=key, how="left"
+        )
+        new = compared.filter(pl.col("_was").is_null()).select(desired.columns)
+        changed = compared.filter(pl.col("_was") != pl.col("_is")).select(desired.columns)
+        gone = current.join(desired, on=key, how="anti")
+        self.delete(table, gone.select(key))
+        if table is TOPIC:
+            self.update(table, changed.select(compared_columns))
+            self.insert(table, new)
+        else:
+            self.delete(table, changed.select(key))
+            self.insert(table, pl.concat([new, changed]))
+        owners = pl.concat([rows[table.owner] for rows in (new, changed, gone)]).unique().sort()
+        return Synced(new.height, changed.height, gone.height, owners)
+
+    def insert(self, table: Table, rows: pl.DataFrame) -> None:
+        """Copies new rows in."""
+        if rows.height:
+            self._run(f"COPY {table.name} FROM $rows", {"rows": _to_graph(conform(rows, table.schema))})
+
+    def update(self, table: Table, rows: pl.DataFrame) -> None:
+        """Sets the columns that a frame has beside `id`, on the nodes with these ids."""
+        names = [name for name in rows.columns if name != "id"]
+        if rows.height and names:
+            aliases = ", ".join(f"{name} AS _{name}" for name in rows.columns)
+            values = ", ".join(f"r.{name} = _{name}" for name in names)
+            self._run(
+                f"LOAD FROM $rows WITH {aliases} MATCH (r:{table.name} {{id: _id}}) SET {values}",
+                {"rows": _to_graph(rows)},
+            )
+
+    def delete(self, table: Table, keys: pl.DataFrame) -> None:
+        """Deletes the rows with these keys; a topic goes with its links."""
+        if not keys.height:
+            return
+        given = {"rows": _to_graph(keys)}
+        if table is EDGE:
+            self._run(
+                "LOAD FROM $rows WITH from_id AS _from, to_id AS _to, kind AS _kind "
+                "MATCH (a:Topic {id: _from}) MATCH (b:Topic {id: _to}) "
+                f"MATCH (a)-[r:{EDGE_TABLE}]->(b) WHERE r.kind = _kind DELETE r",
+                given,
+            )
+        else:
+            verb = "DETACH DELETE" if table is TOPIC else "DELETE"
+            self._run(f"LOAD FROM $rows WITH id AS _id MATCH (r:{table.name} {{id: _id}}) {verb} r", given)
+
+    def checkpoint(self) -> None:
+        """Writes everything into the one file."""
+        self._run("CHECKPOINT")
+
+    def _run(self, statement: str, given: dict[str, Any] | None = None) -> Any:
+        return self._connection.execute(statement, given or {})
+
+
+@contextmanager
+def open_graph(path: Path, *, read_only: bool = False, buffer_mib: int = 2048) -> Iterator[Graph]:
+    """Opens a graph file, creating it (with its tables) when it is to be written and does not exist.
+
+    Args:
+        path: the graph's one file.
+        read_only: open a published graph; nothing beside the file is created.
+        buffer_mib: Kuzu's buffer pool in MiB; always given, since its default takes most of the machine.
+    """
+    is_new = not path.exists()
+    database = kuzu.Database(str(path), buffer_pool_size=buffer_mib << 20, read_only=read_only)
+    with database, kuzu.Connection(database) as connection:
+        graph = Graph(connection)
+        if is_new:
+            graph.create()
+        yield graph
+        if not read_only:
+            graph.checkpoint()
+
+
+def leftovers(path: Path) -> list[Path]:
+    """Files beside a closed graph that say it was not closed cleanly."""
+    return [found for suffix in (".wal", ".shadow") if (found := path.with_name(path.name + suffix)).exists()]
+
+
+def _columns(schema: Schema) -> str:
+    return ", ".join(f"{name} {_kuzu_type(dtype)}" for name, dtype in schema.items())
+
+
+def _kuzu_type(dtype: Any) -> str:
+    if isinstance(dtype, pl.Array):
+        return f"FLOAT[{dtype.size}]"
+    if isinstance(dtype, pl.List):
+        return "STRING[]"
+    if isinstance(dtype, pl.Datetime):
+        return "TIMESTAMP"
+    return {pl.String: "STRING", pl.Float64: "DOUBLE", pl.Int64: "INT64", pl.Boolean: "BOOL"}[dtype]
+
+
+def _to_graph(frame: pl.DataFrame) -> Any:
+    moments = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Datetime)]
+    return frame.with_columns(pl.col(moments).dt.replace_time_zone(None)).to_arrow()
+
+
+def _from_graph(frame: Any, schema: Schema) -> pl.DataFrame:
+    moments = [name for name, dtype in schema.items() if isinstance(dtype, pl.Datetime)]
+    return conform(frame.with_columns(pl.col(moments).dt.replace_time_zone("UTC")), schema)

@@ -1,0 +1,61 @@
+"""Where things lie under $MEMSTATE_HOME. Paths only; nothing here reads or writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder of one store."""
+
+    root: Path
+
+    @property
+    def inbox(self) -> Path:
+        """Dumps dropped here are picked up by the next run."""
+        return self.root / "inbox"
+
+    @property
+    def processed(self) -> Path:
+        """Dumps from the inbox that were read; kept, never deleted."""
+        return self.inbox / "processed"
+
+    @property
+    def failed(self) -> Path:
+        """Dumps from the inbox that could not be read at all."""
+        return self.inbox / "failed"
+
+    @property
+    def ledger(self) -> Path:
+        """The Delta tables, the source of truth."""
+        return self.root / "ledger"
+
+    @property
+    def cache(self) -> Path:
+        """Embeddings by text hash and model; safe to delete, slow to make again."""
+        return self.root / "cache" / "embeddings.sqlite"
+
+    @property
+    def reports(self) -> Path:
+        """One page per run."""
+        return self.root / "reports"
+
+    @property
+    def dagster(self) -> Path:
+        """Run history and settings of Dagster."""
+        return self.root / "dagster"
+
+    @property
+    def lock(self) -> Path:
+        """The lock that one writer holds."""
+        return self.root / "run.lock"
+
+    def snapshots(self, shard: str) -> Path:
+        """The published versions of a shard."""
+        return self.root / "snapshots" / shard
+
+    def work(self, shard: str) -> Path:
+        """Scratch of the shard's run; safe to delete between runs."""
+        return self.root / "work" / shard

@@ -1,0 +1,93 @@
+"""The ledger: Delta tables that only grow, and are the only source of truth.
+
+`evidence` holds accepted observations, `transitions` recorded decisions, `quarantine` refused rows. A
+batch carries an application transaction id. Delta records such an id but does not enforce it, so
+`append` asks for it first, under the ledger's own lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import TableNotFoundError
+
+from memstate_core.model.frames import EVIDENCE, QUARANTINE, TRANSITIONS, Schema, conform, empty
+from memstate_core.state.lock import exclusive
+
+TABLES: dict[str, Schema] = {"evidence": EVIDENCE, "transitions": TRANSITIONS, "quarantine": QUARANTINE}
+COMPACT_FILES = 64
+
+
+class Ledger:
+    """The tables of one home."""
+
+    def __init__(self, root: Path, lock_wait_seconds: float = 30.0) -> None:
+        self.root = root
+        self._wait = lock_wait_seconds
+
+    @contextmanager
+    def writing(self, holder: str) -> Iterator[None]:
+        """Holds the ledger's lock, so that what was read cannot change before what is appended.
+
+        Raises:
+            StoreLocked: another process kept it for longer than the wait allows.
+        """
+        with exclusive(self.root / "ledger.lock", holder, self._wait):
+            yield
+
+    def version(self, table: str) -> int | None:
+        """The table's newest version, or None where nothing was written yet."""
+        delta = self._open(table)
+        return None if delta is None else delta.version()
+
+    def scan(self, table: str, version: int | None = None) -> pl.LazyFrame:
+        """The rows of a table, at its newest version or at a given one, lazily."""
+        delta = self._open(table)
+        if delta is None:
+            return empty(TABLES[table]).lazy()
+        if version is not None:
+            delta.load_as_version(version)
+        return pl.scan_delta(delta).cast(TABLES[table])  # type: ignore[arg-type]
+
+    def count(self, table: str) -> int:
+        """How many rows a table holds."""
+        return int(self.scan(table).select(pl.len()).collect().item())
+
+    def last_transaction(self, table: str, app_id: str) -> int | None:
+        """The newest application transaction version that a table has recorded for an id."""
+        delta = self._open(table)
+        return None if delta is None else delta.transaction_version(app_id)
+
+    def append(self, table: str, rows: pl.DataFrame, app_id: str, app_version: int = 1) -> bool:
+        """Appends a batch unless the table already knows its transaction id; call it inside `writing`.
+
+        Returns:
+            Whether the batch was written now.
+        """
+        known = self.last_transaction(table, app_id)
+        if known is not None and known >= app_version:
+            return False
+        write_deltalake(
+            str(self.root / table),
+            conform(rows, TABLES[table]),
+            mode="append",
+            configuration={"delta.dataSkippingNumIndexedCols": "0"} if self._open(table) is None else None,
+            commit_properties=CommitProperties(app_transactions=[Transaction(app_id, app_version)]),
+        )
+        self._compact(table)
+        return True
+
+    def _open(self, table: str) -> DeltaTable | None:
+        try:
+            return DeltaTable(str(self.root / table))
+        except TableNotFoundError:
+            return None
+
+    def _compact(self, table: str) -> None:
+        delta = DeltaTable(str(self.root / table))
+        if len(delta.file_uris()) > COMPACT_FILES:
+            delta.optimize.compact()

@@ -1,0 +1,46 @@
+"""One writer at a time: an operating-system lock that the kernel gives back when its holder dies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from memstate_core.model.errors import StoreLocked
+
+
+@contextmanager
+def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0) -> Iterator[None]:
+    """Holds a lock file for the length of the block.
+
+    Args:
+        lock: the file to lock; a note beside it says who holds it.
+        holder: who is asking, in words that help the next one: command, process and start.
+        wait_seconds: how long to wait for another holder.
+
+    Raises:
+        StoreLocked: somebody else holds it; the message says who.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    note = lock.with_suffix(".holder.json")
+    guard = FileLock(lock)
+    try:
+        guard.acquire(timeout=wait_seconds)
+    except Timeout:
+        raise StoreLocked(str(lock.parent), _read_holder(note)) from None
+    try:
+        note.write_text(json.dumps({"holder": holder}))
+        yield
+    finally:
+        note.unlink(missing_ok=True)
+        guard.release()
+
+
+def _read_holder(note: Path) -> str:
+    try:
+        return str(json.loads(note.read_text())["holder"])
+    except (OSError, ValueError, KeyError):
+        return "a process that has not yet said its name"

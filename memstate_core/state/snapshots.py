@@ -1,0 +1,152 @@
+"""Snapshots: immutable published versions of a shard, and CURRENT, which names the served one.
+
+A folder `snapshots/<shard>/<n>/` is complete before it gets its name, and never changes afterwards. Who
+reads opens what CURRENT names and needs no lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec import json as msgjson
+
+from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.state.home import Home
+
+SCHEMA_VERSION = 1
+MANIFEST = "manifest.json"
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What a snapshot is, and the digest of each of its files."""
+
+    schema_version: int
+    shard: str
+    number: int
+    run_id: str
+    now: datetime
+    embedding_model: str
+    policy_hash: str
+    policy: dict[str, Any]
+    evidence_version: int | None
+    counts: dict[str, int]
+    state_hash: str
+    graph_fresh_bytes: int
+    files: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A published version."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        """How answers name it: `<shard>/<n>`."""
+        return f"{self.manifest.shard}/{self.manifest.number}"
+
+    def damage(self) -> list[str]:
+        """What its files lack or have too much, compared with the manifest; empty when it is sound."""
+        found = file_digests(self.path)
+        names = sorted(set(found) | set(self.manifest.files))
+        return [
+            f"{name}: SHA-256 is {found.get(name, 'missing')}, expected {self.manifest.files.get(name, 'no such file')}"
+            for name in names
+            if found.get(name) != self.manifest.files.get(name)
+        ]
+
+
+def file_digests(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file below a folder except its manifest, by relative path."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
+    return {str(file.relative_to(folder)): _digest(file) for file in files}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def current_number(home: Home, shard: str) -> int | None:
+    """The number that CURRENT names, or None before the first snapshot."""
+    try:
+        return int((home.snapshots(shard) / "CURRENT").read_text())
+    except FileNotFoundError:
+        return None
+
+
+def load_snapshot(home: Home, shard: str, number: int) -> Snapshot:
+    """One published version.
+
+    Raises:
+        SnapshotDamaged: its manifest is missing, unreadable or of another schema.
+    """
+    path = home.snapshots(shard) / str(number)
+    try:
+        manifest = msgjson.decode((path / MANIFEST).read_bytes(), type=Manifest)
+    except (OSError, ValueError) as error:
+        raise SnapshotDamaged(f"{shard}/{number}", [f"{MANIFEST}: {error}"]) from None
+    if manifest.schema_version != SCHEMA_VERSION:
+        found = f"schema {manifest.schema_version}, expected {SCHEMA_VERSION}"
+        raise SnapshotDamaged(f"{shard}/{number}", [found])
+    return Snapshot(path, manifest)
+
+
+def current_snapshot(home: Home, shard: str) -> Snapshot | None:
+    """The served version of a shard, or None before the first one."""
+    number = current_number(home, shard)
+    return None if number is None else load_snapshot(home, shard, number)
+
+
+def served(home: Home, shards: list[str]) -> list[Snapshot]:
+    """The served version of each shard that has one.
+
+    Raises:
+        StoreNotFound: no shard has one.
+    """
+    found = [snapshot for shard in shards if (snapshot := current_snapshot(home, shard))]
+    if not found:
+        raise StoreNotFound(str(home.root))
+    return found
+
+
+def numbers(home: Home, shard: str) -> list[int]:
+    """The kept versions of a shard, oldest first."""
+    folder = home.snapshots(shard)
+    return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdigit()) if folder.exists() else []
+
+
+def move_current(home: Home, shard: str, number: int) -> None:
+    """Points CURRENT at a version, in one step that survives a power cut."""
+    folder = home.snapshots(shard)
+    draft = folder / "CURRENT.new"
+    draft.write_text(f"{number}\n")
+    sync_path(draft)
+    draft.replace(folder / "CURRENT")
+    sync_path(folder)
+
+
+def sync_path(path: Path) -> None:
+    """Flushes a file or a folder to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def combined_state_hash(hashes: Mapping[str, str]) -> str:
+    """One hash for all shards: the hash itself where there is one, else SHA-256 over `shard:hash` lines."""
+    if len(hashes) == 1:
+        return next(iter(hashes.values()))
+    lines = "\n".join(f"{shard}:{value}" for shard, value in sorted(hashes.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()

@@ -1,0 +1,40 @@
+"""The state hash: SHA-256 over a canonical form of the logical state.
+
+In it: topics, revisions (value, valid time, provenance, reasons, evidence), edges, salience at the
+logical time, ladder state, merges. Not in it, since equal histories may differ there: record times, run
+ids, file layout, embedding floats (text hash and model name stand for them), the review queue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import polars as pl
+
+from memstate_core.model.frames import EDGES, FIELDS, REVISIONS, TOPICS, Schema
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
+
+_LEFT_OUT = {"recorded_at", "strength", "reinforced_at", "created_at", "updated_at"}
+_PARTS: dict[str, Schema] = {"topic": TOPICS, "field": FIELDS, "revision": REVISIONS, "edge": EDGES}
+
+
+def state_hash(graph: Graph) -> str:
+    """The hash of what a graph holds."""
+    tables = {"topic": TOPIC, "field": FIELD, "revision": REVISION, "edge": EDGE}
+    digest = hashlib.sha256()
+    for part, schema in _PARTS.items():
+        lines = canonical_lines(part, graph.read(tables[part], [name for name in schema if name not in _LEFT_OUT]))
+        digest.update("\n".join(lines).encode())
+        digest.update(b"\x1e")
+    return digest.hexdigest()
+
+
+def canonical_lines(part: str, frame: pl.DataFrame) -> list[str]:
+    """One line of JSON a row, sorted; floats to six decimals, null and empty told apart."""
+    floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
+    moments = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Datetime)]
+    rounded = frame.with_columns(
+        pl.col(floats).round(6).fill_null(0.0) + 0.0, pl.col(moments).dt.epoch("us").cast(pl.Int64)
+    )
+    lines = rounded.select(line=pl.lit(f"{part} ") + pl.struct(sorted(frame.columns)).struct.json_encode())
+    return lines["line"].sort().to_list()

@@ -1,0 +1,55 @@
+"""A store: its folder, its settings, and what both make reachable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from memstate_core.embed.encoder import Encoder
+from memstate_core.model.scope import shard_names
+from memstate_core.policy.settings import Settings, load_settings
+from memstate_core.state.home import Home
+from memstate_core.state.ledger import Ledger
+
+HOME_VARIABLE = "MEMSTATE_HOME"
+DEFAULT_HOME = "~/.memstate"
+
+
+@dataclass(frozen=True)
+class Store:
+    """One home with the settings that hold in it."""
+
+    home: Home
+    settings: Settings
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The tables that are the source of truth."""
+        return Ledger(self.home.ledger, self.settings.store.lock_wait_seconds)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The embedding model, not loaded before its first text."""
+        return Encoder(self.settings.embedding.model, self.settings.embedding.batch_size)
+
+    @property
+    def shards(self) -> list[str]:
+        """The names of the store's shards."""
+        return shard_names(self.settings.store.shards)
+
+
+def home_path(given: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:
+    """The home that a command means: as given, else $MEMSTATE_HOME, else ~/.memstate."""
+    return Path(given or environ.get(HOME_VARIABLE) or DEFAULT_HOME).expanduser().absolute()
+
+
+def open_store(root: Path, environ: Mapping[str, str] = os.environ) -> Store:
+    """The store in a folder; the folder need not exist yet.
+
+    Raises:
+        SettingsError: its settings are not allowed.
+    """
+    return Store(Home(root), load_settings(root, environ))

@@ -1,0 +1,33 @@
+"""Group `forget`: salience fades, and under pressure what has faded leaves the active set."""
+
+import dagster as dg
+import polars as pl
+
+from memstate_core.forget.ladder import forget
+from memstate_core.forget.salience import update_salience
+from memstate_pipeline.assets.common import asset
+from memstate_pipeline.resources import StoreResource
+from memstate_pipeline.steps import materialize
+
+
+def forget_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
+    """The assets of this group."""
+
+    @asset(partitions, "forget", "kuzu", after=["dependency_review"])
+    def salience(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
+        """Sets the salience of every field and topic at the run's logical time."""
+        run = store.run(context.partition_key)
+        return materialize(context, run, lambda: update_salience(run))
+
+    @asset(partitions, "forget", "kuzu")
+    def forgetting(
+        context: dg.AssetExecutionContext,
+        store: StoreResource,
+        evidence: pl.DataFrame,
+        salience: pl.DataFrame,
+    ) -> dg.MaterializeResult[pl.DataFrame]:
+        """Archives faded topics where the scope is under pressure; restores those with new evidence."""
+        run = store.run(context.partition_key)
+        return materialize(context, run, lambda: forget(run, salience, evidence))
+
+    return [salience, forgetting]

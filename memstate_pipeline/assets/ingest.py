@@ -1,0 +1,58 @@
+"""Group `ingest`: dumps become evidence, and evidence gets its place."""
+
+import time
+from datetime import UTC, datetime
+
+import dagster as dg
+import polars as pl
+from memstate_core.ingest.inbox import import_inbox
+
+from memstate_core.ingest.report import ImportReport
+from memstate_core.ingest.place import place
+from memstate_core.model.text import parse_moment
+from memstate_core.state.begin import begin_run, new_evidence
+from memstate_core.state.rebuild import ensure_served
+from memstate_core.state.step import StepResult
+from memstate_pipeline.assets.common import asset
+from memstate_pipeline.resources import NOW_TAG, StoreResource
+from memstate_pipeline.steps import materialize, shown
+
+
+def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
+    """The assets of this group."""
+
+    @asset(partitions, "ingest", "deltalake")
+    def evidence(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
+        """Reads the inbox into the ledger, begins the run, and lists the evidence that is new to it."""
+        began = time.perf_counter()
+        now, shard, opened = logical_now(context), context.partition_key, store.store
+        ensure_served(opened, shard, context.run_id)
+        imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=context.run_id)
+        run = begin_run(opened, shard, context.run_id, now)
+        result = _with_import(new_evidence(opened, run), imported)
+        seconds = time.perf_counter() - began
+        run.keep("evidence", result, seconds)
+        run.keep_import(imported.to_json())
+        metadata = shown(result, seconds) | {"unreadable": dg.MetadataValue.json([str(e) for e in imported.errors])}
+        return dg.MaterializeResult(value=result.frame, metadata=metadata)
+
+    @asset(partitions, "ingest", "deltalake")
+    def placements(
+        context: dg.AssetExecutionContext, store: StoreResource, evidence: pl.DataFrame
+    ) -> dg.MaterializeResult[pl.DataFrame]:
+        """Decides the topic of each piece of evidence, with the reason."""
+        run = store.run(context.partition_key)
+        return materialize(context, run, lambda: place(store.store, run, evidence))
+
+    return [evidence, placements]
+
+
+def logical_now(context: dg.AssetExecutionContext) -> datetime:
+    """The run's logical time: its tag, or the machine's clock where it has none."""
+    given = context.run.tags.get(NOW_TAG)
+    return parse_moment(given) if given else datetime.now(UTC)
+
+
+def _with_import(result: StepResult, imported: ImportReport) -> StepResult:
+    counts = {name: getattr(imported, name) for name in ("read", "accepted", "duplicate", "quarantined")}
+    return StepResult(result.frame, {**result.counts, **counts}, result.tables)

@@ -1,0 +1,39 @@
+"""Group `revise`: duplicates are found and merged, and dependents of what changed are queued."""
+
+import dagster as dg
+import polars as pl
+
+from memstate_core.revise.dependency import queue_reviews
+from memstate_core.revise.duplicates import find_duplicates
+from memstate_core.revise.merge import merge_duplicates
+from memstate_pipeline.assets.common import asset
+from memstate_pipeline.resources import StoreResource
+from memstate_pipeline.steps import materialize
+
+
+def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
+    """The assets of this group."""
+
+    @asset(partitions, "revise", "kuzu", after=["topic_embeddings"])
+    def duplicate_pairs(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
+        """Compares topics that could be one and the same, and decides which are."""
+        run = store.run(context.partition_key)
+        return materialize(context, run, lambda: find_duplicates(store.store, run))
+
+    @asset(partitions, "revise", "kuzu")
+    def merges(
+        context: dg.AssetExecutionContext, store: StoreResource, duplicate_pairs: pl.DataFrame
+    ) -> dg.MaterializeResult[pl.DataFrame]:
+        """Merges duplicates: one survives, the others resolve to it for ever."""
+        run = store.run(context.partition_key)
+        return materialize(context, run, lambda: merge_duplicates(store.store, run, duplicate_pairs))
+
+    @asset(partitions, "revise", "kuzu")
+    def dependency_review(
+        context: dg.AssetExecutionContext, store: StoreResource, topics: pl.DataFrame, merges: pl.DataFrame
+    ) -> dg.MaterializeResult[pl.DataFrame]:
+        """Queues what depends on changed topics over extension edges."""
+        run = store.run(context.partition_key)
+        return materialize(context, run, lambda: queue_reviews(run, pl.concat([topics, merges])))
+
+    return [duplicate_pairs, merges, dependency_review]

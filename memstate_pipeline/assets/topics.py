@@ -1,0 +1,28 @@
+"""Group `topics`: the graph is brought up to the ledger, and what changed is embedded."""
+
+import dagster as dg
+import polars as pl
+
+from memstate_core.embed.refresh import refresh_embeddings
+from memstate_core.state.apply import update_topics
+from memstate_pipeline.assets.common import asset
+from memstate_pipeline.resources import StoreResource
+from memstate_pipeline.steps import materialize
+
+
+def topic_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
+    """The assets of this group."""
+
+    @asset(partitions, "topics", "kuzu", after=["placements"])
+    def topics(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
+        """Folds the placed evidence into topics, fields, histories and links; writes what changed."""
+        run = store.run(context.partition_key)
+        return materialize(context, run, lambda: update_topics(store.store, run))
+
+    @asset(partitions, "topics", "kuzu", after=["topics"])
+    def topic_embeddings(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
+        """Embeds the topics whose title or summary changed; the cache answers for texts seen before."""
+        run = store.run(context.partition_key)
+        return materialize(context, run, lambda: refresh_embeddings(store.store, run))
+
+    return [topics, topic_embeddings]

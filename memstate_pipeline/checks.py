@@ -1,0 +1,64 @@
+"""Asset checks: the correctness conditions, which stop a run before it publishes, and warnings.
+
+C1 to C5 are ERROR and blocking: a failed one leaves the served snapshot as it was. What only deserves a
+look is WARN.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import dagster as dg
+
+from memstate_core.state.checks import Check
+from memstate_core.state.conditions import CONDITIONS, conditions
+from memstate_core.state.run import Run
+from memstate_pipeline.resources import StoreResource
+from memstate_pipeline.steps import as_markdown
+
+
+def asset_checks() -> list[dg.AssetChecksDefinition]:
+    """The checks of the nightly run."""
+    specs = [
+        dg.AssetCheckSpec(name, asset="forgetting", blocking=True, description=text)
+        for name, text in CONDITIONS.items()
+    ]
+
+    @dg.multi_asset_check(specs=specs, name="correctness_conditions")
+    def correctness_conditions(
+        context: dg.AssetCheckExecutionContext, store: StoreResource
+    ) -> Iterable[dg.AssetCheckResult]:
+        run = store.run(_shard(context))
+        yield from _results(conditions(store.store, run), run)
+
+    @dg.asset_check(asset="evidence", name="dumps_readable")
+    def dumps_readable(context: dg.AssetCheckExecutionContext, store: StoreResource) -> dg.AssetCheckResult:
+        """Every dump in the inbox could be read; one that could not lies in inbox/failed."""
+        errors = store.run(_shard(context)).imported().get("errors", [])
+        return dg.AssetCheckResult(
+            passed=not errors,
+            severity=dg.AssetCheckSeverity.WARN,
+            metadata={"errors": dg.MetadataValue.json(errors)},
+        )
+
+    return [correctness_conditions, dumps_readable]
+
+
+def _results(found: dict[str, Check], run: Run) -> Iterator[dg.AssetCheckResult]:
+    verdicts = []
+    for name, check in found.items():
+        verdicts.append({"name": name, "passed": check.passed, "severity": "ERROR"})
+        yield dg.AssetCheckResult(
+            check_name=name,
+            asset_key="forgetting",
+            passed=check.passed,
+            severity=dg.AssetCheckSeverity.ERROR,
+            metadata={
+                "violations": check.violations.height,
+                "rows": dg.MetadataValue.md(as_markdown(check.violations.head(20))),
+            },
+        )
+    run.keep_checks(verdicts)
+
+
+def _shard(context: dg.AssetCheckExecutionContext) -> str:
+    # Partitions of checks are still a preview in Dagster; the run knows its own.
+    return str(context.run.tags["dagster/partition"])

@@ -1,0 +1,94 @@
+"""Commands for whoever is on call: status, doctor, verify, report."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.output import Json, as_uri, show
+
+if TYPE_CHECKING:
+    from memstate_core.state.store import Store
+
+
+def status(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
+    """Show what the store serves and holds."""
+    document = store_status(context.obj.store)
+    topics = ", ".join(f"{count:,} {state}" for state, count in document["topics"].items())
+    run = document["last_run"]
+    show(document, as_json, [
+        f"snapshot {document['snapshot'] or 'none yet'}" + (f" of {run['now']}" if run else ""),
+        f"topics: {topics}",
+        f"evidence: {document['evidence']:,}, of which {document['waiting']:,} wait for the next run; "
+        f"quarantined: {document['quarantined']:,}",
+        f"state {document['state_hash'] or 'none yet'}",
+    ])  # fmt: skip
+
+
+def store_status(store: Store) -> dict[str, Any]:
+    """The JSON of `memstate status`; a store that has published nothing yet has nulls and zeros."""
+    from memstate_core.model.text import iso
+    from memstate_core.state.snapshots import combined_state_hash, current_snapshot
+
+    served = [snapshot for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
+    manifests = [snapshot.manifest for snapshot in served]
+    states = ("active", "detached", "archived", "merged")
+    newest = max(manifests, key=lambda manifest: manifest.now, default=None)
+    evidence = store.ledger.count("evidence")
+    return {
+        "snapshot": ",".join(snapshot.name for snapshot in served) or None,
+        "state_hash": combined_state_hash({m.shard: m.state_hash for m in manifests}) if manifests else None,
+        "topics": {state: sum(manifest.counts[state] for manifest in manifests) for state in states},
+        "evidence": evidence,
+        "waiting": evidence - sum(manifest.counts["evidence"] for manifest in manifests),
+        "quarantined": store.ledger.count("quarantine"),
+        "last_run": None if newest is None else {"run_id": newest.run_id, "now": iso(newest.now)},
+        "home": str(store.home.root),
+    }
+
+
+def doctor(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
+    """Check the installation and the home; exit 1 when something is wrong."""
+    from memstate_pipeline.doctor import examine
+
+    findings = examine(context.obj.home)
+    show(
+        [finding.__dict__ for finding in findings],
+        as_json,
+        [f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}" for finding in findings],
+    )
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+def verify(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
+    """Check what is served: digests, index, C1 to C5, and the ledger folded again; exit 1 on a failure."""
+    from memstate_core.state.snapshots import served
+    from memstate_core.state.verify import verify as verify_snapshot
+
+    store: Store = context.obj.store
+    verdicts = {snapshot.name: verify_snapshot(store, snapshot) for snapshot in served(store.home, store.shards)}
+    document = [{"snapshot": name, **verdict.__dict__} for name, found in verdicts.items() for verdict in found]
+    lines = [
+        f"{'ok  ' if row['passed'] else 'FAIL'}  {row['snapshot']}  {row['name']}"
+        + f"  {row['detail']}" * (not row["passed"])
+        for row in document
+    ]
+    show({"passed": all(row["passed"] for row in document), "verdicts": document}, as_json, lines)
+    if not all(row["passed"] for row in document):
+        raise typer.Exit(1)
+
+
+def report(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
+    """Show where the last run's page is; with --json, what it says."""
+    from memstate_core.model.errors import StoreNotFound
+    from memstate_pipeline.report.page import latest_report
+
+    page = latest_report(context.obj.store.home.reports)
+    if page is None:
+        raise StoreNotFound(str(context.obj.store.home.root), "no report")
+    document = json.loads(page.with_suffix(".json").read_text())
+    counts = [f"  {count:>9,}  {name.replace('_', ' ')}" for name, count in document["counts"].items()]
+    show(document, as_json, [f"run {document['run_id']} at {document['now']}", *counts, as_uri(page)])

@@ -1,0 +1,89 @@
+"""The `memstate` command: its global options, its commands, and how errors become exit codes.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 the store is locked by another run, 4 a check refused to publish.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import click
+import typer
+
+from memstate_core import __version__
+from memstate_core.model.errors import MemstateError
+from memstate_pipeline.cli import care, demo, read, ui, write
+from memstate_pipeline.cli.output import Context, fail
+
+app = typer.Typer(
+    name="memstate",
+    help="The night shift for the memory of AI agents: ingest, merge, forget, publish.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"memstate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    home: Annotated[
+        str | None, typer.Option("--home", metavar="DIR", help="The store; $MEMSTATE_HOME, else ~/.memstate.")
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Keeps the store to work on for the command that follows."""
+    del version  # its callback has answered
+    context.obj = Context(home)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "import": write.import_,
+    "maintain": write.maintain,
+    "rebuild": write.rebuild,
+    "query": read.query,
+    "topic": read.topic,
+    "export": read.export,
+    "status": care.status,
+    "doctor": care.doctor,
+    "verify": care.verify,
+    "report": care.report,
+    "ui": ui.ui,
+}
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+
+
+def main() -> None:
+    """Runs the command line and exits with its code."""
+    command = typer.main.get_command(app)
+    as_json = "--json" in sys.argv
+    try:
+        code = command.main(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = 2
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    except MemstateError as error:
+        fail(error, error.exit_code, as_json)
+        code = error.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has had enough; closing stderr keeps Python from complaining at exit.
+        sys.stderr.close()
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,160 @@
+"""Commands that ask the published snapshot: query, topic, export. They need no lock."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.write import moment
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from memstate_core.retrieve.reader import SnapshotReader
+    from memstate_core.state.store import Store
+
+AsOf = Annotated[str | None, typer.Option(help="Answer from the state at that time, ISO 8601.")]
+
+
+def query(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="The question.")],
+    scope: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE:ID", help="Scopes to ask; every scope without it.")
+    ] = None,
+    top_k: Annotated[int, typer.Option(min=1, help="Topics to return.")] = 8,
+    evidence_k: Annotated[int, typer.Option(min=0, help="Pieces of evidence to return.")] = 10,
+    stages: Annotated[str, typer.Option(help="Comma-separated stages.")] = "semantic,structural,temporal",
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
+    as_of: AsOf = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Ask the published snapshot for topics and evidence."""
+    from contextlib import ExitStack
+
+    from memstate_core.retrieve.query import STAGES, Question, answer
+
+    wanted = frozenset(stage.strip() for stage in stages.split(",") if stage.strip())
+    if wanted - STAGES:
+        raise typer.BadParameter(f"unknown stage in {stages!r}: expected some of {', '.join(sorted(STAGES))}")
+    store: Store = context.obj.store
+    question = Question(
+        text=text,
+        scopes=_scopes(scope),
+        top_k=top_k,
+        evidence_k=evidence_k,
+        stages=wanted,
+        explain=explain,
+        as_of=moment(as_of),
+    )
+    with ExitStack() as stack:
+        result = answer(open_readers(store, stack), store.encoder, store.home.cache, question)
+    show(result, as_json, _told(result, explain))
+
+
+def topic(
+    context: typer.Context,
+    topic_id: Annotated[str, typer.Argument(metavar="ID", help="The topic, a tombstone of it, or an alias.")],
+    history: Annotated[bool, typer.Option("--history", help="Every revision, not only the newest.")] = False,
+    as_of: AsOf = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Show one topic."""
+    from contextlib import ExitStack
+
+    from memstate_core.retrieve.topic import topic_record
+
+    with ExitStack() as stack:
+        readers = open_readers(context.obj.store, stack)
+        record = topic_record(readers, topic_id, history=history, as_of=moment(as_of))
+    show(record, as_json, _topic_lines(record))
+
+
+def export(
+    context: typer.Context,
+    format_: Annotated[str, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file to write; stdout without it.")] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Write every topic with its history and evidence, tombstones included."""
+    from contextlib import ExitStack
+
+    from memstate_core.retrieve.export import export_parquet, export_records
+
+    if format_ not in ("jsonl", "parquet"):
+        raise typer.BadParameter(f"unknown format {format_!r}: expected jsonl or parquet")
+    if format_ == "parquet" and output is None:
+        raise typer.BadParameter("--format parquet needs --output FILE")
+    with ExitStack() as stack:
+        readers = open_readers(context.obj.store, stack)
+        if format_ == "parquet" and output is not None:
+            export_parquet(readers, output)
+        elif as_json and output is None:
+            show({"topics": list(export_records(readers))}, True, [])
+        else:
+            target = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8"))
+            target.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in export_records(readers))
+    if output is not None:
+        show({"output": str(output), "format": format_}, as_json, [f"wrote {output}"])
+
+
+def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
+    """The served snapshot of each shard, open until the stack closes.
+
+    Raises:
+        StoreNotFound: nothing was published yet.
+    """
+    from memstate_core.retrieve.reader import SnapshotReader
+    from memstate_core.state.snapshots import served
+
+    return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in served(store.home, store.shards)]
+
+
+def _scopes(given: list[str] | None) -> tuple[str, ...] | None:
+    from memstate_core.model.scope import parse_scope
+
+    try:
+        return tuple(parse_scope(scope) for scope in given) if given else None
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _told(result: dict[str, Any], explain: bool) -> list[str]:
+    lines = [f"topics (snapshot {result['snapshot']})"]
+    for candidate in result["candidates"]:
+        fields = "; ".join(
+            f"{field['name']}: {field['current']['value']}" for field in candidate["fields"] if field["current"]
+        )
+        lines += [f"  {candidate['similarity']:.3f}  {candidate['title']}  [{candidate['topic_id']}]"]
+        lines += [f"         {fields[:160]}"] * bool(fields)
+        lines += [f"         warning: {warning}" for warning in candidate["warnings"]]
+        lines += [f"         {json.dumps(candidate['explain'])}"] * explain
+    lines += ["evidence"]
+    for found in result["evidence"]:
+        text = " ".join(str(found["text"]).split())
+        lines += [f"  {found['score']:.3f}  {found['observed_at'][:16]}  {found['observation_id']}  {text[:140]}"]
+        lines += [f"         {json.dumps(found['explain'])}"] * explain
+    return lines
+
+
+def _topic_lines(record: dict[str, Any]) -> list[str]:
+    kind = f" ({record['topic_kind']})" if record["topic_kind"] else ""
+    lines = [
+        f"{record['title']}{kind}",
+        f"  {record['id']}  {record['scope']}  {record['state']}  salience {record['salience']:.3f}",
+    ]
+    lines += [f"  {line}" for line in (record["summary"] or "").splitlines()]
+    for name, field in record["fields"].items():
+        for place, revision in enumerate(field["history"]):
+            why = f"  ({revision['why_changed']})" if revision["why_changed"] else ""
+            label = f"{name}:" if place == 0 else " " * (len(name) + 1)
+            lines += [
+                f"  {label} {json.dumps(revision['value'], ensure_ascii=False)}  since {revision['valid_from']}{why}"
+            ]
+    lines += [f"  {edge['direction']} {edge['kind']} {edge['title']}  [{edge['topic_id']}]" for edge in record["edges"]]
+    return lines + [f"  warning: {warning}" for warning in record["warnings"]]

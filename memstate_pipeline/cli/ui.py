@@ -1,0 +1,37 @@
+"""The `ui` command: Dagster's web UI and daemon on this store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from memstate_pipeline.cli.output import Json, note, show
+
+
+def ui(
+    context: typer.Context,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 3000,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")] = False,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Open Dagster's web UI on this store, with the schedule and the sensor running."""
+    from memstate_core.state.store import HOME_VARIABLE
+    from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_home
+
+    store = context.obj.store
+    environment = {HOME_VARIABLE: str(store.home.root), DAGSTER_VARIABLE: str(dagster_home(store.home))}
+    module = ["-m", "memstate_pipeline.definitions"]
+    command = [sys.executable, "-m", "dagster", "dev", *module, "--host", host, "--port", str(port)]
+    show(
+        {"url": f"http://{host}:{port}", "command": command, "environment": environment},
+        as_json,
+        [f"http://{host}:{port}"],
+    )
+    sys.stdout.flush()
+    if not dry_run:
+        note("Ctrl-C ends it.")
+        os.execve(sys.executable, command, os.environ | environment)

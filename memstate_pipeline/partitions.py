@@ -1,0 +1,12 @@
+"""Partitions: one for each shard of the store."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from memstate_core.state.store import Store
+
+
+def shard_partitions(store: Store) -> dg.StaticPartitionsDefinition:
+    """The shards of a store as partitions; the number is a setting, read when definitions load."""
+    return dg.StaticPartitionsDefinition(store.shards)

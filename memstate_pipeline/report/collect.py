@@ -1,0 +1,111 @@
+"""What a run's page says: gathered from the run's notes, decisions and graph, and from earlier manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from memstate_core.model.frames import PROBLEMS
+from memstate_core.model.text import iso
+from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
+from memstate_core.state.graph import TOPIC, open_graph
+from memstate_core.state.run import GRAPH_FILE, Run
+from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
+from memstate_core.state.store import Store
+from memstate_pipeline.report.page import ReportData
+
+COUNTED = {
+    "evidence": ("evidence", "evidence"),
+    "topics_created": ("topics", "topics_created"),
+    "revisions": ("topics", "revisions"),
+    "topics_embedded": ("topic_embeddings", "topics_embedded"),
+    "merges": ("merges", "merges"),
+    "restored": ("forgetting", "restored"),
+    "summarised": ("forgetting", "summarised"),
+    "detached": ("forgetting", "detached"),
+    "archived": ("forgetting", "archived"),
+}
+"""Where each count of the report comes from: step and name."""
+
+
+def collect(store: Store, run: Run) -> ReportData:
+    """The data of the page of a run that has just published."""
+    served = load_snapshot(store.home, run.facts.shard, run.facts.number)
+    with open_graph(served.path / GRAPH_FILE, read_only=True) as graph:
+        topics = graph.read(TOPIC, ["id", "title", "scope", "state", "salience", "merged_into"])
+    titles = topics.select(topic_id="id", title="title")
+    decisions = run.decisions()
+    return ReportData(
+        summary=_summary(run, served, topics),
+        merges=_merged(decisions, titles),
+        archived=_moved(decisions, titles, ARCHIVED),
+        restored=_moved(decisions, titles, RESTORED).drop("salience"),
+        problems=run.table("problems", PROBLEMS),
+        salience=topics.filter(pl.col("state") != "merged").select("scope", "state", "salience"),
+        growth=_growth(store, run.facts.shard),
+    )
+
+
+def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]:
+    facts, notes = run.facts, run.notes()
+    imported = run.imported()
+    return {
+        "run_id": facts.run_id,
+        "now": iso(facts.now),
+        "shard": facts.shard,
+        "snapshot": served.name,
+        "previous_snapshot": None if facts.base is None else f"{facts.shard}/{facts.base}",
+        "state_hash": served.manifest.state_hash,
+        "counts": {name: notes.get(step, {}).get("counts", {}).get(key, 0) for name, (step, key) in COUNTED.items()},
+        "expected_false_merges": None,
+        "seconds": {step: note["seconds"] for step, note in notes.items()},
+        "checks": run.checks(),
+        "ingest": {
+            key: imported.get(key) for key in ("read", "accepted", "duplicate", "quarantined", "reasons", "errors")
+        },
+        "totals": served.manifest.counts,
+        "policy": facts.policy,
+        "explanations": _explanations(run, topics),
+        "warnings": [str(error) for error in imported.get("errors", [])],
+    }
+
+
+def _explanations(run: Run, topics: pl.DataFrame) -> list[str]:
+    policy = run.policy
+    active = topics.filter(pl.col("state") == "active").group_by("scope").len()
+    calm = active.filter(pl.col("len") < policy.topic_count_soft_limit)
+    if not calm.height:
+        return []
+    return [
+        f"{calm.height:,} of {active.height:,} scopes hold fewer than {policy.topic_count_soft_limit:,} active topics "
+        "(topic_count_soft_limit), so nothing of them is archived, however faded it is."
+    ]
+
+
+def _merged(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:
+    payload = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "score": pl.Float64})
+    rows = decisions.filter(pl.col("kind") == MERGED).rename({"topic_id": "dropped"})
+    decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(payload)).unnest("_payload")
+    named = decoded.join(titles.rename({"topic_id": "survivor", "title": "survivor_title"}), on="survivor", how="left")
+    return named.select("survivor", "survivor_title", "dropped", "dropped_title", "scope", "score", "reason")
+
+
+def _moved(decisions: pl.DataFrame, titles: pl.DataFrame, kind: str) -> pl.DataFrame:
+    rows = decisions.filter(pl.col("kind") == kind)
+    payload = pl.col("payload_json").str.json_decode(pl.Struct({"salience": pl.Float64}))
+    decoded = rows.with_columns(_payload=payload).unnest("_payload").join(titles, on="topic_id", how="left")
+    return decoded.select("topic_id", "title", "scope", "salience", "reason")
+
+
+def _growth(store: Store, shard: str) -> pl.DataFrame:
+    kept = [load_snapshot(store.home, shard, number).manifest for number in numbers(store.home, shard)]
+    rows = [
+        {
+            "snapshot": m.number,
+            "now": m.now,
+            **{key: m.counts[key] for key in ("active", "archived", "merged", "evidence")},
+        }
+        for m in kept
+    ]
+    return pl.DataFrame(rows)

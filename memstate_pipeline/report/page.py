@@ -1,0 +1,169 @@
+"""One run as a page for people and as JSON for scripts.
+
+What is rendered comes in as `ReportData`; no store is opened here. The page is one file without script or
+network, everything in it that users wrote is escaped, and the same data gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from msgspec import json as msgjson
+
+from memstate_pipeline.report import words
+from memstate_pipeline.report.plots import growth_lines, salience_histogram
+
+RUN_KEYS = ("run_id", "shard", "now", "previous_snapshot", "state_hash")
+TABLES = ("merges", "archived", "restored", "problems")
+SHOWN = 50
+"""Rows of a table on the page; the JSON beside it has all."""
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """What one run of one shard leaves to be read.
+
+    Attributes:
+        summary: the JSON contract of `maintain`; besides, `policy` (for the threshold in the plot) and
+            `explanations` (sentences on why nothing was archived) are shown where they are given.
+        merges: survivor, survivor_title, dropped, dropped_title, scope, score, reason.
+        archived: topic_id, title, scope, salience, reason.
+        restored: topic_id, title, scope, reason.
+        problems: kind, topic_id, detail.
+        salience: scope, state, salience; one row a topic.
+        growth: snapshot, now, active, archived, merged, evidence; one row a kept run, oldest first.
+    """
+
+    summary: dict[str, Any]
+    merges: pl.DataFrame
+    archived: pl.DataFrame
+    restored: pl.DataFrame
+    problems: pl.DataFrame
+    salience: pl.DataFrame
+    growth: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The head of a table, and how long the table is."""
+
+    rows: list[Any]
+    total: int
+
+
+def render_report(data: ReportData) -> str:
+    """The page as HTML that needs nothing beside it."""
+    return _environment().get_template("page.html").render(_view(data))
+
+
+def write_report(folder: Path, data: ReportData) -> tuple[Path, Path]:
+    """Writes the page and its JSON, each at once or not at all, replacing those of the same run and shard.
+
+    Returns:
+        The page `<run_id>-<shard>.html` and the JSON beside it: the summary, and all rows of merges,
+        archived, restored and problems.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    page, document = report_paths(folder, data.summary["run_id"], data.summary["shard"])
+    # The page comes last: whoever finds it finds the JSON that it links to.
+    _replace(document, msgjson.format(msgjson.encode(_document(data), enc_hook=str), indent=2) + b"\n")
+    _replace(page, render_report(data).encode())
+    return page, document
+
+
+def report_paths(folder: Path, run_id: str, shard: str) -> tuple[Path, Path]:
+    """Where the page and the JSON of a run of a shard lie."""
+    return folder / f"{run_id}-{shard}.html", folder / f"{run_id}-{shard}.json"
+
+
+def latest_report(folder: Path) -> Path | None:
+    """The page that was written last, or None where there is none."""
+    pages = list(folder.glob("*.html"))
+    return max(pages, key=lambda page: (page.stat().st_mtime_ns, page.name), default=None)
+
+
+def _view(data: ReportData) -> dict[str, Any]:
+    summary = data.summary
+    seconds: dict[str, float] = summary.get("seconds") or {}
+    checks = sorted(summary.get("checks") or [], key=lambda check: bool(check["passed"]))
+    return {
+        "run": {key: summary.get(key) for key in RUN_KEYS},
+        "verdict": words.verdict(summary),
+        "counts": summary.get("counts") or {},
+        "totals": summary.get("totals") or {},
+        "checks": checks,
+        "failed": sum(not check["passed"] for check in checks),
+        "seconds": seconds,
+        "slowest": max(seconds.values(), default=0.0) or 1.0,
+        "expected_false_merges": summary.get("expected_false_merges"),
+        "explanations": summary.get("explanations") or [],
+        "warnings": summary.get("warnings") or [],
+        **_ingest(summary.get("ingest") or {}),
+        **{name: _head(getattr(data, name)) for name in TABLES},
+        **_plots(data),
+        "json_file": quote(report_paths(Path(), summary["run_id"], summary["shard"])[1].name),
+    }
+
+
+def _ingest(ingest: dict[str, Any]) -> dict[str, Any]:
+    reasons = sorted((ingest.get("reasons") or {}).items(), key=lambda item: (-item[1], item[0]))
+    errors = [_as_text(error) for error in ingest.get("errors") or []]
+    return {
+        "ingest": {key: ingest.get(key, 0) for key in ("read", "accepted", "duplicate", "quarantined")},
+        "reasons": reasons,
+        "errors": Listing(errors[:SHOWN], len(errors)),
+    }
+
+
+def _plots(data: ReportData) -> dict[str, Any]:
+    threshold = (data.summary.get("policy") or {}).get("forget_salience_threshold")
+    return {
+        "threshold": threshold,
+        "salience_plot": salience_histogram(data.salience, threshold),
+        "growth_plot": growth_lines(data.growth),
+        "kept_runs": Listing(data.growth["now"].to_list(), data.growth.height),
+    }
+
+
+def _head(frame: pl.DataFrame) -> Listing:
+    return Listing(frame.head(SHOWN).to_dicts(), frame.height)
+
+
+def _as_text(error: object) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    return ", ".join(f"{key}: {value}" for key, value in error.items())
+
+
+def _document(data: ReportData) -> dict[str, Any]:
+    return data.summary | {name: getattr(data, name).to_dicts() for name in TABLES}
+
+
+def _replace(path: Path, content: bytes) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_bytes(content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    says = (words.number, words.score, words.duration, words.moment, words.counted, words.is_refusing)
+    environment.filters |= {function.__name__: function for function in says}
+    return environment

@@ -1,0 +1,180 @@
+"""The plots of a report, as SVG fragments to be placed inside the page.
+
+Colours are drawn as placeholders and then exchanged for CSS variables with a fallback, so that one
+drawing is readable in light and in dark mode. Same data, same bytes: ids are salted with the plot's name,
+which also keeps them apart where two plots share a page, and no date is written.
+
+matplotlib is imported inside the functions because most commands never draw. Its object interface is used
+(`Figure`), since pyplot keeps every figure alive in the process.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LOWEST, HIGHEST = 0.001, 10.0
+"""Ends of the salience axis. Fixed, so that the pages of two nights can be laid side by side."""
+
+BINS_PER_DECADE = 8
+WIDTH, HEIGHT = 420, 280
+INK, FAINT = "#0a0b01", "#0a0b02"
+SERIES = {
+    "active": "#0a0b03",
+    "detached": "#0a0b04",
+    "archived": "#0a0b05",
+    "merged": "#0a0b06",
+    "evidence": "#0a0b07",
+}
+THRESHOLD = "#0a0b08"
+DASHED: dict[str, Any] = {"linewidth": 1.4, "linestyle": (0, (4, 2))}
+DOTTED: dict[str, Any] = {"linewidth": 1.8, "markersize": 3.5}
+MOST_DOTS = 60
+"""Up to so many runs each is dotted; beyond, dots touch and only make the page heavy."""
+
+IN_PAGE = {
+    INK: "currentColor",
+    FAINT: "var(--chart-faint, #8885)",
+    SERIES["active"]: "var(--chart-active, #3f72b5)",
+    SERIES["detached"]: "var(--chart-detached, #b8863b)",
+    SERIES["archived"]: "var(--chart-archived, #9a9a94)",
+    SERIES["merged"]: "var(--chart-merged, #8a63b0)",
+    SERIES["evidence"]: "var(--chart-evidence, #2f8f7f)",
+    THRESHOLD: "var(--chart-threshold, #b5483f)",
+}
+"""What each placeholder becomes."""
+
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # ships with matplotlib; the page's own font replaces it
+    "font.size": 11.5,
+    "svg.fonttype": "none",
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.grid.axis": "y",
+    "axes.grid": True,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "ytick.left": False,
+    "legend.frameon": False,
+    "legend.handlelength": 1.0,
+}
+
+
+def salience_histogram(salience: pl.DataFrame, threshold: float | None = None) -> str:
+    """How salient the topics are, stacked by state, on a logarithmic axis.
+
+    Decay halves salience in equal times, so on this axis unused topics wander left at a steady pace
+    towards the threshold. What lies beyond an end of the axis is counted in the outermost bar.
+
+    Args:
+        salience: columns state and salience, one row a topic; merged topics are left out.
+        threshold: below it topics may be archived; drawn as a line.
+
+    Returns:
+        An SVG element, or an empty string where there is no topic to draw.
+    """
+    import numpy as np
+
+    shown = salience.filter(pl.col("salience").is_finite() & (pl.col("state") != "merged"))
+    if shown.is_empty():
+        return ""
+    states = [state for state in SERIES if state in shown["state"]]
+    values = [shown.filter(state=state)["salience"].clip(LOWEST, HIGHEST).to_numpy() for state in states]
+    colours = [SERIES[state] for state in states]
+    edges = np.geomspace(LOWEST, HIGHEST, round(np.log10(HIGHEST / LOWEST)) * BINS_PER_DECADE + 1).tolist()
+
+    def draw(figure: Figure) -> None:
+        axes = figure.add_subplot(xscale="log", xlim=(LOWEST, HIGHEST), xlabel="salience", ylabel="topics")
+        axes.hist(values, bins=edges, stacked=True, rwidth=0.88, label=states, color=colours)
+        axes.set_xticks([0.001, 0.01, 0.1, 1, 10], ["≤ 0.001", "0.01", "0.1", "1", "10"])
+        axes.minorticks_off()
+        _count_axis(axes)
+        if threshold is not None and LOWEST <= threshold <= HIGHEST:
+            axes.axvline(threshold, color=THRESHOLD, label="archive threshold", **DASHED)
+        _legend(axes)
+
+    return _svg("salience", f"Histogram of the salience of {shown.height:,} topics", draw)
+
+
+def growth_lines(growth: pl.DataFrame) -> str:
+    """Topics by state and evidence after each kept run, over the snapshot's number.
+
+    Args:
+        growth: columns snapshot, active, archived, merged and evidence, one row a run, oldest first.
+
+    Returns:
+        An SVG element, or an empty string where there is no run to draw.
+    """
+    if growth.is_empty():
+        return ""
+    runs = growth["snapshot"].to_list()
+
+    def draw(figure: Figure) -> None:
+        # Two panels rather than two axes on one: evidence outnumbers topics many times over.
+        upper, lower = figure.subplots(2, sharex=True, height_ratios=(3, 2))
+        _lines(upper, runs, growth, ["active", "archived", "merged"], "topics")
+        _lines(lower, runs, growth, ["evidence"], "evidence")
+        lower.set_xlabel("snapshot")
+        lower.xaxis.get_major_locator().set_params(integer=True)
+        lower.set_xlim(runs[0] - 0.3, runs[-1] + 0.3)
+
+    return _svg("growth", f"Topics and evidence over {len(runs):,} runs", draw)
+
+
+def _lines(axes: Any, runs: list[int], growth: pl.DataFrame, names: list[str], label: str) -> None:
+    marker = "o" if len(runs) <= MOST_DOTS else ""
+    for name in names:
+        axes.plot(runs, growth[name].to_list(), color=SERIES[name], label=name, marker=marker, **DOTTED)
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=0)
+    _count_axis(axes)
+    if len(names) > 1:
+        _legend(axes)
+
+
+def _count_axis(axes: Any) -> None:
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.get_major_locator().set_params(integer=True, nbins=4)
+
+
+def _legend(axes: Any) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=4, columnspacing=1.2, borderpad=0.2)
+
+
+def _svg(name: str, description: str, draw: Any) -> str:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    out = io.StringIO()
+    with rc_context(STYLE | {"svg.hashsalt": name}):
+        figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), layout=ConstrainedLayoutEngine(h_pad=0.08))
+        draw(figure)
+        unsigned = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(out, format="svg", transparent=True, metadata=unsigned)
+    return _for_page(out.getvalue(), name, description)
+
+
+def _for_page(document: str, name: str, description: str) -> str:
+    svg = document[document.index("<svg") :]
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
+    for placeholder, colour in IN_PAGE.items():
+        svg = svg.replace(placeholder, colour)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{description}" ', 1).strip()

@@ -1,0 +1,79 @@
+"""Resources: the store under its lock, and the frames that steps hand to each other.
+
+Dagster initialises resources once for a run of the in-process executor, so the lock that the store
+resource takes is held for the length of the run, whether the command line or the UI started it.
+"""
+
+import os
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import polars as pl
+from pydantic import PrivateAttr
+
+from memstate_core.state.lock import exclusive
+from memstate_core.state.run import Run
+from memstate_core.state.store import Store, open_store
+
+NOW_TAG = "memstate/now"
+"""The run tag that sets the logical clock; without it the clock is the machine's."""
+
+
+class StoreResource(dg.ConfigurableResource[Any]):
+    """The store of a home, locked for writing while a run goes on."""
+
+    home: str
+    _held: ExitStack = PrivateAttr(default_factory=ExitStack)
+    _store: Store | None = PrivateAttr(default=None)
+
+    @property
+    def store(self) -> Store:
+        """The store itself."""
+        if self._store is None:
+            self._store = open_store(Path(self.home))
+        return self._store
+
+    def run(self, shard: str) -> Run:
+        """The shard's run in progress.
+
+        Raises:
+            StagingMissing: no run was begun, or it has ended.
+        """
+        return Run.load(self.store.home.work(shard))
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Takes the store's lock.
+
+        Raises:
+            StoreLocked: another run holds it.
+        """
+        run_id = context.run_id or "outside a run"
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        holder = f"process {os.getpid()} (Dagster run {run_id}, since {began})"
+        self._held.enter_context(exclusive(self.store.home.lock, holder))
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        """Gives the lock back."""
+        del context
+        self._held.close()
+
+
+class FrameIOManager(dg.ConfigurableIOManager):
+    """Frames between steps, as Parquet in the scratch folder of the shard's run."""
+
+    home: str
+
+    def _path(self, context: dg.InputContext | dg.OutputContext) -> Path:
+        shard = context.partition_key
+        return open_store(Path(self.home)).home.work(shard) / "frames" / f"{context.asset_key.path[-1]}.parquet"
+
+    def handle_output(self, context: dg.OutputContext, obj: pl.DataFrame) -> None:
+        """Writes a step's frame."""
+        obj.write_parquet(self._path(context))
+
+    def load_input(self, context: dg.InputContext) -> pl.DataFrame:
+        """Reads the frame of the step before."""
+        return pl.read_parquet(self._path(context))

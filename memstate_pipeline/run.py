@@ -1,0 +1,111 @@
+"""Running the nightly job from Python: the same job that the UI starts, in this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memstate_core.model.errors import CheckRefused, MemstateError, StagingMissing, StepFailed
+from memstate_core.model.text import iso
+from memstate_core.state.run import Run
+from memstate_core.state.snapshots import combined_state_hash
+from memstate_core.state.store import Store
+from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.instance import dagster_instance
+from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.report.page import TABLES, report_paths
+from memstate_pipeline.resources import NOW_TAG
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@dataclass(frozen=True)
+class Maintained:
+    """What a maintenance of all shards did.
+
+    Attributes:
+        summary: the JSON of `memstate maintain`, all shards together.
+        pages: the report page of each shard.
+    """
+
+    summary: dict[str, Any]
+    pages: tuple[Path, ...]
+
+
+def maintain(store: Store, now: datetime | None = None) -> Maintained:
+    """Runs the nightly job for every shard, one after another.
+
+    Args:
+        store: the store.
+        now: the logical time; without it, the time at which each run begins.
+
+    Raises:
+        StoreLocked: another run holds the store.
+        CheckRefused: a blocking check failed; that shard's served snapshot stays.
+        StepFailed: a step failed; that shard's served snapshot stays.
+    """
+    job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
+    tags = {} if now is None else {NOW_TAG: iso(now)}
+    paths = []
+    with dagster_instance(store.home) as instance:
+        for shard in store.shards:
+            try:
+                done = job.execute_in_process(
+                    partition_key=shard, instance=instance, run_config=_QUIET, tags=tags, raise_on_error=True
+                )
+            except Exception as error:
+                raise _explained(store, shard, error) from error
+            paths.append(report_paths(store.home.reports, done.run_id, shard))
+    summaries = [_without_tables(json.loads(data.read_text())) for _, data in paths]
+    return Maintained(_together(summaries), tuple(page for page, _ in paths))
+
+
+def _explained(store: Store, shard: str, error: BaseException) -> MemstateError:
+    """The error that a person should read: ours if one is in the chain, else the refusal of a check."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemstateError):
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    try:
+        failed = [check["name"] for check in Run.load(store.home.work(shard)).checks() if not check["passed"]]
+    except StagingMissing:
+        failed = []
+    return CheckRefused(failed) if failed else StepFailed(shard, f"{type(error).__name__}: {error}")
+
+
+def _without_tables(document: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in TABLES}
+
+
+def _together(summaries: list[dict[str, Any]]) -> dict[str, Any]:
+    """One summary for all shards: numbers added, checks passed only where they passed everywhere."""
+    if len(summaries) == 1:
+        return summaries[0]
+    first = summaries[0]
+    added = {part: _added([s[part] for s in summaries]) for part in ("counts", "seconds", "totals")}
+    checks = [
+        {
+            **check,
+            "passed": all(c["passed"] for s in summaries for c in s["checks"] if c["name"] == check["name"]),
+        }
+        for check in first["checks"]
+    ]
+    hashes = {summary["shard"]: summary["state_hash"] for summary in summaries}
+    return {
+        **first,
+        **added,
+        "run_id": ",".join(summary["run_id"] for summary in summaries),
+        "snapshot": ",".join(summary["snapshot"] for summary in summaries),
+        "state_hash": combined_state_hash(hashes),
+        "checks": checks,
+        "shards": summaries,
+    }
+
+
+def _added(parts: list[dict[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: round(sum(part.get(name, 0) for part in parts), 3) for name in names}

@@ -1,0 +1,39 @@
+"""How a step of the core becomes the materialization of an asset: run, kept, timed, shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import dagster as dg
+import polars as pl
+
+from memstate_core.state.run import Run
+from memstate_core.state.step import StepResult
+
+
+def materialize(
+    context: dg.AssetExecutionContext, run: Run, step: Callable[[], StepResult]
+) -> dg.MaterializeResult[pl.DataFrame]:
+    """Runs a step and keeps its decisions, counts and seconds with the run."""
+    name = context.asset_key.path[-1]
+    began = time.perf_counter()
+    result = step()
+    seconds = time.perf_counter() - began
+    run.keep(name, result, seconds)
+    return dg.MaterializeResult(value=result.frame, metadata=shown(result, seconds))
+
+
+def shown(result: StepResult, seconds: float) -> dict[str, dg.RawMetadataValue]:
+    """A step's counts, tables and seconds as Dagster shows them."""
+    tables = {title: dg.MetadataValue.md(as_markdown(frame)) for title, frame in result.tables.items()}
+    return {"seconds": round(seconds, 3), **result.counts, **tables}
+
+
+def as_markdown(frame: pl.DataFrame) -> str:
+    """A small frame as a Markdown table."""
+    if frame.is_empty():
+        return "nothing"
+    with pl.Config(tbl_formatting="MARKDOWN", tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True) as config:
+        config.set_tbl_rows(-1).set_tbl_cols(-1).set_fmt_str_lengths(80).set_tbl_width_chars(2000)
+        return str(frame)
