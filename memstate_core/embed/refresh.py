@@ -35,7 +35,8 @@ def refresh_embeddings(store: Store, run: Run) -> StepResult:
         )
         graph.delete(VECTOR, held.join(fresh, on="id", how="anti").select("id"))
         graph.insert(VECTOR, conform(vectors, VECTORS))
-        named = living.filter(pl.col("embedding_model").ne_missing(model))
-        graph.update(TOPIC, named.select("id", embedding_model=pl.lit(model)))
+        named = topics.with_columns(_model=pl.when(pl.col("state") != "merged").then(pl.lit(model)))
+        changed = named.filter(pl.col("embedding_model").ne_missing(pl.col("_model")))
+        graph.update(TOPIC, changed.select("id", embedding_model="_model"))
     counts = {"topics_embedded": stale.height, "encoded": embedded.encoded, "from_cache": embedded.cached}
     return StepResult(stale.select("text_hash", topic_id="id"), counts)

@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import accumulate, chain
-from operator import attrgetter
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from memstate_core.ingest.validate import Record
-from memstate_core.model.frames import EDGE_TO, EVIDENCE, FIELD_VALUE, conform
+from memstate_core.ingest.validate import RECORD, Record
+from memstate_core.model.frames import EDGE_TO, EVIDENCE, FIELD_VALUE, MOMENT, Schema, conform
 
 EVIDENCE_ID_LENGTH = 32
 """An evidence id is this many hex digits of the content's SHA-256, which covers scope and observation id."""
 
-_SAID = (
-    "observation_id", "kind", "actor", "session_id", "turn", "provenance", "source_uri", "text", "placement",
-    "topic_id", "topic_key", "topic_kind", "title", "summary",
-)  # fmt: skip
+IDENTITY: Schema = dict.fromkeys(RECORD[:3], pl.String)
+"""What says whether a record is known: its scope, observation id and content."""
+
+
+def identity_frame(records: Sequence[Record]) -> pl.DataFrame:
+    """The identity of each record (columns IDENTITY), in their order."""
+    return pl.DataFrame([_series(name, [record[at] for record in records]) for at, name in enumerate(IDENTITY)])
 
 
 def evidence_frame(records: Sequence[Record], now: datetime, run_id: str) -> pl.DataFrame:
@@ -35,15 +37,11 @@ def evidence_frame(records: Sequence[Record], now: datetime, run_id: str) -> pl.
         now: the time of the import, which also stands where no time of observation was given.
         run_id: the run or command that imports.
     """
-    observations = [record.observation for record in records]
-    columns = {name: _series(name, list(map(attrgetter(name), observations))) for name in _SAID}
-    for name in ("scope", "observed_at", "content_sha256", "payload_json"):
-        columns[name] = _series(name, list(map(attrgetter(name), records)))
-    columns["fields"] = _nested([record.fields for record in records], FIELD_VALUE)
-    columns["edges"] = _nested([record.edges for record in records], EDGE_TO)
-    moment = pl.lit(now, EVIDENCE["imported_at"])
+    cells = list(zip(*records, strict=True)) or [()] * len(RECORD)
+    columns = {name: _series(name, column) for name, column in zip(RECORD, cells, strict=True)}
+    moment = pl.lit(now, MOMENT)
     return conform(
-        pl.DataFrame(columns).with_columns(
+        pl.DataFrame(list(columns.values())).with_columns(
             pl.col("observed_at").fill_null(moment),
             evidence_id=pl.col("content_sha256").str.head(EVIDENCE_ID_LENGTH),
             imported_at=moment,
@@ -53,15 +51,25 @@ def evidence_frame(records: Sequence[Record], now: datetime, run_id: str) -> pl.
     )
 
 
-def _series(name: str, cells: list[Any]) -> pl.Series:
-    return pl.Series(name, cells, EVIDENCE[name])
+def _series(name: str, cells: Sequence[Any]) -> pl.Series:
+    if name == "fields":
+        return _nested(name, cells, FIELD_VALUE)
+    if name == "edges":
+        return _nested(name, cells, EDGE_TO)
+    return _flat(name, cells, EVIDENCE[name])
 
 
-def _nested(lists: Sequence[Sequence[tuple[Any, ...]]], row: pl.Struct) -> pl.Series:
+def _flat(name: str, cells: Sequence[Any], dtype: Any) -> pl.Series:
+    if dtype != MOMENT:
+        return pl.Series(name, cells, dtype)
+    return pl.Series(name, cells, pl.String).str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", time_zone="UTC")
+
+
+def _nested(name: str, lists: Sequence[Sequence[tuple[Any, ...]]], row: pl.Struct) -> pl.Series:
     offsets = pa.array(accumulate(map(len, lists), initial=0), pa.int64())
     cells = list(zip(*chain.from_iterable(lists), strict=True)) or [()] * len(row.fields)
     columns = [
-        pl.Series(field.name, column, field.dtype).to_arrow() for field, column in zip(row.fields, cells, strict=True)
+        _flat(field.name, column, field.dtype).to_arrow() for field, column in zip(row.fields, cells, strict=True)
     ]
     structs = pa.StructArray.from_arrays(columns, names=[field.name for field in row.fields])
-    return pl.Series(values=pa.LargeListArray.from_arrays(offsets, structs), dtype=pl.List(row))
+    return pl.Series(name, pa.LargeListArray.from_arrays(offsets, structs), pl.List(row))

@@ -62,9 +62,8 @@ def _phrases(documents: pl.DataFrame, names: set[str]) -> pl.DataFrame:
     schema: Schema = {"segment": documents.schema["segment"], "phrases": pl.String()}
     vectorizer = TfidfVectorizer(
         ngram_range=(1, 2),
-        sublinear_tf=True,
         stop_words=sorted(ENGLISH_STOP_WORDS | names),
-        token_pattern=r"(?u)\b\w\w\w+\b",
+        token_pattern=r"(?u)\b[^\W\d_]\w\w+\b",
     )
     try:
         weights = vectorizer.fit_transform(documents["text"].to_list()).tocoo()

@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from memstate_core.ingest.evidence_frame import evidence_frame
+from memstate_core.ingest.clock import Clock
+from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
 from memstate_core.ingest.files import dumps_of, open_dump
 from memstate_core.ingest.intake import CONFLICT, NEW, Intake
-from memstate_core.ingest.quarantine import Refusal, quarantine_frame
-from memstate_core.ingest.reasons import Reason, Rejection, shortened
+from memstate_core.ingest.quarantine import quarantine_frame
 from memstate_core.ingest.report import FileReport, ImportReport
 from memstate_core.ingest.rows import RawRow
-from memstate_core.ingest.validate import Record, Rules, validate
-from memstate_core.ingest.values import Clock
+from memstate_core.ingest.sift import sift
+from memstate_core.ingest.validate import Rules
 from memstate_core.model.errors import UnreadableDump
-from memstate_core.model.scope import GLOBAL_SCOPE
+from memstate_core.model.scope import GLOBAL_SCOPE, parse_scope
 from memstate_core.policy.settings import Settings
 from memstate_core.state.ledger import Ledger
 
@@ -55,6 +55,7 @@ def import_paths(
 
     Raises:
         StoreLocked: another process kept the ledger for longer than the wait allows.
+        ValueError: the default scope is none.
     """
     importer = Importer(ledger, settings, now=now, run_id=run_id, default_scope=default_scope, progress=progress)
     for path in paths:
@@ -77,7 +78,7 @@ class Importer:
     ) -> None:
         days = settings.ingest.max_future_days
         clock = Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
-        self._rules = Rules(default_scope or GLOBAL_SCOPE, clock)
+        self._rules = Rules(parse_scope(default_scope) if default_scope else GLOBAL_SCOPE, clock)
         self._ledger, self._intake = ledger, Intake(ledger)
         self._batch_rows = settings.ingest.chunk_rows
         self._longest = settings.ingest.max_line_mib << 20
@@ -116,35 +117,18 @@ class Importer:
         return self._conclude(path, counts, error)
 
     def _take(self, file: str, rows: list[RawRow]) -> Counter[str]:
-        accepted, refusals, origins = self._read(rows)
-        evidence = evidence_frame(accepted, self._now, self._run_id)
+        sifted = sift(rows, self._rules, self._longest)
+        records, refusals = sifted.records, sifted.refusals
+        identity = identity_frame(records)
         with self._ledger.writing(f"import {self._run_id}"):
-            status = self._intake.sort_out(evidence)
-            taken = self._intake.accept(evidence.filter(status == NEW))
-            conflicts = (status == CONFLICT).arg_true()
-            refusals += [_conflict(origins[at], accepted[at]) for at in conflicts]
+            status = self._intake.sort_out(identity)
+            new = [records[at] for at in (status == NEW).arg_true()]
+            taken = self._intake.accept(evidence_frame(new, self._now, self._run_id))
+            refusals += [sifted.conflict(at) for at in (status == CONFLICT).arg_true()]
             self._intake.quarantine(quarantine_frame(refusals, file, self._now, self._run_id))
         self._reasons.update(refusal.reason.value for refusal in refusals)
         known = len(rows) - taken - len(refusals)
         return Counter(read=len(rows), accepted=taken, duplicate=known, quarantined=len(refusals))
-
-    def _read(self, rows: list[RawRow]) -> tuple[list[Record], list[Refusal], list[RawRow]]:
-        accepted: list[Record] = []
-        origins: list[RawRow] = []
-        refusals: list[Refusal] = []
-        for row in rows:
-            try:
-                if row.sha256 is not None:
-                    raise self._too_long(row)
-                accepted.append(validate(row.raw, self._rules))
-                origins.append(row)
-            except Rejection as refused:
-                refusals.append(Refusal(row, refused.reason, refused.detail))
-        return accepted, refusals, origins
-
-    def _too_long(self, row: RawRow) -> Rejection:
-        expected = f"at most {self._longest}; a larger ingest.max_line_mib would allow it"
-        return Rejection(Reason.LINE_TOO_LONG, f"the row has {row.length} bytes, expected {expected}")
 
     def _tell(self, path: Path, position: int, total: int) -> None:
         if self._progress is not None:
@@ -163,10 +147,3 @@ class Importer:
         )
         self._files.append(report)
         return report
-
-
-def _conflict(row: RawRow, record: Record) -> Refusal:
-    found = f"observation_id {record.observation.observation_id!r} already stands for other content"
-    expected = "the same content, or an id that is new in this scope"
-    detail = shortened(f"{found} in scope {record.scope}, expected {expected}")
-    return Refusal(row, Reason.CONFLICTING_OBSERVATION, detail)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memstate_core.ingest.files import dumps_in
 from memstate_core.ingest.importer import Importer
+from memstate_core.ingest.packing import MAGIC
 from memstate_core.ingest.report import ImportReport
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
@@ -38,13 +39,17 @@ def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetim
     for path in dumps_in(home.inbox) if home.inbox.is_dir() else []:
         before = _state(path)
         report = importer.read_file(path)
-        if _state(path) == before:
+        if before is not None and _state(path) == before:
             _move(path, home.processed if report.error is None else home.failed)
     return importer.report()
 
 
-def _state(path: Path) -> tuple[int, int]:
-    found = path.stat()
+def _state(path: Path) -> tuple[int, int] | None:
+    """What tells that a file has changed; None if it is gone."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
     return found.st_size, found.st_mtime_ns
 
 
@@ -57,6 +62,7 @@ def _free_name(wanted: Path) -> Path:
     """The path itself, or with the first free number before its suffixes: `a.jsonl.gz`, `a.2.jsonl.gz`."""
     if not wanted.exists():
         return wanted
-    suffixes = "".join(wanted.suffixes[-2:])
-    stem = wanted.name.removesuffix(suffixes)
-    return next(path for n in count(2) if not (path := wanted.with_name(f"{stem}.{n}{suffixes}")).exists())
+    packing = wanted.suffix if wanted.suffix.lower() in MAGIC and wanted.with_suffix("").suffix else ""
+    plain = Path(wanted.name.removesuffix(packing))
+    numbered = (wanted.with_name(f"{plain.stem}.{n}{plain.suffix}{packing}") for n in count(2))
+    return next(path for path in numbered if not path.exists())

@@ -31,13 +31,13 @@ class Intake:
         self._evidence = Mirror(ledger, "evidence", *_KNOWN)
         self._quarantine = Mirror(ledger, "quarantine", pl.col("quarantine_id"))
 
-    def sort_out(self, evidence: pl.DataFrame) -> pl.Series:
+    def sort_out(self, observations: pl.DataFrame) -> pl.Series:
         """Whether each observation is new, a duplicate or a conflict, in the order of the rows.
 
         Args:
-            evidence: observations in their order of arrival (columns EVIDENCE).
+            observations: scope, observation_id and content_sha256, in their order of arrival.
         """
-        arrived = evidence.select(*_KNOWN).with_row_index("_row")
+        arrived = observations.select(*_KNOWN).with_row_index("_row")
         known = self._evidence.rows().join(arrived, on="_key", how="semi")
         pair = ("_key", "_check")
         return (

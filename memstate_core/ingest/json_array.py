@@ -11,8 +11,22 @@ from collections.abc import Iterable, Iterator
 
 from memstate_core.ingest.rows import BrokenContainer, RawRow, RowAssembler
 
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{},]', re.DOTALL)
-_END_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_USUAL_DEPTH = 4
+
+
+def _balanced(levels: int) -> bytes:
+    """The pattern of an object or array that nests so many levels; it never backtracks."""
+    plain = inner = rb'[^\[\]{}"]++|' + _STRING
+    for _ in range(levels):
+        inner = plain + rb"|[\[{](?:" + inner + rb")*+[\]}]"
+    return inner.removeprefix(plain + b"|")
+
+
+_TOKEN = re.compile(_STRING + b"|" + _balanced(_USUAL_DEPTH) + rb'|["\[\]{},]', re.DOTALL)
+"""A string, an element that is closed and not very deep, or one character of what is neither."""
+
+_END_OF_STRING = re.compile(_STRING[1:], re.DOTALL)
 
 
 def array_rows(blocks: Iterable[bytes], longest: int) -> Iterator[RawRow]:
@@ -63,6 +77,12 @@ class _ArraySplitter:
             self._in_string, at = False, end.end()
         if self._closed:
             return
+        if not self._number:
+            opening = block.find(b"[")
+            if opening < 0:
+                return
+            yield opening, b"["
+            at = opening + 1
         for match in _TOKEN.finditer(block, at):
             token = match[0]
             if token == b'"':

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 KEPT_OF_LONG_ROW = 1 << 20
 
 
-class RawRow(NamedTuple):
-    """One row as found.
+class RawRow(Struct, frozen=True, gc=False):
+    """One row as found; out of the garbage collector's sight, since it refers to nothing that could refer back.
 
     Attributes:
         line: its number in the file, from 1: of the line, of the element, of the parquet row.

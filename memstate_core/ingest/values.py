@@ -7,22 +7,20 @@ JSON text, since no type means string.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from memstate_core.ingest.clock import Clock
 from memstate_core.ingest.decode import JSON_NAMES
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.model.observation import EdgeTo, FieldValue
-from memstate_core.model.text import iso, parse_moment
 
-FieldRow = tuple[str, str, str, bool, str | None, str | None, str | None, float | None, datetime | None]
-"""One field in the order of `memstate_core.model.frames.FIELD_VALUE`."""
+FieldRow = tuple[str, str, str, bool, str | None, str | None, str | None, float | None, str | None]
+"""One field in the order of `memstate_core.model.frames.FIELD_VALUE`; its time as text."""
 
-EdgeRow = tuple[str, str | None, str | None, datetime | None, datetime | None]
-"""One edge in the order of `memstate_core.model.frames.EDGE_TO`."""
+EdgeRow = tuple[str, str | None, str | None, str | None, str | None]
+"""One edge in the order of `memstate_core.model.frames.EDGE_TO`; its times as text."""
 
 canonical = msgspec.json.Encoder(order="sorted").encode
 """JSON with sorted keys and no white space: equal content gives equal bytes."""
@@ -36,35 +34,6 @@ _FITS: dict[str, tuple[frozenset[type], str]] = {
     "datetime": (frozenset({str}), "a JSON string"),
     "list": (frozenset({list}), "a JSON array"),
 }
-
-
-@dataclass(frozen=True)
-class Clock:
-    """What counts as the future.
-
-    Attributes:
-        latest: the last moment that an observation may name.
-        setting: the setting that moves it, in words.
-    """
-
-    latest: datetime
-    setting: str
-
-    def moment(self, text: str, where: str, open_end: bool = False) -> datetime:
-        """A time as its writer spelt it, in UTC.
-
-        Raises:
-            Rejection: bad_time, or future_time unless the end is open.
-        """
-        try:
-            moment = parse_moment(text)
-        except (ValueError, OverflowError):
-            expected = "an ISO 8601 time such as 2026-04-22T12:00:00Z"
-            raise Rejection(Reason.BAD_TIME, f"{where} is {text!r}, expected {expected}") from None
-        if moment > self.latest and not open_end:
-            expected = f"no later than {iso(self.latest)}; {self.setting} would allow it"
-            raise Rejection(Reason.FUTURE_TIME, f"{where} is {text!r}, expected {expected}")
-        return moment
 
 
 def field_row(field: FieldValue, said: dict[str, Any], where: str, clock: Clock) -> FieldRow:
@@ -97,7 +66,7 @@ def field_row(field: FieldValue, said: dict[str, Any], where: str, clock: Clock)
         field.why_changed,
         field.impact_expected,
         field.confidence,
-        _time("valid_from", said, where, clock),
+        clock.respell("valid_from", said, where),
     )
 
 
@@ -113,21 +82,13 @@ def edge_row(edge: EdgeTo, said: dict[str, Any], where: str, clock: Clock) -> Ed
     if to_id is None and to_key is None:
         expected = "to_topic_id or to_topic_key"
         raise Rejection(Reason.MISSING_CONTENT, f"{where} names no topic that it leads to, expected {expected}")
-    start = _time("valid_from", said, where, clock)
-    return edge.kind, to_id, to_key, start, _time("valid_until", said, where, clock, open_end=True)
+    start = clock.respell("valid_from", said, where)
+    return edge.kind, to_id, to_key, start, clock.respell("valid_until", said, where, open_end=True)
 
 
 def given(text: str | None) -> str | None:
     """The text as it stands, or None if it is blank: a blank name names nothing."""
     return text if text is not None and text.strip() else None
-
-
-def _time(key: str, said: dict[str, Any], where: str, clock: Clock, open_end: bool = False) -> datetime | None:
-    if key not in said:
-        return None
-    moment = clock.moment(said[key], f"{where}.{key}", open_end)
-    said[key] = iso(moment)
-    return moment
 
 
 def _value_json(field: FieldValue, where: str) -> str:
@@ -138,7 +99,8 @@ def _value_json(field: FieldValue, where: str) -> str:
         return _untyped(value, where)
     fits, expected = _FITS[declared]
     if type(value) not in fits:
-        raise Rejection(Reason.BAD_VALUE, f"{where}.value is {_shown(value)}, field_type {declared} expects {expected}")
+        found = f"{where}.value is {_shown(value)}"
+        raise Rejection(Reason.BAD_VALUE, f"{found}, but its field_type {declared} expects {expected}")
     if declared == "float" and isinstance(value, int):
         value = _widened(value, where)
     return canonical(value).decode()

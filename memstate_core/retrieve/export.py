@@ -73,7 +73,7 @@ def export_parquet(readers: Sequence[SnapshotReader], path: Path) -> int:
 def _chunk_records(reader: SnapshotReader, chunk: pl.DataFrame, merged: pl.DataFrame) -> Iterator[Record]:
     low, high = chunk["id"][0], chunk["id"][-1]
     observations = _observations(reader, low, high)
-    tombstones = dict(merged.filter(pl.col("survivor").is_between(low, high)).rows())
+    tombstones = dict(merged.filter(pl.col("survivor").is_between(pl.lit(low), pl.lit(high))).rows())
     for record in topic_records(reader.graph, chunk, TopicSet.between(low, high), history=True):
         topic_id = record["id"]
         yield record | {
@@ -84,7 +84,7 @@ def _chunk_records(reader: SnapshotReader, chunk: pl.DataFrame, merged: pl.DataF
 
 def _observations(reader: SnapshotReader, low: str, high: str) -> dict[str, list[str]]:
     """Observation ids by topic, in the order in which they were observed."""
-    evidence = reader.all_evidence().filter(pl.col("topic_id").is_between(low, high))
+    evidence = reader.all_evidence().filter(pl.col("topic_id").is_between(pl.lit(low), pl.lit(high)))
     by_time = evidence.select("topic_id", "observed_at", "evidence_id", "observation_id").sort(
         "observed_at", "evidence_id"
     )

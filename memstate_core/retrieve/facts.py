@@ -89,7 +89,7 @@ def read_edges(graph: Graph, topics: TopicSet, *, moment: datetime | None = None
         moment: leave out links that are not valid then; None keeps all.
     """
     ends = [graph.read(EDGE, where=topics.where(end), **topics.given) for end in ("a.id", "b.id")]
-    edges = pl.concat(ends).unique(["from_id", "to_id", "kind"]).sort("from_id", "to_id", "kind")
+    edges = pl.concat(ends).unique(EDGE.key).sort(EDGE.key)
     if moment is not None:
         began = pl.col("valid_from").is_null() | (pl.col("valid_from") <= moment)
         edges = edges.filter(began & (pl.col("valid_until").is_null() | (pl.col("valid_until") > moment)))

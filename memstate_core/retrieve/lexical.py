@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,58 +28,84 @@ B = 0.75
 Scores = npt.NDArray[np.float64]
 
 
-def weigh(counts: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
-    """BM25 weights of term counts, sorted as the index stores them.
-
-    Args:
-        counts: `scope`, `row` (over the whole file), `term` and one column of counts a field.
-        layout: `scope`, `first` and `count`, where each scope's documents lie in the file.
-        fields: the columns of counts; each is weighed by its own lengths and frequencies.
-
-    Returns:
-        `scope`, `key` (the term's hash), `row` (within the scope) and the fields as weights (Float32).
-    """
-    weights = [_weight(pl.col(field)).alias(field) for field in fields]
-    row = (pl.col("row") - pl.col("first")).cast(pl.UInt32)
-    return (
-        counts.join(layout, on="scope")
-        .select("scope", row, *weights, key=_key(pl.col("term")))
-        .sort("scope", "key", "row")
-    )
-
-
-def _weight(occurrences: pl.Expr) -> pl.Expr:
-    documents = pl.col("count")
-    length = occurrences.sum().over("scope", "row")
-    mean_length = occurrences.sum().over("scope") / documents
-    frequency = (occurrences > 0).sum().over("scope", "term")
-    idf = (1 + (documents - frequency + 0.5) / (frequency + 0.5)).log()
-    return (idf * occurrences / (occurrences + K1 * (1 - B + B * length / mean_length))).cast(pl.Float32)
-
-
-def _key(term: pl.Expr) -> pl.Expr:
+def term_key(term: pl.Expr) -> pl.Expr:
+    """What a term is known by in the index: 64 bits of xxHash64, the same on every machine."""
     hashed: pl.Expr = term.nchash.xxhash64()  # type: ignore[attr-defined]
     return hashed
 
 
-def write_postings(folder: Path, postings: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
+def weigh(counts: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
+    """BM25 weights of term counts, sorted as the index stores them.
+
+    One sort, then arithmetic over runs: with many millions of postings this is several times faster than
+    grouping by hash.
+
+    Args:
+        counts: `row` (over the whole file), `key` and one column of counts a field; counts of the same
+            row and key add up.
+        layout: `scope`, `first` and `count`, where each scope's documents lie in the file.
+        fields: the columns of counts; each is weighed by its own lengths and frequencies.
+
+    Returns:
+        `place` (of the scope in the layout), `key`, `row` (within the scope) and the fields as weights
+        (Float32).
+    """
+    firsts, sizes = layout["first"].to_numpy(), layout["count"].to_numpy()
+    place = pl.Series("place", np.searchsorted(firsts, counts["row"].to_numpy(), side="right") - 1, pl.UInt32)
+    ordered = counts.with_columns(place).sort("place", "key", "row")
+    starts = _run_starts(ordered, "key", "row")
+    kept = ordered.select("place", "key", "row")[starts]
+    counted = {field: np.add.reduceat(ordered[field].to_numpy(), starts) for field in fields}
+    weights = [pl.Series(field, _weights(found, kept, sizes)) for field, found in counted.items()]
+    return kept.with_columns(row=pl.col("row") - pl.Series(firsts).gather(kept["place"])).with_columns(weights)
+
+
+def _run_starts(ordered: pl.DataFrame, *columns: str) -> npt.NDArray[np.intp]:
+    """Where in a sorted frame a new combination of these columns begins."""
+    if not ordered.height:
+        return np.zeros(0, dtype=np.intp)
+    changes = [values[1:] != values[:-1] for name in columns for values in [ordered[name].to_numpy()]]
+    return np.flatnonzero(np.append(True, np.logical_or.reduce(changes)))
+
+
+def _weights(counts: npt.NDArray[Any], postings: pl.DataFrame, sizes: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """BM25 of each posting: how often the document has the term, from sorted postings.
+
+    Args:
+        counts: occurrences (n).
+        postings: columns place, key and row (n), sorted.
+        sizes: how many documents the scope at each place has.
+    """
+    place, row = postings["place"].to_numpy(), postings["row"].to_numpy()
+    length = np.bincount(row, counts)[row]
+    mean_length = (np.bincount(place, counts, minlength=len(sizes)) / sizes)[place]
+    starts = _run_starts(postings, "place", "key")
+    repeats = np.diff(np.append(starts, len(place)))
+    frequency = np.repeat(np.add.reduceat((counts > 0).astype(np.int64), starts), repeats)
+    idf = np.log(1 + (sizes[place] - frequency + 0.5) / (frequency + 0.5))
+    weights = idf * counts / (counts + K1 * (1 - B + B * length / mean_length))
+    return np.asarray(weights, dtype=np.float32)
+
+
+def write_postings(folder: Path, postings: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
     """Writes weighed postings.
 
     Args:
         folder: where the four files go; created.
-        postings: what `weigh` answered, scopes in the order in which they are served.
+        postings: what `weigh` answered.
+        layout: the layout that it was given.
         fields: its weight columns, in the order in which `Postings.scores` answers them.
 
     Returns:
         `scope`, `first` and `count`, where each scope's terms lie.
     """
-    vocabulary = postings.group_by("scope", "key", maintain_order=True).len()
+    vocabulary = postings.group_by("place", "key", maintain_order=True).len()
     folder.mkdir(parents=True)
     np.save(folder / "terms.npy", vocabulary["key"].to_numpy())
-    np.save(folder / "starts.npy", np.concatenate([[0], np.cumsum(vocabulary["len"].to_numpy())]).astype(np.int64))
+    np.save(folder / "starts.npy", np.append(0, np.cumsum(vocabulary["len"].to_numpy())).astype(np.int64))
     np.save(folder / "rows.npy", postings["row"].to_numpy())
     np.save(folder / "weights.npy", np.ascontiguousarray(postings.select(fields).to_numpy()))
-    return scope_layout(vocabulary)
+    return scope_layout(vocabulary.select(scope=layout["scope"].gather(vocabulary["place"])))
 
 
 def scope_layout(rows: pl.DataFrame) -> pl.DataFrame:
@@ -110,7 +137,8 @@ class Postings:
             bound, so that scopes which know more of the question's terms score higher.
         """
         scores = np.zeros((documents, self._weights.shape[1]))
-        keys = pl.DataFrame({"term": terms}, schema={"term": pl.String}).select(_key(pl.col("term")))["term"].to_numpy()
+        asked = pl.DataFrame({"term": terms}, schema={"term": pl.String})
+        keys = asked.select(term_key(pl.col("term")))["term"].to_numpy()
         known = self._terms[first : first + count]
         bound = 0.0
         for key, place in zip(keys, np.searchsorted(known, keys), strict=True):

@@ -24,7 +24,8 @@ from memstate_core.retrieve.scoring import Asked
 from memstate_core.retrieve.search import best_first, search_scope
 from memstate_core.retrieve.structure import lifted, neighbors_of
 from memstate_core.retrieve.topic import resolve
-from memstate_core.retrieve.words import question_terms, question_words
+from memstate_core.retrieve.words import question_terms
+from memstate_core.state.graph import EDGE
 
 NEIGHBORS = 16
 """How many neighbours of a candidate are named."""
@@ -109,8 +110,7 @@ def _asked(question: Question, encoder: Encoder, cache: Path | None) -> Asked:
     if "semantic" in question.stages:
         texts = [question.text]
         vector = (encoder.encode(texts) if cache is None else embed(cache, encoder, texts).vectors)[0]
-    terms, words = question_terms(question.text), question_words(question.text)
-    return Asked(question.text, terms, words, vector, dated="temporal" in question.stages)
+    return Asked(question.text, question_terms(question.text), vector, dated="temporal" in question.stages)
 
 
 def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[str]) -> _Ranked | None:
@@ -128,8 +128,9 @@ def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[s
     edges = _links(reader, best["id"], question)
     if "structural" in question.stages and edges.height:
         topics = lifted(topics, best, edges)
-        best = _best(topics, question, only)
-        edges = _links(reader, best["id"], question)
+        seen, best = best, _best(topics, question, only)
+        newcomers = best.join(seen, on="id", how="anti")
+        edges = pl.concat([edges, _links(reader, newcomers["id"], question)]).unique(EDGE.key)
     return _Ranked(reader, topics, best, evidence, edges)
 
 

@@ -53,14 +53,12 @@ class Asked:
     Attributes:
         text: as it was put.
         terms: its distinct terms.
-        words: its distinct words.
         vector: its unit vector (float32, 384), or None when meaning is not to be compared.
         dated: whether dates that it names count.
     """
 
     text: str
     terms: list[str]
-    words: list[str]
     vector: Vectors | None
     dated: bool
 
@@ -96,7 +94,7 @@ def evidence_parts(evidence: EvidenceSlice, asked: Asked) -> Parts:
     parts = {
         "turn_words": standardised(by_words[:, 0], USUAL_WORDS),
         "window_words": standardised(by_words[:, 1], USUAL_WORDS),
-        "speaker": SPEAKER * _named(evidence.frame["actor"], asked.words),
+        "speaker": SPEAKER * _named(evidence.frame["actor"], asked.terms),
     }
     if asked.vector is not None:
         turn, window = _cosines(evidence, asked.vector)

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from memstate_core.model.text import embedding_text
-from memstate_core.retrieve.lexical import weigh, write_postings
+from memstate_core.retrieve.lexical import term_key, weigh, write_postings
 from memstate_core.retrieve.words import terms
 
 EVIDENCE_FIELDS = ("turn", "window")
@@ -17,7 +17,8 @@ EVIDENCE_FIELDS = ("turn", "window")
 TOPIC_FIELDS = ("text",)
 """A topic as a document: its title and summary."""
 
-_CHUNK = 100_000
+_CHUNK = 50_000
+_SLICE = 10_000
 
 
 def write_evidence_words(
@@ -27,27 +28,27 @@ def write_evidence_words(
 
     Args:
         folder: where to.
-        evidence: columns scope and text, in the order of the file.
+        evidence: column text, in the order of the file.
         layout: `scope`, `first` and `count`, where each scope's rows lie.
         members: what `window_members` answered.
 
     Returns:
         `scope`, `first` and `count`, where each scope's terms lie.
     """
-    texts = _numbered(evidence.select("scope", "text"))
+    texts = _numbered(evidence["text"])
     postings = [_weigh_evidence(texts[low:high], layout, members) for low, high in _chunks(layout)]
-    return write_postings(folder, pl.concat(postings or [_weigh_evidence(texts, layout, members)]), EVIDENCE_FIELDS)
+    whole = pl.concat(postings or [_weigh_evidence(texts, layout, members)])
+    return write_postings(folder, whole, layout, EVIDENCE_FIELDS)
 
 
 def write_topic_words(folder: Path, topics: pl.DataFrame, layout: pl.DataFrame) -> pl.DataFrame:
     """Writes the word index of topics (columns scope, title, summary); answers its layout."""
-    texts = _numbered(topics.select("scope", text=embedding_text(pl.col("title"), pl.col("summary"))))
-    counts = terms(texts).group_by("scope", "row", "term").agg(text=pl.len())
-    return write_postings(folder, weigh(counts, layout, TOPIC_FIELDS), TOPIC_FIELDS)
+    texts = _numbered(topics.select(text=embedding_text(pl.col("title"), pl.col("summary")))["text"])
+    return write_postings(folder, weigh(_counts(texts, "text"), layout, TOPIC_FIELDS), layout, TOPIC_FIELDS)
 
 
-def _numbered(texts: pl.DataFrame) -> pl.DataFrame:
-    return texts.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
+def _numbered(texts: pl.Series) -> pl.DataFrame:
+    return texts.to_frame("text").with_row_index("row")
 
 
 def _chunks(layout: pl.DataFrame) -> Iterator[tuple[int, int]]:
@@ -57,10 +58,15 @@ def _chunks(layout: pl.DataFrame) -> Iterator[tuple[int, int]]:
     yield from ranges.sort("low").select("low", "high").iter_rows()
 
 
+def _counts(texts: pl.DataFrame, field: str) -> pl.DataFrame:
+    """How often each text has each term: `row`, `key` and the count."""
+    found = [terms(texts[low : low + _SLICE]) for low in range(0, max(texts.height, 1), _SLICE)]
+    keyed = [part.select("row", key=term_key(pl.col("term"))) for part in found]
+    return pl.concat(part.group_by("row", "key").agg(pl.len().alias(field)) for part in keyed)
+
+
 def _weigh_evidence(texts: pl.DataFrame, layout: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    alone = terms(texts).group_by("scope", "row", "term").agg(turn=pl.len()).with_columns(window="turn")
-    beside = alone.join(members, left_on="row", right_on="member").select(
-        "scope", "term", "window", row="row_right", turn=pl.lit(0, pl.UInt32)
-    )
-    counts = pl.concat([alone, beside.select(alone.columns)]).group_by("scope", "row", "term").sum()
-    return weigh(counts, layout, EVIDENCE_FIELDS)
+    alone = _counts(texts, "turn").with_columns(window="turn")
+    beside = alone.join(members, left_on="row", right_on="member")
+    beside = beside.select("key", "window", row="row_right", turn=pl.lit(0, pl.UInt32))
+    return weigh(pl.concat([alone, beside.select(alone.columns)]), layout, EVIDENCE_FIELDS)

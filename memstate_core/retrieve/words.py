@@ -40,9 +40,4 @@ def terms(texts: pl.DataFrame) -> pl.DataFrame:
 
 def question_terms(text: str) -> list[str]:
     """The distinct terms of a question, sorted."""
-    return sorted(terms(pl.DataFrame({"text": [text]}))["term"].unique())
-
-
-def question_words(text: str) -> list[str]:
-    """The distinct words of a question, sorted."""
-    return sorted(set(pl.DataFrame({"text": [text]}).select(words(pl.col("text")))["text"][0]))
+    return sorted(set(terms(pl.DataFrame({"text": [text]}))["term"]))

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Annotated
 
-import click
 import typer
 
 from memstate_core import __version__
@@ -67,23 +66,8 @@ for _name, _command in COMMANDS.items():
 
 def main() -> None:
     """Runs the command line and exits with its code."""
-    command = typer.main.get_command(app)
-    as_json = "--json" in sys.argv
     try:
-        code = command.main(standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        code = 2
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        code = 130
+        app()
     except MemstateError as error:
-        fail(error, error.exit_code, as_json)
-        code = error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has had enough; closing stderr keeps Python from complaining at exit.
-        sys.stderr.close()
-        code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+        fail(error, error.exit_code, as_json="--json" in sys.argv)
+        sys.exit(error.exit_code)

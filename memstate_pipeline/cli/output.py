@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from memstate_core.state.store import Store
 
 
-@dataclass
+@dataclass(frozen=True)
 class Context:
-    """What every command gets: the home as given, and whether to answer in JSON."""
+    """What every command gets: the home as given."""
 
     home: str | None
-    as_json: bool = False
 
     @property
     def store(self) -> Store:
@@ -37,13 +36,7 @@ class Context:
         return open_store(home_path(self.home))
 
 
-def wants_json(context: typer.Context, value: bool) -> bool:
-    """Remembers `--json`, so that an error too can be told as JSON."""
-    context.find_root().obj.as_json = value
-    return value
-
-
-Json = typer.Option("--json", help="Print one JSON document on stdout.", callback=wants_json)
+Json = typer.Option("--json", help="Print one JSON document on stdout.")
 
 
 def show(document: Any, as_json: bool, lines: Sequence[str]) -> None:

@@ -133,12 +133,12 @@ def _told(result: dict[str, Any], explain: bool) -> list[str]:
         lines += [f"  {candidate['similarity']:.3f}  {candidate['title']}  [{candidate['topic_id']}]"]
         lines += [f"         {fields[:160]}"] * bool(fields)
         lines += [f"         warning: {warning}" for warning in candidate["warnings"]]
-        lines += [f"         {json.dumps(candidate['explain'])}"] * explain
+        lines += [f"         {json.dumps(candidate['explain'])}"] if explain else []
     lines += ["evidence"]
     for found in result["evidence"]:
         text = " ".join(str(found["text"]).split())
         lines += [f"  {found['score']:.3f}  {found['observed_at'][:16]}  {found['observation_id']}  {text[:140]}"]
-        lines += [f"         {json.dumps(found['explain'])}"] * explain
+        lines += [f"         {json.dumps(found['explain'])}"] if explain else []
     return lines
 
 

@@ -1,0 +1,63 @@
+"""From a JSON object to an observation whose keys have the types that a record may have.
+
+What says nothing is taken out of the object on the way, so that a null, an empty list and an absent key
+are the same. Two nulls say something and stay: that of a value, and that of a reference to be cleared.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn, get_args
+
+import msgspec
+
+from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.model.observation import FieldType, Kind, Observation, Placement, Provenance, ScopeType
+
+_WORDS: dict[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "provenance": get_args(Provenance),
+    "placement": get_args(Placement),
+    "field_type": get_args(FieldType),
+    "type": get_args(ScopeType),
+}
+_UNKNOWN_WORD = re.compile(r"Invalid enum value (?P<word>.*) - at `(?P<path>\S*?(?P<key>\w+))`", re.DOTALL)
+
+
+def without_nulls(item: dict[str, Any], keep: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The object without the keys whose value is null, except some."""
+    if None not in item.values():
+        return item
+    return {key: value for key, value in item.items() if value is not None or key in keep}
+
+
+def tidy_parts(said: dict[str, Any], key: str) -> None:
+    """Takes out what says nothing: an empty list, and nulls inside its objects where they mean absent."""
+    parts = said[key]
+    if parts == []:
+        del said[key]
+    elif isinstance(parts, list):
+        said[key] = [
+            without_nulls(part, ("value", "ref_topic_id")) if isinstance(part, dict) else part for part in parts
+        ]
+
+
+def observation_of(said: dict[str, Any]) -> Observation:
+    """The object as an observation; unknown keys are not looked at.
+
+    Raises:
+        Rejection: wrong_type, unknown_word or unknown_placement; names the path.
+    """
+    try:
+        return msgspec.convert(said, Observation)
+    except msgspec.ValidationError as error:
+        _explain(str(error))
+
+
+def _explain(message: str) -> NoReturn:
+    word = _UNKNOWN_WORD.fullmatch(message)
+    if word is None:
+        raise Rejection(Reason.WRONG_TYPE, message[:1].lower() + message[1:]) from None
+    reason = Reason.UNKNOWN_PLACEMENT if word["key"] == "placement" else Reason.UNKNOWN_WORD
+    allowed = ", ".join(_WORDS[word["key"]])
+    raise Rejection(reason, f"{word['path']} is {word['word'][:100]}, expected one of {allowed}") from None

@@ -1,0 +1,107 @@
+"""The inbox: dumps are read once and put away, never deleted, never overwritten."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memstate_core.ingest import inbox
+from memstate_core.ingest.importer import Importer
+from memstate_core.ingest.report import FileReport, ImportReport
+from memstate_core.policy.settings import Settings
+from memstate_core.state.home import Home
+from memstate_core.state.ledger import Ledger
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    home.inbox.mkdir()
+    return home
+
+
+def read(home: Home) -> ImportReport:
+    return inbox.import_inbox(home, Ledger(home.ledger), Settings(), now=NOW, run_id="r")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.exists() else []
+
+
+def test_dumps_are_read_and_put_away(home):
+    (home.inbox / "a.jsonl").write_text('{"text": "a"}\nbroken\n')
+    report = read(home)
+    assert (report.read, report.accepted, report.quarantined) == (2, 1, 1)
+    assert (names(home.inbox), names(home.processed), names(home.failed)) == ([], ["a.jsonl"], [])
+    assert read(home).files == ()
+
+
+def test_an_empty_or_missing_inbox_is_nothing_to_do(home, tmp_path):
+    assert read(home).files == read(Home(tmp_path / "elsewhere")).files == ()
+
+
+def test_files_that_are_not_ready_are_left_alone(home):
+    (home.inbox / "folder").mkdir()
+    for name in (".hidden.jsonl", "a.jsonl.tmp", "b.jsonl.part"):
+        (home.inbox / name).write_text('{"text": "a"}')
+    assert read(home).files == ()
+    assert len(names(home.inbox)) == 3
+
+
+def test_a_file_that_cannot_be_read_goes_to_failed_and_the_rest_goes_on(home):
+    (home.inbox / "a.jsonl.gz").write_bytes(b"\x1f\x8b and no more")
+    (home.inbox / "b.jsonl").write_text('{"text": "b"}')
+    report = read(home)
+    assert (report.accepted, len(report.errors)) == (1, 1)
+    assert (names(home.processed), names(home.failed)) == (["b.jsonl"], ["a.jsonl.gz"])
+
+
+def test_names_that_come_again_do_not_overwrite(home):
+    for text in ("a", "b", "c"):
+        (home.inbox / "dump.2026.jsonl").write_text(f'{{"text": "{text}"}}')
+        read(home)
+    assert names(home.processed) == ["dump.2026.2.jsonl", "dump.2026.3.jsonl", "dump.2026.jsonl"]
+    assert sorted(path.read_text() for path in home.processed.iterdir()) == [f'{{"text": "{t}"}}' for t in "abc"]
+
+
+def test_a_crash_before_the_move_loses_and_repeats_nothing(home, monkeypatch):
+    (home.inbox / "a.jsonl").write_text('{"text": "a"}')
+    with monkeypatch.context() as broken:
+        broken.setattr(inbox, "_move", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            read(home)
+    assert names(home.inbox) == ["a.jsonl"]
+    assert read(home).duplicate == 1
+    assert names(home.processed) == ["a.jsonl"]
+
+
+def test_a_file_that_grows_while_it_is_read_stays_for_the_next_run(home, monkeypatch):
+    path = home.inbox / "a.jsonl"
+    path.write_text('{"text": "a"}\n')
+    read_file = Importer.read_file
+
+    def late_writer(self: Importer, file: Path) -> FileReport:
+        report = read_file(self, file)
+        with file.open("a") as more:
+            more.write('{"text": "late"}\n')
+        return report
+
+    with monkeypatch.context() as late:
+        late.setattr(Importer, "read_file", late_writer)
+        assert read(home).accepted == 1
+    assert names(home.inbox) == ["a.jsonl"]
+    assert read(home).accepted == 1
+    assert names(home.processed) == ["a.jsonl"]
+
+
+def test_a_file_that_is_taken_away_while_it_is_read_is_no_failure(home, monkeypatch):
+    path = home.inbox / "a.jsonl"
+    path.write_text('{"text": "a"}')
+    read_file = Importer.read_file
+    monkeypatch.setattr(Importer, "read_file", lambda self, file: (read_file(self, file), file.unlink())[0])
+    assert read(home).accepted == 1
+    assert names(home.processed) == names(home.failed) == []

@@ -1,0 +1,257 @@
+"""The rules of the fold once more, in the plainest Python: dicts, lists and loops, no frames.
+
+It is written from the rules (DESIGN sections 2, 3 and 6; the docstring of placement), not from the code,
+and is the oracle of the property tests. Only the making of ids is shared, since ids are hashes.
+
+A merge is a pair (dropped, survivor). Times are anything that can be ordered.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memstate_core.model.ids import uuid_text
+
+Observation = dict[str, Any]
+Merge = tuple[str, str]
+Group = tuple[str, str | None, str]
+"""A scope, a kind and a title, the last two normalised."""
+
+
+@dataclass
+class World:
+    """What a shard knows.
+
+    Attributes:
+        topics: by id: scope, title, summary, topic_kind, fields, evidence_ids.
+        edges: (from, to, kind) to (valid_from, valid_until, evidence ids).
+        dangling_edges: (from, kind) of edges that lead to no topic of their scope.
+        tombstones: dropped topics with their last survivors.
+        placed: the topic of each piece of evidence, None where it was refused.
+        aliases: the ids that titles alone would have, with the topics that own the titles.
+    """
+
+    topics: dict[str, dict[str, Any]]
+    edges: dict[tuple[str, str, str], tuple[Any, Any, list[str]]]
+    dangling_edges: set[tuple[str, str]]
+    tombstones: dict[str, str]
+    placed: dict[str, str | None]
+    aliases: dict[str, str]
+
+
+def fold(observations: Iterable[Observation], merges: Sequence[Merge] = ()) -> World:
+    """Everything that follows from a set of observations and the merges decided on it."""
+    by_age = sorted(observations, key=_age)
+    placed, aliases = place(by_age)
+    survivors = {dropped: _last(dropped, dict(merges)) for dropped, _ in merges}
+
+    def answering(name: str) -> str:
+        owner = aliases.get(name, name)
+        return survivors.get(owner, owner)
+
+    placed = {evidence: None if topic is None else answering(topic) for evidence, topic in placed.items()}
+    told: dict[str, list[Observation]] = {}
+    for observation in by_age:
+        topic = placed.get(observation["evidence_id"])
+        if topic is not None:
+            told.setdefault(topic, []).append(observation)
+    scopes = {topic: said[0]["scope"] for topic, said in told.items()}
+    topics = {topic: _topic(topic, said) for topic, said in told.items()}
+    for topic in topics.values():
+        for field in topic["fields"].values():
+            _follow(field, topic["scope"], scopes, answering)
+    edges, dangling = _edges(told, scopes, answering)
+    return World(topics, edges, dangling, survivors, placed, aliases)
+
+
+def place(by_age: list[Observation]) -> tuple[dict[str, str | None], dict[str, str]]:
+    """The topic of each piece of evidence that names one (None: refused), and the title aliases."""
+    named = [o for o in by_age if o["topic_id"] or o["topic_key"] or o["title"]]
+    home = _home_scopes(named)
+    accepted = [o for o in named if not o["topic_id"] or home[o["topic_id"]] == o["scope"]]
+    aliases = _aliases(accepted)
+    placed: dict[str, str | None] = {o["evidence_id"]: None for o in named}
+    for observation in accepted:
+        own = _own_id(observation)
+        if own is None:
+            own = _title_id(_group(observation))
+        placed[observation["evidence_id"]] = aliases.get(own, own)
+    return placed, aliases
+
+
+def normalised(text: str | None) -> str | None:
+    """Titles and kinds as they are compared."""
+    return None if text is None else " ".join(unicodedata.normalize("NFKC", text).lower().split())
+
+
+def _age(observation: Observation) -> tuple[Any, str]:
+    return observation["observed_at"], observation["evidence_id"]
+
+
+def _own_id(observation: Observation) -> str | None:
+    """The id that an observation's topic has by the rules before the title."""
+    if observation["topic_id"]:
+        return str(observation["topic_id"])
+    if observation["topic_key"]:
+        return uuid_text("key", observation["scope"], observation["topic_key"])
+    if observation["placement"] == "new_topic":
+        return uuid_text("observation", observation["scope"], observation["observation_id"])
+    return None
+
+
+def _group(observation: Observation) -> Group:
+    return observation["scope"], normalised(observation["topic_kind"]), normalised(observation["title"]) or ""
+
+
+def _title_id(group: Group) -> str:
+    scope, kind, title = group
+    return uuid_text("title", scope, kind or "", title)
+
+
+def _home_scopes(named: list[Observation]) -> dict[str, str]:
+    """Which scope an id belongs to: that of its title or key, else that which gave it first."""
+    home: dict[str, str] = {}
+    for observation in named:
+        if observation["title"]:
+            home[_title_id(_group(observation))] = observation["scope"]
+    for observation in named:
+        if not observation["topic_id"]:
+            home.setdefault(_own_id(observation) or _title_id(_group(observation)), observation["scope"])
+    for observation in named:
+        if observation["topic_id"]:
+            home.setdefault(observation["topic_id"], observation["scope"])
+    return home
+
+
+def _aliases(accepted: list[Observation]) -> dict[str, str]:
+    bearers: dict[Group, list[Observation]] = {}
+    for observation in accepted:
+        if observation["title"]:
+            bearers.setdefault(_group(observation), []).append(observation)
+    title_ids = {_title_id(group) for group in bearers}
+    owners: dict[Group, str] = {}
+    for group, oldest_first in bearers.items():
+        for observation in oldest_first:
+            own = _own_id(observation)
+            if own is not None and own not in title_ids:
+                owners[group] = own
+                break
+    aliases = {}
+    for group in bearers:
+        scope, kind, title = group
+        answers = group
+        if kind is None and group not in owners:
+            of_a_kind = [other for other in bearers if other[0] == scope and other[2] == title and other[1] is not None]
+            if of_a_kind:
+                answers = min(of_a_kind, key=lambda other: _age(bearers[other][0]))
+        aliases[_title_id(group)] = owners.get(answers, _title_id(answers))
+    return aliases
+
+
+def _last(topic: str, merges: dict[str, str]) -> str:
+    while topic in merges:
+        topic = merges[topic]
+    return topic
+
+
+def _topic(topic_id: str, said: list[Observation]) -> dict[str, Any]:
+    parts = {}
+    for part in ("title", "summary", "topic_kind"):
+        claims = [_claim(o, o[part], o["observed_at"]) for o in said if o[part] is not None]
+        history = _history(claims)
+        parts[part] = history[0][0] if history else None
+    keys = [o["topic_key"] for o in said if o["topic_key"]]
+    parts["title"] = parts["title"] or (keys[0] if keys else topic_id)
+    names = {field["name"] for o in said for field in o["fields"]}
+    return {
+        "scope": said[0]["scope"],
+        **parts,
+        "fields": {name: _field(name, said) for name in names},
+        "evidence_ids": sorted(o["evidence_id"] for o in said),
+    }
+
+
+def _field(name: str, said: list[Observation]) -> dict[str, Any]:
+    claims = []
+    for observation in said:
+        for position, field in enumerate(observation["fields"]):
+            if field["name"] == name:
+                since = field["valid_from"] or observation["observed_at"]
+                claims.append(_claim(observation, field["value_json"], since, position, field))
+    claims.sort(key=lambda claim: claim["order"])
+    references = [claim["field"]["ref_topic_id"] for claim in claims if claim["field"]["ref_given"]]
+    history = _history(claims)
+    return {
+        "field_type": history[0][4],
+        "ref_topic_id": references[-1] if references else None,
+        "ref_state": None,
+        "history": [revision[:4] for revision in history],
+    }
+
+
+def _claim(o: Observation, value: Any, since: Any, position: int = 0, field: Any = None) -> dict[str, Any]:
+    return {
+        "order": (since, o["observed_at"], o["evidence_id"], position),
+        "value": value,
+        "evidence_id": o["evidence_id"],
+        "field": field or {"confidence": None, "field_type": None},
+    }
+
+
+def _history(claims: list[dict[str, Any]]) -> list[tuple[Any, Any, list[str], Any, str]]:
+    """Newest first: value, since when, evidence, confidence, type."""
+    runs: list[list[dict[str, Any]]] = []
+    for claim in sorted(claims, key=lambda claim: claim["order"]):
+        if runs and runs[-1][0]["value"] == claim["value"]:
+            runs[-1].append(claim)
+        else:
+            runs.append([claim])
+    revisions = []
+    for run in runs:
+        confidences = [c["field"]["confidence"] for c in run if c["field"]["confidence"] is not None]
+        revisions.append(
+            (
+                run[0]["value"],
+                run[0]["order"][0],
+                sorted({c["evidence_id"] for c in run}),
+                max(confidences, default=None),
+                run[0]["field"]["field_type"] or "string",
+            )
+        )
+    return revisions[::-1]
+
+
+def _follow(field: dict[str, Any], scope: str, scopes: dict[str, str], answering: Any) -> None:
+    if field["ref_topic_id"] is None:
+        return
+    target = answering(field["ref_topic_id"])
+    if scopes.get(target) == scope:
+        field["ref_topic_id"], field["ref_state"] = target, "kept"
+    else:
+        field["ref_state"] = "dangling"
+
+
+def _edges(
+    told: dict[str, list[Observation]], scopes: dict[str, str], answering: Any
+) -> tuple[dict[tuple[str, str, str], tuple[Any, Any, list[str]]], set[tuple[str, str]]]:
+    edges: dict[tuple[str, str, str], tuple[Any, Any, list[str]]] = {}
+    dangling = set()
+    for topic, oldest_first in told.items():
+        for observation in oldest_first:
+            scope, evidence = observation["scope"], observation["evidence_id"]
+            for edge in observation["edges"]:
+                named = edge["to_topic_id"] or uuid_text("key", scope, edge["to_topic_key"])
+                target = answering(named)
+                if target == topic:
+                    continue
+                if scopes.get(target) != scope:
+                    dangling.add((topic, edge["kind"]))
+                    continue
+                since = edge["valid_from"] or observation["observed_at"]
+                before, _, heard = edges.get((topic, target, edge["kind"]), (since, None, []))
+                known = (min(before, since), edge["valid_until"], sorted({*heard, evidence}))
+                edges[topic, target, edge["kind"]] = known
+    return edges, dangling

@@ -1,0 +1,186 @@
+"""Small published snapshots, built as a run builds them: a real graph through `Graph.sync`, real files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.model.frames import (
+    ALIASES,
+    EDGES,
+    EVIDENCE_INDEX,
+    FIELDS,
+    REVIEWS,
+    REVISIONS,
+    TOPICS,
+    VECTORS,
+    conform,
+)
+from memstate_core.retrieve.index import write_index
+from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.words import question_terms
+from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, open_graph
+from memstate_core.state.snapshots import Manifest, Snapshot
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def day(number: int) -> datetime:
+    return START + timedelta(days=number)
+
+
+class WordEncoder:
+    """Stands in for the model: texts that share terms are close. Counts what it was asked."""
+
+    model = "words"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.asked += texts
+        vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+        for row, text in enumerate(texts):
+            for term in question_terms(text):
+                vectors[row, int(hashlib.sha256(term.encode()).hexdigest(), 16) % DIMENSION] += 1
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+
+
+class Store:
+    """The rows of a snapshot in the making."""
+
+    def __init__(self) -> None:
+        self.topics: list[dict[str, Any]] = []
+        self.fields: list[dict[str, Any]] = []
+        self.revisions: list[dict[str, Any]] = []
+        self.edges: list[dict[str, Any]] = []
+        self.reviews: list[dict[str, Any]] = []
+        self.evidence: list[dict[str, Any]] = []
+        self.aliases: list[dict[str, Any]] = []
+        self.encoder = WordEncoder()
+
+    def topic(self, topic_id: str, scope: str = "user:a", **given: Any) -> None:
+        state = given.get("state", "active")
+        defaults = {
+            "title": topic_id,
+            "salience": 1.0,
+            "failed_salience": 0.0,
+            "created_at": START,
+            "updated_at": START,
+        }
+        marks = {"state": state, "archived": state == "archived", "embedding_model": "words", "text_hash": topic_id}
+        self.topics.append({"id": topic_id, "scope": scope} | defaults | marks | given)
+
+    def field(self, topic_id: str, name: str, *values: tuple[int, Any], part: str = "field", **given: Any) -> None:
+        """A field and its history: (day on which it became true, value), newest first."""
+        if part == "field":
+            own = {
+                "id": f"{topic_id}/{name}",
+                "topic_id": topic_id,
+                "name": name,
+                "field_type": "string",
+                "salience": 1.0,
+            }
+            self.fields.append(own | given)
+        self.revisions += [
+            {
+                "id": f"{topic_id}/{part}/{name}/{rank}", "topic_id": topic_id, "part": part, "name": name,
+                "rank": rank,
+                "value_json": json.dumps(value), "valid_from": day(since), "recorded_at": day(since + 1),
+                "provenance": "api", "evidence_ids": [f"e-{topic_id}-{name}-{rank}"],
+            }
+            for rank, (since, value) in enumerate(values)
+        ]  # fmt: skip
+
+    def edge(self, from_id: str, to_id: str, kind: str = "mentions", **given: Any) -> None:
+        self.edges.append({"from_id": from_id, "to_id": to_id, "kind": kind, "evidence_ids": []} | given)
+
+    def says(self, topic_id: str | None, text: str, *, on: int = 0, scope: str = "user:a", **given: Any) -> str:
+        """One piece of evidence; answers its id."""
+        name = f"o{len(self.evidence):04d}"
+        at = day(on) + timedelta(seconds=len(self.evidence))
+        own = {"evidence_id": name, "observation_id": name, "topic_id": topic_id, "kind": "user_message"}
+        self.evidence.append(own | {"text": text, "observed_at": at, "scope": scope, "embed": True} | given)
+        return name
+
+    def talk(self, topic_id: str, session: str, *turns: tuple[str, str], **given: Any) -> list[str]:
+        """A session of (speaker, text); answers the ids of its turns."""
+        return [
+            self.says(topic_id, text, actor=actor, session_id=session, turn=turn, **given)
+            for turn, (actor, text) in enumerate(turns)
+        ]
+
+    def frames(self) -> dict[str, Any]:
+        """What `write_index` takes."""
+        topics = _frame(self.topics, TOPICS)
+        texts = topics.select(pl.format("{}\n{}", "title", pl.col("summary").fill_null("")))["title"].to_list()
+        vectors = topics.filter(pl.col("state") != "merged").select("id", "text_hash", model="embedding_model")
+        kept = self.encoder.encode(texts)[(topics["state"] != "merged").to_numpy()]
+        vectors = vectors.with_columns(pl.Series("embedding", kept, dtype=VECTORS["embedding"]))
+        evidence = _frame(self.evidence, EVIDENCE_INDEX | {"embed": pl.Boolean}).sort(
+            "scope", "observed_at", "evidence_id"
+        )
+        embedded = evidence.filter("embed")
+        rows = embedded.select("evidence_id", vector_row=pl.int_range(pl.len()))
+        evidence = evidence.drop("vector_row").join(rows, on="evidence_id", how="left", maintain_order="left")
+        return {
+            "topics": topics,
+            "vectors": conform(vectors, VECTORS),
+            "evidence": conform(evidence, EVIDENCE_INDEX),
+            "evidence_vectors": self.encoder.encode(embedded["text"].to_list()),
+        }
+
+    def publish(self, folder: Path, shard: str = "s0") -> Snapshot:
+        folder.mkdir(parents=True)
+        frames = self.frames()
+        with open_graph(folder / "graph.kuzu", buffer_mib=256) as graph:
+            graph.sync(TOPIC, frames["topics"])
+            graph.sync(VECTOR, frames["vectors"])
+            graph.sync(FIELD, _frame(self.fields, FIELDS))
+            graph.sync(REVISION, _frame(self.revisions, REVISIONS))
+            graph.sync(REVIEW, _frame(self.reviews, REVIEWS))
+            graph.sync(EDGE, _frame(self.edges, EDGES))
+        write_index(folder, **frames)
+        if self.aliases:
+            _frame(self.aliases, ALIASES).write_parquet(folder / "aliases.parquet")
+        return Snapshot(folder, manifest(shard))
+
+
+def _frame(rows: list[dict[str, Any]], schema: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema, orient="row")
+
+
+def manifest(shard: str) -> Manifest:
+    return Manifest(
+        schema_version=1, shard=shard, number=3, run_id="run", now=NOW, embedding_model="words", policy_hash="",
+        policy={}, evidence_version=1, counts={}, state_hash="", graph_fresh_bytes=0, files={},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[..., list[SnapshotReader]]]:
+    """Publishes stores as shards and opens them."""
+    with ExitStack() as stack:
+
+        def publish(*stores: Store) -> list[SnapshotReader]:
+            folder = tmp_path / f"store{len(list(tmp_path.iterdir()))}"
+            snapshots = [store.publish(folder / f"s{n}", f"s{n}") for n, store in enumerate(stores)]
+            return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in snapshots]
+
+        yield publish

@@ -1,0 +1,101 @@
+"""The exception tree: drawn in full, and every error arrives in another process as it left."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from memstate_core.model import errors
+from memstate_core.model.errors import (
+    CheckRefused,
+    MemstateError,
+    ModelUnavailable,
+    RebuildMismatch,
+    SettingsError,
+    SnapshotDamaged,
+    StagingMissing,
+    StepFailed,
+    StoreLocked,
+    StoreNotFound,
+    TopicNotFound,
+    UnreadableDump,
+)
+
+EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
+    (MemstateError("something happened", where="here"), 1, ["something happened"]),
+    (SettingsError("memstate.toml", "store.shards", 0, "at least 1"), 2, ["memstate.toml", "store.shards", "0", "at least 1"]),
+    (UnreadableDump("dump.jsonl.gz", "it breaks off", 7), 1, ["dump.jsonl.gz", "line 7", "it breaks off"]),
+    (UnreadableDump("dump.zip", "it is no zip"), 1, ["dump.zip", "it is no zip"]),
+    (StoreLocked("/home/aya", "memstate maintain (42)"), 3, ["/home/aya", "memstate maintain (42)"]),
+    (StoreNotFound("/home/aya"), 1, ["/home/aya", "no snapshot"]),
+    (StoreNotFound("/home/aya", "no inbox"), 1, ["/home/aya", "no inbox"]),
+    (TopicNotFound("t-1", "s0/3"), 1, ["t-1", "s0/3"]),
+    (SnapshotDamaged("s0/3", ["graph.kuzu: missing", "index: too long"]), 1, ["s0/3", "missing", "too long"]),
+    (StagingMissing("/work/s0"), 1, ["/work/s0"]),
+    (ModelUnavailable("tiny", "no such file"), 1, ["tiny", "no such file"]),
+    (RebuildMismatch("s0", "aaa", "bbb"), 4, ["s0", "aaa", "bbb"]),
+    (StepFailed("s0", "disk full"), 1, ["s0", "disk full"]),
+    (CheckRefused(["C1", "C4"], {"C1": [("t-1", "rank")]}), 4, ["C1", "C4"]),
+    (CheckRefused(["C1"]), 4, ["C1"]),
+]  # fmt: skip
+each = pytest.mark.parametrize(("error", "exit_code", "said"), EXAMPLES, ids=[type(e[0]).__name__ for e in EXAMPLES])
+
+
+def tree() -> set[type[MemstateError]]:
+    found = vars(errors).values()
+    return {kind for kind in found if inspect.isclass(kind) and issubclass(kind, BaseException)}
+
+
+def test_every_class_of_the_tree_has_an_example_here() -> None:
+    assert {type(error) for error, _, _ in EXAMPLES} == tree()
+
+
+def test_the_tree_drawn_in_the_docstring_is_the_tree() -> None:
+    drawn = re.findall(r"^ +(?:[├└]── )?(\w+) *.*$", errors.__doc__ or "", re.MULTILINE)
+    assert sorted(drawn) == sorted(kind.__name__ for kind in tree())
+
+
+def test_every_class_stands_below_the_root_and_says_what_it_is_for() -> None:
+    for kind in tree():
+        assert issubclass(kind, MemstateError)
+        assert kind.__doc__
+
+
+@each
+def test_the_sentence_names_the_facts(error: MemstateError, exit_code: int, said: list[str]) -> None:
+    assert all(fact in str(error) for fact in said)
+    assert error.exit_code == exit_code
+    assert error.facts
+
+
+@each
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_it_survives_pickling_with_its_facts(
+    error: MemstateError, exit_code: int, said: list[str], protocol: int
+) -> None:
+    assert_same(pickle.loads(pickle.dumps(error, protocol)), error)
+    assert_same(copy.copy(error), error)
+
+
+def test_it_crosses_to_another_process_and_back() -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        for error, _, _ in EXAMPLES:
+            future = pool.submit(raise_again, error)
+            assert_same(future.exception(timeout=60), error)
+
+
+def raise_again(error: MemstateError) -> None:
+    raise error
+
+
+def assert_same(found: BaseException | None, error: MemstateError) -> None:
+    assert type(found) is type(error)
+    assert isinstance(found, MemstateError)
+    assert (str(found), found.args, found.message, found.facts) == (str(error), error.args, error.message, error.facts)
+    assert found.exit_code == error.exit_code

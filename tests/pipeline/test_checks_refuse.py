@@ -1,0 +1,34 @@
+"""A failed condition stops the run before it publishes; the served snapshot stays."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.conftest import NIGHT, run_memstate
+
+FAIL_C4 = """
+import sys
+import polars as pl
+from memstate_core.state import checks
+
+checks.provenance_preservation = lambda graph, run: checks.Check(
+    "C4", pl.DataFrame({"subject": ["a topic"], "problem": ["a value without evidence"]})
+)
+sys.argv = ["memstate", "--home", sys.argv[1], "maintain", "--now", sys.argv[2], "--json"]
+from memstate_pipeline.cli.main import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
+    home, dump = tmp_path / "home", tmp_path / "one.jsonl"
+    dump.write_text('{"title": "Yard", "fields": [{"name": "gate", "value": "shut"}]}\n')
+    assert run_memstate(home, "import", str(dump)).code == 0
+    told = subprocess.run([sys.executable, "-c", FAIL_C4, str(home), NIGHT], capture_output=True, text=True, check=False)
+    assert told.returncode == 4, told.stderr
+    assert "C4_provenance_preservation" in told.stdout
+    assert run_memstate(home, "status", "--json").document["snapshot"] is None
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0

@@ -1,0 +1,66 @@
+"""L6: a run killed at any of its turning points, then run again, gives the same state as one that was not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.conftest import NIGHT, run_memstate
+
+DIE_AT = """
+import os, sys
+from pathlib import Path
+import {module} as module
+
+def die(*arguments, **named):
+    os._exit(137)
+
+module.{name} = die
+from memstate_core.model.text import parse_moment
+from memstate_core.state.store import open_store
+from memstate_pipeline.run import maintain
+maintain(open_store(Path(sys.argv[1])), parse_moment({night!r}))
+"""
+TURNING_POINTS = {
+    "before the graph is written": ("memstate_core.state.apply", "apply_state"),
+    "with the draft written, before it has its name": ("memstate_core.state.publish", "_problems"),
+    "with its name, before the ledger knows": ("memstate_core.state.publish", "_record"),
+    "after the ledger knows, before CURRENT moves": ("memstate_core.state.publish", "move_current"),
+    "after CURRENT moved, before the report": ("memstate_pipeline.assets.publish", "collect"),
+}
+FIRST = '{"title": "Yard", "topic_kind": "place", "observed_at": "2026-01-0%d", "fields": [{"name": "gate", "value": "%s"}]}\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A store with one published night and evidence that waits for the next."""
+    for number, gate in ((1, "shut"), (2, "open")):
+        dump = tmp_path / f"{number}.jsonl"
+        dump.write_text(FIRST % (number, gate))
+        assert run_memstate(tmp_path / "home", "import", str(dump)).code == 0
+        if number == 1:
+            assert run_memstate(tmp_path / "home", "maintain", "--now", NIGHT).code == 0
+    return tmp_path / "home"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", TURNING_POINTS)
+def test_a_killed_run_is_made_good_by_the_next(point: str, home: Path, tmp_path: Path) -> None:
+    import shutil
+
+    module, name = TURNING_POINTS[point]
+    calm = tmp_path / "calm"
+    shutil.copytree(home, calm)
+    expected = run_memstate(calm, "maintain", "--now", NIGHT, "--json").document["state_hash"]
+
+    script = DIE_AT.format(module=module, name=name, night=NIGHT)
+    killed = subprocess.run([sys.executable, "-c", script, str(home)], capture_output=True, text=True, check=False)
+    assert killed.returncode == 137, killed.stderr
+    assert run_memstate(home, "status", "--json").document["snapshot"] in ("s0/1", "s0/2")
+    assert run_memstate(home, "export").code == 0
+
+    again = run_memstate(home, "maintain", "--now", NIGHT, "--json")
+    assert again.code == 0, again.stderr
+    assert again.document["state_hash"] == expected
+    assert run_memstate(home, "verify").code == 0

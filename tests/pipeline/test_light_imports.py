@@ -1,0 +1,26 @@
+"""Loading definitions, or asking for help, must not load what only a run needs."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "sentence_transformers", "transformers", "sklearn", "matplotlib")
+
+
+def loaded_after(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
+
+
+def test_the_definitions_load_without_torch() -> None:
+    assert loaded_after("import memstate_pipeline.definitions as d; d.defs()") == set()
+
+
+@pytest.mark.parametrize("heavy", ["dagster", "polars", "kuzu", "deltalake", *HEAVY])
+def test_help_loads_nothing_heavy(heavy: str) -> None:
+    code = "sys.argv = ['memstate', '--help']\nfrom memstate_pipeline.cli.main import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    pass"
+    script = f"import sys\n{code}\nsys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0

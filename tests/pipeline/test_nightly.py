@@ -1,0 +1,100 @@
+"""One night of the sample through Dagster: what it promises to scripts, and what it leaves behind."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.pipeline.conftest import NIGHT, Memstate, run_memstate
+
+COUNTS = {
+    "evidence", "topics_created", "revisions", "topics_embedded", "merges", "restored", "summarised", "detached", "archived",
+}  # fmt: skip
+STEPS = [
+    "evidence", "placements", "topics", "topic_embeddings", "duplicate_pairs", "merges", "dependency_review", "salience",
+    "forgetting", "snapshot",
+]  # fmt: skip
+
+
+def exported(home: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run_memstate(home, "export").stdout.splitlines()]
+
+
+def test_the_import_counts_every_record(demo_told: dict[str, Any]) -> None:
+    told = demo_told["import"]
+    assert told["read"] == told["accepted"] + told["duplicate"] + told["quarantined"] == 201
+    assert (told["duplicate"], told["quarantined"]) == (3, 3)
+
+
+def test_the_night_keeps_its_contract(demo_told: dict[str, Any]) -> None:
+    night = demo_told["maintain"]
+    assert set(night["counts"]) == COUNTS
+    assert list(night["seconds"]) == STEPS
+    assert [check["name"][:2] for check in night["checks"]] == ["C1", "C2", "C3", "C4", "C5"]
+    assert all(check["passed"] and check["severity"] == "ERROR" for check in night["checks"])
+    assert night["snapshot"] == "s0/1"
+
+
+def test_only_topics_that_agree_are_merged(demo_home: Path, demo_told: dict[str, Any]) -> None:
+    topics = exported(demo_home)
+    merged = {topic["title"] for topic in topics if topic["merged_from"]}
+    assert merged == {"Tomás Reis", "Kestrel Mini 2", "Fernwick Nursery"}
+    assert demo_told["maintain"]["counts"]["merges"] == 3
+    assert sum(topic["title"] == "Jonas Falk" and topic["state"] == "active" for topic in topics) == 2
+
+
+def test_every_accepted_record_is_evidence_of_one_living_topic(demo_home: Path) -> None:
+    listed = [name for topic in exported(demo_home) if not topic["merged_into"] for name in topic["observation_ids"]]
+    assert len(listed) == len(set(listed)) == 195
+
+
+def test_a_late_record_lands_in_its_place(demo_home: Path) -> None:
+    (yard,) = [topic for topic in exported(demo_home) if topic["title"] == "Old Ferry Yard"]
+    budgets = [(revision["valid_from"][:10], revision["value"]) for revision in yard["fields"]["budget_eur"]["history"]]
+    assert budgets == sorted(budgets, reverse=True)
+    assert budgets[0][1] == 176_000
+    assert budgets[-1][1] == 150_000
+
+
+def test_a_tombstone_answers_with_its_survivor(demo_home: Path, on_demo: Memstate) -> None:
+    dropped = next(topic for topic in exported(demo_home) if topic["merged_into"])
+    told = on_demo("topic", dropped["id"], "--json")
+    assert told.document["id"] == dropped["merged_into"]
+    assert dropped["id"] in told.document["resolved_from"]
+
+
+def test_the_second_night_changes_nothing(tmp_path: Path, demo_home: Path, demo_told: dict[str, Any]) -> None:
+    import shutil
+
+    home = tmp_path / "home"
+    shutil.copytree(demo_home, home)
+    told = run_memstate(home, "maintain", "--now", NIGHT, "--json")
+    assert told.code == 0, told.stderr
+    assert told.document["state_hash"] == demo_told["maintain"]["state_hash"]
+    assert not any(told.document["counts"].values())
+    assert told.document["previous_snapshot"] == "s0/1"
+
+
+def test_the_report_has_a_page_and_its_json(demo_home: Path, on_demo: Memstate) -> None:
+    document = on_demo("report", "--json").document
+    assert {row["dropped_title"] for row in document["merges"]} == {"Tomás Reis", "Kestrel Mini 2", "Fernwick Nursery"}
+    (page,) = (demo_home / "reports").glob("*.html")
+    assert "Published snapshot s0/1" in page.read_text()
+
+
+def test_verify_finds_nothing(on_demo: Memstate) -> None:
+    told = on_demo("verify", "--json")
+    assert told.code == 0, told.stdout
+    assert {row["name"] for row in told.document["verdicts"]} >= {"file digests", "L3 rebuild", "C1_query_soundness"}
+
+
+def test_the_inbox_is_read_by_the_night_and_kept(memstate: Memstate, tmp_path: Path) -> None:
+    inbox = tmp_path / "home" / "inbox"
+    inbox.mkdir(parents=True)
+    (inbox / "one.jsonl").write_text('{"title": "Harbour plan", "fields": [{"name": "status", "value": "open"}]}\n')
+    (inbox / "broken.jsonl.gz").write_bytes(b"\x1f\x8bnot really")
+    told = memstate("maintain", "--now", "2099-01-01T00:00:00Z", "--json")
+    assert told.code == 0, told.stderr
+    assert told.document["ingest"]["accepted"] == 1
+    assert "broken.jsonl.gz" in told.document["warnings"][0]
+    assert (inbox / "processed" / "one.jsonl").exists()
+    assert (inbox / "failed" / "broken.jsonl.gz").exists()
