@@ -34,7 +34,7 @@ def build_defs(home: Path) -> dg.Definitions:
     return dg.Definitions(
         assets=dg.map_asset_specs(_with_freshness, assets),
         asset_checks=asset_checks(),
-        jobs=jobs(partitions),
+        jobs=jobs(),
         schedules=[nightly_schedule(store)],
         sensors=[inbox_sensor(store)],
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},

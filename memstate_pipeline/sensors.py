@@ -1,8 +1,8 @@
 """Sensors: a dump that is dropped into inbox/ is read into the ledger without waiting for the night."""
 
 import dagster as dg
-from memstate_core.ingest.files import dumps_in
 
+from memstate_core.ingest.files import dumps_in
 from memstate_core.model.ids import sha256_text
 from memstate_core.state.store import Store
 from memstate_pipeline.jobs import IMPORT_INBOX

@@ -10,9 +10,8 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.text import iso_expr
-from memstate_core.retrieve.facts import Facts, TopicSet, read_facts
+from memstate_core.retrieve.facts import Facts
 from memstate_core.retrieve.records import as_it_was
-from memstate_core.state.graph import Graph
 
 Entry = dict[str, Any]
 _TOLD_TOPICS = 3
@@ -21,11 +20,10 @@ _DIGITS = 6
 
 
 def candidate_entries(
-    graph: Graph,
     topics: pl.DataFrame,
+    facts: Facts,
     neighbors: pl.DataFrame,
     *,
-    history: bool,
     as_of: datetime | None,
     field_names: Collection[str],
     explain: bool,
@@ -33,15 +31,13 @@ def candidate_entries(
     """Candidates by id.
 
     Args:
-        graph: the graph that holds them.
         topics: scored topics (columns TOPIC_COLUMNS, score, similarity, parts, structure).
+        facts: what is known of them.
         neighbors: what `neighbors_of` answered.
-        history: give older revisions, not only the current one (C1).
-        as_of: fields as they were at this moment.
+        as_of: call topics what they were called at this moment.
         field_names: give these fields only; all when empty.
         explain: add what each score is made of.
     """
-    facts = read_facts(graph, TopicSet.of(topics["id"].to_list()), history=history, as_of=as_of)
     beside: dict[str, list[Entry]] = {}
     for neighbor in neighbors.to_dicts():
         beside.setdefault(neighbor.pop("id"), []).append(neighbor)

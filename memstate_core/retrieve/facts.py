@@ -13,6 +13,7 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.text import iso_expr
+from memstate_core.retrieve.fact_files import CURRENT
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph
 
 Revision = dict[str, Any]
@@ -67,16 +68,21 @@ def read_facts(graph: Graph, topics: TopicSet, *, history: bool = False, as_of: 
         as_of: leave out what became true after this moment (valid time); fields without a value by then
             are left out, and the topics' own histories are read, since titles change too.
     """
-    only_current = "" if history or as_of else " AND r.rank = 0 AND r.part = 'field'"
+    only_current = "" if history or as_of else f" AND {CURRENT}"
     revisions = graph.read(REVISION, where=topics.where() + only_current, **topics.given)
     if as_of is not None:
         revisions = revisions.filter(pl.col("valid_from") <= as_of)
-    revisions = revisions.sort("topic_id", "part", "name", "rank")
     if not history:
-        revisions = revisions.unique(["topic_id", "part", "name"], keep="first", maintain_order=True)
-    fields = graph.read(FIELD, where=topics.where(), **topics.given).sort("topic_id", "name")
-    reviews = graph.read(REVIEW, where=topics.where(), **topics.given).sort("topic_id", "hops", "id")
-    histories = _histories(revisions)
+        revisions = revisions.sort("rank").unique(["topic_id", "part", "name"], keep="first", maintain_order=True)
+    fields = graph.read(FIELD, where=topics.where(), **topics.given)
+    reviews = graph.read(REVIEW, where=topics.where(), **topics.given)
+    return facts_of(fields, revisions, reviews)
+
+
+def facts_of(fields: pl.DataFrame, revisions: pl.DataFrame, reviews: pl.DataFrame) -> Facts:
+    """Facts from rows of the graph's tables, in any order."""
+    histories = _histories(revisions.sort("topic_id", "part", "name", "rank"))
+    fields, reviews = fields.sort("topic_id", "name"), reviews.sort("topic_id", "hops", "id")
     return Facts(_fields(fields, histories), _topic_histories(histories), _warnings(fields, reviews))
 
 
@@ -90,10 +96,13 @@ def read_edges(graph: Graph, topics: TopicSet, *, moment: datetime | None = None
     """
     ends = [graph.read(EDGE, where=topics.where(end), **topics.given) for end in ("a.id", "b.id")]
     edges = pl.concat(ends).unique(EDGE.key).sort(EDGE.key)
-    if moment is not None:
-        began = pl.col("valid_from").is_null() | (pl.col("valid_from") <= moment)
-        edges = edges.filter(began & (pl.col("valid_until").is_null() | (pl.col("valid_until") > moment)))
-    return edges
+    return edges if moment is None else edges.filter(valid_at(moment))
+
+
+def valid_at(moment: datetime) -> pl.Expr:
+    """Whether a link is valid at a moment; one without dates always is."""
+    began = pl.col("valid_from").is_null() | (pl.col("valid_from") <= moment)
+    return began & (pl.col("valid_until").is_null() | (pl.col("valid_until") > moment))
 
 
 def _histories(revisions: pl.DataFrame) -> dict[tuple[str, str, str], list[Revision]]:

@@ -7,6 +7,7 @@
 | `evidence_vectors.npy` | numbered by `vector_row` of `evidence.parquet` |
 | `lexical/evidence/`, `lexical/topics/` | BM25 postings of both (`memstate_core.retrieve.lexical`) |
 | `scopes.parquet` | where each scope's rows lie in all of the above |
+| `facts/` | current facts (`memstate_core.retrieve.fact_files`, written by `write_facts`) |
 
 Invariants: a scope's rows lie together in every file, so a query reads those of its scopes and no others;
 the same input gives the same bytes.
@@ -21,21 +22,15 @@ import polars as pl
 
 from memstate_core.embed.encoder import DIMENSION, Vectors
 from memstate_core.model.frames import EVIDENCE_INDEX, TOPICS, VECTORS, conform
-from memstate_core.retrieve.lexical import scope_layout
+from memstate_core.retrieve.fact_files import fact_problems
+from memstate_core.retrieve.layout import SERVED_STATE, place_scopes, scope_layout, write_rows
 from memstate_core.retrieve.windows import NOBODY, session_windows, window_lengths, window_members
 from memstate_core.retrieve.word_index import write_evidence_words, write_topic_words
 from memstate_core.state.graph import TOPIC, VECTOR, Graph
 
-SERVED_STATE = "active"
-"""The state of the topics that a default query may return."""
-
 TOPIC_COLUMNS = (
     "id", "scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state", "created_at"
 )  # fmt: skip
-PARTS = ("evidence", "evidence_term", "topic", "topic_term")
-"""What `scopes.parquet` places: `<part>_first` and `<part>_count`."""
-
-_ROW_GROUP = 8192
 
 
 def write_index(
@@ -53,8 +48,8 @@ def write_index(
     """
     evidence = conform(evidence, EVIDENCE_INDEX)
     active = served_topics(topics, vectors)
-    _write_frame(active.select(TOPIC_COLUMNS), folder / "topics.parquet")
-    _write_frame(evidence, folder / "evidence.parquet")
+    write_rows(active.select(TOPIC_COLUMNS), folder / "topics.parquet")
+    write_rows(evidence, folder / "evidence.parquet")
     np.save(folder / "topic_vectors.npy", matrix(active["embedding"]))
     np.save(folder / "evidence_vectors.npy", np.ascontiguousarray(evidence_vectors, dtype=np.float32))
 
@@ -66,9 +61,13 @@ def write_index(
     np.save(folder / "window_lengths.npy", window_lengths(windows, starts, vector_rows, evidence_vectors))
 
     lexical, topic_layout = folder / "lexical", scope_layout(active)
-    evidence_terms = write_evidence_words(lexical / "evidence", evidence, layout, window_members(windows, starts))
-    topic_terms = write_topic_words(lexical / "topics", active, topic_layout)
-    _write_frame(_placed([layout, evidence_terms, topic_layout, topic_terms]), folder / "scopes.parquet")
+    layouts = {
+        "evidence": layout,
+        "evidence_term": write_evidence_words(lexical / "evidence", evidence, layout, window_members(windows, starts)),
+        "topic": topic_layout,
+        "topic_term": write_topic_words(lexical / "topics", active, topic_layout),
+    }
+    write_rows(place_scopes(layouts), folder / "scopes.parquet")
 
 
 def served_topics(topics: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
@@ -82,22 +81,9 @@ def matrix(embeddings: pl.Series) -> Vectors:
     return np.ascontiguousarray(embeddings.to_numpy(), dtype=np.float32).reshape(-1, DIMENSION)
 
 
-def _write_frame(frame: pl.DataFrame, path: Path) -> None:
-    frame.write_parquet(path, compression="zstd", row_group_size=_ROW_GROUP, statistics=True)
-
-
-def _placed(layouts: list[pl.DataFrame]) -> pl.DataFrame:
-    """One row a scope: where its rows lie in each of `PARTS`."""
-    scopes = pl.concat([layout.select("scope") for layout in layouts]).unique().sort("scope")
-    for part, layout in zip(PARTS, layouts, strict=True):
-        named = layout.rename({"first": f"{part}_first", "count": f"{part}_count"})
-        scopes = scopes.join(named, on="scope", how="left", maintain_order="left")
-    return scopes.fill_null(0)
-
-
 def index_problems(folder: Path, graph: Graph) -> list[str]:
     """Compares the index files with the graph beside them; empty when they say the same."""
-    return _topic_problems(folder, graph) + _evidence_problems(folder, graph)
+    return _topic_problems(folder, graph) + _evidence_problems(folder, graph) + fact_problems(folder, graph)
 
 
 def _topic_problems(folder: Path, graph: Graph) -> list[str]:

@@ -21,6 +21,8 @@ import numpy.typing as npt
 import polars as pl
 import polars_hash  # noqa: F401  (registers the `nchash` namespace)
 
+from memstate_core.retrieve.layout import scope_layout
+
 K1 = 1.2
 B = 0.75
 """Robertson and Zaragoza's usual values; recall moves by less than a point over k1 0.9 to 2, b 0.3 to 0.75."""
@@ -106,12 +108,6 @@ def write_postings(folder: Path, postings: pl.DataFrame, layout: pl.DataFrame, f
     np.save(folder / "rows.npy", postings["row"].to_numpy())
     np.save(folder / "weights.npy", np.ascontiguousarray(postings.select(fields).to_numpy()))
     return scope_layout(vocabulary.select(scope=layout["scope"].gather(vocabulary["place"])))
-
-
-def scope_layout(rows: pl.DataFrame) -> pl.DataFrame:
-    """Where each scope's rows lie in a frame sorted by scope: `scope`, `first` and `count`."""
-    numbered = rows.select("scope", row=pl.int_range(pl.len(), dtype=pl.Int64))
-    return numbered.group_by("scope", maintain_order=True).agg(first=pl.col("row").min(), count=pl.len().cast(pl.Int64))
 
 
 class Postings:

@@ -16,9 +16,8 @@ import polars as pl
 
 from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import Encoder
-from memstate_core.model.frames import EDGES, empty
+from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entries, evidence_entries, summary_text
-from memstate_core.retrieve.facts import TopicSet, read_edges
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import Asked
 from memstate_core.retrieve.search import best_first, search_scope
@@ -68,6 +67,7 @@ class _Ranked:
     """What one snapshot has to say: all topics that may be named, the best of them, their links."""
 
     reader: SnapshotReader
+    scopes: list[str]
     topics: pl.DataFrame
     best: pl.DataFrame
     evidence: pl.DataFrame
@@ -125,25 +125,19 @@ def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[s
     evidence = pl.concat([part.evidence for part in found])
     topics = pl.concat([part.topics for part in found]).with_columns(structure=pl.lit(0.0))
     best = _best(topics, question, only)
-    edges = _links(reader, best["id"], question)
+    edges = candidate_edges(reader, scopes, best["id"].to_list(), as_of=question.as_of)
     if "structural" in question.stages and edges.height:
         topics = lifted(topics, best, edges)
         seen, best = best, _best(topics, question, only)
-        newcomers = best.join(seen, on="id", how="anti")
-        edges = pl.concat([edges, _links(reader, newcomers["id"], question)]).unique(EDGE.key)
-    return _Ranked(reader, topics, best, evidence, edges)
+        newcomers = best.join(seen, on="id", how="anti")["id"].to_list()
+        further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of)
+        edges = pl.concat([edges, further]).unique(EDGE.key)
+    return _Ranked(reader, scopes, topics, best, evidence, edges)
 
 
 def _best(topics: pl.DataFrame, question: Question, only: list[str]) -> pl.DataFrame:
     allowed = topics.filter(pl.col("id").is_in(only)) if only else topics
     return best_first(allowed, "id").head(question.top_k)
-
-
-def _links(reader: SnapshotReader, ids: pl.Series, question: Question) -> pl.DataFrame:
-    if not len(ids):
-        return empty(EDGES)
-    moment = question.as_of or reader.snapshot.manifest.now
-    return read_edges(reader.graph, TopicSet.of(ids.to_list()), moment=moment)
 
 
 def _candidates(ranked: list[_Ranked], question: Question) -> list[dict[str, Any]]:
@@ -155,15 +149,12 @@ def _candidates(ranked: list[_Ranked], question: Question) -> list[dict[str, Any
     for part in ranked:
         mine = chosen.join(part.best, on="id", how="semi", maintain_order="left")
         if mine.height:
+            facts = candidate_facts(
+                part.reader, part.scopes, mine["id"].to_list(), history=question.history, as_of=question.as_of
+            )
             named = neighbors_of(part.topics, part.edges, NEIGHBORS)
             entries |= candidate_entries(
-                part.reader.graph,
-                mine,
-                named,
-                history=question.history,
-                as_of=question.as_of,
-                field_names=question.field_names,
-                explain=question.explain,
+                mine, facts, named, as_of=question.as_of, field_names=question.field_names, explain=question.explain
             )
     return [entries[topic_id] for topic_id in chosen["id"]]
 

@@ -17,6 +17,8 @@ import numpy.typing as npt
 import polars as pl
 
 from memstate_core.model.frames import ALIASES, empty
+from memstate_core.retrieve.fact_files import FOLDER, TABLES
+from memstate_core.retrieve.layout import Places, read_rows
 from memstate_core.retrieve.lexical import Postings, Scores
 from memstate_core.retrieve.windows import Floats, Ints
 from memstate_core.state.graph import Graph, open_graph
@@ -81,10 +83,10 @@ class SnapshotReader:
         self._buffer_mib = buffer_mib
         self._open = ExitStack()
         self._folder = snapshot.path
-        places = pl.read_parquet(self._folder / "scopes.parquet").rows(named=True)
-        self._places: dict[str, dict[str, Any]] = {place["scope"]: place for place in places}
+        self._places = Places(self._folder / "scopes.parquet")
         self.evidence = lru_cache(_KEPT_SCOPES)(self._read_evidence)
         self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
+        self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
         self._array = cache(self._map_array)
         self._words = cache(self._map_words)
 
@@ -104,7 +106,7 @@ class SnapshotReader:
     @property
     def scopes(self) -> list[str]:
         """Every scope that the snapshot serves, sorted."""
-        return list(self._places)
+        return self._places.scopes
 
     @cached_property
     def graph(self) -> Graph:
@@ -118,13 +120,18 @@ class SnapshotReader:
         path = self._folder / "aliases.parquet"
         return pl.read_parquet(path) if path.exists() else empty(ALIASES)
 
+    @cached_property
+    def _fact_places(self) -> Places | None:
+        path = self._folder / FOLDER / "places.parquet"
+        return Places(path) if path.exists() else None
+
     def all_evidence(self) -> pl.LazyFrame:
         """The evidence of every scope (columns EVIDENCE_INDEX)."""
         return pl.scan_parquet(self._folder / "evidence.parquet")
 
     def _read_evidence(self, scope: str) -> EvidenceSlice:
-        first, count = self._place(scope, "evidence")
-        frame = self._rows("evidence.parquet", first, count)
+        first, count = self._places.of(scope, "evidence")
+        frame = read_rows(self._folder / "evidence.parquet", (first, count))
         rows = frame["vector_row"]
         low, high = (int(rows.min()), int(rows.max()) + 1) if rows.count() else (0, 0)  # type: ignore[arg-type]
         return EvidenceSlice(
@@ -133,23 +140,22 @@ class SnapshotReader:
             (rows - low).fill_null(-1).to_numpy(),
             self._array("windows")[first : first + count],
             self._array("window_lengths")[first : first + count],
-            Words(self._words("evidence"), *self._place(scope, "evidence_term"), count),
+            Words(self._words("evidence"), *self._places.of(scope, "evidence_term"), count),
         )
 
     def _read_topics(self, scope: str) -> TopicSlice:
-        first, count = self._place(scope, "topic")
+        first, count = self._places.of(scope, "topic")
         return TopicSlice(
-            self._rows("topics.parquet", first, count),
+            read_rows(self._folder / "topics.parquet", (first, count)),
             self._array("topic_vectors")[first : first + count],
-            Words(self._words("topics"), *self._place(scope, "topic_term"), count),
+            Words(self._words("topics"), *self._places.of(scope, "topic_term"), count),
         )
 
-    def _place(self, scope: str, part: str) -> tuple[int, int]:
-        place = self._places.get(scope, {})
-        return place.get(f"{part}_first", 0), place.get(f"{part}_count", 0)
-
-    def _rows(self, name: str, first: int, count: int) -> pl.DataFrame:
-        return pl.scan_parquet(self._folder / name).slice(first, count).collect()
+    def _read_facts(self, scope: str) -> dict[str, pl.DataFrame] | None:
+        if self._fact_places is None:
+            return None
+        folder = self._folder / FOLDER
+        return {name: read_rows(folder / f"{name}.parquet", self._fact_places.of(scope, name)) for name in TABLES}
 
     def _map_array(self, name: str) -> Any:
         return np.load(self._folder / f"{name}.npy", mmap_mode="r")

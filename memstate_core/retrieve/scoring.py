@@ -31,6 +31,9 @@ SPEAKER = 3.0
 NEAR_DATE = 2.0
 """What it is worth that evidence was observed at a date which the question names."""
 
+BEST_EVIDENCE = 2.0
+"""What a topic's best evidence weighs beside its title and summary, being itself a sum of several parts."""
+
 
 @dataclass(frozen=True)
 class Usual:
@@ -119,7 +122,7 @@ def topic_parts(topics: TopicSlice, asked: Asked, best_evidence: Array) -> tuple
     unindexed = topics.frame.height - len(by_words)
     parts = {
         "words": standardised(np.pad(by_words, (0, unindexed)), USUAL_WORDS),
-        "evidence": standardised(best_evidence, USUAL_EVIDENCE),
+        "evidence": BEST_EVIDENCE * standardised(best_evidence, USUAL_EVIDENCE),
     }
     if asked.vector is not None:
         cosine = (topics.vectors @ asked.vector).astype(np.float64)

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import DIMENSION
-from memstate_core.retrieve.index import SERVED_STATE, TOPIC_COLUMNS, matrix
+from memstate_core.retrieve.index import TOPIC_COLUMNS, matrix
+from memstate_core.retrieve.layout import SERVED_STATE
 from memstate_core.retrieve.reader import SnapshotReader, TopicSlice
 from memstate_core.retrieve.scoring import Array, Asked, Parts, evidence_parts, topic_parts, total
 from memstate_core.state.graph import TOPIC, VECTOR

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import dagster as dg
 import polars as pl
-from memstate_core.ingest.inbox import import_inbox
 
-from memstate_core.ingest.report import ImportReport
+from memstate_core.ingest.inbox import import_inbox
 from memstate_core.ingest.place import place
+from memstate_core.ingest.report import ImportReport
 from memstate_core.model.text import parse_moment
 from memstate_core.state.begin import begin_run, new_evidence
 from memstate_core.state.rebuild import ensure_served

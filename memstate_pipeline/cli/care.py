@@ -16,15 +16,18 @@ if TYPE_CHECKING:
 def status(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Show what the store serves and holds."""
     document = store_status(context.obj.store)
-    topics = ", ".join(f"{count:,} {state}" for state, count in document["topics"].items())
+    show(document, as_json, lambda: _status_lines(document))
+
+
+def _status_lines(document: dict[str, Any]) -> list[str]:
     run = document["last_run"]
-    show(document, as_json, [
+    return [
         f"snapshot {document['snapshot'] or 'none yet'}" + (f" of {run['now']}" if run else ""),
-        f"topics: {topics}",
+        "topics: " + ", ".join(f"{count:,} {state}" for state, count in document["topics"].items()),
         f"evidence: {document['evidence']:,}, of which {document['waiting']:,} wait for the next run; "
         f"quarantined: {document['quarantined']:,}",
         f"state {document['state_hash'] or 'none yet'}",
-    ])  # fmt: skip
+    ]
 
 
 def store_status(store: Store) -> dict[str, Any]:
@@ -57,7 +60,7 @@ def doctor(context: typer.Context, as_json: Annotated[bool, Json] = False) -> No
     show(
         [finding.__dict__ for finding in findings],
         as_json,
-        [f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}" for finding in findings],
+        lambda: [f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}" for finding in findings],
     )
     if not all(finding.ok for finding in findings):
         raise typer.Exit(1)
@@ -76,7 +79,7 @@ def verify(context: typer.Context, as_json: Annotated[bool, Json] = False) -> No
         + f"  {row['detail']}" * (not row["passed"])
         for row in document
     ]
-    show({"passed": all(row["passed"] for row in document), "verdicts": document}, as_json, lines)
+    show({"passed": all(row["passed"] for row in document), "verdicts": document}, as_json, lambda: lines)
     if not all(row["passed"] for row in document):
         raise typer.Exit(1)
 
@@ -91,4 +94,4 @@ def report(context: typer.Context, as_json: Annotated[bool, Json] = False) -> No
         raise StoreNotFound(str(context.obj.store.home.root), "no report")
     document = json.loads(page.with_suffix(".json").read_text())
     counts = [f"  {count:>9,}  {name.replace('_', ' ')}" for name, count in document["counts"].items()]
-    show(document, as_json, [f"run {document['run_id']} at {document['now']}", *counts, as_uri(page)])
+    show(document, as_json, lambda: [f"run {document['run_id']} at {document['now']}", *counts, as_uri(page)])

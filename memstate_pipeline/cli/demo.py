@@ -26,7 +26,7 @@ def demo(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None
     store = open_store(home)
     note(f"A store for the demo: {home}")
     document, pages = _play(store)
-    show(document, as_json, _story(document, pages, context.obj.home or FOLDER))
+    show(document, as_json, lambda: _story(document, pages, context.obj.home or FOLDER))
 
 
 def _play(store: Store) -> tuple[dict[str, Any], tuple[Path, ...]]:
@@ -57,10 +57,10 @@ def _story(document: dict[str, Any], pages: tuple[Path, ...], home: str) -> list
     counts, totals = night["counts"], night["totals"]
     lines = [
         "",
-        f"Import   {imported['read']} records read: {imported['accepted']} accepted, {imported['duplicate']} seen before, "
-        f"{imported['quarantined']} quarantined ({refused})",
-        f"Night    {counts['topics_created']} topics with {counts['revisions']} revisions, {counts['merges']} duplicates "
-        f"merged, {totals['active']} topics active, {len(night['checks'])} checks passed",
+        f"Import   {imported['read']} records read: {imported['accepted']} accepted, "
+        f"{imported['duplicate']} seen before, {imported['quarantined']} quarantined ({refused})",
+        f"Night    {counts['topics_created']} topics with {counts['revisions']} revisions, "
+        f"{counts['merges']} duplicates merged, {totals['active']} active, {len(night['checks'])} checks passed",
     ]
     for asked in document["answers"]:
         lines += ["", f"Question {asked['query']}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,11 +39,10 @@ class Context:
 Json = typer.Option("--json", help="Print one JSON document on stdout.")
 
 
-def show(document: Any, as_json: bool, lines: Sequence[str]) -> None:
-    """Prints a document as JSON, or its lines for people."""
-    sys.stdout.write(
-        json.dumps(document, ensure_ascii=False, default=str) + "\n" if as_json else "\n".join(lines) + "\n"
-    )
+def show(document: Any, as_json: bool, lines: Callable[[], Sequence[str]]) -> None:
+    """Prints a document as JSON, or the lines that say the same to people."""
+    text = json.dumps(document, ensure_ascii=False, default=str) if as_json else "\n".join(lines())
+    sys.stdout.write(text + "\n")
 
 
 def note(message: str) -> None:

@@ -54,7 +54,7 @@ def query(
     )
     with ExitStack() as stack:
         result = answer(open_readers(store, stack), store.encoder, store.home.cache, question)
-    show(result, as_json, _told(result, explain))
+    show(result, as_json, lambda: _told(result, explain))
 
 
 def topic(
@@ -72,7 +72,7 @@ def topic(
     with ExitStack() as stack:
         readers = open_readers(context.obj.store, stack)
         record = topic_record(readers, topic_id, history=history, as_of=moment(as_of))
-    show(record, as_json, _topic_lines(record))
+    show(record, as_json, lambda: _topic_lines(record))
 
 
 def export(
@@ -95,12 +95,12 @@ def export(
         if format_ == "parquet" and output is not None:
             export_parquet(readers, output)
         elif as_json and output is None:
-            show({"topics": list(export_records(readers))}, True, [])
+            show({"topics": list(export_records(readers))}, True, list)
         else:
             target = sys.stdout if output is None else stack.enter_context(output.open("w", encoding="utf-8"))
             target.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in export_records(readers))
     if output is not None:
-        show({"output": str(output), "format": format_}, as_json, [f"wrote {output}"])
+        show({"output": str(output), "format": format_}, as_json, lambda: [f"wrote {output}"])
 
 
 def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
@@ -156,5 +156,8 @@ def _topic_lines(record: dict[str, Any]) -> list[str]:
             lines += [
                 f"  {label} {json.dumps(revision['value'], ensure_ascii=False)}  since {revision['valid_from']}{why}"
             ]
-    lines += [f"  {edge['direction']} {edge['kind']} {edge['title']}  [{edge['topic_id']}]" for edge in record["edges"]]
+    for edge in record["edges"]:
+        outward = edge["from"] == record["id"]
+        other = edge["to"] if outward else edge["from"]
+        lines += [f"  {'→' if outward else '←'} {edge['kind']}  [{other}]"]
     return lines + [f"  warning: {warning}" for warning in record["warnings"]]

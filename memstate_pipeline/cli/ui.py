@@ -25,9 +25,10 @@ def ui(
     store = context.obj.store
     environment = {HOME_VARIABLE: str(store.home.root), DAGSTER_VARIABLE: str(dagster_home(store.home))}
     module = ["-m", "memstate_pipeline.definitions"]
+    url = f"http://{host}:{port}"
     command = [sys.executable, "-m", "dagster", "dev", *module, "--host", host, "--port", str(port)]
     show(
-        {"url": f"http://{host}:{port}", "command": command, "environment": environment},
+        {"url": url, "command": command, "environment": environment},
         as_json,
         [f"http://{host}:{port}"],
     )

@@ -69,7 +69,7 @@ def import_(
     reasons = ", ".join(f"{count} {reason}" for reason, count in report.to_json()["reasons"].items())
     told = f"read {report.read:,} from {len(report.files)} file{'s' * (len(report.files) != 1)}: "
     told += f"{report.accepted:,} accepted, {report.duplicate:,} duplicate, {report.quarantined:,} quarantined"
-    show(report.to_json(), as_json, [told + f" ({reasons})" * bool(reasons)])
+    show(report.to_json(), as_json, lambda: [told + f" ({reasons})" * bool(reasons)])
     if report.errors:
         raise typer.Exit(1)
 
@@ -82,7 +82,7 @@ def maintain(context: typer.Context, now: Now = None, as_json: Annotated[bool, J
     at = moment(now)
     with _step_progress(store):
         done = run.maintain(store, at)
-    show(done.summary, as_json, _told(done.summary, done.pages))
+    show(done.summary, as_json, lambda: _told(done.summary, done.pages))
 
 
 def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
@@ -97,7 +97,7 @@ def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> N
     names = [snapshot.name for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
     state, served = combined_state_hash(hashes), ",".join(names)
     document = {"state_hash": state, "snapshot": served, "same_state": True}
-    show(document, as_json, [f"rebuilt: state {state[:12]}… as before, served as {served}"])
+    show(document, as_json, lambda: [f"rebuilt: state {state[:12]}… as before, served as {served}"])
 
 
 def _told(summary: dict[str, Any], pages: tuple[Path, ...]) -> list[str]:

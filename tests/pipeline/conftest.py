@@ -32,7 +32,15 @@ Memstate = Callable[..., Told]
 
 
 def run_memstate(home: Path, *arguments: str, **environment: str) -> Told:
-    command = [sys.executable, "-W", "error::DeprecationWarning:memstate", "-m", "memstate_pipeline", "--home", str(home)]
+    command = [
+        sys.executable,
+        "-W",
+        "error::DeprecationWarning:memstate",
+        "-m",
+        "memstate_pipeline",
+        "--home",
+        str(home),
+    ]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("MEMSTATE_", "DAGSTER_"))}
     done = subprocess.run(
         [*command, *arguments], capture_output=True, text=True, env=clean | environment, timeout=300, check=False

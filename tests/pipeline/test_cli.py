@@ -124,9 +124,7 @@ def test_export_parquet_holds_what_export_jsonl_does(on_demo: Memstate, tmp_path
 
 
 def test_as_of_shows_what_was_true_then(on_demo: Memstate) -> None:
-    (yard,) = [
-        topic for topic in on_demo("export", "--json").document["topics"] if topic["title"] == "Old Ferry Yard"
-    ]
+    (yard,) = [topic for topic in on_demo("export", "--json").document["topics"] if topic["title"] == "Old Ferry Yard"]
     then = on_demo("topic", yard["id"], "--as-of", "2026-03-20T00:00:00Z", "--json").document
     now = on_demo("topic", yard["id"], "--json").document
     assert then["fields"]["budget_eur"]["history"][0]["value"] == 168_500

@@ -29,7 +29,7 @@ TURNING_POINTS = {
     "after the ledger knows, before CURRENT moves": ("memstate_core.state.publish", "move_current"),
     "after CURRENT moved, before the report": ("memstate_pipeline.assets.publish", "collect"),
 }
-FIRST = '{"title": "Yard", "topic_kind": "place", "observed_at": "2026-01-0%d", "fields": [{"name": "gate", "value": "%s"}]}\n'
+ROW = '{"title": "Yard", "observed_at": "2026-01-0%d", "fields": [{"name": "gate", "value": "%s"}]}\n'
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Path:
     """A store with one published night and evidence that waits for the next."""
     for number, gate in ((1, "shut"), (2, "open")):
         dump = tmp_path / f"{number}.jsonl"
-        dump.write_text(FIRST % (number, gate))
+        dump.write_text(ROW % (number, gate))
         assert run_memstate(tmp_path / "home", "import", str(dump)).code == 0
         if number == 1:
             assert run_memstate(tmp_path / "home", "maintain", "--now", NIGHT).code == 0

@@ -282,9 +282,7 @@ def test_writing_again_replaces_and_leaves_nothing_beside(tmp_path: Path) -> Non
     assert "Acme renewal" in first[0].read_text()
 
 
-def test_a_page_that_cannot_be_written_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, document = write_report(tmp_path, quiet_night())
     before = page.read_bytes()
 
@@ -334,9 +332,7 @@ def test_the_latest_report_is_the_one_written_last(tmp_path: Path) -> None:
                 "snapshot": None,
                 "previous_snapshot": None,
                 "counts": {"merges": 1},
-                "checks": [
-                    {"name": name, "passed": False, "severity": "error"} for name in ("c1", "c2", "c4")
-                ],
+                "checks": [{"name": name, "passed": False, "severity": "error"} for name in ("c1", "c2", "c4")],
             },
             "bad",
             "Refused to publish",

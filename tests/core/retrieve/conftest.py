@@ -26,6 +26,7 @@ from memstate_core.model.frames import (
     VECTORS,
     conform,
 )
+from memstate_core.retrieve.fact_files import write_facts
 from memstate_core.retrieve.index import write_index
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.words import question_terms
@@ -141,7 +142,7 @@ class Store:
             "evidence_vectors": self.encoder.encode(embedded["text"].to_list()),
         }
 
-    def publish(self, folder: Path, shard: str = "s0") -> Snapshot:
+    def publish(self, folder: Path, shard: str = "s0", *, facts: bool = True) -> Snapshot:
         folder.mkdir(parents=True)
         frames = self.frames()
         with open_graph(folder / "graph.kuzu", buffer_mib=256) as graph:
@@ -151,6 +152,8 @@ class Store:
             graph.sync(REVISION, _frame(self.revisions, REVISIONS))
             graph.sync(REVIEW, _frame(self.reviews, REVIEWS))
             graph.sync(EDGE, _frame(self.edges, EDGES))
+            if facts:
+                write_facts(folder, graph)
         write_index(folder, **frames)
         if self.aliases:
             _frame(self.aliases, ALIASES).write_parquet(folder / "aliases.parquet")
@@ -173,14 +176,16 @@ def store() -> Store:
     return Store()
 
 
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., list[SnapshotReader]]]:
-    """Publishes stores as shards and opens them."""
+@pytest.fixture(params=[True, False], ids=["files", "graph"])
+def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., list[SnapshotReader]]]:
+    """Publishes stores as shards and opens them, with the files of current facts and without."""
     with ExitStack() as stack:
 
         def publish(*stores: Store) -> list[SnapshotReader]:
             folder = tmp_path / f"store{len(list(tmp_path.iterdir()))}"
-            snapshots = [store.publish(folder / f"s{n}", f"s{n}") for n, store in enumerate(stores)]
+            snapshots = [
+                store.publish(folder / f"s{n}", f"s{n}", facts=request.param) for n, store in enumerate(stores)
+            ]
             return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in snapshots]
 
         yield publish

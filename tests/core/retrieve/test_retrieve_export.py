@@ -28,17 +28,19 @@ def readers(store, opened):
     store.says("a", "other")
     other = Store()
     other.topic("z", "user:z")
+    other.topic("Ω", "user:z")
+    other.field("Ω", "name", (1, "omega"))
     return opened(store, other)
 
 
 def test_every_topic_is_exported_once_with_what_belongs_to_it(readers):
     records = {record["id"]: record for record in export_records(readers)}
-    assert list(records) == ["a", "b", "c", "d", "z"]
+    assert list(records) == ["a", "b", "c", "d", "z", "Ω"]
     assert {name: record["observation_ids"] for name, record in records.items()} == {
-        "a": ["o0002"], "b": ["o0001", "o0000"], "c": [], "d": [], "z": [],
+        "a": ["o0002"], "b": ["o0001", "o0000"], "c": [], "d": [], "z": [], "Ω": [],
     }  # fmt: skip
     assert {name: record["merged_from"] for name, record in records.items()} == {
-        "a": [], "b": ["c", "d"], "c": [], "d": [], "z": [],
+        "a": [], "b": ["c", "d"], "c": [], "d": [], "z": [], "Ω": [],
     }  # fmt: skip
     assert [revision["value"] for revision in records["b"]["fields"]["owner"]["history"]] == ["Aya", 1, None]
     assert (records["d"]["state"], records["d"]["merged_into"]) == ("merged", "c")
@@ -59,7 +61,7 @@ def test_chunks_change_nothing(readers, monkeypatch):
 def test_lines_and_columns_say_the_same(readers, tmp_path):
     lines = [json.loads(line) for line in export_jsonl(readers)]
     assert lines == json.loads(json.dumps(list(export_records(readers))))
-    assert export_parquet(readers, tmp_path / "topics.parquet") == 5
+    assert export_parquet(readers, tmp_path / "topics.parquet") == 6
     table = pl.read_parquet(tmp_path / "topics.parquet")
     assert table["id"].to_list() == [line["id"] for line in lines]
     assert [json.loads(cell) for cell in table["fields_json"]] == [line["fields"] for line in lines]

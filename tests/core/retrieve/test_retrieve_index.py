@@ -41,6 +41,22 @@ def test_the_same_input_gives_the_same_bytes(tmp_path):
     assert len(digests[0]) == 15
 
 
+def test_facts_have_the_same_bytes_however_they_were_told(tmp_path):
+    digests = []
+    for seed in (1, 2):
+        store = filled()
+        for n in range(3):
+            store.field(f"user:a-{n}", "owner", (2, "Aya"), (1, "Priya"))
+            store.edge(f"user:a-{n}", f"user:b-{n}")
+        for rows in (store.fields, store.revisions, store.edges, store.topics):
+            random.Random(seed).shuffle(rows)
+        folder = store.publish(tmp_path / str(seed)).path / "facts"
+        digests.append(file_digests(folder))
+    assert digests[0] == digests[1]
+    assert sorted(digests[0]) == ["edges.parquet", "fields.parquet", "places.parquet", "reviews.parquet",
+                                  "revisions.parquet"]  # fmt: skip
+
+
 def test_only_active_topics_are_listed_by_scope_and_id(tmp_path):
     snapshot = filled().publish(tmp_path / "s0")
     topics = pl.read_parquet(snapshot.path / "topics.parquet")
@@ -109,6 +125,18 @@ def test_each_kind_of_damage_is_named(tmp_path, name, damage, said):
     damage(folder / name)
     [problem] = problems(folder)
     assert said in problem
+
+
+def test_facts_that_differ_from_the_graph_are_named(tmp_path):
+    store = filled()
+    for n in range(2):
+        store.field(f"user:a-{n}", "owner", (2, "Aya"), (1, "Priya"))
+    folder = store.publish(tmp_path / "s0").path
+    assert problems(folder) == []
+    rows = pl.read_parquet(folder / "facts" / "revisions.parquet")
+    assert rows["value_json"].to_list() == ['"Aya"', '"Aya"']
+    reversed_rows(folder / "facts" / "revisions.parquet")
+    assert problems(folder) == ["facts/revisions.parquet differs from the graph"]
 
 
 def test_a_graph_that_moved_on_is_noticed(tmp_path):

@@ -70,6 +70,14 @@ def test_a_default_query_returns_only_the_newest_revision(store, opened):
     assert [revision["value"] for revision in field["history"]] == [["Priya", 1], None]
 
 
+def test_fields_come_by_name(store, opened):
+    store.topic("acme")
+    for number, name in enumerate(("zip", "owner", "age")):
+        store.field("acme", name, (number, name), id=f"f{number}")
+    [candidate] = ask(opened(store), "acme", store)["candidates"]
+    assert [field["name"] for field in candidate["fields"]] == ["age", "owner", "zip"]
+
+
 def test_archived_and_merged_topics_and_their_evidence_stay_out(store, opened):
     store.topic("live", title="Garden plans")
     store.topic("gone", title="Garden plans of old", state="archived")
@@ -289,6 +297,13 @@ def test_nothing_asked_and_nothing_known(store, opened):
     readers = opened(store)
     assert ask(readers, "anything", store, scopes=None)["candidates"] == []
     assert pl.read_parquet(readers[0].snapshot.path / "scopes.parquet").height == 0
+
+
+def test_none_can_be_asked_for(store, opened):
+    store.topic("acme")
+    store.says("acme", "Acme")
+    found = ask(opened(store), "acme", store, top_k=0, evidence_k=0)
+    assert (found["candidates"], found["evidence"]) == ([], [])
 
 
 def test_an_empty_question_still_answers(store, opened):

@@ -1,0 +1,44 @@
+"""Facts and links of a question's candidates: from the files by scope, or for the past from the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.model.frames import EDGES, empty
+from memstate_core.retrieve.facts import Facts, TopicSet, facts_of, read_edges, read_facts, valid_at
+from memstate_core.retrieve.reader import SnapshotReader
+
+
+def candidate_facts(
+    reader: SnapshotReader, scopes: Sequence[str], ids: list[str], *, history: bool, as_of: datetime | None
+) -> Facts:
+    """What is known of some topics of these scopes; see `read_facts` for `history` and `as_of`."""
+    tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
+    if history or as_of is not None or len(tables) < len(scopes):
+        return read_facts(reader.graph, TopicSet.of(ids), history=history, as_of=as_of)
+    mine = pl.col("topic_id").is_in(ids)
+    fields, revisions, reviews = (
+        pl.concat([table[name].filter(mine) for table in tables]) for name in ("fields", "revisions", "reviews")
+    )
+    return facts_of(fields, revisions, reviews)
+
+
+def candidate_edges(
+    reader: SnapshotReader, scopes: Sequence[str], ids: list[str], *, as_of: datetime | None
+) -> pl.DataFrame:
+    """The links of some topics of these scopes that are valid at that moment, or else when it was published.
+
+    From the files come links within these scopes only; the graph may add links to others, which a caller
+    has to leave out.
+    """
+    if not ids:
+        return empty(EDGES)
+    moment = as_of or reader.snapshot.manifest.now
+    tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
+    if as_of is not None or len(tables) < len(scopes):
+        return read_edges(reader.graph, TopicSet.of(ids), moment=moment)
+    mine = pl.col("from_id").is_in(ids) | pl.col("to_id").is_in(ids)
+    return pl.concat([table["edges"].filter(mine & valid_at(moment)).select(*EDGES) for table in tables])

@@ -1,0 +1,59 @@
+"""How rows of many scopes share a file: each scope's rows lie together, and a small table says where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+SERVED_STATE = "active"
+"""The state of the topics that a default query may return."""
+
+_ROW_GROUP = 8192
+
+Place = tuple[int, int]
+"""Where a scope's rows start in a file, and how many there are."""
+
+
+def scope_layout(rows: pl.DataFrame) -> pl.DataFrame:
+    """Where each scope's rows lie in a frame sorted by scope: `scope`, `first` and `count`."""
+    numbered = rows.select("scope", row=pl.int_range(pl.len(), dtype=pl.Int64))
+    return numbered.group_by("scope", maintain_order=True).agg(first=pl.col("row").min(), count=pl.len().cast(pl.Int64))
+
+
+def place_scopes(layouts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a scope: `<name>_first` and `<name>_count` for each of the layouts."""
+    scopes = pl.concat([layout.select("scope") for layout in layouts.values()]).unique().sort("scope")
+    for name, layout in layouts.items():
+        named = layout.rename({"first": f"{name}_first", "count": f"{name}_count"})
+        scopes = scopes.join(named, on="scope", how="left", maintain_order="left")
+    return scopes.fill_null(0)
+
+
+class Places:
+    """A table of `place_scopes`, read."""
+
+    def __init__(self, path: Path) -> None:
+        rows = pl.read_parquet(path).rows(named=True)
+        self._rows = {row["scope"]: row for row in rows}
+
+    @property
+    def scopes(self) -> list[str]:
+        """The scopes that have rows, sorted."""
+        return list(self._rows)
+
+    def of(self, scope: str, name: str) -> Place:
+        """Where a scope's rows lie in the file of that name; nothing for an unknown scope."""
+        row = self._rows.get(scope, {})
+        return row.get(f"{name}_first", 0), row.get(f"{name}_count", 0)
+
+
+def write_rows(rows: pl.DataFrame, path: Path) -> None:
+    """Writes rows sorted by scope, in row groups small enough for a scope to be read alone."""
+    rows.write_parquet(path, compression="zstd", row_group_size=_ROW_GROUP, statistics=True)
+
+
+def read_rows(path: Path, place: Place) -> pl.DataFrame:
+    """The rows at a place, reading the row groups that hold them."""
+    return pl.scan_parquet(path).slice(*place).collect()

@@ -1,0 +1,87 @@
+"""What Dagster sees: assets in their groups, checks that block, the job, the schedule, the sensor."""
+
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.resources import NOW_TAG
+
+GROUPS = {
+    "evidence": "ingest",
+    "placements": "ingest",
+    "topics": "topics",
+    "topic_embeddings": "topics",
+    "duplicate_pairs": "revise",
+    "merges": "revise",
+    "dependency_review": "revise",
+    "salience": "forget",
+    "forgetting": "forget",
+    "snapshot": "publish",
+    "maintenance_report": "publish",
+}
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> dg.Definitions:
+    return build_defs(tmp_path)
+
+
+def specs(definitions: dg.Definitions) -> dict[str, dg.AssetSpec]:
+    return {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
+
+
+def test_assets_stand_in_the_groups_of_the_design(definitions: dg.Definitions) -> None:
+    assert {name: spec.group_name for name, spec in specs(definitions).items()} == GROUPS
+
+
+def test_every_asset_is_partitioned_by_shard(tmp_path: Path) -> None:
+    (tmp_path / "memstate.toml").write_text("[store]\nshards = 3\n")
+    for spec in specs(build_defs(tmp_path)).values():
+        assert spec.partitions_def is not None
+        assert spec.partitions_def.get_partition_keys() == ["s0", "s1", "s2"]
+
+
+def test_the_job_is_one_line_through_all_assets(definitions: dg.Definitions) -> None:
+    graph = definitions.resolve_job_def("nightly_maintenance").asset_layer.asset_graph
+    assert set(GROUPS) == {key.to_user_string() for key in graph.executable_asset_keys}
+
+
+def test_the_snapshot_goes_stale(definitions: dg.Definitions) -> None:
+    fresh = {name for name, spec in specs(definitions).items() if spec.freshness_policy}
+    assert fresh == {"snapshot"}
+
+
+def test_the_schedule_is_on_and_passes_its_tick_as_the_clock(definitions: dg.Definitions) -> None:
+    schedule = definitions.resolve_schedule_def("nightly")
+    assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 2 * * *", "UTC")
+    assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
+    at = datetime(2026, 4, 6, 2, tzinfo=UTC)
+    ticked = schedule.evaluate_tick(dg.build_schedule_context(scheduled_execution_time=at))
+    (request,) = ticked.run_requests or []
+    assert (request.partition_key, request.tags[NOW_TAG]) == ("s0", at.isoformat())
+
+
+def test_the_sensor_asks_once_for_the_same_files(definitions: dg.Definitions, tmp_path: Path) -> None:
+    sensor = definitions.resolve_sensor_def("inbox")
+    assert isinstance(sensor(dg.build_sensor_context()), dg.SkipReason)
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.jsonl").write_text("{}\n")
+    first, again = sensor(dg.build_sensor_context()), sensor(dg.build_sensor_context())
+    assert isinstance(first, dg.RunRequest)
+    assert isinstance(again, dg.RunRequest)
+    assert first.run_key == again.run_key
+    (tmp_path / "inbox" / "b.jsonl").write_text("{}\n")
+    later = sensor(dg.build_sensor_context())
+    assert isinstance(later, dg.RunRequest)
+    assert later.run_key != first.run_key
+
+
+def test_workspace_and_project_file_name_the_same_module() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    module = project["tool"]["dg"]["project"]["code_location_target_module"]
+    assert f"python_module: {module}" in (ROOT / "workspace.yaml").read_text()

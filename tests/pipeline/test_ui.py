@@ -1,0 +1,106 @@
+"""`memstate ui`: the asset graph in a real browser, and a run started there as good as one from the shell."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import chromium, requires_chromium
+from tests.pipeline.conftest import NIGHT, run_memstate
+
+pytestmark = pytest.mark.slow
+LAUNCH = """
+mutation Launch($tags: [ExecutionTag!]) {
+  launchRun(executionParams: {
+    selector: {repositoryLocationName: "memstate_pipeline.definitions", repositoryName: "__repository__",
+               jobName: "nightly_maintenance"},
+    executionMetadata: {tags: $tags}
+  }) { __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } }
+}
+"""
+STATUS = "query Status($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"
+
+
+@dataclass(frozen=True)
+class Ui:
+    """A running UI."""
+
+    url: str
+
+    def ask(self, query: str, **variables: Any) -> Any:
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)["data"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    dump = tmp_path / "one.jsonl"
+    dump.write_text('{"title": "Yard", "observed_at": "2026-01-01", "fields": [{"name": "gate", "value": "shut"}]}\n')
+    assert run_memstate(tmp_path / "home", "import", str(dump)).code == 0
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def ui(home: Path) -> Iterator[Ui]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MEMSTATE_", "DAGSTER_"))}
+    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "ui", "--port", str(port)]
+    with (home / "ui.log").open("w") as log:
+        server = subprocess.Popen(command, env=clean, stdout=log, stderr=log, start_new_session=True)
+        try:
+            yield _when_ready(Ui(f"http://127.0.0.1:{port}"), home / "ui.log")
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait(30)
+
+
+def _when_ready(ui: Ui, log: Path) -> Ui:
+    for _ in range(120):
+        with contextlib.suppress(urllib.error.URLError, OSError):
+            urllib.request.urlopen(f"{ui.url}/server_info", timeout=2).close()
+            return ui
+        time.sleep(0.5)
+    raise AssertionError(log.read_text()[-3000:])
+
+
+def test_a_run_started_in_the_ui_publishes(ui: Ui, home: Path) -> None:
+    tags = [{"key": "dagster/partition", "value": "s0"}, {"key": "memstate/now", "value": NIGHT}]
+    launched = ui.ask(LAUNCH, tags=tags)["launchRun"]
+    assert launched["__typename"] == "LaunchRunSuccess", launched
+    status = "QUEUED"
+    for _ in range(240):
+        status = ui.ask(STATUS, id=launched["run"]["runId"])["runOrError"]["status"]
+        if status in ("SUCCESS", "FAILURE", "CANCELED"):
+            break
+        time.sleep(0.5)
+    assert status == "SUCCESS", (home / "ui.log").read_text()[-3000:]
+    published = run_memstate(home, "status", "--json").document
+    assert published["last_run"] == {"run_id": launched["run"]["runId"], "now": NIGHT}
+
+
+@requires_chromium
+def test_the_asset_graph_is_shown(ui: Ui) -> None:
+    with chromium() as browser:
+        browser.get(f"{ui.url}/asset-groups")
+        for _ in range(60):
+            shown = browser.execute_script("return document.body.innerText")
+            if "topic_embeddings" in shown and "maintenance_report" in shown:
+                return
+            time.sleep(0.5)
+        raise AssertionError(shown)
