@@ -59,7 +59,9 @@ def to_archive(salience: pl.DataFrame, policy: Policy) -> pl.DataFrame:
         Columns topic_id, scope, salience, active (topics in the scope), reason.
     """
     active = salience.filter(pl.col("state") == "active").sort("scope", "salience", "topic_id")
-    counted = active.with_columns(active=pl.len().cast(pl.Int64).over("scope"), rank=pl.int_range(pl.len()).over("scope"))
+    counted = active.with_columns(
+        active=pl.len().cast(pl.Int64).over("scope"), rank=pl.int_range(pl.len()).over("scope")
+    )
     pressed = pl.col("active") >= policy.topic_count_soft_limit
     faded = pressed & (pl.col("salience") < policy.forget_salience_threshold)
     surplus = pl.col("rank") < pl.col("active") - policy.max_active_topics

@@ -32,9 +32,12 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
         Columns PLACEMENTS, for the whole shard.
     """
     evidence = shard_evidence(store.ledger, run)
-    recorded = decided.segments(decisions(store.ledger, run, "evidence"))
+    before = decisions(store.ledger, run, "evidence")
+    recorded, merged = decided.segments(before), decided.merges(before)
     segments = pl.concat([recorded, _new_segments(store, run, evidence, recorded)])
-    placed = place_named(evidence, segments.select("topic_id", "scope"))
+    placed = place_named(
+        evidence, segments.select("topic_id", "scope"), settled=[*merged["dropped"], *merged["survivor"]]
+    )
     frame = pl.concat([placed.placements, unnamed.placements(segments)])
     run.keep_table("placements", frame)
     run.keep_table("title_aliases", placed.aliases)

@@ -16,6 +16,7 @@ dump brings an owner, the evidence moves to it, and the alias keeps answering fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -54,16 +55,18 @@ def key_id(scope: pl.Expr, key: pl.Expr) -> pl.Expr:
     return uuid_expr("key", scope, key)
 
 
-def place_named(evidence: pl.DataFrame, owned_elsewhere: pl.DataFrame) -> Placed:
+def place_named(evidence: pl.DataFrame, owned_elsewhere: pl.DataFrame, settled: Sequence[str] = ()) -> Placed:
     """Places all evidence that names its topic.
 
     Args:
         evidence: the whole evidence of the shard (columns EVIDENCE); rows that name nothing are skipped.
         owned_elsewhere: topics that other rules made (columns topic_id, scope), so that an id of another
             scope's topic is refused here too.
+        settled: topics that merges in force name; an alias among them stays a topic of its own, so that no
+            later dump takes the evidence away from under a recorded decision.
     """
     named = _with_owner_scope(_with_anchor(evidence.filter(names_a_topic())), owned_elsewhere)
-    aliases = _aliases(named.filter(~pl.col("_foreign")))
+    aliases = _aliases(named.filter(~pl.col("_foreign")), settled)
     placed = named.join(aliases.select(anchor="alias", _owner="topic_id"), on="anchor", how="left")
     placed = placed.with_columns(topic_id=pl.coalesce("_owner", "anchor"))
     return Placed(conform(_with_operation(placed), PLACEMENTS), aliases)
@@ -90,7 +93,7 @@ def _with_anchor(named: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _aliases(named: pl.DataFrame) -> pl.DataFrame:
+def _aliases(named: pl.DataFrame, settled: Sequence[str]) -> pl.DataFrame:
     titled = named.filter(pl.col("_title").is_not_null()).sort(_FIRST)
     groups = titled.group_by(*_GROUP, "_alias", maintain_order=True).agg(_order=pl.struct(_FIRST).first())
     eligible = titled.filter(pl.col("rule") != TITLE).join(groups, left_on="anchor", right_on="_alias", how="anti")
@@ -108,7 +111,9 @@ def _aliases(named: pl.DataFrame) -> pl.DataFrame:
     resolved = owned.join(first_kind, on=["scope", "_title"], how="left").with_columns(
         topic_id=pl.when(kindless).then(pl.coalesce("_of_kind", "topic_id")).otherwise("topic_id")
     )
-    return conform(resolved.rename({"_alias": "alias"}), ALIASES)
+    stays = pl.col("_alias").is_in(list(settled))
+    kept = resolved.with_columns(topic_id=pl.when(stays).then("_alias").otherwise("topic_id"))
+    return conform(kept.rename({"_alias": "alias"}), ALIASES)
 
 
 def _with_owner_scope(named: pl.DataFrame, owned_elsewhere: pl.DataFrame) -> pl.DataFrame:

@@ -33,7 +33,7 @@ def find_duplicates(store: Store, run: Run) -> StepResult:
         current = graph.read(
             REVISION,
             ["topic_id", "name", "value_json"],
-            "r.part = 'field' AND r.rank = 0 AND r.topic_id IN $ids",
+            "r.part = 'field' AND r.rank = 0 AND r.value_json <> 'null' AND r.topic_id IN $ids",
             ids=members,
         )
         vectors = graph.read(VECTOR, ["id", "embedding"], "r.id IN $ids", ids=members)

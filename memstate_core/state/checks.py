@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.model.frames import PLACEMENTS
-from memstate_core.revise.dependency import dependents
+from memstate_core.revise.dependency import affected, dependents
 from memstate_core.state import decisions as decided
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph
 from memstate_core.state.history import SLOT
@@ -84,19 +84,12 @@ def transition_soundness(graph: Graph, base: Graph | None, run: Run, all_decisio
 
 
 def dependency_consistency(graph: Graph, changed: pl.Series, run: Run) -> Check:
-    """C3: whatever depends on a changed or queued topic changed itself or is queued, up to the caps."""
+    """C3: whatever depends on a topic that changed in this run changed itself or is queued, up to the caps."""
     dependence = dependents(graph.read(EDGE, ["from_id", "to_id", "kind"]))
-    queue = graph.read(REVIEW, ["topic_id", "hops"])
+    queue = graph.read(REVIEW, ["topic_id"])
     alive = graph.read(TOPIC, ["id"], "r.state <> 'merged'").rename({"id": "topic_id"})
-    if queue.height >= run.policy.dependency_max_topics:
-        return _check("C3", [])
-    reached = pl.concat([
-        pl.DataFrame({"topic_id": changed}).with_columns(hops=pl.lit(0, pl.Int64)),
-        queue.filter(pl.col("hops") < run.policy.dependency_max_hops),
-    ])  # fmt: skip
-    due = dependence.join(reached, left_on="base", right_on="topic_id", how="semi").select(topic_id="dependent")
-    done = pl.concat([pl.DataFrame({"topic_id": changed}), queue.select("topic_id")])
-    missed = due.join(alive, on="topic_id", how="semi").join(done, on="topic_id", how="anti")
+    due = affected(changed, dependence, run.policy).join(alive, on="topic_id", how="semi")
+    missed = due.join(queue, on="topic_id", how="anti")
     return _check("C3", [_found(missed, "topic_id", "depends on a change and is not queued for review")])
 
 
@@ -106,7 +99,7 @@ def provenance_preservation(graph: Graph, run: Run) -> Check:
     revisions = graph.read(REVISION, ["topic_id", "evidence_ids"])
     edges = graph.read(EDGE, ["from_id", "evidence_ids"]).rename({"from_id": "topic_id"})
     cited = pl.concat([revisions, edges])
-    unheard = cited.explode("evidence_ids").join(
+    unheard = cited.explode("evidence_ids", empty_as_null=True).join(
         links, left_on=["topic_id", "evidence_ids"], right_on=["topic_id", "evidence_id"], how="anti"
     )
     alive = graph.read(TOPIC, ["id"], "r.state <> 'merged'")

@@ -35,7 +35,8 @@ def fold_edges(
         evidence.filter(pl.col("edges").list.len() > 0)
         .select("evidence_id", "scope", "observed_at", "edges")
         .join(links.select("evidence_id", from_id="topic_id"), on="evidence_id")
-        .explode("edges")
+        .with_columns(_position=pl.int_ranges(0, pl.col("edges").list.len()))
+        .explode("edges", "_position")
         .unnest("edges")
         .with_columns(_named=pl.coalesce("to_topic_id", key_id(pl.col("scope"), pl.col("to_topic_key"))))
         .with_columns(
@@ -47,7 +48,7 @@ def fold_edges(
     )
     edges = (
         said.filter(pl.col("_exists"))
-        .sort("from_id", "to_id", "kind", "observed_at", "evidence_id")
+        .sort("from_id", "to_id", "kind", "observed_at", "evidence_id", "_position")
         .group_by("from_id", "to_id", "kind", maintain_order=True)
         .agg(
             pl.col("valid_from").min(),

@@ -15,6 +15,7 @@ from msgspec import json as msgjson
 
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.frames import ALIASES, DECISION, conform
+from memstate_core.retrieve.fact_files import write_facts
 from memstate_core.retrieve.index import index_problems, write_index
 from memstate_core.state.begin import last_published
 from memstate_core.state.decisions import PUBLISHED
@@ -83,6 +84,7 @@ def _draft(store: Store, run: Run) -> Snapshot:
         topics, topic_vectors = graph.read(TOPIC), graph.read(VECTOR)
         counts = graph_counts(graph) | {"evidence": evidence.height}
         hashed = state_hash(graph)
+        write_facts(folder, graph)
     write_index(folder, topics=topics, vectors=topic_vectors, evidence=evidence, evidence_vectors=vectors)
     run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
     manifest = _manifest(store, run, folder, counts, hashed)

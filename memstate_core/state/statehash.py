@@ -33,8 +33,6 @@ def canonical_lines(part: str, frame: pl.DataFrame) -> list[str]:
     """One line of JSON a row, sorted; floats to six decimals, null and empty told apart."""
     floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
     moments = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Datetime)]
-    rounded = frame.with_columns(
-        pl.col(floats).round(6).fill_null(0.0) + 0.0, pl.col(moments).dt.epoch("us").cast(pl.Int64)
-    )
+    rounded = frame.with_columns(pl.col(floats).round(6) + 0.0, pl.col(moments).dt.epoch("us").cast(pl.Int64))
     lines = rounded.select(line=pl.lit(f"{part} ") + pl.struct(sorted(frame.columns)).struct.json_encode())
     return lines["line"].sort().to_list()

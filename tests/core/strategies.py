@@ -169,10 +169,15 @@ def evidence_frame(stream: Sequence[Observation]) -> pl.DataFrame:
     return conform(pl.DataFrame(rows, schema_overrides={n: EVIDENCE[n] for n in (rows[0] if rows else ())}), EVIDENCE)
 
 
-def folded(stream: Sequence[Observation], decisions: pl.DataFrame | None = None, policy: Policy | None = None) -> State:
+def folded(
+    stream: Sequence[Observation],
+    decisions: pl.DataFrame | None = None,
+    policy: Policy | None = None,
+    settled: Sequence[str] = (),
+) -> State:
     """What a stream folds to, with decisions (columns DECISION) or without."""
     evidence = evidence_frame(stream)
-    placed = place_named(evidence, NO_SEGMENTS)
+    placed = place_named(evidence, NO_SEGMENTS, settled)
     decided = empty(DECISION) if decisions is None else decisions
     return fold(evidence, placed.placements, placed.aliases, decided, policy or Policy())
 

@@ -158,7 +158,6 @@ def test_the_recorded_decisions_give_the_queue_again(chain: Run) -> None:
     assert recorded_queue(conform(transitions, TRANSITIONS)).equals(queue)
 
 
-@pytest.mark.xfail(strict=True, reason="C3 asks of the whole queue what only this night's changes have to queue")
 @pytest.mark.parametrize("nights", [("whole", "detail", "friend"), ("whole", "detail", "")])
 def test_a_dependent_that_was_evaluated_anew_is_not_asked_for_again(chain: Run, nights: tuple[str, ...]) -> None:
     """`part` waits, `detail` depends on it and has changed since: no later night may fail over it."""

@@ -145,7 +145,6 @@ def test_summaries_agree_when_equal_or_alike_and_never_conflict(
     assert verdict(found(tmp_path, stream, texts)) == (agreements, 0, agreements > 0)
 
 
-@pytest.mark.xfail(strict=True, reason="two nulls count as a further agreement")
 def test_that_neither_says_a_value_is_no_agreement(tmp_path: Path) -> None:
     nothing = [field("owner", "null")]
     assert verdict(found(tmp_path, [deal(1, fields=nothing), deal(2, fields=nothing)])) == (0, 0, False)

@@ -147,7 +147,6 @@ def test_any_order_of_the_evidence_gives_the_identical_state(
     assert canonical(folded_with(shuffled, merges)) == canonical(folded_with(stream, merges))
 
 
-@pytest.mark.xfail(strict=True, reason="fold_edges sorts without the position in the observation, and not stably")
 def test_an_edge_said_twice_by_one_observation_ends_when_its_last_word_says() -> None:
     """The two share time and evidence, so only their place in the observation can decide."""
     twice = [edge("part_of", to_topic_key="acme", valid_until=day(n)) for n in (3, 2)]
@@ -254,10 +253,9 @@ def test_undoing_one_merge_is_never_having_decided_it(
 # A title that gets an owner after a merge
 
 
-@pytest.mark.xfail(strict=True, reason="survivors are not followed through title aliases")
 @pytest.mark.parametrize("survives", [True, False], ids=["survivor", "dropped"])
 def test_a_merge_holds_when_a_later_dump_brings_the_owner_of_a_title(survives: bool) -> None:
-    """The evidence of `alias` moves to the owner; what was merged with it has to stay with it."""
+    """The merge settled the alias: its evidence stays, and with it what was merged with it."""
     stream = [
         observation(1, title="Plan B", topic_kind="deal"),
         observation(2, topic_id="t-1", title="Another"),
@@ -266,12 +264,11 @@ def test_a_merge_holds_when_a_later_dump_brings_the_owner_of_a_title(survives: b
     merge = ("t-1", alias) if survives else (alias, "t-1")
     decisions = merge_decisions([merge], reference.fold(stream))
     late = observation(3, topic_key="plan", title="Plan B", topic_kind="deal", observed_at=day(2))
-    state = folded([*stream, late], decisions)
+    state = folded([*stream, late], decisions, settled=merge)
     links = dict(state.links.select("evidence_id", "topic_id").iter_rows())
     assert links["e01"] == links["e02"]
 
 
-@pytest.mark.xfail(strict=True, reason="survivors are not followed through title aliases")
 def test_a_tombstone_leads_to_a_living_topic_when_all_its_evidence_moved_on() -> None:
     stream = [observation(1, title="Plan B", topic_kind="deal"), observation(2, title="Acme", topic_kind="deal")]
     world = reference.fold(stream)
@@ -280,7 +277,8 @@ def test_a_tombstone_leads_to_a_living_topic_when_all_its_evidence_moved_on() ->
         observation(3, topic_key="plan", title="Plan B", topic_kind="deal"),
         observation(4, topic_key="acme", title="Acme", topic_kind="deal"),
     ]
-    topics = folded([*stream, *owners], merge_decisions([(dropped, survivor)], world)).topics
+    merge = (dropped, survivor)
+    topics = folded([*stream, *owners], merge_decisions([merge], world), settled=merge).topics
     leads_to = topics.filter(pl.col("state") == "merged")["merged_into"]
     assert leads_to.is_in(topics.filter(pl.col("state") != "merged")["id"].implode()).all()
 

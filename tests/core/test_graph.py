@@ -329,7 +329,6 @@ def test_the_state_hash_leaves_out_what_may_differ_between_equal_histories(graph
     assert state_hash(graph) == before
 
 
-@pytest.mark.xfail(strict=True, reason="canonical_lines fills null floats with 0.0")
 def test_the_state_hash_tells_no_confidence_from_none_at_all(graph: Graph) -> None:
     hashes = set()
     for confidence in (None, 0.0):
