@@ -46,9 +46,7 @@ requires_chromium = pytest.mark.skipif(
 
 
 @contextmanager
-def chromium(
-    width: int = 1280, height: int = 900, *, dark: bool = False, scale: float = 1
-) -> Iterator[WebDriver]:
+def chromium(width: int = 1280, height: int = 900, *, dark: bool = False, scale: float = 1) -> Iterator[WebDriver]:
     """A browser with an empty profile, closed at the end of the block.
 
     Args:
@@ -93,7 +91,5 @@ def console_errors(browser: WebDriver) -> list[Any]:
 def overflow(browser: WebDriver) -> int:
     """By how many CSS pixels the page is wider than the viewport."""
     return int(
-        browser.execute_script(
-            "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
+        browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
     )

@@ -134,7 +134,10 @@ ASSERTIONS: Schema = {
     "evidence_ids": pl.List(pl.String),
     "position": pl.UInt32,
 }
-"""One value claimed by one piece of evidence, or by the turns of one segment. `part` is `field`, or `topic` for title, summary and kind."""
+"""One value claimed by one piece of evidence, or by the turns of one segment.
+
+`part` is `field`, or `topic` for title, summary and kind.
+"""
 
 TOPICS: Schema = {
     "id": pl.String,

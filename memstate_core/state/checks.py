@@ -104,10 +104,11 @@ def provenance_preservation(graph: Graph, run: Run) -> Check:
     )
     alive = graph.read(TOPIC, ["id"], "r.state <> 'merged'")
     placed = run.table("placements", PLACEMENTS).filter(pl.col("topic_id").is_not_null())
+    homeless = links.join(alive, left_on="topic_id", right_on="id", how="anti")
     return _check("C4", [
         _found(unheard, "topic_id", "a value or edge without evidence in its topic"),
         _found(alive.join(links, left_on="id", right_on="topic_id", how="anti"), "id", "a topic without evidence"),
-        _found(links.join(alive, left_on="topic_id", right_on="id", how="anti"), "evidence_id", "evidence of no living topic"),
+        _found(homeless, "evidence_id", "evidence of no living topic"),
         _found(placed.join(links, on="evidence_id", how="anti"), "evidence_id", "placed evidence that was lost"),
     ])  # fmt: skip
 

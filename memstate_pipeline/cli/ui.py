@@ -27,7 +27,7 @@ def ui(
     module = ["-m", "memstate_pipeline.definitions"]
     url = f"http://{host}:{port}"
     command = [sys.executable, "-m", "dagster", "dev", *module, "--host", host, "--port", str(port)]
-    show({"url": url, "command": command, "environment": environment}, as_json, lambda: [f"http://{host}:{port}"])
+    show({"url": url, "command": command, "environment": environment}, as_json, lambda: [url])
     sys.stdout.flush()
     if not dry_run:
         note("Ctrl-C ends it.")

@@ -61,9 +61,7 @@ def test_the_schedule_is_on_and_passes_its_tick_as_the_clock(definitions: dg.Def
     assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 2 * * *", "UTC")
     assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
     at = datetime(2026, 4, 6, 2, tzinfo=UTC)
-    context = dg.build_schedule_context(
-        scheduled_execution_time=at, repository_def=definitions.get_repository_def()
-    )
+    context = dg.build_schedule_context(scheduled_execution_time=at, repository_def=definitions.get_repository_def())
     (request,) = schedule.evaluate_tick(context).run_requests or []
     assert (request.partition_key, request.tags[NOW_TAG]) == ("s0", at.isoformat())
 
