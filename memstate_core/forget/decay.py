@@ -1,8 +1,8 @@
 """Salience in closed form: what was reinforced lately and often is salient, and it halves with time.
 
 A reinforcement at time t_i adds w, and everything halves each half-life h. At the last reinforcement T
-the strength is therefore S(T) = sum_i w 2^(-(T - t_i)/h), and at any later time t the salience is
-min(max, S(T)) 2^(-(t - T)/h). This is the combined recency and frequency of LRFU (Lee et al., IEEE ToC
+the strength is therefore S(T) = sum_i w 2^(-(T - t_i)/h), and at a time t the salience is
+min(max, S(T)) 2^(-(t - T)/h), at most max (t may lie before T: records may be dated a little ahead). This is the combined recency and frequency of LRFU (Lee et al., IEEE ToC
 50(12), 2001, with F(x) = 2^(-x/h)). It depends on elapsed time only, so a run every night and a run once
 a month give the same value.
 """
@@ -40,9 +40,9 @@ def strength(events: pl.DataFrame, by: list[str], policy: Policy) -> pl.DataFram
 
 def salience(now: datetime, policy: Policy) -> pl.Expr:
     """Salience at a time, in [0, field_salience_max], from the columns `strength` and `reinforced_at`."""
-    elapsed = (pl.lit(now) - pl.col("reinforced_at")).clip(lower_bound=pl.duration(days=0))
-    faded = pl.col("strength").clip(0, policy.field_salience_max) * _halvings(elapsed, policy)
-    return faded.round(9)
+    most = policy.field_salience_max
+    faded = pl.col("strength").clip(0, most) * _halvings(pl.lit(now) - pl.col("reinforced_at"), policy)
+    return faded.clip(0, most).round(9)
 
 
 def _halvings(elapsed: pl.Expr, policy: Policy) -> pl.Expr:

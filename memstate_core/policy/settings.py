@@ -113,10 +113,10 @@ def load_settings(home: Path, environ: Mapping[str, str] = os.environ) -> Settin
     values = _read_file(path)
     sources = dict.fromkeys(((s, k) for s in values for k in values[s]), str(path))
     for variable, (section, key) in _variables(environ).items():
-        values.setdefault(section, {})[key] = environ[variable]
+        values.setdefault(section, {})[key] = _literal(environ[variable])
         sources[section, key] = f"environment variable {variable}"
     try:
-        return Settings.model_validate(values)
+        return Settings.model_validate(values, strict=True)
     except ValidationError as error:
         raise _explain(error, values, sources, str(path)) from None
 
@@ -133,6 +133,14 @@ def _read_file(path: Path) -> dict[str, dict[str, Any]]:
             sections = ", ".join(f"[{name}]" for name in Settings.model_fields)
             raise SettingsError(str(path), section, content, f"expected a section of {sections}")
     return values
+
+
+def _literal(text: str) -> Any:
+    """A variable's text as the TOML value that it spells, or as text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def _variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -160,5 +168,7 @@ def _explain(
         kind = section.annotation if section and len(where) > 1 else Settings
         known = ", ".join(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else ""
         allowed = f"unknown key; known here: {known}"
-    source = sources.get((where[0], where[1]), path) if len(where) > 1 else path
-    return SettingsError(source, key, value, allowed)
+    if len(where) > 1:
+        return SettingsError(sources.get((where[0], where[1]), path), key, value, allowed)
+    involved = [source for (section, _), source in sources.items() if section == where[0] and source != path]
+    return SettingsError(", ".join(involved) or path, key, value, allowed)
