@@ -2,9 +2,10 @@
 
 A reinforcement at time t_i adds w, and everything halves each half-life h. At the last reinforcement T
 the strength is therefore S(T) = sum_i w 2^(-(T - t_i)/h), and at a time t the salience is
-min(max, S(T)) 2^(-(t - T)/h), at most max (t may lie before T: records may be dated a little ahead). This is the combined recency and frequency of LRFU (Lee et al., IEEE ToC
-50(12), 2001, with F(x) = 2^(-x/h)). It depends on elapsed time only, so a run every night and a run once
-a month give the same value.
+min(max, S(T)) 2^(-(t - T)/h), at most max. A record may be dated a little ahead, so t may lie before T.
+This is the combined recency and frequency of LRFU (Lee et al., IEEE ToC 50(12), 2001, with
+F(x) = 2^(-x/h)). It depends on elapsed time only, so a run every night and a run once a month give the
+same value.
 """
 
 from __future__ import annotations
