@@ -37,7 +37,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (StoreNotFound("/home/aya", "no inbox"), 1, ["/home/aya", "no inbox"]),
     (TopicNotFound("t-1", "s0/3"), 1, ["t-1", "s0/3"]),
     (SnapshotDamaged("s0/3", ["graph.kuzu: missing", "index: too long"]), 1, ["s0/3", "missing", "too long"]),
-    (StagingMissing("/work/s0"), 1, ["/work/s0"]),
+    (StagingMissing("/store/s0"), 1, ["/store/s0"]),
     (ModelUnavailable("tiny", "no such file"), 1, ["tiny", "no such file"]),
     (RebuildMismatch("s0", "aaa", "bbb"), 4, ["s0", "aaa", "bbb"]),
     (StepFailed("s0", "disk full"), 1, ["s0", "disk full"]),
