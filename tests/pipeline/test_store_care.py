@@ -1,0 +1,76 @@
+"""A store over several nights: shards, lost snapshots, a bloated graph, old snapshots pruned."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.conftest import NIGHT, run_memstate
+
+ROW = '{"scope": {"type": "user", "id": "u%d"}, "title": "Yard %d", "fields": [{"name": "gate", "value": "%s"}]}\n'
+COMPACTING = """
+import sys
+from memstate_core.state import begin
+begin.COMPACT_AT = 0.0
+sys.argv = ["memstate", *sys.argv[1:]]
+from memstate_pipeline.cli.main import main
+main()
+"""
+
+
+def night(home: Path, gate: str = "") -> dict[str, object]:
+    """One night, before it the import of a new value for the gate of eight users' yards."""
+    if gate:
+        dump = home.parent / f"{gate}.jsonl"
+        dump.write_text("".join(ROW % (user, user, gate) for user in range(8)))
+        told = run_memstate(home, "import", str(dump), "--now", "2026-04-05T00:00:00Z")
+        assert told.code == 0, told.stderr
+    told = run_memstate(home, "maintain", "--now", NIGHT, "--json")
+    assert told.code == 0, told.stderr
+    return dict(told.document)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def test_shards_share_the_work_and_answer_as_one(home: Path) -> None:
+    (home / "memstate.toml").write_text("[store]\nshards = 2\n")
+    summary = night(home, "shut")
+    assert summary["snapshot"] == "s0/1,s1/1"
+    assert {part["shard"] for part in summary["shards"]} == {"s0", "s1"}
+    assert all(part["counts"]["topics_created"] for part in summary["shards"])
+    assert summary["counts"]["topics_created"] == 8
+    status = run_memstate(home, "status", "--json").document
+    assert (status["state_hash"], status["waiting"]) == (summary["state_hash"], 0)
+    assert len(run_memstate(home, "export").stdout.splitlines()) == 8
+    assert run_memstate(home, "verify").code == 0
+
+
+def test_lost_snapshots_are_folded_again_from_the_ledger(home: Path) -> None:
+    before = night(home, "shut")
+    shutil.rmtree(home / "snapshots")
+    after = night(home)
+    assert after["state_hash"] == before["state_hash"]
+    assert after["counts"]["evidence"] == after["counts"]["topics_created"] == 0
+
+
+def test_a_bloated_graph_is_written_anew_with_the_same_state(home: Path) -> None:
+    before = night(home, "shut")
+    command = [sys.executable, "-c", COMPACTING, "--home", str(home), "maintain", "--now", NIGHT]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    assert run_memstate(home, "status", "--json").document["state_hash"] == before["state_hash"]
+    assert run_memstate(home, "verify").code == 0
+
+
+def test_only_the_last_snapshots_are_kept(home: Path) -> None:
+    (home / "memstate.toml").write_text("[store]\nkeep_snapshots = 2\n")
+    for gate in ("shut", "open", "ajar"):
+        night(home, gate)
+    kept = {entry.name for entry in (home / "snapshots" / "s0").iterdir()}
+    assert kept == {"2", "3", "CURRENT"}
