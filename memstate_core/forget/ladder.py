@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import CHANGES, DECISION, conform
+from memstate_core.model.frames import CHANGES, DECISION, LINKS, conform
 from memstate_core.policy.settings import Policy
 from memstate_core.state.decisions import ARCHIVED, RESTORED
 from memstate_core.state.graph import TOPIC, open_graph
@@ -27,7 +27,7 @@ def forget(run: Run, salience: pl.DataFrame, new: pl.DataFrame) -> StepResult:
     Returns:
         Columns CHANGES: archived and restored topics.
     """
-    links = run.table("links", {"evidence_id": pl.String, "topic_id": pl.String})
+    links = run.table("links", LINKS)
     touched = links.join(new, on="evidence_id", how="semi")
     restored = salience.filter(pl.col("state") == "archived").join(touched, on="topic_id", how="semi")
     state = pl.when(pl.col("topic_id").is_in(restored["topic_id"].implode())).then(pl.lit("active")).otherwise("state")

@@ -43,7 +43,8 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     run.keep_table("title_aliases", placed.aliases)
     fresh = frame.join(new.select("evidence_id"), on="evidence_id", how="semi")
     made = decided.segment_decisions(segments.slice(recorded.height))
-    return StepResult(frame, _counts(fresh), {"placed": _by_reason(fresh)}, pl.concat([_named_decisions(fresh), made]))
+    named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
+    return StepResult(frame, _counts(fresh), {"placed": _by_reason(fresh)}, pl.concat([named, made]))
 
 
 def _new_segments(store: Store, run: Run, evidence: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
@@ -63,8 +64,7 @@ def _known_topics(run: Run) -> Embeddings:
     return Embeddings(known["id"], known["scope"], known["embedding"].to_numpy().reshape(-1, 384))
 
 
-def _named_decisions(fresh: pl.DataFrame) -> pl.DataFrame:
-    named = fresh.filter(pl.col("score").is_null() & ~pl.col("reason").str.contains("turns of one subject"))
+def _named_decisions(named: pl.DataFrame) -> pl.DataFrame:
     grouped = named.group_by("scope", "topic_id", "operation", "given", "reason", maintain_order=True).agg(
         evidence_ids=pl.col("evidence_id")
     )

@@ -1,4 +1,4 @@
-"""Every exception that memstate raises on purpose.
+"""Every exception of memstate that a caller may meet.
 
     MemstateError
     ├── SettingsError        a key of memstate.toml or a MEMSTATE_* variable is not allowed
@@ -13,7 +13,7 @@
     ├── StepFailed           a step of a run failed for another reason
     └── CheckRefused         a correctness condition failed, nothing was published
 
-Each carries its facts as attributes and survives pickling, because errors cross worker processes.
+Each carries its facts in `facts` and survives pickling, because errors cross worker processes.
 `exit_code` is what the command line answers with.
 """
 

@@ -113,6 +113,9 @@ PLACEMENTS: Schema = {
 }
 """Where each piece of evidence belongs before merges are followed."""
 
+LINKS: Schema = {"evidence_id": pl.String, "scope": pl.String, "topic_id": pl.String}
+"""The topic that each piece of evidence ended up in, merges followed."""
+
 ALIASES: Schema = {"alias": pl.String, "scope": pl.String, "topic_id": pl.String}
 """Ids that a title alone would have, and the topic that owns the title."""
 

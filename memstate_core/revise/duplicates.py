@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import PAIRS, conform
+from memstate_core.model.frames import LINKS, PAIRS, conform
 from memstate_core.model.text import normalised
 from memstate_core.policy.settings import Policy
 from memstate_core.state.graph import REVISION, TOPIC, VECTOR, open_graph
@@ -21,7 +21,6 @@ from memstate_core.state.view import shard_evidence
 MAX_BLOCK = 64
 """Topics of one scope, kind and title that are compared with each other; a larger block is reported."""
 _BLOCK = ["scope", "_kind", "_title"]
-_LINKS = {"evidence_id": pl.String, "topic_id": pl.String}
 
 
 def find_duplicates(store: Store, run: Run) -> StepResult:
@@ -83,7 +82,7 @@ def _compared(pairs: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
 
 def _keys(store: Store, run: Run) -> pl.DataFrame:
     keyed = shard_evidence(store.ledger, run, ["evidence_id", "topic_key"]).filter(pl.col("topic_key").is_not_null())
-    links = run.table("links", _LINKS)
+    links = run.table("links", LINKS)
     return keyed.join(links, on="evidence_id").select("topic_id", value="topic_key").unique()
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.model.frames import ALIASES, CHANGES, DECISION, PLACEMENTS, conform
+from memstate_core.state.begin import base_links
+from memstate_core.state.decisions import MOVED
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
 from memstate_core.state.run import Run
@@ -76,10 +78,23 @@ def update_topics(store: Store, run: Run) -> StepResult:
         "revisions": applied.new_revisions,
         "topics": state.topics.height,
         "edges": state.edges.height,
-        "dangling": state.problems.height,
+        "left_open": state.problems.height,
     }
+    moved = _moved(base_links(store, run), state.links)
+    counts["evidence_moved"] = int(moved["evidence_ids"].list.len().sum())
     decided = [_recorded(frame.filter(pl.col("change") == name), f"topic_{name}") for name in ("created", "updated")]
+    decided.append(moved)
     return StepResult(frame, counts, {"left open": state.problems.head(20)}, pl.concat(decided))
+
+
+def _moved(before: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
+    """Decisions for evidence that a later dump gave another topic: the owner of the title came after it."""
+    both = now.join(before.select("evidence_id", was="topic_id"), on="evidence_id")
+    pairs = both.filter(pl.col("was") != pl.col("topic_id")).group_by("scope", "was", "topic_id")
+    grouped = pairs.agg(evidence_ids=pl.col("evidence_id").sort()).sort("was", "topic_id")
+    payload = pl.struct("was").struct.json_encode()
+    reason = pl.lit("a later dump brought the topic that the title belongs to")
+    return conform(grouped.with_columns(kind=pl.lit(MOVED), payload_json=payload, reason=reason), DECISION)
 
 
 def _recorded(rows: pl.DataFrame, kind: str) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
+from memstate_core.model.frames import LINKS, conform, empty
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
 from memstate_core.state.run import GRAPH_FILE, Run, RunFacts
@@ -56,18 +57,17 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime) -> Run:
 def new_evidence(store: Store, run: Run) -> StepResult:
     """The evidence that the served snapshot does not know yet (columns evidence_id, observation_id, scope)."""
     have = shard_evidence(store.ledger, run, ["evidence_id", "observation_id", "scope"])
-    known = base_evidence_ids(store, run)
-    new = have.join(known, on="evidence_id", how="anti").sort("evidence_id")
+    new = have.join(base_links(store, run), on="evidence_id", how="anti").sort("evidence_id")
     scopes = new.group_by("scope").agg(evidence=pl.len()).sort("evidence", "scope", descending=[True, False])
     return StepResult(new, {"evidence": new.height, "evidence_total": have.height}, {"new evidence": scopes.head(20)})
 
 
-def base_evidence_ids(store: Store, run: Run) -> pl.DataFrame:
-    """Evidence of the snapshot that the run started from (column evidence_id)."""
+def base_links(store: Store, run: Run) -> pl.DataFrame:
+    """Evidence of the snapshot that the run started from, with its topic there (columns LINKS)."""
     if run.facts.base is None:
-        return pl.DataFrame(schema={"evidence_id": pl.String})
+        return empty(LINKS)
     path = load_snapshot(store.home, run.facts.shard, run.facts.base).path / "evidence.parquet"
-    return pl.read_parquet(path, columns=["evidence_id"])
+    return conform(pl.read_parquet(path, columns=list(LINKS)), LINKS)
 
 
 def recover(store: Store, shard: str) -> None:

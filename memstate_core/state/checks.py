@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.frames import PLACEMENTS
+from memstate_core.model.frames import LINKS, PLACEMENTS
 from memstate_core.revise.dependency import affected, dependents
 from memstate_core.state import decisions as decided
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph
 from memstate_core.state.history import SLOT
 from memstate_core.state.run import Run
-
-_LINKS = {"evidence_id": pl.String, "topic_id": pl.String}
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def dependency_consistency(graph: Graph, changed: pl.Series, run: Run) -> Check:
 
 def provenance_preservation(graph: Graph, run: Run) -> Check:
     """C4: every value and edge leads to evidence of its own topic, and no evidence is left without one."""
-    links = run.table("links", _LINKS)
+    links = run.table("links", LINKS)
     revisions = graph.read(REVISION, ["topic_id", "evidence_ids"])
     edges = graph.read(EDGE, ["from_id", "evidence_ids"]).rename({"from_id": "topic_id"})
     cited = pl.concat([revisions, edges])

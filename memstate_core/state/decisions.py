@@ -16,6 +16,7 @@ SEGMENT_PLACED, MERGED, UNMERGED, ARCHIVED, RESTORED = (
     "archived",
     "restored",
 )
+MOVED = "moved"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
 
 _SEGMENT_PAYLOAD = pl.Struct(

@@ -9,7 +9,7 @@ from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import DIMENSION, Vectors
 from memstate_core.ingest.placement import names_a_topic
 from memstate_core.ingest.turns import spoken
-from memstate_core.model.frames import EVIDENCE_INDEX, conform
+from memstate_core.model.frames import EVIDENCE_INDEX, LINKS, conform
 from memstate_core.state.run import Run
 from memstate_core.state.store import Store
 from memstate_core.state.view import shard_evidence
@@ -26,7 +26,7 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     Structured evidence is rendered as text, for lexical search; only turns have vectors, which are in the
     cache since they were placed.
     """
-    links = run.table("links", {"evidence_id": pl.String, "topic_id": pl.String})
+    links = run.table("links", LINKS).drop("scope")
     evidence = shard_evidence(store.ledger, run, _COLUMNS).sort("scope", "observed_at", "evidence_id")
     named = names_a_topic()
     evidence = evidence.with_columns(

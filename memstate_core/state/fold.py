@@ -35,7 +35,7 @@ class State:
         edges: columns EDGES.
         links: the topic that each piece of evidence ended up in (columns evidence_id, scope, topic_id).
         aliases: columns ALIASES, followed through merges.
-        problems: columns PROBLEMS: dangling references and edges.
+        problems: columns PROBLEMS: refused evidence, dangling references and edges.
     """
 
     topics: pl.DataFrame
@@ -78,7 +78,13 @@ def fold(
     edges, dangling = fold_edges(evidence, links, topics, aliases, followed)
     fields, lost = _with_references(fold_fields(ordered, histories, policy), topics, aliases, followed)
     resolved = aliases.with_columns(topic_id=answering(pl.col("alias"), aliases, followed))
-    return State(topics, fields, histories, edges, links, resolved, pl.concat([lost, dangling]))
+    return State(topics, fields, histories, edges, links, resolved, pl.concat([_refused(placements), lost, dangling]))
+
+
+def _refused(placements: pl.DataFrame) -> pl.DataFrame:
+    refused = placements.filter(pl.col("topic_id").is_null()).sort("evidence_id")
+    detail = pl.format("evidence {} has no topic: {}", "evidence_id", "reason")
+    return conform(refused.select(kind=pl.lit("refused_placement"), detail=detail), PROBLEMS)
 
 
 def _topics(placed: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl.DataFrame:

@@ -5,8 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from memstate_core.state.store import open_store
 from tests.pipeline.conftest import NIGHT, run_memstate
 
 ROW = '{"scope": {"type": "user", "id": "u%d"}, "title": "Yard %d", "fields": [{"name": "gate", "value": "%s"}]}\n'
@@ -74,3 +76,32 @@ def test_only_the_last_snapshots_are_kept(home: Path) -> None:
         night(home, gate)
     kept = {entry.name for entry in (home / "snapshots" / "s0").iterdir()}
     assert kept == {"2", "3", "CURRENT"}
+
+
+def test_evidence_that_moves_to_a_later_owner_is_recorded_and_the_old_id_answers(home: Path) -> None:
+    night(home, "shut")
+    (alias,) = [
+        topic["id"] for topic in run_memstate(home, "export", "--json").document["topics"] if topic["title"] == "Yard 1"
+    ]
+    dump = home.parent / "keyed.jsonl"
+    dump.write_text('{"scope": {"type": "user", "id": "u1"}, "topic_key": "first", "title": "Yard 1"}\n')
+    assert run_memstate(home, "import", str(dump), "--now", "2026-04-05T00:00:00Z").code == 0
+    night(home)
+    owner = run_memstate(home, "topic", alias, "--json").document["id"]
+    transitions = open_store(home).ledger.scan("transitions").filter(pl.col("kind") == "moved").collect()
+    assert owner != alias
+    assert transitions["topic_id"].to_list() == [owner]
+    assert alias in transitions["payload_json"][0]
+
+
+def test_evidence_that_names_a_topic_of_another_scope_is_refused_and_reported(home: Path) -> None:
+    night(home, "shut")
+    foreign = run_memstate(home, "export", "--json").document["topics"][0]
+    dump = home.parent / "foreign.jsonl"
+    dump.write_text(f'{{"scope": {{"type": "user", "id": "thief"}}, "topic_id": "{foreign["id"]}", "title": "Mine"}}\n')
+    assert run_memstate(home, "import", str(dump), "--now", "2026-04-05T00:00:00Z").code == 0
+    night(home)
+    problems = run_memstate(home, "report", "--json").document["problems"]
+    assert [problem["kind"] for problem in problems] == ["refused_placement"]
+    assert "belongs to another scope" in problems[0]["detail"]
+    assert run_memstate(home, "topic", foreign["id"], "--json").document["title"] == foreign["title"]
