@@ -21,6 +21,9 @@ from memstate_core.state.store import Store, open_store
 NOW_TAG = "memstate/now"
 """The run tag that sets the logical clock; without it the clock is the machine's."""
 
+PLAN_TAG = "memstate/plan"
+"""The run tag that names the file of a plan; the run does exactly that or is refused."""
+
 
 class StoreResource(dg.ConfigurableResource[Any]):
     """The store of a home, locked for writing while a run goes on."""
@@ -50,7 +53,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
         Raises:
             StoreLocked: another run holds it.
         """
-        run_id = context.run_id or "outside a run"
+        run_id = context.run.run_id if context.run else "outside a run"
         began = datetime.now(UTC).isoformat(timespec="seconds")
         holder = f"process {os.getpid()} (Dagster run {run_id}, since {began})"
         self._held.enter_context(exclusive(self.store.home.lock, holder))

@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
+
 from memstate_core.model.errors import CheckRefused, MemstateError, StagingMissing, StepFailed
 from memstate_core.model.text import iso
 from memstate_core.state.run import Run
@@ -17,7 +19,7 @@ from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import NIGHTLY
 from memstate_pipeline.report.page import TABLES, report_paths
-from memstate_pipeline.resources import NOW_TAG
+from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -35,22 +37,29 @@ class Maintained:
     pages: tuple[Path, ...]
 
 
-def maintain(store: Store, now: datetime | None = None) -> Maintained:
+def maintain(
+    store: Store, now: datetime | None = None, *, plan: Path | None = None, rehearsal: bool = False
+) -> Maintained:
     """Runs the nightly job for every shard, one after another.
 
     Args:
         store: the store.
         now: the logical time; without it, the time at which each run begins.
+        plan: the file of a plan that the runs must come to.
+        rehearsal: keep the runs out of Dagster's history, since they are of a clone of the store.
 
     Raises:
         StoreLocked: another run holds the store.
+        PlanInvalid: the file of the plan is none, or was changed; nothing was read or published.
+        PlanStale: the state has moved since it was planned for, or a shard's run decided otherwise; that
+            shard's served snapshot stays.
         CheckRefused: a blocking check failed; that shard's served snapshot stays.
         StepFailed: a step failed; that shard's served snapshot stays.
     """
     job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
-    tags = {} if now is None else {NOW_TAG: iso(now)}
+    tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
     paths = []
-    with dagster_instance(store.home) as instance:
+    with dg.DagsterInstance.ephemeral() if rehearsal else dagster_instance(store.home) as instance:
         for shard in store.shards:
             try:
                 done = job.execute_in_process(
@@ -66,9 +75,11 @@ def maintain(store: Store, now: datetime | None = None) -> Maintained:
 def _explained(store: Store, shard: str, error: BaseException) -> MemstateError:
     """The error that a person should read: ours if one is in the chain, else the refusal of a check."""
     cause: BaseException | None = error
-    while cause is not None:
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:  # a chain may lead back into itself
         if isinstance(cause, MemstateError):
             return cause
+        seen.add(id(cause))
         cause = cause.__cause__ or cause.__context__
     try:
         failed = [check["name"] for check in Run.load(store.home.work(shard)).checks() if not check["passed"]]

@@ -32,7 +32,7 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
         Columns PLACEMENTS, for the whole shard.
     """
     evidence = shard_evidence(store.ledger, run)
-    before = decisions(store.ledger, run, "evidence")
+    before = decisions(store.ledger, run, "evidence", decided.CORRECTIONS)
     recorded, merged = decided.segments(before), decided.merges(before)
     segments = pl.concat([recorded, _new_segments(store, run, evidence, recorded)])
     placed = place_named(

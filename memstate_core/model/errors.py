@@ -6,10 +6,16 @@
     ├── StoreLocked          another run holds the store
     ├── StoreNotFound        nothing was published here yet
     ├── TopicNotFound        no topic, tombstone or alias answers to this id
+    ├── NothingToUndo        no merge and no archived topic answers to this id
+    ├── MergeUndone          the merge was taken back already
+    ├── VerdictRefused       a verdict on two topics contradicts what holds
+    ├── NotStale             the topic does not wait for review
     ├── SnapshotDamaged      a published file is not what its manifest says
     ├── StagingMissing       a step was started without the run it belongs to
     ├── ModelUnavailable     the embedding model cannot be loaded
     ├── RebuildMismatch      folding the ledger again gave another state
+    ├── PlanInvalid          a file is no plan, or was changed after it was written
+    ├── PlanStale            the state moved after it was planned for, or the run decided otherwise
     ├── StepFailed           a step of a run failed for another reason
     └── CheckRefused         a correctness condition failed, nothing was published
 
@@ -109,6 +115,51 @@ class TopicNotFound(MemstateError):
         )
 
 
+class NothingToUndo(MemstateError):
+    """No merge and no archived topic answers to this id."""
+
+    def __init__(self, name: str, snapshot: str) -> None:
+        super().__init__(
+            f"{name!r} names nothing to take back in snapshot {snapshot}: expected the id of a merge, of a topic that "
+            "was merged away, or of an archived topic. `memstate merges` lists the merges in force.",
+            name=name,
+            snapshot=snapshot,
+        )
+
+
+class MergeUndone(MemstateError):
+    """The merge was taken back already."""
+
+    def __init__(self, merge_id: str, dropped: str, undone_at: str) -> None:
+        super().__init__(
+            f"merge {merge_id} of topic {dropped} was taken back at {undone_at}; nothing is left to undo. "
+            "`memstate merges` lists the merges in force, `memstate merges --all` those taken back too.",
+            merge_id=merge_id,
+            dropped=dropped,
+            undone_at=undone_at,
+        )
+
+
+class VerdictRefused(MemstateError):
+    """A verdict on two topics contradicts what holds."""
+
+    def __init__(self, a: str, b: str, problem: str) -> None:
+        super().__init__(
+            f"no verdict on {a} and {b} was recorded: {problem}. Nothing was published.", a=a, b=b, problem=problem
+        )
+
+
+class NotStale(MemstateError):
+    """The topic does not wait for review."""
+
+    def __init__(self, topic_id: str) -> None:
+        super().__init__(
+            f"{topic_id!r} names no topic that waits for review: expected the id of a stale topic. "
+            "`memstate confirm` without an id lists them.",
+            topic_id=topic_id,
+        )
+
+
 class SnapshotDamaged(MemstateError):
     """A published file is not what its manifest says."""
 
@@ -155,6 +206,31 @@ class RebuildMismatch(MemstateError):
             shard=shard,
             published=published,
             rebuilt=rebuilt,
+        )
+
+
+class PlanInvalid(MemstateError):
+    """A file is no plan that can be applied."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"{path} is no plan that can be applied: {problem}. Expected a file as `memstate plan` wrote it; "
+            "run `memstate plan` again and apply the new file. Nothing was changed.",
+            path=path,
+            problem=problem,
+        )
+
+
+class PlanStale(MemstateError):
+    """A plan no longer fits the store, so it was not applied."""
+
+    def __init__(self, plan: str, shard: str, differences: list[str]) -> None:
+        super().__init__(
+            f"plan {plan} does not fit the store any more: {'; '.join(differences)}. Shard {shard} was not published "
+            "and serves what it served; run `memstate plan` again and apply the new file.",
+            plan=plan,
+            shard=shard,
+            differences=differences,
         )
 
 

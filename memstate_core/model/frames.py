@@ -136,10 +136,13 @@ ASSERTIONS: Schema = {
     "provenance": pl.String,
     "evidence_ids": pl.List(pl.String),
     "position": pl.UInt32,
+    "length": pl.UInt32,
+    "exclusive": pl.Boolean,
 }
 """One value claimed by one piece of evidence, or by the turns of one segment.
 
-`part` is `field`, or `topic` for title, summary and kind.
+`part` is `field`, or `topic` for title, summary and kind. `length` counts the characters of a title, summary
+or kind. `exclusive` says whether another value as of the same time contradicts this one.
 """
 
 TOPICS: Schema = {
@@ -170,7 +173,10 @@ FIELDS: Schema = {
     "strength": pl.Float64,
     "reinforced_at": MOMENT,
     "salience": pl.Float64,
+    "conflicts": pl.Int64,
 }
+"""Fields of topics. `conflicts` counts the values that contradict the current one."""
+
 REVISIONS: Schema = {
     "id": pl.String,
     "topic_id": pl.String,
@@ -186,8 +192,14 @@ REVISIONS: Schema = {
     "impact_expected": pl.String,
     "confidence": pl.Float64,
     "evidence_ids": pl.List(pl.String),
+    "rivals": pl.List(pl.String),
+    "settled_at": MOMENT,
 }
-"""Histories, newest first: rank 0 is current."""
+"""Histories, newest first: rank 0 is current.
+
+`rivals` holds the ids of revisions that contradict this one as of the same valid time, the nearest first
+(null without any); `settled_at` is the later valid time at which this value was said again, which ends that.
+"""
 
 EDGES: Schema = {
     "from_id": pl.String,
@@ -252,13 +264,14 @@ PAIRS: Schema = {
     "a": pl.String,
     "b": pl.String,
     "scope": pl.String,
-    "rule": pl.String,
-    "score": pl.Float64,
-    "agreements": pl.Int64,
-    "conflicts": pl.Int64,
-    "duplicate": pl.Boolean,
+    "probability": pl.Float64,
+    "weight": pl.Float64,
+    "band": pl.String,
+    "features": pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})),
 }
-"""Candidate pairs of topics (a < b) and what was decided of them."""
+"""Candidate pairs of topics (a < b): the probability that they are one, its logit (`weight`, natural
+logarithm of the odds), the band that policy puts it in (merge, review, ignore), and what each comparison
+said (its value) and contributed to the logit (its weight)."""
 
 CHANGES: Schema = {"topic_id": pl.String, "scope": pl.String, "change": pl.String}
 """Topics that a step created or changed."""

@@ -13,7 +13,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -22,6 +22,10 @@ from memstate_core.model.errors import SettingsError
 FILE_NAME = "memstate.toml"
 LEGACY_VARIABLES = {"MEMSTATE_FIELD_SALIENCE_MAX": ("policy", "field_salience_max")}
 """Variables whose names come from MemState and do not follow the rule above."""
+
+
+RETIRED = frozenset({"merge_similarity"})
+"""Policy keys of earlier versions, which stores still have on record."""
 
 
 class _Section(BaseModel):
@@ -67,7 +71,16 @@ class ScheduleSettings(_Section):
 
 
 class Policy(_Section):
-    """What decides about knowledge; hashed into every manifest and kept with every run."""
+    """What decides about knowledge; hashed into every manifest and kept with every run.
+
+    Pairs of topics that are the same with `merge_probability` are merged; from `review_probability` on, a
+    person is asked, about the `review_max_pairs` most telling pairs of a shard at a time.
+
+    `conflict_rule` says which of two values of a field is current when both became true at the same time.
+    `newest`: only valid time decides; the tie stays visible as a conflict, and the value observed last is
+    shown as current. `confidence`: the value with the higher confidence is current and the conflict counts
+    as resolved; equal confidence stays visible, and a claim without one counts as the least confident.
+    """
 
     field_salience_initial: Annotated[float, Field(gt=0, le=10)] = 1.0
     field_salience_max: Annotated[float, Field(gt=0, le=10)] = 10.0
@@ -76,7 +89,10 @@ class Policy(_Section):
     topic_count_soft_limit: Annotated[int, Field(ge=0)] = 500
     max_active_topics: Annotated[int, Field(ge=1)] = 100_000
     placement_similarity: Annotated[float, Field(ge=0, le=1)] = 0.75
-    merge_similarity: Annotated[float, Field(ge=0, le=1)] = 0.9
+    merge_probability: Annotated[float, Field(gt=0.5, le=1)] = 0.9
+    review_probability: Annotated[float, Field(gt=0, le=1)] = 0.5
+    review_max_pairs: Annotated[int, Field(ge=0)] = 1000
+    conflict_rule: Literal["newest", "confidence"] = "newest"
     dependency_max_hops: Annotated[int, Field(ge=1, le=64)] = 8
     dependency_max_topics: Annotated[int, Field(ge=1)] = 10_000
 
@@ -84,7 +100,14 @@ class Policy(_Section):
     def _limits_in_order(self) -> Policy:
         if self.topic_count_soft_limit > self.max_active_topics:
             raise ValueError("topic_count_soft_limit must not exceed max_active_topics")
+        if self.review_probability > self.merge_probability:
+            raise ValueError("review_probability must not exceed merge_probability")
         return self
+
+    @classmethod
+    def recorded(cls, values: Mapping[str, Any]) -> Policy:
+        """A policy as a ledger or manifest recorded it; keys that earlier versions had are passed over."""
+        return cls.model_validate({name: value for name, value in values.items() if name not in RETIRED})
 
     def digest(self) -> str:
         """SHA-256 of the policy in canonical JSON."""

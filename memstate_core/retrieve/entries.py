@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 import polars as pl
-from msgspec import json as msgjson
 
 from memstate_core.model.text import iso_expr
+from memstate_core.retrieve.conflicts import plain
 from memstate_core.retrieve.facts import Facts
 from memstate_core.retrieve.records import as_it_was
 
@@ -74,6 +74,7 @@ def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
             "field_type": field["field_type"],
             "ref_topic_id": field["ref_topic_id"],
             "current": field["history"][0],
+            "conflict": field["conflict"],
             "history": field["history"][1:],
         }
         for name, field in facts.fields.get(topic_id, {}).items()
@@ -106,10 +107,11 @@ def summary_text(candidates: list[Entry]) -> str:
 
 
 def _line(entry: Entry) -> str:
-    told = [f"{field['name']}: {_plain(field['current']['value'])}" for field in entry["fields"][:_TOLD_FIELDS]]
+    told = [f"{field['name']}: {_told(field)}" for field in entry["fields"][:_TOLD_FIELDS]]
     kind = f" ({entry['topic_kind']})" if entry["topic_kind"] else ""
     return f"{entry['title']}{kind}: {'; '.join(told) or entry['summary'] or 'nothing recorded'}"
 
 
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else msgjson.encode(value).decode()
+def _told(field: Entry) -> str:
+    others = ", ".join(plain(other["value"]) for other in field["conflict"])
+    return plain(field["current"]["value"]) + (f" (in conflict with {others})" if others else "")

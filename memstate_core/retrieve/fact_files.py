@@ -3,16 +3,18 @@
 Kuzu finds the rows of a few topics by scanning a table: 45 ms a question at 100,000 revisions, whichever
 scope is asked. These files hold the same current rows; histories and the past stay in the graph.
 
-    facts/fields.parquet, revisions.parquet (current values), reviews.parquet, edges.parquet (of the scope
-    in which they start), and facts/places.parquet: where each scope's rows lie in them
+    facts/fields.parquet, revisions.parquet (current values and those that contradict them), reviews.parquet,
+    edges.parquet (of the scope in which they start), and facts/places.parquet: where each scope's rows lie
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from memstate_core.retrieve.conflicts import open_rivals
 from memstate_core.retrieve.layout import SERVED_STATE, place_scopes, scope_layout, write_rows
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph, Table
 
@@ -20,12 +22,7 @@ FOLDER = "facts"
 CURRENT = "r.rank = 0 AND r.part = 'field'"
 """The revisions that a default query may return (C1)."""
 
-TABLES: dict[str, tuple[Table, str]] = {
-    "fields": (FIELD, ""),
-    "revisions": (REVISION, CURRENT),
-    "reviews": (REVIEW, ""),
-    "edges": (EDGE, ""),
-}
+TABLES: dict[str, Table] = {"fields": FIELD, "revisions": REVISION, "reviews": REVIEW, "edges": EDGE}
 
 
 def write_facts(folder: Path, graph: Graph) -> None:
@@ -47,10 +44,26 @@ def current_facts(graph: Graph) -> dict[str, pl.DataFrame]:
     """The rows of each file: the columns of its table and `scope`, sorted by scope, topic and key."""
     owners = graph.read(TOPIC, ["id", "scope"], f"r.state = '{SERVED_STATE}'").rename({"id": "owner"})
     facts = {}
-    for name, (table, where) in TABLES.items():
-        rows = graph.read(table, where=where).join(owners, left_on=table.owner, right_on="owner")
+    for name, table in TABLES.items():
+        found = current_revisions(graph) if table is REVISION else graph.read(table)
+        rows = found.join(owners, left_on=table.owner, right_on="owner")
         facts[name] = rows.sort("scope", table.owner, *table.key)
     return facts
+
+
+def current_revisions(graph: Graph, where: str = "", **given: Any) -> pl.DataFrame:
+    """The current revisions of fields, and those that still contradict them (columns REVISIONS).
+
+    Args:
+        graph: an open graph.
+        where: a further condition over `r`, for the current ones.
+        given: the values of its `$parameters`.
+    """
+    current = graph.read(REVISION, where=f"{where} AND {CURRENT}" if where else CURRENT, **given)
+    rivals = open_rivals(current)["rival"].to_list()
+    if not rivals:
+        return current
+    return pl.concat([current, graph.read(REVISION, where="r.id IN $rivals", rivals=rivals)])
 
 
 def fact_problems(folder: Path, graph: Graph) -> list[str]:

@@ -13,7 +13,8 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.text import iso_expr
-from memstate_core.retrieve.fact_files import CURRENT
+from memstate_core.retrieve.conflicts import Conflicts, conflict_warnings, conflicting
+from memstate_core.retrieve.fact_files import current_revisions
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph
 
 Revision = dict[str, Any]
@@ -47,8 +48,9 @@ class Facts:
     """What is known of some topics.
 
     Attributes:
-        fields: by topic, its fields by name, each with `field_type`, `ref_topic_id`, `salience`,
-            `ref_state` and `history` (revisions, newest first, never empty).
+        fields: by topic, its fields by name, each with `field_type`, `ref_topic_id`, `salience`, `history`
+            (revisions, newest first, never empty) and `conflict` (other values as of the same time as the
+            newest, each with `value`, `valid_from`, `provenance`, `evidence_ids`; empty without any).
         topic_history: by topic, the histories of `title`, `summary` and `topic_kind` by name.
         warnings: by topic, what to beware of: `{kind, message, ...}`.
     """
@@ -68,22 +70,41 @@ def read_facts(graph: Graph, topics: TopicSet, *, history: bool = False, as_of: 
         as_of: leave out what became true after this moment (valid time); fields without a value by then
             are left out, and the topics' own histories are read, since titles change too.
     """
-    only_current = "" if history or as_of else f" AND {CURRENT}"
-    revisions = graph.read(REVISION, where=topics.where() + only_current, **topics.given)
+    if history or as_of:
+        revisions = graph.read(REVISION, where=topics.where(), **topics.given)
+    else:
+        revisions = current_revisions(graph, topics.where(), **topics.given)
     if as_of is not None:
         revisions = revisions.filter(pl.col("valid_from") <= as_of)
-    if not history:
-        revisions = revisions.sort("rank").unique(["topic_id", "part", "name"], keep="first", maintain_order=True)
     fields = graph.read(FIELD, where=topics.where(), **topics.given)
     reviews = graph.read(REVIEW, where=topics.where(), **topics.given)
-    return facts_of(fields, revisions, reviews)
+    return facts_of(fields, revisions, reviews, history=history, as_of=as_of)
 
 
-def facts_of(fields: pl.DataFrame, revisions: pl.DataFrame, reviews: pl.DataFrame) -> Facts:
-    """Facts from rows of the graph's tables, in any order."""
-    histories = _histories(revisions.sort("topic_id", "part", "name", "rank"))
-    fields, reviews = fields.sort("topic_id", "name"), reviews.sort("topic_id", "hops", "id")
-    return Facts(_fields(fields, histories), _topic_histories(histories), _warnings(fields, reviews))
+def facts_of(
+    fields: pl.DataFrame,
+    revisions: pl.DataFrame,
+    reviews: pl.DataFrame,
+    *,
+    history: bool = False,
+    as_of: datetime | None = None,
+) -> Facts:
+    """Facts from rows of the graph's tables, in any order.
+
+    Args:
+        fields: columns FIELDS.
+        revisions: columns REVISIONS; nothing that became true after `as_of`.
+        reviews: columns REVIEWS.
+        history: keep every revision of a field instead of the newest.
+        as_of: tell the conflicts of this moment.
+    """
+    slot = ["topic_id", "part", "name"]
+    revisions, fields = revisions.sort(*slot, "rank"), fields.sort("topic_id", "name")
+    newest = revisions.unique(slot, keep="first", maintain_order=True)
+    conflicts = conflicting(newest, revisions, as_of)
+    histories = _histories(revisions if history else newest)
+    warnings = _warnings(fields, conflict_warnings(newest, conflicts), reviews.sort("topic_id", "hops", "id"))
+    return Facts(_fields(fields, histories, conflicts), _topic_histories(histories), warnings)
 
 
 def read_edges(graph: Graph, topics: TopicSet, *, moment: datetime | None = None) -> pl.DataFrame:
@@ -122,14 +143,15 @@ def _entries(revisions: pl.DataFrame) -> list[Revision]:
 
 
 def _fields(
-    fields: pl.DataFrame, histories: dict[tuple[str, str, str], list[Revision]]
+    fields: pl.DataFrame, histories: dict[tuple[str, str, str], list[Revision]], conflicts: Conflicts
 ) -> dict[str, dict[str, dict[str, Any]]]:
     found: dict[str, dict[str, dict[str, Any]]] = {}
     rows = fields.select("topic_id", "name", "field_type", "ref_topic_id", "salience").to_dicts()
     for row in rows:
         topic, name = row.pop("topic_id"), row.pop("name")
         if history := histories.get((topic, "field", name)):
-            found.setdefault(topic, {})[name] = {**row, "history": history}
+            contradicted = {"conflict": conflicts.get((topic, name), [])}
+            found.setdefault(topic, {})[name] = {**row, "history": history, **contradicted}
     return found
 
 
@@ -141,7 +163,7 @@ def _topic_histories(histories: dict[tuple[str, str, str], list[Revision]]) -> d
     return found
 
 
-def _warnings(fields: pl.DataFrame, reviews: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+def _warnings(fields: pl.DataFrame, conflicts: pl.DataFrame, reviews: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
     dangling = fields.filter(pl.col("ref_state") == "dangling").select(
         "topic_id",
         kind=pl.lit("dangling_reference"),
@@ -157,6 +179,6 @@ def _warnings(fields: pl.DataFrame, reviews: pl.DataFrame) -> dict[str, list[dic
         related_topic_id="cause_topic_id",
     )
     found: dict[str, list[dict[str, Any]]] = {}
-    for warning in pl.concat([dangling, stale]).to_dicts():
+    for warning in pl.concat([dangling, conflicts, stale]).to_dicts():
         found.setdefault(warning.pop("topic_id"), []).append(warning)
     return found

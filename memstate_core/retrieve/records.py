@@ -10,7 +10,7 @@ import polars as pl
 
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.facts import Facts, TopicSet, read_edges, read_facts
-from memstate_core.state.graph import Graph
+from memstate_core.state.graph import REVIEW, Graph
 
 Record = dict[str, Any]
 OWN_PARTS = ("title", "summary", "topic_kind")
@@ -34,18 +34,27 @@ def topic_records(
     """
     facts = read_facts(graph, within, history=history, as_of=as_of)
     edges = _edges_by_topic(read_edges(graph, within, moment=as_of))
+    stale = _stale(graph, within)
     moments = [iso_expr(pl.col(name)) for name in ("created_at", "updated_at")]
     for topic in topics.select(*_COLUMNS, *moments).to_dicts():
         record = topic | as_it_was(facts, topic["id"], as_of) | {"fields": facts.fields.get(topic["id"], {})}
         if history:
             record["topic_history"] = facts.topic_history.get(topic["id"], {})
-        yield record | {"edges": edges.get(topic["id"], []), "warnings": facts.warnings.get(topic["id"], [])}
+        record |= {"edges": edges.get(topic["id"], []), "stale": stale.get(topic["id"])}
+        yield record | {"warnings": facts.warnings.get(topic["id"], [])}
 
 
 def as_it_was(facts: Facts, topic_id: str, as_of: datetime | None) -> dict[str, Any]:
     """Title, summary and kind of a topic at that moment, as far as its history tells; empty without one."""
     own = facts.topic_history.get(topic_id, {}) if as_of else {}
     return {part: own[part][0]["value"] for part in OWN_PARTS if part in own}
+
+
+def _stale(graph: Graph, within: TopicSet) -> dict[str, dict[str, Any]]:
+    """Why a topic waits for review, by topic: `reason`, `cause_topic_id`, `since`."""
+    reviews = graph.read(REVIEW, ["topic_id", "reason", "cause_topic_id", "queued_at"], within.where(), **within.given)
+    rows = reviews.select("topic_id", "reason", "cause_topic_id", since=iso_expr(pl.col("queued_at"))).to_dicts()
+    return {row.pop("topic_id"): row for row in rows}
 
 
 def _edges_by_topic(edges: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:

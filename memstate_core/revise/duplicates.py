@@ -1,102 +1,147 @@
-"""The `duplicate_pairs` step: which topics are one and the same, by a first, conservative rule.
+"""The `duplicate_pairs` step: which topics are one and the same, and how sure that is.
 
-Two active topics of a scope are duplicates when their normalised titles and kinds are equal, nothing else
-that both say disagrees (fields of the same name, explicit keys), and something else that both say agrees
-(a field, or their summaries). Similar titles alone never suffice.
+A probability is fitted for every candidate pair (`matching`), groups are formed without chaining
+(`clustering`), and policy puts each pair in a band: merge, review by a person, or ignore. When neither
+topics nor policy have changed since the last fit there is nothing new to find, and nothing is done.
 """
 
 from __future__ import annotations
 
-import polars as pl
+from typing import Any
 
-from memstate_core.model.frames import LINKS, PAIRS, conform
-from memstate_core.model.text import normalised
-from memstate_core.policy.settings import Policy
-from memstate_core.state.graph import REVISION, TOPIC, VECTOR, open_graph
+import numpy as np
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.model.frames import DECISION, LINKS, PAIRS, conform, empty
+from memstate_core.revise.blocking import all_pairs, completeness
+from memstate_core.revise.constraints import constraints, verdict_levels
+from memstate_core.revise.corpus import Corpus
+from memstate_core.revise.deduplication import Deduplicated, deduplicate
+from memstate_core.revise.gather import gather
+from memstate_core.revise.matching import contributions, explained
+from memstate_core.revise.suggestions import suggested
+from memstate_core.state.decisions import MATCH_MODEL
 from memstate_core.state.run import Run
 from memstate_core.state.step import StepResult
 from memstate_core.state.store import Store
-from memstate_core.state.view import shard_evidence
+from memstate_core.state.view import decisions as decisions_of
 
-MAX_BLOCK = 64
-"""Topics of one scope, kind and title that are compared with each other; a larger block is reported."""
-_BLOCK = ["scope", "_kind", "_title"]
+MERGE, REVIEW, IGNORE = "merge", "review", "ignore"
 
 
-def find_duplicates(store: Store, run: Run) -> StepResult:
-    """Candidate pairs of active topics with what was decided of each (columns PAIRS)."""
-    with open_graph(run.graph, read_only=True) as graph:
-        topics = graph.read(TOPIC, ["id", "scope", "title", "summary", "topic_kind"], "r.state = 'active'")
-        blocks, skipped = _blocks(topics)
-        members = blocks["id"].to_list()
-        current = graph.read(
-            REVISION,
-            ["topic_id", "name", "value_json"],
-            "r.part = 'field' AND r.rank = 0 AND r.value_json <> 'null' AND r.topic_id IN $ids",
-            ids=members,
-        )
-        vectors = graph.read(VECTOR, ["id", "embedding"], "r.id IN $ids", ids=members)
-    pairs = _pairs(blocks)
-    evidence = [
-        _compared(pairs, current.select("topic_id", "name", value=normalised(pl.col("value_json")))),
-        _compared(pairs, _keys(store, run).select("topic_id", "value", name=pl.lit("topic_key"))),
-        _summaries(pairs, blocks, vectors, run.policy),
-    ]
-    scored = pl.concat(evidence).group_by("a", "b").agg(pl.col("agreements", "conflicts").sum())
-    frame = _decided(pairs.join(scored, on=["a", "b"], how="left"))
-    counts = {
-        "candidates": frame.height,
-        "duplicates": int(frame["duplicate"].sum()),
-        "conflicting": frame.filter(pl.col("conflicts") > 0).height,
-        "topics_in_oversized_blocks": skipped,
+def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult:
+    """Finds duplicates among the active topics.
+
+    Args:
+        store: the store.
+        run: the run in progress.
+        changed: topics that the run has changed so far (columns CHANGES).
+
+    Returns:
+        Columns PAIRS: the pairs to merge and to review.
+    """
+    before = decisions_of(store.ledger, run)
+    if changed.is_empty() and _same_terms(before, run):
+        return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
+    corpus = gather(store, run)
+    limits = constraints(before, run.table("links", LINKS))
+    found = deduplicate(corpus, limits, verdict_levels(before), sure=run.policy.merge_probability)
+    pairs = _banded(corpus, found, run.policy.review_probability)
+    decided = pl.concat([_model(found, run), suggested(pairs, before, corpus.topics, run.policy)])
+    tables = {
+        "pairs": pairs.drop("features").sort("weight", descending=True).head(20),
+        "weights of agreement": _weights(found),
+        "calibration": calibration(found),
     }
-    return StepResult(
-        frame,
-        counts,
-        {"candidate pairs": frame.sort("duplicate", "a", "b", descending=[True, False, False]).head(20)},
+    return StepResult(pairs, _counts(corpus, found, pairs), tables, decided)
+
+
+def calibration(found: Deduplicated) -> pl.DataFrame:
+    """Pairs by probability: how many, how many ended in a group, how many of those are expected to be wrong."""
+    edges = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99])
+    lower = edges[np.digitize(found.scored.probability, edges) - 1]
+    rows = pl.DataFrame({"from": lower, "grouped": found.grouped, "wrong": 1 - found.scored.probability})
+    expected = pl.col("wrong").filter("grouped").sum().round(2)
+    return (
+        rows.group_by("from").agg(pairs=pl.len(), merged=pl.col("grouped").sum(), expected_false=expected).sort("from")
     )
 
 
-def _blocks(topics: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    keyed = topics.with_columns(
-        _title=normalised(pl.col("title")), _kind=normalised(pl.col("topic_kind")).fill_null("")
-    )
-    sized = keyed.with_columns(_size=pl.len().over(_BLOCK)).filter(pl.col("_size") > 1)
-    return sized.filter(pl.col("_size") <= MAX_BLOCK), sized.filter(pl.col("_size") > MAX_BLOCK).height
+def _same_terms(before: pl.DataFrame, run: Run) -> bool:
+    """Whether the last fit was made with this model and policy."""
+    last = before.filter(pl.col("kind") == MATCH_MODEL).tail(1)
+    if last.is_empty():
+        return False
+    recorded = msgjson.decode(last["payload_json"][0])
+    return (recorded["embedding_model"], recorded["policy"]) == (run.facts.embedding_model, run.policy.digest())
 
 
-def _pairs(blocks: pl.DataFrame) -> pl.DataFrame:
-    joined = blocks.join(blocks, on=_BLOCK, suffix="_b").filter(pl.col("id") < pl.col("id_b"))
-    return joined.select("scope", a="id", b="id_b").sort("a", "b")
+def _banded(corpus: Corpus, found: Deduplicated, review: float) -> pl.DataFrame:
+    """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band."""
+    kept = np.flatnonzero(found.grouped | (found.scored.probability >= review))
+    ids = corpus.topics["id"]
+    frame = pl.DataFrame({
+        "row": kept,
+        "a": ids.gather(found.pairs.a[kept]),
+        "b": ids.gather(found.pairs.b[kept]),
+        "scope": corpus.topics["scope"].gather(found.pairs.a[kept]),
+        "probability": found.scored.probability[kept],
+        "weight": found.scored.weight[kept],
+        "band": np.where(found.grouped[kept], MERGE, REVIEW),
+    })  # fmt: skip
+    joined = frame.join(_features(found, kept), on="row", how="left", maintain_order="left")
+    swapped = pl.col("a") > pl.col("b")
+    ends = {"a": pl.when(swapped).then("b").otherwise("a"), "b": pl.when(swapped).then("a").otherwise("b")}
+    return conform(joined.with_columns(**ends), PAIRS).sort("a", "b")
 
 
-def _compared(pairs: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
-    """Names that both topics have values for: in agreement when they share one, else in conflict."""
-    sets = values.group_by("topic_id", "name").agg(pl.col("value").unique())
-    both = pairs.join(sets.rename({"topic_id": "a"}), on="a").join(
-        sets.rename({"topic_id": "b", "value": "value_b"}), on=["b", "name"]
-    )
-    shared = pl.col("value").list.set_intersection("value_b").list.len() > 0
-    return both.select("a", "b", agreements=shared.cast(pl.Int64), conflicts=(~shared).cast(pl.Int64))
+def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:
+    """What each comparison showed (its level) and added to the weight (columns row, features)."""
+    compared = found.compared
+    chosen = np.isin(compared.pair, kept)
+    weight = contributions(found.model, compared)[chosen]
+    rows = pl.DataFrame({
+        "row": compared.pair[chosen],
+        "name": pl.Series(compared.names).gather(compared.comparison[chosen]),
+        "value": compared.level[chosen].astype(np.float64),
+        "weight": weight.round(3),
+    })  # fmt: skip
+    return rows.group_by("row", maintain_order=True).agg(features=pl.struct("name", "value", "weight"))
 
 
-def _keys(store: Store, run: Run) -> pl.DataFrame:
-    keyed = shard_evidence(store.ledger, run, ["evidence_id", "topic_key"]).filter(pl.col("topic_key").is_not_null())
-    links = run.table("links", LINKS)
-    return keyed.join(links, on="evidence_id").select("topic_id", value="topic_key").unique()
+def _model(found: Deduplicated, run: Run) -> pl.DataFrame:
+    """The fitted model as a decision, named by what it was fitted for."""
+    document: dict[str, Any] = {
+        "embedding_model": run.facts.embedding_model,
+        "policy": run.policy.digest(),
+        "pairs": found.model.pairs,
+        "match_rate": round(found.model.match_rate, 6),
+        "sources_distinct": found.origins.distinct,
+        "weights": explained(found.model),
+    }
+    row = {
+        "kind": MATCH_MODEL,
+        "payload_json": msgjson.encode(document).decode(),
+        "reason": "fitted on tonight's pairs",
+    }
+    return conform(pl.DataFrame([row]), DECISION)
 
 
-def _summaries(pairs: pl.DataFrame, blocks: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    texts = blocks.filter(pl.col("summary").is_not_null()).join(vectors, on="id").select("id", "summary", "embedding")
-    both = pairs.join(texts.rename({"id": "a"}), on="a").join(texts.rename({"id": "b"}), on="b", suffix="_b")
-    cosine = (both["embedding"].to_numpy() * both["embedding_b"].to_numpy()).sum(axis=1) if both.height else []
-    same = normalised(pl.col("summary")) == normalised(pl.col("summary_b"))
-    alike = (same | (pl.Series("cosine", cosine, dtype=pl.Float64) >= policy.merge_similarity)).cast(pl.Int64)
-    return both.select("a", "b", agreements=alike, conflicts=pl.lit(0, pl.Int64))
+def _weights(found: Deduplicated) -> pl.DataFrame:
+    rows = [{"comparison": name, "weights": " ".join(map(str, row))} for name, row in explained(found.model).items()]
+    return pl.DataFrame(rows, schema={"comparison": pl.String, "weights": pl.String})
 
 
-def _decided(pairs: pl.DataFrame) -> pl.DataFrame:
-    agreements, conflicts = pl.col("agreements").fill_null(0), pl.col("conflicts").fill_null(0)
-    counted = pairs.with_columns(agreements, conflicts, rule=pl.lit("same title and kind"))
-    counted = counted.with_columns(score=agreements / (agreements + conflicts).clip(lower_bound=1))
-    return conform(counted.with_columns(duplicate=(agreements > 0) & (conflicts == 0)), PAIRS)
+def _counts(corpus: Corpus, found: Deduplicated, pairs: pl.DataFrame) -> dict[str, int | float]:
+    every, share = all_pairs(corpus), completeness(found.pairs.seen_by, found.scored.probability)
+    counts: dict[str, int | float] = {
+        "topics": len(corpus),
+        "candidates": len(found.pairs),
+        "merge_band": pairs.filter(pl.col("band") == MERGE).height,
+        "review_band": pairs.filter(pl.col("band") == REVIEW).height,
+        "kept_apart": int((found.apart & (found.scored.probability >= 0.5)).sum()),
+        "reduction_ratio": round(1 - len(found.pairs) / every, 6) if every else 0.0,
+        "sources_distinct": int(found.origins.distinct),
+    }
+    return counts | ({"pair_completeness_estimate": round(share, 4)} if share is not None else {})

@@ -39,7 +39,7 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
         topics = graph.read(TOPIC, ["id", "scope", "title", "topic_kind", "created_at"], "r.state = 'active'")
     decided = decide(pairs, topics)
     if not decided.height:
-        return StepResult(empty(CHANGES), {"merges": 0}, {}, decided)
+        return StepResult(empty(CHANGES), {"merges": 0, "expected_false_merges": 0.0}, {}, decided)
     run.decide(STEP, decided)
     state = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
@@ -50,36 +50,47 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
         .then(pl.lit("merged"))
         .otherwise("change")
     )
-    counts = {"merges": decided.height, **refreshed.counts}
+    wrong = pairs.filter(pl.col("band") == "merge").select(1 - pl.col("probability")).sum().item()
+    counts = {"merges": decided.height, "expected_false_merges": round(float(wrong), 2), **refreshed.counts}
     return StepResult(conform(frame, CHANGES), counts, {"merged": decided.drop("evidence_ids").head(20)}, decided)
 
 
 def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """Merge decisions (columns DECISION): one for each topic to drop.
 
-    Topics joined by duplicate pairs form a group; a group with a conflicting pair inside is left alone.
-    The survivor is the topic that was there first (created_at, then id), whatever order pairs come in.
+    Topics joined by pairs of the merge band form a group. The survivor is the topic that was there first
+    (created_at, then id), whatever order pairs come in. A decision holds the mean probability of the
+    dropped topic with the others of its group, and what the comparisons said of the strongest such pair.
 
     Args:
         pairs: columns PAIRS.
         topics: columns id, scope, title, topic_kind, created_at of every topic in the pairs.
     """
-    groups = _groups(pairs.filter("duplicate"))
-    inside = pairs.join(groups.rename({"id": "a"}), on="a").join(groups.rename({"id": "b"}), on="b", suffix="_b")
-    torn = inside.filter((pl.col("group") == pl.col("group_b")) & (pl.col("conflicts") > 0))
-    members = groups.join(torn.select("group"), on="group", how="anti").join(topics, on="id")
+    sure = pairs.filter(pl.col("band") == "merge")
+    members = _groups(sure).join(topics, on="id")
     ranked = members.sort("group", "created_at", "id").with_columns(survivor=pl.col("id").first().over("group"))
     dropped = ranked.filter(pl.col("id") != pl.col("survivor")).sort("id")
-    best = pl.concat(
-        [pairs.filter("duplicate"), pairs.filter("duplicate").rename({"a": "b", "b": "a"})], how="diagonal"
+    rows = dropped.join(_support(sure), on="id").rename({"title": "dropped_title", "topic_kind": "dropped_kind"})
+    payload = pl.struct("survivor", "dropped_title", "dropped_kind", "probability", "weight", "features")
+    reason = pl.format(
+        "the same with probability {}: {}", pl.col("probability").round(4), _strongest(pl.col("features"))
     )
-    best = best.group_by(id="a").agg(pl.col("score", "agreements").max(), pl.col("rule").first())
-    scored = dropped.join(best, on="id").rename({"title": "dropped_title", "topic_kind": "dropped_kind"})
-    payload = pl.struct("survivor", "dropped_title", "dropped_kind", "score", "agreements").struct.json_encode()
-    reason = pl.format("{}; {} further agreements, no conflict", "rule", "agreements")
-    return conform(
-        scored.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload, reason=reason), DECISION
-    )
+    told = rows.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
+    return conform(told.with_columns(reason=reason), DECISION)
+
+
+def _support(sure: pl.DataFrame) -> pl.DataFrame:
+    """What speaks for each topic's merge (columns id, probability, weight, features)."""
+    ends = [sure.rename({end: "id"}).drop("scope", "b" if end == "a" else "a") for end in ("a", "b")]
+    both = pl.concat([ends[0], ends[1].select(ends[0].columns)]).sort("weight", descending=True)
+    grouped = both.group_by("id", maintain_order=True)
+    return grouped.agg(pl.col("probability").mean(), pl.col("weight", "features").first())
+
+
+def _strongest(features: pl.Expr) -> pl.Expr:
+    """The names of the three comparisons that say most for a match."""
+    by_weight = pl.element().sort_by(pl.element().struct.field("weight"), descending=True)
+    return features.list.eval(by_weight.struct.field("name")).list.head(3).list.join(", ")
 
 
 def _groups(duplicates: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,8 @@
-"""What evidence claims, one row a value: the input of every history."""
+"""What evidence claims, one row a value: the input of every history.
+
+A value of a structured observation is exclusive: another one as of the same time contradicts it. A list is
+not, and neither is what describes a stretch of turns, since several stretches may begin at once.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,7 @@ def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
             part=pl.lit("field"),
             valid_from=pl.coalesce("valid_from", "observed_at"),
             field_type=pl.col("field_type").fill_null("string"),
+            exclusive=~((pl.col("field_type") == "list") | pl.col("value_json").str.starts_with("[")).fill_null(False),
         )
     )
     parts = [_topic_part(placed, name) for name in _TOPIC_PARTS]
@@ -58,7 +63,7 @@ def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFram
     ]
     rows = [
         base.filter(there).with_columns(
-            part=pl.lit("field"), name=pl.lit(name), field_type=pl.lit(kind), value_json=value
+            part=pl.lit("field"), name=pl.lit(name), field_type=pl.lit(kind), value_json=value, exclusive=pl.lit(False)
         )
         for name, kind, value, there in values
     ]
@@ -74,4 +79,6 @@ def _topic_part(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         field_type=pl.lit("string"),
         valid_from="valid_from" if "valid_from" in rows.columns else "observed_at",
         position=pl.lit(0, pl.UInt32),
+        length=pl.col(name).str.len_chars(),
+        exclusive=pl.lit(False),
     )

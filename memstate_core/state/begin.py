@@ -14,6 +14,7 @@ from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
 from memstate_core.state.run import GRAPH_FILE, Run, RunFacts
 from memstate_core.state.snapshots import (
+    Manifest,
     Snapshot,
     current_number,
     current_snapshot,
@@ -29,10 +30,17 @@ COMPACT_AT = 2.0
 """A graph file this many times its fresh size is written anew."""
 
 
-def begin_run(store: Store, shard: str, run_id: str, now: datetime) -> Run:
+def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: Manifest | None = None) -> Run:
     """Starts a run of a shard; the caller holds the store's lock.
 
     The run sees the ledger as it is now and starts from a copy of the served snapshot.
+
+    Args:
+        store: the store.
+        shard: which shard.
+        run_id: the run's name in the ledger.
+        now: its logical time.
+        pinned: the manifest whose evidence, policy and model the run keeps instead of today's.
     """
     recover(store, shard)
     base = current_snapshot(store.home, shard)
@@ -43,11 +51,11 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime) -> Run:
         now=now,
         number=next_number(store, shard),
         base=None if base is None else base.manifest.number,
-        evidence_version=store.ledger.version("evidence"),
+        evidence_version=store.ledger.version("evidence") if pinned is None else pinned.evidence_version,
         transitions_version=store.ledger.version("transitions"),
         fresh_graph=base is None or _is_bloated(base),
-        embedding_model=store.encoder.model,
-        policy=store.settings.policy.model_dump(mode="json"),
+        embedding_model=store.encoder.model if pinned is None else pinned.embedding_model,
+        policy=store.settings.policy.model_dump(mode="json") if pinned is None else pinned.policy,
     )
     run = Run.begin(store.home.work(shard), facts)
     _stage_graph(store, run, base)

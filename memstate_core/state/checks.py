@@ -133,11 +133,16 @@ def _against_policy(graph: Graph, run: Run) -> pl.DataFrame:
 
 
 def _revived(graph: Graph, base: Graph) -> pl.DataFrame:
-    columns = ["id", "topic_id", "part", "name", "rank"]
+    """Current revisions that the base had below a newer one which is still there.
+
+    Of revisions as of the same valid time none supersedes the other, so a change of `conflict_rule` may
+    show another of them.
+    """
+    columns = ["id", "topic_id", "part", "name", "rank", "valid_from"]
     now, before = graph.read(REVISION, columns), base.read(REVISION, columns)
     current = now.filter(pl.col("rank") == 0)
-    superseded = before.filter(pl.col("rank") > 0).select("id", *SLOT)
-    was = before.filter(pl.col("rank") == 0).select(*SLOT, _was="id")
+    was = before.filter(pl.col("rank") == 0).select(*SLOT, _was="id", _since="valid_from")
+    superseded = before.join(was, on=SLOT).filter(pl.col("valid_from") < pl.col("_since")).select("id", *SLOT)
     still_there = now.select(*SLOT, _was="id")
     back = current.join(superseded, on=["id", *SLOT], how="semi").join(was, on=SLOT)
     return back.join(still_there, on=[*SLOT, "_was"], how="semi")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, SEGMENTS, conform
+from memstate_core.model.frames import DECISION, PAIRS, SEGMENTS, conform
+from memstate_core.state.resolve import survivors
 
 SEGMENT_PLACED, MERGED, UNMERGED, ARCHIVED, RESTORED = (
     "segment_placed",
@@ -17,12 +18,28 @@ SEGMENT_PLACED, MERGED, UNMERGED, ARCHIVED, RESTORED = (
     "restored",
 )
 MOVED = "moved"
+JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested", "pair_withdrawn", "match_model_fitted"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
+CORRECTIONS = "corrections"
+"""The step that holds what a person decided, which every other step of its run follows."""
+SAME, DIFFERENT, SKIP = VERDICTS = ("same", "different", "skip")
 
 _SEGMENT_PAYLOAD = pl.Struct(
     {name: SEGMENTS[name] for name in SEGMENTS if name not in ("topic_id", "scope", "evidence_ids")}
 )
 _MERGE_PAYLOAD = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "dropped_kind": pl.String})
+_UNDO_PAYLOAD = pl.Struct({"survivor": pl.String, "weight": pl.Float64})
+_PAIR_PAYLOAD = pl.Struct(
+    {
+        "a": pl.String,
+        "b": pl.String,
+        "verdict": pl.String,
+        "probability": pl.Float64,
+        "weight": pl.Float64,
+        "value": pl.Float64,
+        "features": PAIRS["features"],
+    }
+)
 
 
 def segment_decisions(segments: pl.DataFrame) -> pl.DataFrame:
@@ -56,3 +73,62 @@ def ladder(decisions: pl.DataFrame) -> pl.DataFrame:
     rows = decisions.filter(pl.col("kind").is_in([ARCHIVED, RESTORED]))
     last = rows.group_by("topic_id", maintain_order=True).agg(pl.col("kind").last())
     return last.filter(pl.col("kind") == ARCHIVED).select("topic_id", state=pl.lit("archived"))
+
+
+def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
+    """What people said of pairs of topics: the last verdict on each pair.
+
+    A verdict `same` holds until the merge of one of its two topics is taken back.
+
+    Returns:
+        Columns a, b (a < b), verdict (same, different, skip), in the order in which pairs were first judged.
+    """
+    numbered = decisions.with_row_index("_at")
+    said = _decoded(numbered.filter(pl.col("kind") == JUDGED), _PAIR_PAYLOAD)
+    last = said.group_by("a", "b", maintain_order=True).agg(pl.col("verdict", "_at").last())
+    freed = numbered.filter(pl.col("kind") == UNMERGED).group_by("topic_id").agg(pl.col("_at").max())
+    followed = survivors(merges(decisions))
+    roots = {end: pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b")}
+    since = last.join(freed, left_on="a", right_on="topic_id", how="left", suffix="_a")
+    since = since.join(freed, left_on="b", right_on="topic_id", how="left", suffix="_b")
+    parted = pl.max_horizontal("_at_a", "_at_b").fill_null(0) > pl.col("_at")
+    ended = (pl.col("verdict") == SAME) & (roots["a"] != roots["b"]) & parted
+    return since.filter(~ended).select("a", "b", "verdict")
+
+
+def undone(decisions: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of topics whose last merge was taken back.
+
+    Returns:
+        Columns a, b (a < b: the topic that was dropped and the one that survived), scope, weight (the logit
+        that the merge had, null where a person decided it without one), evidence_ids (the evidence of the
+        merged topic when the merge was taken back: evidence of either topic that is not among it is newer).
+    """
+    rows = _decoded(decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED])), _UNDO_PAYLOAD)
+    first = pl.col("topic_id") < pl.col("survivor")
+    ends = {
+        "a": pl.when(first).then("topic_id").otherwise("survivor"),
+        "b": pl.when(first).then("survivor").otherwise("topic_id"),
+    }
+    last = rows.with_columns(**ends).group_by("a", "b", maintain_order=True).last()
+    return last.filter(pl.col("kind") == UNMERGED).select("a", "b", "scope", "weight", "evidence_ids")
+
+
+def suggestions(decisions: pl.DataFrame) -> pl.DataFrame:
+    """Pairs that wait for a person: suggested, and neither withdrawn, judged, nor merged away since.
+
+    A verdict `skip` leaves a pair waiting.
+
+    Returns:
+        Columns a, b (a < b), scope, probability, weight, value (how much a verdict would tell), features.
+    """
+    rows = decisions.filter(pl.col("kind").is_in([PAIR_SUGGESTED, PAIR_WITHDRAWN, JUDGED]))
+    told = _decoded(rows, _PAIR_PAYLOAD).filter(pl.col("verdict").is_null() | (pl.col("verdict") != SKIP))
+    last = told.group_by("a", "b", maintain_order=True).last().filter(pl.col("kind") == PAIR_SUGGESTED)
+    gone = merges(decisions)["dropped"].implode()
+    waiting = last.filter(~pl.col("a").is_in(gone) & ~pl.col("b").is_in(gone))
+    return waiting.select("a", "b", "scope", "probability", "weight", "value", "features")
+
+
+def _decoded(rows: pl.DataFrame, payload: pl.Struct) -> pl.DataFrame:
+    return rows.with_columns(_payload=pl.col("payload_json").str.json_decode(payload)).unnest("_payload")

@@ -19,9 +19,10 @@ from memstate_core.state import decisions as decided
 from memstate_core.state.assertions import from_evidence, from_segments
 from memstate_core.state.edges import fold_edges
 from memstate_core.state.history import fields as fold_fields
-from memstate_core.state.history import in_order
+from memstate_core.state.history import in_order, topic_parts
 from memstate_core.state.history import revisions as fold_revisions
 from memstate_core.state.resolve import answering, survivors
+from memstate_core.state.tombstones import tombstone_names
 
 
 @dataclass(frozen=True)
@@ -61,19 +62,21 @@ def fold(
         placements: where each piece belongs before merges (columns PLACEMENTS).
         aliases: ids that titles would have (columns ALIASES).
         decisions: recorded decisions in their order (at least columns DECISION).
-        policy: weights and half-life.
+        policy: weights, half-life and the rule for conflicts.
     """
     merged = decided.merges(decisions)
     followed = survivors(merged)
     moved = answering(pl.col("topic_id"), aliases, followed)
     links = placements.filter(pl.col("topic_id").is_not_null()).select("evidence_id", "scope", topic_id=moved)
-    segments = decided.segments(decisions).with_columns(topic_id=moved)
+    segments = decided.segments(decisions)
     placed = evidence.join(links.select("evidence_id", _topic="topic_id"), on="evidence_id")
     recorded = placed.group_by(topic_id="_topic").agg(recorded_at=pl.col("imported_at").min())
-    ordered = in_order(pl.concat([from_evidence(evidence, links.drop("scope")), from_segments(segments, recorded)]))
+    stretches = from_segments(segments.with_columns(topic_id=moved), recorded)
+    ordered = in_order(pl.concat([from_evidence(evidence, links.drop("scope")), stretches]), policy)
     histories = fold_revisions(ordered)
     topics = _topics(placed, histories, policy)
-    tombstones = _tombstones(merged, followed, placed)
+    names = tombstone_names(merged, evidence, placements, segments, aliases, policy)
+    tombstones = _tombstones(merged, names, followed, placed)
     topics = _with_ladder(pl.concat([topics, tombstones]), decided.ladder(decisions))
     edges, dangling = fold_edges(evidence, links, topics, aliases, followed)
     fields, lost = _with_references(fold_fields(ordered, histories, policy), topics, aliases, followed)
@@ -88,9 +91,6 @@ def _refused(placements: pl.DataFrame) -> pl.DataFrame:
 
 
 def _topics(placed: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    current = histories.filter((pl.col("part") == "topic") & (pl.col("rank") == 0))
-    text = pl.col("value_json").str.json_decode(pl.String)
-    parts = current.select("topic_id", "name", value=text).pivot("name", index="topic_id", values="value")
     own = placed.drop("topic_id", "title", "summary", "topic_kind").rename({"_topic": "topic_id"})
     spans = (
         own.sort("topic_id", "observed_at", "evidence_id")
@@ -103,21 +103,19 @@ def _topics(placed: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl
         )
     )
     strengths = strength(own.select("topic_id", at="observed_at"), ["topic_id"], policy)
-    joined = spans.join(parts, on="topic_id", how="left").join(strengths, on="topic_id", how="left")
+    joined = spans.join(topic_parts(histories), on="topic_id", how="left").join(strengths, on="topic_id", how="left")
     return _finished(joined.rename({"topic_id": "id"}), title=("title", "_key", "id"), state="active")
 
 
-def _tombstones(merged: pl.DataFrame, followed: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
-    ended = merged.rename({"dropped": "id"}).join(
-        followed.rename({"dropped": "id", "survivor": "merged_into"}), on="id"
-    )
+def _tombstones(
+    merged: pl.DataFrame, names: pl.DataFrame, followed: pl.DataFrame, placed: pl.DataFrame
+) -> pl.DataFrame:
+    ends = followed.rename({"dropped": "id", "survivor": "merged_into"})
+    ended = merged.select("scope", id="dropped").join(ends, on="id").join(names, on="id")
     spans = placed.group_by(merged_into="_topic").agg(
         created_at=pl.col("observed_at").min(), updated_at=pl.col("observed_at").max()
     )
-    named = ended.rename({"dropped_title": "title", "dropped_kind": "topic_kind"}).join(
-        spans, on="merged_into", how="left"
-    )
-    return _finished(named, title=("title", "id"), state="merged")
+    return _finished(ended.join(spans, on="merged_into", how="left"), title=("title", "id"), state="merged")
 
 
 def _finished(rows: pl.DataFrame, *, title: tuple[str, ...], state: str) -> pl.DataFrame:

@@ -1,8 +1,15 @@
 """Revision histories: assertions in the order of valid time, with equal neighbours taken as one.
 
-The order is (valid_from, observed_at, first evidence id, position), so a late observation lands in its
-place in the history and never becomes current (law L7), and the result does not depend on the order in
-which evidence came (L2).
+The values of a field are ordered by (valid_from, observed_at, first evidence id, position), so a late
+observation lands in its place in the history and never becomes current (law L7), and the result does not
+depend on the order in which evidence came (L2). With the policy `conflict_rule = "confidence"` the
+confidence comes before the time of observation; a claim without one counts as the least confident.
+
+Title, summary and kind follow one rule, whether a topic was merged or not: the newest by valid time, at
+equal times the longer text (in characters), then the greater evidence id.
+
+Where several values of a field are said as of the same valid time, the newest revision names the others as
+its rivals. A later valid time ends the conflict, whether it brings another value or says this one again.
 """
 
 from __future__ import annotations
@@ -17,12 +24,28 @@ from memstate_core.policy.settings import Policy
 SLOT = ["topic_id", "part", "name"]
 """What has a history: a field of a topic, or one of its own parts (title, summary, topic_kind)."""
 
+_MOMENT = [*SLOT, "valid_from"]
 
-def in_order(assertions: pl.DataFrame) -> pl.DataFrame:
-    """Assertions sorted by slot and, within it, from oldest to newest."""
-    return assertions.with_columns(_first=pl.col("evidence_ids").list.first()).sort(
-        *SLOT, "valid_from", "observed_at", "_first", "position"
+
+def in_order(assertions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Assertions sorted by slot and, within it, from oldest to newest.
+
+    Args:
+        assertions: columns ASSERTIONS.
+        policy: its `conflict_rule` orders the values of a field that became true at the same time.
+
+    Returns:
+        The assertions with `_first` (first evidence id) and `_standing` (float; what decides at equal valid
+        times before the time of observation does: characters, confidence, or the same for all).
+    """
+    is_field = pl.col("part") == "field"
+    by_rule = pl.col("confidence").fill_null(-1.0) if policy.conflict_rule == "confidence" else pl.lit(0.0)
+    ranked = assertions.with_columns(
+        _first=pl.col("evidence_ids").list.first(),
+        _standing=pl.when(is_field).then(by_rule).otherwise(pl.col("length").cast(pl.Float64)),
+        _observed=pl.when(is_field).then("observed_at"),
     )
+    return ranked.sort(*_MOMENT, "_standing", "_observed", "_first", "position").drop("_observed")
 
 
 def revisions(ordered: pl.DataFrame) -> pl.DataFrame:
@@ -33,20 +56,18 @@ def revisions(ordered: pl.DataFrame) -> pl.DataFrame:
     """
     same_slot = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in SLOT)
     repeated = (same_slot & (pl.col("value_json") == pl.col("value_json").shift())).fill_null(False)
+    told = ordered.with_columns(_run=(~repeated).cum_sum())
     columns = ("value_json", "field_type", "valid_from", "provenance", "why_changed", "impact_expected")
-    runs = (
-        ordered.with_columns(_run=(~repeated).cum_sum())
-        .group_by("_run", maintain_order=True)
-        .agg(
-            pl.col(*SLOT, *columns, "_first", "position").first(),
-            recorded_at=pl.col("recorded_at").min(),
-            confidence=pl.col("confidence").max(),
-            evidence_ids=pl.col("evidence_ids").list.explode(keep_nulls=False, empty_as_null=False).unique().sort(),
-        )
+    runs = told.group_by("_run", maintain_order=True).agg(
+        pl.col(*SLOT, *columns, "_first", "position").first(),
+        recorded_at=pl.col("recorded_at").min(),
+        confidence=pl.col("confidence").max(),
+        evidence_ids=pl.col("evidence_ids").list.explode(keep_nulls=False, empty_as_null=False).unique().sort(),
     )
     newest_first = pl.int_range(pl.len()).reverse().over(SLOT)
     identity = uuid_expr("revision", pl.col("part"), pl.col("name"), pl.col("_first"), pl.col("position"))
-    return conform(runs.with_columns(rank=newest_first, id=identity), REVISIONS)
+    identified = runs.with_columns(rank=newest_first, id=identity)
+    return conform(identified.join(_rivals(told, identified), on="_run", how="left", maintain_order="left"), REVISIONS)
 
 
 def fields(ordered: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -57,10 +78,56 @@ def fields(ordered: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl
     """
     own = pl.col("part") == "field"
     key = ["topic_id", "name"]
-    current = histories.filter(own & (pl.col("rank") == 0)).select(*key, "field_type")
+    contradicted = pl.when(pl.col("settled_at").is_null()).then(pl.col("rivals").list.len())
+    current = histories.filter(own & (pl.col("rank") == 0)).select(
+        *key, "field_type", conflicts=contradicted.fill_null(0)
+    )
     given = ordered.filter(own & pl.col("ref_given"))
     references = given.group_by(key, maintain_order=True).agg(pl.col("ref_topic_id").last())
     events = ordered.filter(own).select(*key, at="observed_at")
     identity = uuid_expr("field", *(pl.col(name) for name in key))
     joined = current.join(references, on=key, how="left").join(strength(events, key, policy), on=key, how="left")
     return conform(joined.with_columns(id=identity), FIELDS)
+
+
+def topic_parts(histories: pl.DataFrame) -> pl.DataFrame:
+    """The current title, summary and kind of topics.
+
+    Returns:
+        Columns topic_id and, of title, summary and topic_kind, those that any of the topics has.
+    """
+    current = histories.filter((pl.col("part") == "topic") & (pl.col("rank") == 0))
+    text = pl.col("value_json").str.json_decode(pl.String)
+    return current.select("topic_id", "name", value=text).pivot("name", index="topic_id", values="value")
+
+
+def conflicts(fields: pl.DataFrame) -> int:
+    """How many fields (columns FIELDS) have a current value that others contradict."""
+    return fields.filter(pl.col("conflicts") > 0).height
+
+
+def _rivals(told: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """What contradicts the last run of a moment at which several were said (columns _run, rivals, settled_at).
+
+    Only moments with more than one value are looked at, and those are few.
+    """
+    values = _contested(told)
+    shown = pl.col("_run") == pl.col("_shown")
+    leads = values.filter(shown & pl.col("exclusive")).select("_shown", "_standing")
+    others = values.filter(~shown & pl.col("exclusive")).join(leads, on=["_shown", "_standing"], how="semi")
+    named = others.join(runs.select("_run", "id"), on="_run").sort("_run", descending=True)
+    rivals = named.group_by(_run="_shown").agg(pl.col("valid_from").first(), rivals="id")
+    later = told.join(rivals.select("_run", _at="valid_from"), on="_run").filter(pl.col("valid_from") > pl.col("_at"))
+    settled = later.group_by("_run").agg(settled_at=pl.col("valid_from").min())
+    return rivals.select("_run", "rivals").join(settled, on="_run", how="left")
+
+
+def _contested(told: pl.DataFrame) -> pl.DataFrame:
+    """Values said at a moment that has several: the last run of each, its standing, and the run that is shown."""
+    at_once = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in _MOMENT)
+    tied = told.filter((at_once & (pl.col("_run") != pl.col("_run").shift())).fill_null(False))
+    said = told.join(tied.select(_MOMENT).unique(), on=_MOMENT, how="semi")
+    marked = said.with_columns(_shown=pl.col("_run").max().over(_MOMENT))
+    return marked.group_by(*_MOMENT, "_shown", "value_json").agg(
+        pl.col("_run").max(), pl.col("_standing").max(), pl.col("exclusive").all()
+    )

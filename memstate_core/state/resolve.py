@@ -24,7 +24,11 @@ def survivors(merges: pl.DataFrame) -> pl.DataFrame:
     raise ValueError("merges form a circle; the transitions of this ledger contradict each other")
 
 
+def owning(ids: pl.Expr, aliases: pl.DataFrame) -> pl.Expr:
+    """The topic that an id stands for before merges are followed: its alias's owner, else itself."""
+    return ids.replace(aliases["alias"], aliases["topic_id"])
+
+
 def answering(ids: pl.Expr, aliases: pl.DataFrame, followed: pl.DataFrame) -> pl.Expr:
     """The topic that answers for an id: its alias's owner, then the survivor of that."""
-    owner = ids.replace(aliases["alias"], aliases["topic_id"])
-    return owner.replace(followed["dropped"], followed["survivor"])
+    return owning(ids, aliases).replace(followed["dropped"], followed["survivor"])

@@ -47,7 +47,7 @@ class Run:
     def __init__(self, scratch: Path, facts: RunFacts) -> None:
         self.scratch = scratch
         self.facts = facts
-        self.policy = Policy.model_validate(facts.policy)
+        self.policy = Policy.recorded(facts.policy)
 
     @classmethod
     def begin(cls, scratch: Path, facts: RunFacts) -> Run:

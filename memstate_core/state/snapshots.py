@@ -20,7 +20,7 @@ from msgspec import json as msgjson
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.state.home import Home
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
 
 

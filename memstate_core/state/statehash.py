@@ -2,7 +2,8 @@
 
 In it: topics, revisions (value, valid time, provenance, reasons, evidence), edges, salience at the
 logical time, ladder state, merges. Not in it, since equal histories may differ there: record times, run
-ids, file layout, embedding floats (text hash and model name stand for them), the review queue.
+ids, file layout, embedding floats (text hash and model name stand for them), the review queue. What
+follows from the rest (which revisions contradict each other) is left out as well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import polars as pl
 from memstate_core.model.frames import EDGES, FIELDS, REVISIONS, TOPICS, Schema
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
 
-_LEFT_OUT = {"recorded_at", "strength", "reinforced_at", "created_at", "updated_at"}
+_LEFT_OUT = {
+    "recorded_at", "strength", "reinforced_at", "created_at", "updated_at", "conflicts", "rivals", "settled_at",
+}  # fmt: skip
 _PARTS: dict[str, Schema] = {"topic": TOPICS, "field": FIELDS, "revision": REVISIONS, "edge": EDGES}
 
 

@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import dagster as dg
 import polars as pl
@@ -11,10 +12,12 @@ from memstate_core.ingest.place import place
 from memstate_core.ingest.report import ImportReport
 from memstate_core.model.text import parse_moment
 from memstate_core.state.begin import begin_run, new_evidence
+from memstate_core.state.expectation import expect, require_unmoved
+from memstate_core.state.plan import Plan, read_plan
 from memstate_core.state.rebuild import ensure_served
 from memstate_core.state.step import StepResult
 from memstate_pipeline.assets.common import asset
-from memstate_pipeline.resources import NOW_TAG, StoreResource
+from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, StoreResource
 from memstate_pipeline.steps import materialize, shown
 
 
@@ -26,9 +29,15 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         """Reads the inbox into the ledger, begins the run, and lists the evidence that is new to it."""
         began = time.perf_counter()
         now, shard, opened = logical_now(context), context.partition_key, store.store
-        ensure_served(opened, shard, context.run_id)
-        imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=context.run_id)
-        run = begin_run(opened, shard, context.run_id, now)
+        run_id = context.run.run_id
+        plan = planned(context)
+        if plan is not None:
+            require_unmoved(opened, plan, shard)
+        ensure_served(opened, shard, run_id)
+        imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
+        run = begin_run(opened, shard, run_id, now)
+        if plan is not None:
+            expect(run, plan)
         result = _with_import(new_evidence(opened, run), imported)
         seconds = time.perf_counter() - began
         run.keep("evidence", result, seconds)
@@ -51,6 +60,16 @@ def logical_now(context: dg.AssetExecutionContext) -> datetime:
     """The run's logical time: its tag, or the machine's clock where it has none."""
     given = context.run.tags.get(NOW_TAG)
     return parse_moment(given) if given else datetime.now(UTC)
+
+
+def planned(context: dg.AssetExecutionContext) -> Plan | None:
+    """The plan that the run must come to, or None where its tags name none.
+
+    Raises:
+        PlanInvalid: the file is no plan, or was changed after it was written.
+    """
+    given = context.run.tags.get(PLAN_TAG)
+    return read_plan(Path(given)) if given else None
 
 
 def _with_import(result: StepResult, imported: ImportReport) -> StepResult:

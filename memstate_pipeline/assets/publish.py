@@ -3,6 +3,7 @@
 import dagster as dg
 import polars as pl
 
+from memstate_core.state.expectation import require_planned
 from memstate_core.state.publish import publish
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.report.collect import collect
@@ -16,8 +17,9 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
 
     @asset(partitions, "publish", "kuzu", after=["forgetting"])
     def snapshot(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
-        """Publishes: verified before CURRENT moves, and not at all when a check refused."""
+        """Publishes: verified before CURRENT moves, and not at all when a check or the run's plan refused."""
         run = store.run(context.partition_key)
+        require_planned(run)
         return materialize(context, run, lambda: publish(store.store, run))
 
     @asset(partitions, "publish", "kuzu", after=["snapshot"])

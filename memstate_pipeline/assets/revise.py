@@ -15,10 +15,12 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     """The assets of this group."""
 
     @asset(partitions, "revise", "kuzu", after=["topic_embeddings"])
-    def duplicate_pairs(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
-        """Compares topics that could be one and the same, and decides which are."""
+    def duplicate_pairs(
+        context: dg.AssetExecutionContext, store: StoreResource, topics: pl.DataFrame
+    ) -> dg.MaterializeResult[pl.DataFrame]:
+        """Compares topics that could be one and the same, and says how sure it is of each pair."""
         run = store.run(context.partition_key)
-        return materialize(context, run, lambda: find_duplicates(store.store, run))
+        return materialize(context, run, lambda: find_duplicates(store.store, run, topics))
 
     @asset(partitions, "revise", "kuzu")
     def merges(

@@ -13,7 +13,7 @@ import typer
 
 from memstate_core import __version__
 from memstate_core.model.errors import MemstateError
-from memstate_pipeline.cli import care, demo, read, ui, write
+from memstate_pipeline.cli import care, demo, plan, read, revise, ui, write
 from memstate_pipeline.cli.output import Context, fail
 
 app = typer.Typer(
@@ -50,10 +50,16 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
     "import": write.import_,
     "maintain": write.maintain,
+    "plan": plan.plan,
+    "apply": plan.apply,
     "rebuild": write.rebuild,
     "query": read.query,
     "topic": read.topic,
     "export": read.export,
+    "merges": revise.merges,
+    "undo": revise.undo,
+    "review": revise.review,
+    "confirm": revise.confirm,
     "status": care.status,
     "doctor": care.doctor,
     "verify": care.verify,

@@ -80,9 +80,9 @@ def maintain(context: typer.Context, now: Now = None, as_json: Annotated[bool, J
 
     store: Store = context.obj.store
     at = moment(now)
-    with _step_progress(store):
+    with step_progress(store):
         done = run.maintain(store, at)
-    show(done.summary, as_json, lambda: _told(done.summary, done.pages))
+    show(done.summary, as_json, lambda: told_lines(done.summary, done.pages))
 
 
 def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
@@ -100,7 +100,8 @@ def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> N
     show(document, as_json, lambda: [f"rebuilt: state {state[:12]}… as before, served as {served}"])
 
 
-def _told(summary: dict[str, Any], pages: tuple[Path, ...]) -> list[str]:
+def told_lines(summary: dict[str, Any], pages: tuple[Path, ...]) -> list[str]:
+    """What `maintain` and `apply` say to people."""
     counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in summary["counts"].items() if count)
     passed = sum(check["passed"] for check in summary["checks"])
     return [
@@ -127,7 +128,7 @@ def _file_progress() -> Iterator[Callable[[str, int, int], None] | None]:
 
 
 @contextmanager
-def _step_progress(store: Store) -> Iterator[None]:
+def step_progress(store: Store) -> Iterator[None]:
     """Shows how many steps have left their notes, which is how a run in progress is seen from outside."""
     with progress_bar() as bar:
         if bar is None:

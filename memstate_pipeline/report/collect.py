@@ -58,7 +58,7 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         "previous_snapshot": None if facts.base is None else f"{facts.shard}/{facts.base}",
         "state_hash": served.manifest.state_hash,
         "counts": {name: notes.get(step, {}).get("counts", {}).get(key, 0) for name, (step, key) in COUNTED.items()},
-        "expected_false_merges": None,
+        "expected_false_merges": notes.get("merges", {}).get("counts", {}).get("expected_false_merges"),
         "seconds": {step: note["seconds"] for step, note in notes.items()},
         "checks": run.checks(),
         "ingest": {
@@ -84,11 +84,11 @@ def _explanations(run: Run, topics: pl.DataFrame) -> list[str]:
 
 
 def _merged(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:
-    payload = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "score": pl.Float64})
+    payload = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "probability": pl.Float64})
     rows = decisions.filter(pl.col("kind") == MERGED).rename({"topic_id": "dropped"})
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(payload)).unnest("_payload")
     named = decoded.join(titles.rename({"topic_id": "survivor", "title": "survivor_title"}), on="survivor", how="left")
-    return named.select("survivor", "survivor_title", "dropped", "dropped_title", "scope", "score", "reason")
+    return named.select("survivor", "survivor_title", "dropped", "dropped_title", "scope", "probability", "reason")
 
 
 def _moved(decisions: pl.DataFrame, titles: pl.DataFrame, kind: str) -> pl.DataFrame:

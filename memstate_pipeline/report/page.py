@@ -33,7 +33,7 @@ class ReportData:
     Attributes:
         summary: the JSON contract of `maintain`; besides, `policy` (for the threshold in the plot) and
             `explanations` (sentences on why nothing was archived) are shown where they are given.
-        merges: survivor, survivor_title, dropped, dropped_title, scope, score, reason.
+        merges: survivor, survivor_title, dropped, dropped_title, scope, probability, reason.
         archived: topic_id, title, scope, salience, reason.
         restored: topic_id, title, scope, reason.
         problems: kind, topic_id, detail.

@@ -30,6 +30,7 @@ class World:
         edges: (from, to, kind) to (valid_from, valid_until, evidence ids).
         dangling_edges: (from, kind) of edges that lead to no topic of their scope.
         tombstones: dropped topics with their last survivors.
+        names: title and kind of each dropped topic, as its own evidence alone gives them.
         placed: the topic of each piece of evidence, None where it was refused.
         aliases: the ids that titles alone would have, with the topics that own the titles.
     """
@@ -38,14 +39,20 @@ class World:
     edges: dict[tuple[str, str, str], tuple[Any, Any, list[str]]]
     dangling_edges: set[tuple[str, str]]
     tombstones: dict[str, str]
+    names: dict[str, tuple[str, str | None]]
     placed: dict[str, str | None]
     aliases: dict[str, str]
 
 
-def fold(observations: Iterable[Observation], merges: Sequence[Merge] = ()) -> World:
+def fold(observations: Iterable[Observation], merges: Sequence[Merge] = (), conflict_rule: str = "newest") -> World:
     """Everything that follows from a set of observations and the merges decided on it."""
     by_age = sorted(observations, key=_age)
     placed, aliases = place(by_age)
+    alone = {
+        dropped: _topic(dropped, [o for o in by_age if placed.get(o["evidence_id"]) == dropped], conflict_rule)
+        for dropped, _ in merges
+    }
+    names = {dropped: (own["title"], own["topic_kind"]) for dropped, own in alone.items()}
     survivors = {dropped: _last(dropped, dict(merges)) for dropped, _ in merges}
 
     def answering(name: str) -> str:
@@ -59,12 +66,12 @@ def fold(observations: Iterable[Observation], merges: Sequence[Merge] = ()) -> W
         if topic is not None:
             told.setdefault(topic, []).append(observation)
     scopes = {topic: said[0]["scope"] for topic, said in told.items()}
-    topics = {topic: _topic(topic, said) for topic, said in told.items()}
-    for topic in topics.values():
-        for field in topic["fields"].values():
-            _follow(field, topic["scope"], scopes, answering)
+    topics = {topic: _topic(topic, said, conflict_rule) for topic, said in told.items()}
+    for described in topics.values():
+        for field in described["fields"].values():
+            _follow(field, described["scope"], scopes, answering)
     edges, dangling = _edges(told, scopes, answering)
-    return World(topics, edges, dangling, survivors, placed, aliases)
+    return World(topics, edges, dangling, survivors, names, placed, aliases)
 
 
 def place(by_age: list[Observation]) -> tuple[dict[str, str | None], dict[str, str]]:
@@ -157,30 +164,29 @@ def _last(topic: str, merges: dict[str, str]) -> str:
     return topic
 
 
-def _topic(topic_id: str, said: list[Observation]) -> dict[str, Any]:
-    parts = {}
+def _topic(topic_id: str, said: list[Observation], conflict_rule: str) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
     for part in ("title", "summary", "topic_kind"):
-        claims = [_claim(o, o[part], o["observed_at"]) for o in said if o[part] is not None]
-        history = _history(claims)
-        parts[part] = history[0][0] if history else None
+        told = [(o["observed_at"], len(o[part]), o["evidence_id"], o[part]) for o in said if o[part] is not None]
+        parts[part] = max(told)[-1] if told else None
     keys = [o["topic_key"] for o in said if o["topic_key"]]
     parts["title"] = parts["title"] or (keys[0] if keys else topic_id)
     names = {field["name"] for o in said for field in o["fields"]}
     return {
         "scope": said[0]["scope"],
         **parts,
-        "fields": {name: _field(name, said) for name in names},
+        "fields": {name: _field(name, said, conflict_rule) for name in names},
         "evidence_ids": sorted(o["evidence_id"] for o in said),
     }
 
 
-def _field(name: str, said: list[Observation]) -> dict[str, Any]:
+def _field(name: str, said: list[Observation], conflict_rule: str) -> dict[str, Any]:
     claims = []
     for observation in said:
         for position, field in enumerate(observation["fields"]):
             if field["name"] == name:
                 since = field["valid_from"] or observation["observed_at"]
-                claims.append(_claim(observation, field["value_json"], since, position, field))
+                claims.append(_claim(observation, since, position, field, conflict_rule))
     claims.sort(key=lambda claim: claim["order"])
     references = [claim["field"]["ref_topic_id"] for claim in claims if claim["field"]["ref_given"]]
     history = _history(claims)
@@ -189,16 +195,34 @@ def _field(name: str, said: list[Observation]) -> dict[str, Any]:
         "ref_topic_id": references[-1] if references else None,
         "ref_state": None,
         "history": [revision[:4] for revision in history],
+        "conflict": _conflict(claims),
     }
 
 
-def _claim(o: Observation, value: Any, since: Any, position: int = 0, field: Any = None) -> dict[str, Any]:
+def _claim(o: Observation, since: Any, position: int, field: Any, conflict_rule: str) -> dict[str, Any]:
+    confidence = -1 if field["confidence"] is None else field["confidence"]
+    standing = confidence if conflict_rule == "confidence" else 0
     return {
-        "order": (since, o["observed_at"], o["evidence_id"], position),
-        "value": value,
+        "order": (since, standing, o["observed_at"], o["evidence_id"], position),
+        "value": field["value_json"],
         "evidence_id": o["evidence_id"],
-        "field": field or {"confidence": None, "field_type": None},
+        "field": field,
     }
+
+
+def _conflict(claims: list[dict[str, Any]]) -> list[str]:
+    """Other values said as of the newest time, as trustworthy as the current one; lists contradict nothing."""
+    newest = max(claims, key=lambda claim: claim["order"])
+    equals = [claim for claim in claims if claim["order"][:2] == newest["order"][:2]]
+    last = [claim for claim in claims if claim["order"][0] == newest["order"][0]]
+    if any(_is_list(claim) for claim in last if claim["value"] == newest["value"]):
+        return []
+    lists = {claim["value"] for claim in last if _is_list(claim)}
+    return sorted({claim["value"] for claim in equals} - {newest["value"]} - lists)
+
+
+def _is_list(claim: dict[str, Any]) -> bool:
+    return claim["field"]["field_type"] == "list" or bool(claim["value"].startswith("["))
 
 
 def _history(claims: list[dict[str, Any]]) -> list[tuple[Any, Any, list[str], Any, str]]:

@@ -55,8 +55,8 @@ maybe_moments = st.none() | moments
 fields = st.fixed_dictionaries(
     {
         "name": st.sampled_from(("owner", "stage")),
-        "value_json": st.sampled_from(('"Aya"', '"Ben"', "null", "1")),
-        "field_type": st.sampled_from((None, "string", "json")),
+        "value_json": st.sampled_from(('"Aya"', '"Ben"', "null", "1", '["Aya"]')),
+        "field_type": st.sampled_from((None, "string", "json", "list")),
         "reference": st.just("keep") | st.none() | topic_ids,
         "why_changed": st.sampled_from((None, "handoff")),
         "confidence": st.sampled_from((None, 0.5, 0.9)),

@@ -15,7 +15,12 @@ from memstate_core.model import errors
 from memstate_core.model.errors import (
     CheckRefused,
     MemstateError,
+    MergeUndone,
     ModelUnavailable,
+    NothingToUndo,
+    NotStale,
+    PlanInvalid,
+    PlanStale,
     RebuildMismatch,
     SettingsError,
     SnapshotDamaged,
@@ -25,6 +30,7 @@ from memstate_core.model.errors import (
     StoreNotFound,
     TopicNotFound,
     UnreadableDump,
+    VerdictRefused,
 )
 
 EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
@@ -36,10 +42,16 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (StoreNotFound("/home/aya"), 1, ["/home/aya", "no snapshot"]),
     (StoreNotFound("/home/aya", "no inbox"), 1, ["/home/aya", "no inbox"]),
     (TopicNotFound("t-1", "s0/3"), 1, ["t-1", "s0/3"]),
+    (NothingToUndo("m-1", "s0/3"), 1, ["m-1", "s0/3", "memstate merges"]),
+    (MergeUndone("m-1", "t-1", "2026-01-01"), 1, ["m-1", "t-1", "2026-01-01", "memstate merges"]),
+    (VerdictRefused("t-1", "t-2", "they are one topic"), 1, ["t-1", "t-2", "they are one topic"]),
+    (NotStale("t-1"), 1, ["t-1", "memstate confirm"]),
     (SnapshotDamaged("s0/3", ["graph.kuzu: missing", "index: too long"]), 1, ["s0/3", "missing", "too long"]),
     (StagingMissing("/store/s0"), 1, ["/store/s0"]),
     (ModelUnavailable("tiny", "no such file"), 1, ["tiny", "no such file"]),
     (RebuildMismatch("s0", "aaa", "bbb"), 4, ["s0", "aaa", "bbb"]),
+    (PlanInvalid("plan.json", "it was changed"), 1, ["plan.json", "it was changed"]),
+    (PlanStale("3f2a", "s0", ["inbox/a: gone", "policy: new"]), 1, ["3f2a", "s0", "inbox/a: gone", "policy: new"]),
     (StepFailed("s0", "disk full"), 1, ["s0", "disk full"]),
     (CheckRefused(["C1", "C4"], {"C1": [("t-1", "rank")]}), 4, ["C1", "C4"]),
     (CheckRefused(["C1"]), 4, ["C1"]),

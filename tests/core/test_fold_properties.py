@@ -291,6 +291,8 @@ def assert_is(state: State, world: World) -> None:
     assert described_edges(state) == world.edges
     tombstones = state.topics.filter(pl.col("state") == "merged")
     assert dict(tombstones.select("id", "merged_into").iter_rows()) == world.tombstones
+    named = {row["id"]: (row["title"], row["topic_kind"]) for row in tombstones.iter_rows(named=True)}
+    assert named == world.names
     links = dict(state.links.select("evidence_id", "topic_id").iter_rows())
     assert links == {evidence: topic for evidence, topic in world.placed.items() if topic is not None}
     dangling = state.problems.filter(pl.col("kind") == "dangling_edge")
@@ -313,13 +315,23 @@ def described_topics(state: State) -> dict[str, dict[str, Any]]:
         topics[row["id"]] = {**parts, "fields": {}, "evidence_ids": []}
     for row in state.fields.iter_rows(named=True):
         described = {name: row[name] for name in ("field_type", "ref_topic_id", "ref_state")}
-        topics[row["topic_id"]]["fields"][row["name"]] = {**described, "history": []}
+        conflict = contradicting(state, row["topic_id"], row["name"])
+        assert row["conflicts"] == len(conflict)
+        topics[row["topic_id"]]["fields"][row["name"]] = {**described, "history": [], "conflict": conflict}
     for row in state.revisions.filter(pl.col("part") == "field").sort("rank").iter_rows(named=True):
         revision = tuple(row[name] for name in ("value_json", "valid_from", "evidence_ids", "confidence"))
         topics[row["topic_id"]]["fields"][row["name"]]["history"].append(revision)
     for evidence, _, topic in state.links.sort("evidence_id").iter_rows():
         topics[topic]["evidence_ids"].append(evidence)
     return topics
+
+
+def contradicting(state: State, topic: str, name: str) -> list[str]:
+    """The values (as JSON, sorted) that contradict the current one of a field."""
+    is_current = (pl.col("part") == "field") & (pl.col("rank") == 0)
+    found = state.revisions.filter(is_current & (pl.col("topic_id") == topic) & (pl.col("name") == name))
+    rivals = found.filter(pl.col("settled_at").is_null())["rivals"].explode()
+    return state.revisions.filter(pl.col("id").is_in(rivals.implode()))["value_json"].sort().to_list()
 
 
 def described_edges(state: State) -> dict[tuple[str, str, str], tuple[Any, Any, list[str]]]:

@@ -42,11 +42,12 @@ def test_the_defaults_of_the_design() -> None:
     policy = Policy()
     assert (policy.field_salience_max, policy.forget_salience_threshold) == (10, 0.05)
     assert (policy.topic_count_soft_limit, policy.max_active_topics) == (500, 100_000)
+    assert policy.conflict_rule == "newest"
 
 
 def test_the_file_is_read_and_leaves_the_rest_at_its_default(tmp_path: Path) -> None:
-    settings = load(tmp_path, '[store]\nshards = 4\n[policy]\nmerge_similarity = 0.8\n[embedding]\nmodel = "é"')
-    assert (settings.store.shards, settings.policy.merge_similarity, settings.embedding.model) == (4, 0.8, "é")
+    settings = load(tmp_path, '[store]\nshards = 4\n[policy]\nplacement_similarity = 0.8\n[embedding]\nmodel = "é"')
+    assert (settings.store.shards, settings.policy.placement_similarity, settings.embedding.model) == (4, 0.8, "é")
     assert settings.store.keep_snapshots == Settings().store.keep_snapshots
 
 
@@ -91,9 +92,9 @@ def test_an_unknown_key_is_named_with_those_known_beside_it(tmp_path: Path) -> N
 
 
 def test_a_section_with_a_typo_is_named_with_the_known_ones(tmp_path: Path) -> None:
-    facts = refused(tmp_path, "[polcy]\nmerge_similarity = 0.8")
+    facts = refused(tmp_path, "[polcy]\nplacement_similarity = 0.8")
     assert facts["source"] == str(tmp_path / FILE_NAME)
-    assert (facts["key"], facts["value"]) == ("polcy", {"merge_similarity": 0.8})
+    assert (facts["key"], facts["value"]) == ("polcy", {"placement_similarity": 0.8})
     assert facts["allowed"] == "unknown key; known here: " + ", ".join(Settings.model_fields)
 
 
@@ -110,13 +111,14 @@ def test_a_key_outside_a_section_is_told_the_sections(tmp_path: Path, toml: str)
         ('[store]\nshards = "four"', "store.shards", "four", "valid integer"),
         ("[store]\nshards = 1.5", "store.shards", 1.5, "valid integer"),
         ("[store]\nshards = [1]", "store.shards", [1], "valid integer"),
-        ('[policy]\nmerge_similarity = "high"', "policy.merge_similarity", "high", "valid number"),
+        ('[policy]\nplacement_similarity = "high"', "policy.placement_similarity", "high", "valid number"),
         ("[embedding]\nmodel = 7", "embedding.model", 7, "valid string"),
         ("[store]\nshards = 0", "store.shards", 0, "greater than or equal to 1"),
         ("[store]\nshards = 257", "store.shards", 257, "less than or equal to 256"),
-        ("[policy]\nmerge_similarity = 1.01", "policy.merge_similarity", 1.01, "less than or equal to 1"),
+        ("[policy]\nplacement_similarity = 1.01", "policy.placement_similarity", 1.01, "less than or equal to 1"),
         ("[policy]\nsalience_half_life_days = 0", "policy.salience_half_life_days", 0, "greater than 0"),
         ("[policy]\nsalience_half_life_days = inf", "policy.salience_half_life_days", float("inf"), "36500"),
+        ('[policy]\nconflict_rule = "loudest"', "policy.conflict_rule", "loudest", "'newest' or 'confidence'"),
         ('[embedding]\nmodel = ""', "embedding.model", "", "at least 1 character"),
         ('[schedule]\ncron = "hourly"', "schedule.cron", "hourly", "pattern"),
     ],
@@ -165,10 +167,25 @@ def test_a_variable_that_brings_the_conflict_is_named(tmp_path: Path) -> None:
     assert "MEMSTATE_POLICY_MAX_ACTIVE_TOPICS" in refused(tmp_path, MEMSTATE_POLICY_MAX_ACTIVE_TOPICS="100")["source"]
 
 
+def test_the_rule_for_conflicts_is_read_from_file_and_variable(tmp_path: Path) -> None:
+    assert load(tmp_path, '[policy]\nconflict_rule = "confidence"').policy.conflict_rule == "confidence"
+    assert load(tmp_path, MEMSTATE_POLICY_CONFLICT_RULE="newest").policy.conflict_rule == "newest"
+
+
 # The hash of a policy
 
 
 def test_the_hash_follows_the_values_and_not_how_they_were_written(tmp_path: Path) -> None:
-    written = load(tmp_path, "[policy]\nmerge_similarity = 0.90\nfield_salience_max = 10")
+    written = load(tmp_path, "[policy]\nplacement_similarity = 0.750\nfield_salience_max = 10")
     assert written.policy.digest() == Policy().digest()
-    assert Policy(merge_similarity=0.8).digest() != Policy().digest()
+    assert Policy(placement_similarity=0.8).digest() != Policy().digest()
+
+
+def test_a_policy_on_record_may_have_keys_of_earlier_versions() -> None:
+    recorded = Policy().model_dump(mode="json") | {"merge_similarity": 0.9}
+    assert Policy.recorded(recorded) == Policy()
+
+
+def test_the_review_band_lies_below_the_merge_band(tmp_path: Path) -> None:
+    facts = refused(tmp_path, "[policy]\nmerge_probability = 0.6\nreview_probability = 0.7")
+    assert "review_probability must not exceed merge_probability" in facts["allowed"]

@@ -45,7 +45,7 @@ def test_the_answer_has_the_shape_of_the_contract(store, opened):
         "topic_id": "acme", "title": "Acme renewal", "summary": "Renewal of the contract", "topic_kind": "deal",
         "scope": "user:a", "salience": 2.5, "failed_salience": 0.0, "neighbors": [], "warnings": [],
         "fields": [{
-            "name": "owner", "field_type": "string", "ref_topic_id": "aya", "history": [],
+            "name": "owner", "field_type": "string", "ref_topic_id": "aya", "history": [], "conflict": [],
             "current": {
                 "id": "acme/field/owner/0", "value": "Aya", "valid_from": "2026-01-10T00:00:00Z",
                 "recorded_at": "2026-01-11T00:00:00Z", "provenance": "api", "why_changed": None,

@@ -1,0 +1,127 @@
+"""What must not be one: what a person judged different, a merge that was undone, keys that differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.model.frames import PAIRS
+from memstate_core.revise.blocking import Candidates
+from memstate_core.revise.comparisons import STRATA, TITLE_EDGES
+from memstate_core.revise.corpus import Corpus
+from memstate_core.state.decisions import DIFFERENT, PAIR_SUGGESTED, SAME, judgements, merges, undone
+from memstate_core.state.resolve import survivors
+
+RENEWED = 2.0
+"""How much the logit of a pair must exceed that of its undone merge before it is merged again."""
+_SUGGESTED = pl.Struct({"a": pl.String, "b": pl.String, "features": PAIRS["features"]})
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Pairs of topics (columns a, b, ids with a < b) that are kept apart.
+
+    Attributes:
+        judged: judged different by a person, for good.
+        undone: with `weight`, the logit of the merge that was taken back, and `renewed`, whether evidence
+            came since; only both new evidence and a clearly higher logit free the pair.
+    """
+
+    judged: pl.DataFrame
+    undone: pl.DataFrame
+
+    def different(self, corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
+        """Which pairs are known to be no matches: judged so, or with keys of which they share none (pairs,)."""
+        return _matching(corpus, pairs, self.judged)[0] | _other_keys(corpus, pairs)
+
+    def apart(self, corpus: Corpus, pairs: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which pairs must not end in one group (pairs,)."""
+        kept = self.different(corpus, pairs)
+        listed, row = _matching(corpus, pairs, self.undone)
+        if listed.any():
+            limit = self.undone["weight"].fill_null(np.inf).to_numpy()[row] + RENEWED
+            freed = self.undone["renewed"].to_numpy()[row] & (weight > limit)
+            kept = kept | (listed & ~freed)
+        return kept
+
+
+def constraints(decisions: pl.DataFrame, links: pl.DataFrame) -> Constraints:
+    """Reads the constraints that recorded decisions make.
+
+    Args:
+        decisions: columns DECISION, in order.
+        links: the topic of each piece of evidence today (columns LINKS).
+    """
+    judged = judgements(decisions).filter(pl.col("verdict") == DIFFERENT)
+    back = undone(decisions)
+    followed = survivors(merges(decisions))
+    known = back.select("a", "b", evidence_id="evidence_ids").explode("evidence_id", empty_as_null=True)
+    ends = _followed(back, followed).unpivot(["a", "b"], index=None, value_name="topic_id")
+    now = links.filter(pl.col("topic_id").is_in(ends["topic_id"].implode()))
+    fresh = now.filter(~pl.col("evidence_id").is_in(known["evidence_id"].implode()))["topic_id"].implode()
+    renewed = pl.col("a").is_in(fresh) | pl.col("b").is_in(fresh)
+    return Constraints(
+        _followed(judged, followed).select("a", "b"),
+        _followed(back, followed).select("a", "b", "weight", renewed=renewed),
+    )
+
+
+def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
+    """What people's verdicts were on, for the fit (columns name, level, stratum, same)."""
+    payload = pl.col("payload_json").str.json_decode(_SUGGESTED)
+    shown = decisions.filter(pl.col("kind") == PAIR_SUGGESTED).select(_payload=payload).unnest("_payload")
+    last = shown.group_by("a", "b", maintain_order=True).last()
+    said = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
+    rows = (
+        said.join(last, on=["a", "b"], maintain_order="left")
+        .with_row_index("pair")
+        .explode("features", empty_as_null=True)
+        .drop_nulls("features")
+        .unnest("features")
+    )
+    level = pl.col("value").cast(pl.Int64)
+    title = rows.filter(pl.col("name") == "title").select("pair", _title=level)
+    lower = np.array([0.0, *TITLE_EDGES])
+    joined = rows.join(title, on="pair", how="left").with_columns(pl.col("_title").fill_null(0))
+    stratum = np.digitize(lower[joined["_title"].to_numpy()], STRATA)
+    return joined.select(
+        "name", level=level, stratum=pl.Series(stratum, dtype=pl.Int64), same=pl.col("verdict") == SAME
+    )
+
+
+def _followed(pairs: pl.DataFrame, followed: pl.DataFrame) -> pl.DataFrame:
+    """The pairs as they stand today: each topic's survivor in its place; pairs that became one are left out."""
+    one, other = (pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b"))
+    moved = pairs.with_columns(a=pl.min_horizontal(one, other), b=pl.max_horizontal(one, other))
+    return moved.filter(pl.col("a") != pl.col("b")).unique(["a", "b"], keep="last", maintain_order=True)
+
+
+def _matching(corpus: Corpus, pairs: Candidates, listed: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which candidate pairs are listed, and in which row (0 where not)."""
+    place = corpus.topics.select("id").with_row_index("place")
+    known = listed.select("a", "b").with_row_index("row").join(place.rename({"id": "a", "place": "one"}), on="a")
+    known = known.join(place.rename({"id": "b", "place": "other"}), on="b").with_columns(
+        pl.all().exclude("a", "b").cast(pl.Int64)
+    )
+    one, other = known["one"].to_numpy(), known["other"].to_numpy()
+    wanted = np.minimum(one, other) * len(corpus) + np.maximum(one, other)
+    order = np.argsort(wanted)
+    keys, wanted, row = pairs.a * len(corpus) + pairs.b, wanted[order], known["row"].to_numpy()[order]
+    at = np.minimum(np.searchsorted(wanted, keys), max(0, len(wanted) - 1))
+    found = wanted[at] == keys if len(wanted) else np.zeros(len(keys), bool)
+    return found, np.where(found, row[at], 0) if len(wanted) else np.zeros(len(keys), np.int64)
+
+
+def _other_keys(corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
+    """Pairs whose topics both have keys and none in common: whoever gave them told the two apart."""
+    ends = pl.DataFrame({"a": pairs.a, "b": pairs.b}).with_row_index("pair")
+    both = ends.join(corpus.keys.rename({"row": "a"}), on="a").join(
+        corpus.keys.rename({"row": "b"}), on="b", suffix="_b"
+    )
+    told = both.group_by("pair").agg(shared=(pl.col("key") == pl.col("key_b")).any())
+    apart = np.zeros(len(pairs), bool)
+    apart[told.filter(~pl.col("shared"))["pair"].to_numpy()] = True
+    return apart

@@ -1,0 +1,74 @@
+"""Duplicates of a corpus from end to end: candidates, comparisons, sources, model, groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.revise.blocking import Candidates, joined, nearest_neighbours, within_groups
+from memstate_core.revise.clustering import group
+from memstate_core.revise.comparisons import Compared, compare, ranked, together
+from memstate_core.revise.constraints import Constraints
+from memstate_core.revise.corpus import Corpus
+from memstate_core.revise.matching import MatchModel, Scored, fit, score
+from memstate_core.revise.sources import Origins, learn_origins
+from memstate_core.revise.sparse import Ints
+
+PROBABLE = 0.5
+"""Pairs from here on connect the groups whose other pairs are compared too."""
+
+
+@dataclass(frozen=True)
+class Deduplicated:
+    """What was found.
+
+    Attributes:
+        pairs: every pair that was compared.
+        compared: what the comparisons showed.
+        scored: weights and probabilities.
+        apart: pairs that must not be one (pairs,).
+        groups: a group's number for each topic (topics,).
+        model: the fitted model.
+        origins: what was learnt about sources.
+    """
+
+    pairs: Candidates
+    compared: Compared
+    scored: Scored
+    apart: NDArray[np.bool_]
+    groups: Ints
+    model: MatchModel
+    origins: Origins
+
+    @property
+    def grouped(self) -> NDArray[np.bool_]:
+        """Pairs whose topics are in one group (pairs,)."""
+        return np.asarray(self.groups[self.pairs.a] == self.groups[self.pairs.b])
+
+
+def deduplicate(corpus: Corpus, constraints: Constraints, verdicts: pl.DataFrame, *, sure: float) -> Deduplicated:
+    """Finds the duplicates of a corpus.
+
+    Args:
+        corpus: the topics.
+        constraints: pairs that are kept apart.
+        verdicts: columns name, level, stratum, same, for the fit.
+        sure: the probability from which a pair is merged.
+    """
+    pairs = nearest_neighbours(corpus)
+    plain = compare(corpus, pairs)
+    origins = learn_origins(corpus, pairs, plain.rankings)
+    standing = origins.standing(pairs)
+    compared = ranked(plain, pairs, ~standing.same, len(corpus))
+    model = fit(compared, standing, constraints.different(corpus, pairs), verdicts)
+    more = within_groups(corpus, pairs, score(model, compared, standing).probability >= PROBABLE)
+    pairs, plain = joined(pairs, more), together(plain, compare(corpus, more))
+    standing = origins.standing(pairs)
+    compared = ranked(plain, pairs, ~standing.same, len(corpus))
+    scored = score(model, compared, standing)
+    apart = constraints.apart(corpus, pairs, scored.weight) | standing.same
+    groups = group(pairs, scored.probability, apart, topics=len(corpus), sure=sure)
+    return Deduplicated(pairs, compared, scored, apart, groups, model, origins)

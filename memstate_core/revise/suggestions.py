@@ -1,0 +1,60 @@
+"""The review band over the nights: pairs that a person should look at, suggested once and withdrawn when over."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import DECISION, conform
+from memstate_core.policy.settings import Policy
+from memstate_core.state.decisions import DIFFERENT, PAIR_SUGGESTED, PAIR_WITHDRAWN, judgements, suggestions
+
+DRIFT = 0.05
+"""A suggestion is recorded anew when its probability has moved this far."""
+
+
+def suggested(pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Decisions (columns DECISION) that bring the open suggestions to tonight's review band.
+
+    Args:
+        pairs: columns PAIRS.
+        before: earlier decisions, in order.
+        topics: columns id, title, summary of the topics compared.
+        policy: gives the number of open suggestions.
+
+    A pair is worth the more, the less sure the model is and the more its topics say.
+    """
+    different = judgements(before).filter(pl.col("verdict") == DIFFERENT)
+    band = pairs.filter(pl.col("band") == "review").join(different, on=["a", "b"], how="anti")
+    best = _valued(band, topics).sort("value", "a", "b", descending=[True, False, False]).head(policy.review_max_pairs)
+    is_open = suggestions(before).select("a", "b", "scope", was="probability")
+    known = best.join(is_open.drop("scope"), on=["a", "b"], how="left", maintain_order="left")
+    moved = pl.col("was").is_null() | ((pl.col("probability") - pl.col("was")).abs() > DRIFT)
+    gone = is_open.join(best, on=["a", "b"], how="anti").sort("a", "b")
+    return pl.concat([_suggested(known.filter(moved)), _withdrawn(gone)])
+
+
+def _valued(band: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    said = pl.col("title", "summary").fill_null("").str.len_chars()
+    size = topics.select("id", size=pl.sum_horizontal(said).cast(pl.Float64))
+    both = band.join(size.rename({"id": "a"}), on="a", how="left").join(
+        size.rename({"id": "b"}), on="b", how="left", suffix="_b"
+    )
+    doubt = 4 * pl.col("probability") * (1 - pl.col("probability"))
+    weight = (1 + pl.min_horizontal("size", "size_b")).log10()
+    return both.with_columns(value=(doubt * weight).round(4))
+
+
+def _suggested(rows: pl.DataFrame) -> pl.DataFrame:
+    payload = pl.struct("a", "b", "probability", "weight", "value", "features").struct.json_encode()
+    reason = pl.format("the same with probability {}, which is for a person to decide", pl.col("probability").round(3))
+    return conform(
+        rows.with_columns(kind=pl.lit(PAIR_SUGGESTED), topic_id="a", payload_json=payload, reason=reason), DECISION
+    )
+
+
+def _withdrawn(rows: pl.DataFrame) -> pl.DataFrame:
+    payload = pl.struct("a", "b").struct.json_encode()
+    reason = pl.lit("no longer in the review band")
+    return conform(
+        rows.with_columns(kind=pl.lit(PAIR_WITHDRAWN), topic_id="a", payload_json=payload, reason=reason), DECISION
+    )

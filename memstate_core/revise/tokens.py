@@ -1,0 +1,58 @@
+"""How titles and texts are cut into what the comparisons count: words, units and letter groups.
+
+A unit is what a person would compare as one thing: a word, or a code such as `KDL-40V4100`, whose inner
+punctuation is taken out, since two writers seldom agree on it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_WORD = re.compile(r"[^\W_]+")
+_BREAK = re.compile(r"[\s/,;:()\[\]{}\"|+&]+")
+_ROMAN = re.compile(r"x{0,3}(ix|iv|v?i{0,3})")
+_EDGE = ".'!?-_*#<>=~`\u2018\u2019\u201c\u201d"
+
+
+def folded(text: str) -> str:
+    """Case folded, compatibility forms resolved, accents dropped."""
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters and digits, in order."""
+    return _WORD.findall(folded(text))
+
+
+def units(text: str) -> list[str]:
+    """Distinct words and codes, sorted; a code is a word with a digit, its inner punctuation removed."""
+    found: set[str] = set()
+    for part in _BREAK.split(folded(text)):
+        stripped = part.strip(_EDGE)
+        if any(char.isdigit() for char in stripped):
+            found.add("".join(_WORD.findall(stripped)))
+        else:
+            found.update(_WORD.findall(stripped))
+    return sorted(found - {""})
+
+
+def is_number(unit: str) -> bool:
+    """Whether a unit counts as a number or code: it has a digit, or is a Roman numeral of two letters or more."""
+    return any(char.isdigit() for char in unit) or (len(unit) > 1 and _ROMAN.fullmatch(unit) is not None)
+
+
+def letter_groups(text: str, size: int = 3) -> list[str]:
+    """Overlapping groups of letters of each word, its ends marked."""
+    groups: list[str] = []
+    for word in words(text):
+        marked = f" {word} "
+        groups += [marked[i : i + size] for i in range(max(1, len(marked) - size + 1))]
+    return groups
+
+
+def unit_groups(unit: str) -> list[str]:
+    """Groups of two and three letters of one unit, for telling variants of spelling from other units."""
+    marked = f" {unit} "
+    return [marked[i : i + size] for size in (2, 3) for i in range(len(marked) - size + 1)]

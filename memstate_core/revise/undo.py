@@ -1,0 +1,105 @@
+"""Taking decisions back: a merge, an archived topic, a mark that a topic may be stale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from memstate_core.model.errors import MergeUndone, NothingToUndo, NotStale
+from memstate_core.model.frames import DECISION, conform
+from memstate_core.model.text import iso, iso_expr
+from memstate_core.revise.listing import merge_list
+from memstate_core.revise.served import Served
+from memstate_core.state.decisions import ARCHIVED, RESTORED, REVIEW_ENDED, UNMERGED
+
+PERSON = "person"
+TAKEN_BACK = "taken back by a person"
+CONFIRMED = "confirmed by a person"
+
+
+def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
+    """The decision that takes back what an id names (columns DECISION, one row), or None if it names nothing.
+
+    Args:
+        served: the shard to look in.
+        name: the id of a merge, of a topic that was merged away, or of an archived topic.
+
+    Raises:
+        MergeUndone: the merge was taken back already.
+    """
+    listed = merge_list(served).filter((pl.col("id") == name) | (pl.col("dropped") == name))
+    in_force = listed.filter(~pl.col("undone"))
+    if in_force.height:
+        return _unmerged(served, in_force.head(1))
+    archived = served.topics.filter((pl.col("id") == name) & (pl.col("state") == ARCHIVED))
+    if archived.height:
+        return _restored(archived)
+    if listed.height:
+        last = listed.row(0, named=True)
+        raise MergeUndone(last["id"], last["dropped"], iso(last["undone_at"]))
+    return None
+
+
+def confirm_decisions(served: Served, topic_ids: Sequence[str]) -> pl.DataFrame:
+    """Decisions that end the stale marks of some topics (columns DECISION, one row a topic)."""
+    waiting = served.reviews.filter(pl.col("topic_id").is_in(list(topic_ids)))
+    rows = waiting.join(served.topics.select("scope", topic_id="id"), on="topic_id")
+    payload = pl.struct("cause_topic_id", "hops", actor=pl.lit(PERSON)).struct.json_encode()
+    decided = rows.with_columns(kind=pl.lit(REVIEW_ENDED), payload_json=payload, reason=pl.lit(CONFIRMED))
+    return conform(decided.sort("topic_id"), DECISION)
+
+
+def stale_topics(shards: Sequence[Served], names: Sequence[str]) -> dict[str, list[str]]:
+    """The living topics that some ids name and that wait for review, by shard.
+
+    Raises:
+        NotStale: one of them names no topic that waits.
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        for served in shards:
+            topic = served.living(name)
+            if topic is not None and topic in served.reviews["topic_id"]:
+                found.setdefault(served.snapshot.manifest.shard, []).append(topic)
+                break
+        else:
+            raise NotStale(name)
+    return found
+
+
+def stale_documents(shards: Sequence[Served]) -> list[dict[str, Any]]:
+    """The topics that wait for review: `{topic_id, title, reason, cause_topic_id, hops, since}`, oldest first."""
+    found = [
+        served.reviews.join(served.topics.select("title", topic_id="id"), on="topic_id", how="left")
+        for served in shards
+    ]
+    waiting = pl.concat(found).sort("queued_at", "topic_id")
+    since = iso_expr(pl.col("queued_at"))
+    return waiting.select("topic_id", "title", "reason", "cause_topic_id", "hops", since=since).to_dicts()
+
+
+def nothing_to_undo(name: str, shards: Sequence[Served]) -> NothingToUndo:
+    """The error for an id that names nothing to take back."""
+    return NothingToUndo(name, ", ".join(served.snapshot.name for served in shards))
+
+
+def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
+    """The evidence of the topic that holds both stands with it, so that later evidence can be told as new."""
+    held = served.links.filter(pl.col("topic_id") == merge["into"][0])["evidence_id"].sort()
+    payload = pl.struct("survivor", "weight", "probability", actor=pl.lit(PERSON)).struct.json_encode()
+    columns = {
+        "kind": pl.lit(UNMERGED),
+        "topic_id": pl.col("dropped"),
+        "payload_json": payload,
+        "evidence_ids": pl.lit(held).implode(),
+        "reason": pl.lit(TAKEN_BACK),
+    }
+    return conform(merge.with_columns(**columns), DECISION)
+
+
+def _restored(topic: pl.DataFrame) -> pl.DataFrame:
+    payload = pl.struct("salience", actor=pl.lit(PERSON)).struct.json_encode()
+    columns = {"kind": pl.lit(RESTORED), "topic_id": pl.col("id"), "payload_json": payload}
+    return conform(topic.with_columns(**columns, reason=pl.lit(TAKEN_BACK)), DECISION)

@@ -1,0 +1,163 @@
+"""A plan: every action of a run that has not happened yet, in a file that says of which state it speaks.
+
+The file is one JSON document. `plan_hash` is the SHA-256 of all the rest in canonical form: UTF-8, keys
+sorted, no white space. No run id, path or clock of a machine is in it, so the same state planned for the
+same logical time gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+from msgspec import Meta, Struct, ValidationError, convert, structs, to_builtins
+from msgspec import json as msgjson
+
+from memstate_core.model.errors import PlanInvalid
+from memstate_core.model.frames import DECISION, conform
+from memstate_core.state.decisions import PUBLISHED
+
+FORMAT = "memstate-plan/1"
+
+
+class Action(Struct, frozen=True, kw_only=True):
+    """A decision that a run records as a transition; the payload is decoded."""
+
+    shard: str
+    kind: str
+    scope: str | None
+    topic_id: str | None
+    payload: Any
+    evidence_ids: list[str]
+    reason: str | None
+
+
+class Base(Struct, frozen=True, kw_only=True):
+    """The served snapshot of a shard, `<shard>/<n>`, and its state; both null before the first one."""
+
+    snapshot: str | None
+    state_hash: str | None
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What a run depends on besides its logical time.
+
+    Attributes:
+        memstate: the version of memstate.
+        base: what each shard serves.
+        evidence_version: version of the evidence table, null where there is none.
+        transitions_version: version of the transitions table, null where there is none.
+        inbox: SHA-256 of each dump that waits in the inbox, by its name.
+        settings: SHA-256 of the effective settings in canonical JSON.
+        settings_values: the effective settings, by section and key.
+    """
+
+    memstate: str
+    base: dict[str, Base]
+    evidence_version: int | None
+    transitions_version: int | None
+    inbox: dict[str, str]
+    settings: str
+    settings_values: dict[str, dict[str, Any]]
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What the run of a shard leaves: state hash, the counts of `maintain`, expected false merges."""
+
+    state_hash: str
+    counts: dict[str, int | float]
+    expected_false_merges: int | float | None
+
+
+class Plan(Facts, frozen=True, kw_only=True):
+    """A plan, as its file holds it.
+
+    Attributes:
+        plan_hash: SHA-256 of the canonical form of everything else.
+        now: the logical time of the run, UTC.
+        result: what each shard's run leaves.
+        summary: how many actions there are of each kind.
+        titles: titles of the topics that are merged, archived or restored, by id, after the run.
+        actions: in the order of the run; actions of one kind that follow each other are a set, sorted.
+    """
+
+    now: Annotated[datetime, Meta(tz=True)]
+    result: dict[str, Result]
+    summary: dict[str, int]
+    titles: dict[str, str]
+    actions: list[Action]
+    format: str = FORMAT
+    plan_hash: str = ""
+
+    @property
+    def name(self) -> str:
+        """How people and file names call it: the first eight digits of its hash."""
+        return self.plan_hash[:8]
+
+
+def actions(decisions: pl.DataFrame, shard: str) -> list[Action]:
+    """The decisions of a shard's run (at least columns DECISION) as actions, in canonical order.
+
+    The record that the run published is left out: it holds run id, record times and digests of files,
+    which differ between equal runs. What it says of the state is compared as state hash and counts.
+    """
+    rows = conform(decisions.filter(pl.col("kind") != PUBLISHED), DECISION).with_columns(
+        pl.col("evidence_ids").fill_null([]).list.sort(), _block=pl.col("kind").rle_id(), shard=pl.lit(shard)
+    )
+    order = ["_block", "scope", "topic_id", "payload_json", "reason", pl.col("evidence_ids").list.join(" ")]
+    ordered = rows.sort(order, maintain_order=True).drop("_block")
+    payloads = [None if text is None else msgjson.decode(text) for text in ordered["payload_json"]]
+    found = convert(ordered.drop("payload_json").with_columns(payload=pl.lit(None)).to_dicts(), list[Action])
+    return [structs.replace(action, payload=payload) for action, payload in zip(found, payloads, strict=True)]
+
+
+def sealed(plan: Plan) -> Plan:
+    """The plan with its own hash."""
+    return structs.replace(plan, plan_hash=digest(to_builtins(plan)))
+
+
+def digest(document: Mapping[str, Any]) -> str:
+    """SHA-256 over the canonical JSON of a document without its `plan_hash`."""
+    rest = {name: value for name, value in document.items() if name != "plan_hash"}
+    return hashlib.sha256(_canonical(rest)).hexdigest()
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Writes a plan as indented JSON, replacing what was there; folders that are missing are made."""
+    document = to_builtins(plan)
+    head = {name: document.pop(name) for name in ("format", "plan_hash", "now")}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.part")
+    draft.write_bytes(msgjson.format(json.dumps(head | document, ensure_ascii=False).encode(), indent=1) + b"\n")
+    draft.replace(path)
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a file.
+
+    Raises:
+        PlanInvalid: it cannot be read, is no plan of this format, or was changed after it was written.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise PlanInvalid(str(path), f"it cannot be read: {error}") from None
+    named = document.get("format") if isinstance(document, dict) else None
+    if named != FORMAT:
+        raise PlanInvalid(str(path), f"its format is {named!r}, expected {FORMAT!r}")
+    found, said = digest(document), document.get("plan_hash")
+    if found != said:
+        raise PlanInvalid(str(path), f"its content has SHA-256 {found}, but its plan_hash is {said}: it was changed")
+    try:
+        return convert(document, Plan)
+    except ValidationError as error:
+        raise PlanInvalid(str(path), str(error)) from None
+
+
+def _canonical(document: Any) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

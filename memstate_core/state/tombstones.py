@@ -1,0 +1,64 @@
+"""What topics that were merged away are called: what their own evidence alone would call them.
+
+A name taken from the moment of the merge would depend on what had been merged before it; taken from the
+topic's own evidence it is the same whether a chain of merges was decided in one run or over many.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.policy.settings import Policy
+from memstate_core.state.assertions import from_evidence, from_segments
+from memstate_core.state.history import in_order, revisions, topic_parts
+from memstate_core.state.resolve import owning
+
+
+def tombstone_names(
+    merged: pl.DataFrame,
+    evidence: pl.DataFrame,
+    placements: pl.DataFrame,
+    segments: pl.DataFrame,
+    aliases: pl.DataFrame,
+    policy: Policy,
+) -> pl.DataFrame:
+    """Title and kind of each dropped topic.
+
+    They are those that the topic would have alone: by the rule of `history`, else its key, else its id. A
+    topic whose evidence has all moved on to the owner of its title keeps the recorded names.
+
+    Args:
+        merged: columns dropped, dropped_title, dropped_kind; one row a dropped topic.
+        evidence: columns EVIDENCE.
+        placements: where each piece belongs before merges (columns PLACEMENTS).
+        segments: columns SEGMENTS, as recorded.
+        aliases: columns ALIASES.
+        policy: orders claims.
+
+    Returns:
+        Columns id, title, topic_kind.
+    """
+    owner = owning(pl.col("topic_id"), aliases)
+    dropped = owner.is_in(merged["dropped"].implode())
+    links = placements.filter(dropped).select("evidence_id", topic_id=owner)
+    own = evidence.join(links.select("evidence_id"), on="evidence_id", how="semi")
+    stretches = segments.filter(dropped).with_columns(topic_id=owner)
+    alone = _alone(own, links, stretches, policy)
+    named = merged.select("dropped_title", "dropped_kind", id="dropped").join(alone, on="id", how="left")
+    title = pl.when("_heard").then(pl.coalesce("title", "_key", "id")).otherwise(pl.coalesce("dropped_title", "id"))
+    kind = pl.when("_heard").then("topic_kind").otherwise("dropped_kind")
+    return named.select("id", title=title, topic_kind=kind)
+
+
+def _alone(own: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """What topics would be called by these pieces of evidence (columns id, title, topic_kind, _key, _heard)."""
+    keys = own.select("evidence_id", "observed_at", "topic_key").join(links, on="evidence_id")
+    heard = keys.sort("observed_at", "evidence_id").group_by("topic_id", maintain_order=True)
+    recorded = heard.agg(recorded_at=pl.col("observed_at").min())
+    ordered = in_order(pl.concat([from_evidence(own, links), from_segments(segments, recorded)]), policy)
+    parts = pl.concat([_NAMES, topic_parts(revisions(ordered))], how="diagonal")
+    first = heard.agg(_key=pl.col("topic_key").drop_nulls().first(), _heard=pl.lit(True))
+    return first.join(parts, on="topic_id", how="left").rename({"topic_id": "id"})
+
+
+_NAMES = pl.DataFrame(schema=dict.fromkeys(("topic_id", "title", "topic_kind"), pl.String))

@@ -1,0 +1,112 @@
+"""Commands that split the nightly job in two: plan says what would happen, apply does exactly that."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.output import Json, as_uri, note, show
+from memstate_pipeline.cli.write import Now, moment, step_progress, told_lines
+
+if TYPE_CHECKING:
+    from memstate_core.state.plan import Action, Plan
+    from memstate_core.state.store import Store
+
+SHOWN = 20
+"""Merges, and archivals, that are told to people; the file has all."""
+
+
+def plan(
+    context: typer.Context,
+    now: Now = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", dir_okay=False, help="The file; memstate-plan-<hash>.json here without it."),
+    ] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Write every action that the next run would take to a file, and change nothing."""
+    from memstate_core.state.clone import cloned
+    from memstate_core.state.plan import write_plan
+    from memstate_pipeline.plan import plan_on
+
+    at = moment(now) or datetime.now(UTC)
+    note("Running the night on a copy of the store …")
+    with cloned(context.obj.store) as clone, step_progress(clone):
+        made = plan_on(clone, at)
+    path = output or Path(f"memstate-plan-{made.name}.json")
+    write_plan(made, path)
+    command = ["memstate", *(["--home", context.obj.home] if context.obj.home else []), "apply", str(path)]
+    show(
+        _document(made, path),
+        as_json,
+        lambda: [*_lines(made), f"plan: {as_uri(path)}", f"do it: {shlex.join(command)}"],
+    )
+
+
+def apply(
+    context: typer.Context,
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A file that `memstate plan` wrote.")],
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Run the nightly job if it does exactly what a plan says; refuse if the state has moved since."""
+    from memstate_pipeline.plan import apply_plan
+
+    store: Store = context.obj.store
+    with step_progress(store):
+        done = apply_plan(store, plan)
+    show(done.summary, as_json, lambda: told_lines(done.summary, done.pages))
+
+
+def _document(plan: Plan, path: Path) -> dict[str, Any]:
+    """The JSON of `memstate plan`: the plan without its actions, their titles and the settings, and its path."""
+    from msgspec import to_builtins
+
+    left_out = ("actions", "titles", "settings_values")
+    return {"path": str(path), **{name: v for name, v in to_builtins(plan).items() if name not in left_out}}
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    from memstate_core.model.text import iso
+    from memstate_core.state.decisions import ARCHIVED, MERGED
+
+    yield f"plan {plan.name} of {iso(plan.now)}: {len(plan.actions):,} actions on {_base(plan)}"
+    yield from (f"  {count:>9,}  {kind.replace('_', ' ')}" for kind, count in plan.summary.items())
+    yield from _listed("merges", [_merge(plan, action) for action in plan.actions if action.kind == MERGED])
+    yield from _listed("archivals", [_archival(plan, action) for action in plan.actions if action.kind == ARCHIVED])
+    for shard, result in plan.result.items():
+        false = result.expected_false_merges
+        yield f"state of {shard} after it: {result.state_hash}" + f", expected false merges: {false}" * (
+            false is not None
+        )
+
+
+def _listed(name: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield f"{name}: {len(lines):,}" + f", the first {SHOWN} of them:" * (len(lines) > SHOWN)
+        yield from (f"  {line}" for line in lines[:SHOWN])
+
+
+def _merge(plan: Plan, action: Action) -> str:
+    probability = action.payload.get("probability")
+    told = "" if probability is None else f", probability {probability:.4f}"
+    dropped = _titled(plan, action.topic_id, action.payload.get("dropped_title"))
+    return f"{dropped} into {_titled(plan, action.payload['survivor'])}{told}: {action.reason}"
+
+
+def _archival(plan: Plan, action: Action) -> str:
+    return f"{_titled(plan, action.topic_id)}: {action.reason}"
+
+
+def _titled(plan: Plan, topic_id: str | None, given: str | None = None) -> str:
+    title = given or plan.titles.get(topic_id or "")
+    return f"{topic_id}" if title is None else f"“{' '.join(title.split())}” ({topic_id})"
+
+
+def _base(plan: Plan) -> str:
+    return ", ".join(base.snapshot or f"an empty {shard}" for shard, base in plan.base.items())

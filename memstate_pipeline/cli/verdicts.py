@@ -1,0 +1,103 @@
+"""Verdicts on pairs of topics, from options, from a file, or asked for on a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from memstate_pipeline.cli.words import pair_lines
+
+if TYPE_CHECKING:
+    from memstate_core.revise.served import Served
+
+Verdict = tuple[str, str]
+"""A pair of topics, written as A:B, and the word said of it."""
+
+WORDS = ("same", "different", "skip")
+_KEYS = {"s": "same", "d": "different", "k": "skip"}
+
+
+def given_verdicts(decide: Sequence[str], file: Path | None) -> list[Verdict]:
+    """Verdicts as options and a file give them.
+
+    Raises:
+        typer.BadParameter: one is not A:B=VERDICT, or a line of the file is not such a document.
+    """
+    return [_option(text) for text in decide] + ([] if file is None else _lines(file))
+
+
+def ask_verdicts(pairs: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+    """Shows pair after pair on the terminal and asks for a verdict, until all are decided or `q` is said."""
+    said: list[Verdict] = []
+    for place, pair in enumerate(pairs, start=1):
+        typer.echo("\n".join([f"pair {place} of {len(pairs)}", *pair_lines(pair)]))
+        key = ""
+        while key not in (*_KEYS, "q"):
+            key = typer.prompt("s(ame), d(ifferent), k (skip), q(uit)", err=True).strip().lower()[:1]
+        if key == "q":
+            break
+        said.append((f"{pair['a']['id']}:{pair['b']['id']}", _KEYS[key]))
+    return said
+
+
+def located(shards: Mapping[str, Served], verdicts: Sequence[Verdict]) -> dict[str, list[tuple[str, str, str]]]:
+    """Verdicts by the shard that holds both topics, each of them as the living topic that answers for it.
+
+    Raises:
+        TopicNotFound: no topic answers to one of the ids.
+        VerdictRefused: the two are one topic now, or lie in different shards, so in different scopes.
+    """
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for pair, word in verdicts:
+        shard, a, b = _located(shards, pair)
+        found.setdefault(shard, []).append((a, b, word))
+    return found
+
+
+def _located(shards: Mapping[str, Served], pair: str) -> tuple[str, str, str]:
+    """An id may hold colons itself, so every colon is tried."""
+    from memstate_core.model.errors import TopicNotFound, VerdictRefused
+
+    parts = pair.split(":")
+    cuts = [(":".join(parts[:place]), ":".join(parts[place:])) for place in range(1, len(parts))]
+    homes = [[(shard, topic) for shard, s in shards.items() if (topic := s.living(end))] for cut in cuts for end in cut]
+    for cut, left, right in zip(cuts, homes[::2], homes[1::2], strict=True):
+        if left and right:
+            (shard, a), (other, b) = left[0], right[0]
+            if shard != other:
+                raise VerdictRefused(a, b, "they belong to different scopes, and nothing is compared across scopes")
+            if a == b:
+                merged = [name for name in cut if name != a] or ["ID"]
+                raise VerdictRefused(*cut, f"they are one topic now; `memstate undo {merged[0]}` parts what was merged")
+            return shard, a, b
+    unknown = cuts[0][0] if not homes[0] else cuts[0][1]
+    raise TopicNotFound(unknown, ", ".join(served.snapshot.name for served in shards.values()))
+
+
+def _option(text: str) -> Verdict:
+    pair, _, word = text.rpartition("=")
+    left, _, right = pair.partition(":")
+    if word not in WORDS or not left or not right:
+        raise typer.BadParameter(f"{text!r} is no verdict: expected A:B=VERDICT with {', '.join(WORDS)}")
+    return pair, word
+
+
+def _lines(file: Path) -> list[Verdict]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error}") from error
+    return [_line(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _line(line: str, where: str) -> Verdict:
+    try:
+        said = json.loads(line)
+        return _option(f"{said['a']}:{said['b']}={said['verdict']}")
+    except (ValueError, KeyError, TypeError) as error:
+        expected = '{"a": ID, "b": ID, "verdict": "same"}'
+        raise typer.BadParameter(f"{where}: {error!r}; expected {expected}, or different or skip") from error

@@ -1,0 +1,90 @@
+"""Planning a maintenance and applying the plan: the nightly job on a clone, then on the store itself.
+
+Nothing predicts what a run would do. The plan is what the same job did on the same state, so it holds
+every kind of action that a run can take, and applying it is the job again, held to the result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from msgspec import structs
+
+from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
+from memstate_core.state.expectation import facts_of
+from memstate_core.state.graph import TOPIC, open_graph
+from memstate_core.state.plan import Action, Plan, Result, actions, read_plan, sealed
+from memstate_core.state.run import GRAPH_FILE
+from memstate_core.state.snapshots import served
+from memstate_core.state.store import Store
+from memstate_pipeline.run import Maintained, maintain
+
+_TITLED = (MERGED, ARCHIVED, RESTORED)
+
+
+def plan_on(clone: Store, now: datetime) -> Plan:
+    """Runs the nightly job on a clone of a store (`memstate_core.state.clone`) and writes down what it did.
+
+    Args:
+        clone: the clone; it is not to be used for anything else afterwards.
+        now: the logical time.
+
+    Raises:
+        CheckRefused: the run would be refused by a blocking check.
+        StepFailed: the run would fail.
+    """
+    facts = facts_of(clone)
+    done = maintain(clone, now, rehearsal=True)
+    parts = done.summary.get("shards") or [done.summary]
+    taken = [action for part in parts for action in _actions(clone, part)]
+    plan = Plan(
+        **structs.asdict(facts),
+        now=now,
+        result={part["shard"]: _result(part) for part in parts},
+        summary=dict(sorted(Counter(action.kind for action in taken).items())),
+        titles=_titles(clone, taken),
+        actions=taken,
+    )
+    return sealed(plan)
+
+
+def apply_plan(store: Store, path: Path) -> Maintained:
+    """Runs the nightly job so that it does exactly what a plan says, or is refused.
+
+    Shards are published one after another: a refusal leaves those before it published as planned.
+
+    Raises:
+        StoreLocked: another run holds the store.
+        PlanInvalid: the file is no plan, or was changed after it was written; nothing was changed.
+        PlanStale: the state has moved since it was planned for, and nothing was changed; or the run decided
+            otherwise, and was not published.
+    """
+    return maintain(store, read_plan(path).now, plan=path)
+
+
+def _actions(clone: Store, part: dict[str, Any]) -> list[Action]:
+    own = (pl.col("run_id") == part["run_id"]) & (pl.col("shard") == part["shard"])
+    return actions(clone.ledger.scan("transitions").filter(own).sort("seq").collect(), part["shard"])
+
+
+def _result(part: dict[str, Any]) -> Result:
+    return Result(
+        state_hash=part["state_hash"],
+        counts=part["counts"],
+        expected_false_merges=part["expected_false_merges"],
+    )
+
+
+def _titles(clone: Store, taken: list[Action]) -> dict[str, str]:
+    titled = [action for action in taken if action.kind in _TITLED]
+    ids = {name for action in titled for name in (action.topic_id, (action.payload or {}).get("survivor")) if name}
+    titles: dict[str, str] = {}
+    for snapshot in served(clone.home, clone.shards):
+        with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
+            topics = graph.read(TOPIC, ["id", "title"]).filter(pl.col("id").is_in(list(ids)))
+        titles |= dict(topics.iter_rows())
+    return dict(sorted(titles.items()))
