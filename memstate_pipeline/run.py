@@ -110,11 +110,21 @@ def _together(summaries: list[dict[str, Any]]) -> dict[str, Any]:
         **first,
         **added,
         "run_id": ",".join(summary["run_id"] for summary in summaries),
+        "expected_false_merges": round(sum(summary["expected_false_merges"] or 0 for summary in summaries), 2),
+        "calibration": _calibrated(summaries),
         "snapshot": ",".join(summary["snapshot"] for summary in summaries),
         "state_hash": combined_state_hash(hashes),
         "checks": checks,
         "shards": summaries,
     }
+
+
+def _calibrated(summaries: list[dict[str, Any]]) -> list[dict[str, float]]:
+    rows = [row for summary in summaries for row in summary["calibration"]]
+    edges = sorted({row["probability_from"] for row in rows}, reverse=True)
+    return [
+        _added([row for row in rows if row["probability_from"] == edge]) | {"probability_from": edge} for edge in edges
+    ]
 
 
 def _added(parts: list[dict[str, float]]) -> dict[str, float]:

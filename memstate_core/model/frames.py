@@ -273,6 +273,14 @@ PAIRS: Schema = {
 logarithm of the odds), the band that policy puts it in (merge, review, ignore), and what each comparison
 said (its value) and contributed to the logit (its weight)."""
 
+CALIBRATION: Schema = {
+    "probability_from": pl.Float64,
+    "pairs": pl.Int64,
+    "merged": pl.Int64,
+    "expected_false": pl.Float64,
+}
+"""Compared pairs by probability: how many, how many of them were merged, how many of those should be wrong."""
+
 CHANGES: Schema = {"topic_id": pl.String, "scope": pl.String, "change": pl.String}
 """Topics that a step created or changed."""
 

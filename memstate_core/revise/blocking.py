@@ -8,6 +8,7 @@ in the first two. A view misses what another finds, which also tells how much al
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from memstate_core.revise.corpus import NONE, Corpus
-from memstate_core.revise.sparse import Ints, nearest
+from memstate_core.revise.sparse import Ints, distinct, nearest
 
 NEIGHBOURS = 20
 """Nearest others that each view proposes for a topic."""
@@ -42,6 +43,10 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.a)
 
+    def where(self, chosen: NDArray[np.bool_]) -> Candidates:
+        """Some of the pairs (pairs,)."""
+        return Candidates(self.a[chosen], self.b[chosen], self.seen_by[chosen])
+
 
 def nearest_neighbours(corpus: Corpus) -> Candidates:
     """The pairs that the views propose within each block of one scope and compatible kinds."""
@@ -51,7 +56,7 @@ def nearest_neighbours(corpus: Corpus) -> Candidates:
     for matrix in matrices:
         pairs = [nearest(matrix, members, NEIGHBOURS) for members in blocks]
         found = [a * len(corpus) + b for a, b in pairs]
-        keys.append(np.unique(np.concatenate([*found, np.empty(0, np.int64)])))
+        keys.append(distinct(found))
     return _candidates(keys, len(corpus))
 
 
@@ -65,17 +70,32 @@ def within_groups(corpus: Corpus, known: Candidates, probable: NDArray[np.bool_]
     """
     a, b = known.a[probable], known.b[probable]
     links = coo_array((np.ones(len(a), bool), (a, b)), shape=(len(corpus), len(corpus)))
-    group = connected_components(links, directed=False)[1]
-    sizes = np.bincount(group, minlength=1)
-    member = np.flatnonzero((sizes[group] > 2) & (sizes[group] <= MAX_GROUP))
+    missing = missing_pairs(connected_components(links, directed=False)[1], known, at_most=MAX_GROUP)
+    return missing.where(compatible(corpus, missing))
+
+
+def missing_pairs(group: NDArray[Any], known: Candidates, *, at_most: int) -> Candidates:
+    """Pairs inside groups of three topics and more that are not known.
+
+    Args:
+        group: a group's number for each topic (topics,).
+        known: pairs that are not wanted.
+        at_most: topics of a group; larger ones are left out.
+    """
+    sizes, count = np.bincount(group, minlength=1), len(group)
+    member = np.flatnonzero((sizes[group] > 2) & (sizes[group] <= at_most))
     order = member[np.argsort(group[member], kind="stable")]
     parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
     pairs = [(part[i], part[j]) for part in parts for i, j in [np.triu_indices(len(part), 1)]]
-    keys = [np.minimum(one, other) * len(corpus) + np.maximum(one, other) for one, other in pairs]
-    fresh = np.setdiff1d(np.concatenate([*keys, np.empty(0, np.int64)]), known.a * len(corpus) + known.b)
-    a, b = np.divmod(fresh, max(1, len(corpus)))
-    kept = _compatible(corpus, a, b)
-    return Candidates(a[kept], b[kept], np.zeros((int(kept.sum()), len(VIEWS)), bool))
+    keys = [np.minimum(one, other) * count + np.maximum(one, other) for one, other in pairs]
+    fresh = np.setdiff1d(np.concatenate([*keys, np.empty(0, np.int64)]), known.a * count + known.b)
+    return Candidates(*np.divmod(fresh, max(1, count)), np.zeros((len(fresh), len(VIEWS)), bool))
+
+
+def compatible(corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
+    """Pairs whose kinds are the same, or of which one has none (pairs,)."""
+    one, other = corpus.kind[pairs.a], corpus.kind[pairs.b]
+    return np.asarray((one == other) | (one == NONE) | (other == NONE))
 
 
 def joined(one: Candidates, other: Candidates) -> Candidates:
@@ -125,12 +145,9 @@ def _pairs_of(counted: pl.DataFrame) -> int:
     return int(counted.select(pl.col("len").cast(pl.Int64) * (pl.col("len").cast(pl.Int64) - 1) // 2).sum().item())
 
 
-def _compatible(corpus: Corpus, a: Ints, b: Ints) -> NDArray[np.bool_]:
-    one, other = corpus.kind[a], corpus.kind[b]
-    return np.asarray((one == other) | (one == NONE) | (other == NONE))
-
-
 def _candidates(keys: list[Ints], count: int) -> Candidates:
-    every = np.unique(np.concatenate(keys))
-    seen_by = np.column_stack([np.isin(every, key, assume_unique=True) for key in keys])
+    every = distinct(keys)
+    seen_by = np.zeros((len(every), len(keys)), bool)
+    for view, key in enumerate(keys):
+        seen_by[np.searchsorted(every, key), view] = True
     return Candidates(*np.divmod(every, max(1, count)), seen_by)

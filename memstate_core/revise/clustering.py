@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from memstate_core.revise.blocking import Candidates
 from memstate_core.revise.sparse import Ints
 
-MEAN = 0.4
+MEAN = 0.5
 """The mean probability that two groups need to join: their pairs lack what only some of the records say."""
 MAX_COMPONENT = 2048
 """Topics that sure pairs may connect; what is larger is no group of duplicates and is left alone."""

@@ -55,7 +55,6 @@ def constraints(decisions: pl.DataFrame, links: pl.DataFrame) -> Constraints:
         decisions: columns DECISION, in order.
         links: the topic of each piece of evidence today (columns LINKS).
     """
-    judged = judgements(decisions).filter(pl.col("verdict") == DIFFERENT)
     back = undone(decisions)
     followed = survivors(merges(decisions))
     known = back.select("a", "b", evidence_id="evidence_ids").explode("evidence_id", empty_as_null=True)
@@ -64,9 +63,19 @@ def constraints(decisions: pl.DataFrame, links: pl.DataFrame) -> Constraints:
     fresh = now.filter(~pl.col("evidence_id").is_in(known["evidence_id"].implode()))["topic_id"].implode()
     renewed = pl.col("a").is_in(fresh) | pl.col("b").is_in(fresh)
     return Constraints(
-        _followed(judged, followed).select("a", "b"),
+        judged_different(decisions),
         _followed(back, followed).select("a", "b", "weight", renewed=renewed),
     )
+
+
+def judged_different(decisions: pl.DataFrame) -> pl.DataFrame:
+    """Pairs that a person judged different, as they stand today (columns a, b).
+
+    Args:
+        decisions: columns DECISION, in order.
+    """
+    judged = judgements(decisions).filter(pl.col("verdict") == DIFFERENT)
+    return _followed(judged, survivors(merges(decisions))).select("a", "b")
 
 
 def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:

@@ -119,10 +119,12 @@ def field_values(current: pl.DataFrame) -> pl.DataFrame:
         current: columns row, name, value_json; no null values.
 
     Returns:
-        Columns row, name, text (strings without their quotes), number; sorted.
+        Columns row, name, text (strings without their quotes), number (null where the text spells no finite
+        one); sorted.
     """
     raw = pl.col("value_json")
     is_text = raw.str.starts_with('"')
     decoded = pl.when(is_text).then(raw).otherwise(pl.lit('""')).str.json_decode(pl.String)
     plain = current.with_columns(text=pl.when(is_text).then(decoded).otherwise(raw))
-    return plain.select("row", "name", "text", number=pl.col("text").cast(pl.Float64, strict=False)).sort("row", "name")
+    number = pl.col("text").cast(pl.Float64, strict=False)
+    return plain.select("row", "name", "text", number=pl.when(number.is_finite()).then(number)).sort("row", "name")

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memstate_core.revise.blocking import Candidates, joined, nearest_neighbours, within_groups
-from memstate_core.revise.clustering import group
+from memstate_core.revise.blocking import (
+    Candidates,
+    compatible,
+    joined,
+    missing_pairs,
+    nearest_neighbours,
+    within_groups,
+)
+from memstate_core.revise.clustering import MAX_COMPONENT, group
 from memstate_core.revise.comparisons import Compared, compare, ranked, together
 from memstate_core.revise.constraints import Constraints
 from memstate_core.revise.corpus import Corpus
@@ -69,6 +77,35 @@ def deduplicate(corpus: Corpus, constraints: Constraints, verdicts: pl.DataFrame
     standing = origins.standing(pairs)
     compared = ranked(plain, pairs, ~standing.same, len(corpus))
     scored = score(model, compared, standing)
-    apart = constraints.apart(corpus, pairs, scored.weight) | standing.same
-    groups = group(pairs, scored.probability, apart, topics=len(corpus), sure=sure)
+
+    def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
+        told = constraints.apart(corpus, some, weight) | origins.standing(some).same
+        return np.asarray(told | ~compatible(corpus, some))
+
+    apart = barred(pairs, scored.weight)
+    groups = _groups(pairs, scored.probability, apart, barred, topics=len(corpus), sure=sure)
     return Deduplicated(pairs, compared, scored, apart, groups, model, origins)
+
+
+def _groups(
+    pairs: Candidates,
+    probability: NDArray[np.float64],
+    apart: NDArray[np.bool_],
+    barred: Callable[[Candidates, NDArray[np.float64]], NDArray[np.bool_]],
+    *,
+    topics: int,
+    sure: float,
+) -> Ints:
+    """Groups in which no pair is barred, be it one that was never compared, as two kinds are not.
+
+    Such pairs are looked for in the groups that come out; where there are any, groups are formed anew.
+    """
+    while True:
+        groups = group(pairs, probability, apart, topics=topics, sure=sure)
+        unseen = missing_pairs(groups, pairs, at_most=MAX_COMPONENT)
+        kept = unseen.where(barred(unseen, np.full(len(unseen), -np.inf)))
+        if not len(kept):
+            return groups
+        pairs = joined(pairs, kept)
+        probability = np.append(probability, np.zeros(len(kept)))
+        apart = np.append(apart, np.ones(len(kept), bool))

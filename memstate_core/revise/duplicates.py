@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import DECISION, LINKS, PAIRS, conform, empty
+from memstate_core.model.frames import CALIBRATION, DECISION, LINKS, PAIRS, conform, empty
 from memstate_core.revise.blocking import all_pairs, completeness
 from memstate_core.revise.constraints import constraints, verdict_levels
 from memstate_core.revise.corpus import Corpus
@@ -43,29 +43,31 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     """
     before = decisions_of(store.ledger, run)
     if changed.is_empty() and _same_terms(before, run):
+        run.keep_table("calibration", empty(CALIBRATION))
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
     corpus = gather(store, run)
     limits = constraints(before, run.table("links", LINKS))
     found = deduplicate(corpus, limits, verdict_levels(before), sure=run.policy.merge_probability)
     pairs = _banded(corpus, found, run.policy.review_probability)
+    by_probability = calibration(found)
+    run.keep_table("calibration", by_probability)
     decided = pl.concat([_model(found, run), suggested(pairs, before, corpus.topics, run.policy)])
     tables = {
         "pairs": pairs.drop("features").sort("weight", descending=True).head(20),
         "weights of agreement": _weights(found),
-        "calibration": calibration(found),
+        "calibration": by_probability,
     }
     return StepResult(pairs, _counts(corpus, found, pairs), tables, decided)
 
 
 def calibration(found: Deduplicated) -> pl.DataFrame:
-    """Pairs by probability: how many, how many ended in a group, how many of those are expected to be wrong."""
+    """Pairs by probability (columns CALIBRATION)."""
     edges = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99])
     lower = edges[np.digitize(found.scored.probability, edges) - 1]
-    rows = pl.DataFrame({"from": lower, "grouped": found.grouped, "wrong": 1 - found.scored.probability})
-    expected = pl.col("wrong").filter("grouped").sum().round(2)
-    return (
-        rows.group_by("from").agg(pairs=pl.len(), merged=pl.col("grouped").sum(), expected_false=expected).sort("from")
-    )
+    rows = pl.DataFrame({"probability_from": lower, "merged": found.grouped, "wrong": 1 - found.scored.probability})
+    expected = pl.col("wrong").filter("merged").sum().round(2)
+    grouped = rows.group_by("probability_from").agg(pl.col("merged").sum(), pairs=pl.len(), expected_false=expected)
+    return conform(grouped.sort("probability_from", descending=True), CALIBRATION)
 
 
 def _same_terms(before: pl.DataFrame, run: Run) -> bool:

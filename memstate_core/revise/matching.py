@@ -173,10 +173,9 @@ def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
 def _exclusive(odds: Reals, standing: Standing) -> Reals:
     """Probabilities where a topic has at most one match in each other distinct source."""
     contested = odds * standing.competing
-    rivals = np.zeros(len(odds))
-    for place in (standing.rivals_of_a, standing.rivals_of_b):
-        slot = np.unique(place, return_inverse=True)[1]
-        rivals += np.bincount(slot, contested)[slot] - contested
+    places = np.concatenate([standing.rivals_of_a, standing.rivals_of_b])
+    total = np.bincount(places, np.tile(contested, 2))
+    rivals = total[standing.rivals_of_a] + total[standing.rivals_of_b] - 2 * contested
     return np.asarray(odds / (1 + odds + np.where(standing.competing, np.maximum(rivals, 0.0), 0.0)))
 
 

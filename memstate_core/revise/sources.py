@@ -45,11 +45,12 @@ class Origins:
         first = _first_source(self.member)
         one, other = first[pairs.a], first[pairs.b]
         shared = pair_products(self.member, self.member, pairs.a, pairs.b) > 0
-        rivals_of_a, rivals_of_b = (
+        places = [
             end * self.member.shape[1] + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))
-        )
+        ]
+        rivals = np.unique(np.concatenate(places), return_inverse=True)[1].astype(np.int64)
         both = self.distinct & (one != NONE) & (other != NONE)
-        return Standing(self.distinct & shared, both & ~shared, rivals_of_a, rivals_of_b)
+        return Standing(self.distinct & shared, both & ~shared, rivals[: len(one)], rivals[len(one) :])
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Standing:
     Attributes:
         same: from a common source, which says that they are distinct (pairs,).
         competing: over two distinct sources; a topic has at most one match in the other source (pairs,).
-        rivals_of_a: equal for the pairs among which a's match in b's source is to be found (pairs,).
-        rivals_of_b: the same for b's match in a's source.
+        rivals_of_a: a number for a and b's source, among whose pairs a's match there is to be found (pairs,).
+        rivals_of_b: a number, out of the same, for b and a's source (pairs,).
     """
 
     same: NDArray[np.bool_]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,13 @@ Floats = NDArray[np.float32]
 _PAIR_BLOCK = 200_000
 _ROW_CELLS = 20_000_000
 """Cells of a dense block of similarities: 80 MB of float32."""
+LARGE = 10_000
+"""The most members whose products are all computed; of more, neighbours are searched roughly first."""
+WIDER = 3
+"""How many times as many neighbours the rough search of sparse rows proposes."""
+FREQUENT = 0.02
+"""The rough search leaves out columns that more than this share of the members have: they tell least."""
+_WIDE_ROWS, _STRIDED = 512, 64
 
 
 def tfidf(texts: Sequence[str], analyzer: Callable[[str], list[str]]) -> Any:
@@ -29,6 +37,12 @@ def tfidf(texts: Sequence[str], analyzer: Callable[[str], list[str]]) -> Any:
         from scipy.sparse import csr_matrix
 
         return csr_matrix((len(texts), 1), dtype=np.float32)
+
+
+def distinct(parts: Sequence[Ints]) -> Ints:
+    """The distinct numbers of all parts, sorted; by one sort, which large arrays need less time for than a hash."""
+    every = np.sort(np.concatenate([*parts, np.empty(0, np.int64)]))
+    return np.asarray(every[np.diff(every, prepend=-1) != 0])
 
 
 def pair_products(left: Any, right: Any, a: Ints, b: Ints) -> Floats:
@@ -47,24 +61,82 @@ def pair_products(left: Any, right: Any, a: Ints, b: Ints) -> Floats:
 def nearest(matrix: Any, members: Ints, k: int) -> tuple[Ints, Ints]:
     """The k most similar other members of each member, as pairs with a < b (each may come twice).
 
+    Exact up to LARGE members. Beyond, a rough search proposes more than k, and their exact products choose:
+    for dense rows that finds the same but for ties of the last places, for sparse rows it misses neighbours
+    that share frequent columns only.
+
     Args:
         matrix: rows of unit length, dense or CSR.
         members: the rows that are compared with each other.
         k: how many of each; fewer where fewer have any similarity.
     """
     part = matrix[members]
-    transposed, count = part.T if isinstance(part, np.ndarray) else part.T.tocsr(), len(members)
+    if len(members) <= LARGE:
+        rows, others = _exact(part, k)
+    else:
+        proposed = _rough_dense(part, k) if isinstance(part, np.ndarray) else _rough_sparse(part, k)
+        rows, others = _best(part, *proposed, k)
+    return members[np.minimum(rows, others)], members[np.maximum(rows, others)]
+
+
+def _exact(part: Any, k: int) -> tuple[Ints, Ints]:
+    """The k most similar others of each row, by full products (row, other)."""
+    transposed, count = part.T if isinstance(part, np.ndarray) else part.T.tocsr(), part.shape[0]
     k, step = min(k, count - 1), max(1, _ROW_CELLS // max(1, count))
-    found: list[tuple[Ints, Ints]] = []
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     for start in range(0, count if k > 0 else 0, step):
         product = part[start : start + step] @ transposed
         block = product if isinstance(product, np.ndarray) else product.toarray()
-        rows = np.arange(block.shape[0])
+        rows = np.arange(len(block))
         block[rows, rows + start] = -1.0
         best = np.argpartition(-block, k - 1, axis=1)[:, :k]
         kept = np.take_along_axis(block, best, axis=1) > 0
-        ones, others = np.repeat(rows + start, k).reshape(-1, k)[kept], best[kept]
-        found.append((members[np.minimum(ones, others)], members[np.maximum(ones, others)]))
-    if not found:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    return np.concatenate([one for one, _ in found]), np.concatenate([other for _, other in found])
+        found.append((np.repeat(rows + start, k).reshape(-1, k)[kept], best[kept]))
+    return np.concatenate([row for row, _ in found]), np.concatenate([other for _, other in found])
+
+
+def _rough_dense(part: Floats, k: int) -> tuple[Ints, Ints]:
+    """Twice k of each row's most similar, by products in bfloat16 where the CPU has them.
+
+    The best k of a row lie in the k strided groups with the highest maxima, so only those are sorted.
+    """
+    import torch
+
+    count, k = len(part), 2 * k
+    fast = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    every = torch.zeros((-(-count // _STRIDED) * _STRIDED, part.shape[1]), dtype=torch.bfloat16 if fast else None)
+    every[:count] = torch.from_numpy(part)
+    groups = len(every) // _STRIDED
+    offsets, found = torch.arange(_STRIDED) * groups, []
+    for start in range(0, count, _WIDE_ROWS):
+        block = (every[start : min(count, start + _WIDE_ROWS)] @ every.T).view(-1, _STRIDED, groups)
+        top = block.amax(dim=1).topk(min(k, groups), dim=1, sorted=False).indices
+        cells = block.gather(2, top[:, None, :].expand(-1, _STRIDED, -1)).flatten(1)
+        best = cells.topk(min(k, cells.shape[1]), dim=1, sorted=False).indices
+        width = top.shape[1]
+        found.append((offsets[best // width] + top.gather(1, best % width)).numpy())
+    others = np.concatenate(found)
+    rows = np.repeat(np.arange(count), others.shape[1])
+    kept = others.ravel() < count
+    return rows[kept], others.ravel()[kept]
+
+
+def _rough_sparse(part: Any, k: int) -> tuple[Ints, Ints]:
+    """Some WIDER * k of each row's most similar, by the columns that at most FREQUENT of the rows have."""
+    from sparse_dot_topn import sp_matmul_topn
+
+    frequent = np.bincount(part.indices, minlength=part.shape[1]) > FREQUENT * part.shape[0]
+    rare = part[:, np.flatnonzero(~frequent)]
+    top = sp_matmul_topn(rare, rare.T.tocsr(), top_n=WIDER * k, n_threads=os.cpu_count())
+    return np.repeat(np.arange(part.shape[0]), np.diff(top.indptr)), top.indices.astype(np.int64)
+
+
+def _best(part: Any, rows: Ints, others: Ints, k: int) -> tuple[Ints, Ints]:
+    """Of what was proposed for each row, in their order, the k others that are the most similar."""
+    rows, others = rows[rows != others], others[rows != others]
+    product = pair_products(part, part, rows, others)
+    order = np.lexsort((-product, rows))
+    order = order[product[order] > 0]
+    rows, others = rows[order], others[order]
+    kept = np.arange(len(rows)) - np.searchsorted(rows, rows) < k
+    return rows[kept], others[kept]

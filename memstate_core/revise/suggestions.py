@@ -6,7 +6,8 @@ import polars as pl
 
 from memstate_core.model.frames import DECISION, conform
 from memstate_core.policy.settings import Policy
-from memstate_core.state.decisions import DIFFERENT, PAIR_SUGGESTED, PAIR_WITHDRAWN, judgements, suggestions
+from memstate_core.revise.constraints import judged_different
+from memstate_core.state.decisions import PAIR_SUGGESTED, PAIR_WITHDRAWN, suggestions
 
 DRIFT = 0.05
 """A suggestion is recorded anew when its probability has moved this far."""
@@ -23,8 +24,7 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, p
 
     A pair is worth the more, the less sure the model is and the more its topics say.
     """
-    different = judgements(before).filter(pl.col("verdict") == DIFFERENT)
-    band = pairs.filter(pl.col("band") == "review").join(different, on=["a", "b"], how="anti")
+    band = pairs.filter(pl.col("band") == "review").join(judged_different(before), on=["a", "b"], how="anti")
     best = _valued(band, topics).sort("value", "a", "b", descending=[True, False, False]).head(policy.review_max_pairs)
     is_open = suggestions(before).select("a", "b", "scope", was="probability")
     known = best.join(is_open.drop("scope"), on=["a", "b"], how="left", maintain_order="left")

@@ -10,6 +10,7 @@ import re
 import unicodedata
 
 _WORD = re.compile(r"[^\W_]+")
+_CODE = re.compile(r"[^\W_]+|(?<=\d)\.(?=\d)")
 _BREAK = re.compile(r"[\s/,;:()\[\]{}\"|+&]+")
 _ROMAN = re.compile(r"x{0,3}(ix|iv|v?i{0,3})")
 _EDGE = ".'!?-_*#<>=~`\u2018\u2019\u201c\u201d"
@@ -17,6 +18,8 @@ _EDGE = ".'!?-_*#<>=~`\u2018\u2019\u201c\u201d"
 
 def folded(text: str) -> str:
     """Case folded, compatibility forms resolved, accents dropped."""
+    if text.isascii():
+        return text.casefold()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
@@ -27,12 +30,12 @@ def words(text: str) -> list[str]:
 
 
 def units(text: str) -> list[str]:
-    """Distinct words and codes, sorted; a code is a word with a digit, its inner punctuation removed."""
+    """Distinct words and codes, sorted; of a code's inner punctuation only decimal points stay."""
     found: set[str] = set()
     for part in _BREAK.split(folded(text)):
         stripped = part.strip(_EDGE)
         if any(char.isdigit() for char in stripped):
-            found.add("".join(_WORD.findall(stripped)))
+            found.add("".join(_CODE.findall(stripped)))
         else:
             found.update(_WORD.findall(stripped))
     return sorted(found - {""})

@@ -21,7 +21,7 @@ from memstate_core.revise.tokens import is_number, unit_groups, units
 ALIKE = 0.7
 """Cosine of letter groups from which two units count as variants of each other."""
 _MIN_LENGTH = 4
-_BLOCK = 4096
+_BLOCK = 1024
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,12 @@ def _variants(vocabulary: list[str], numeric: NDArray[np.bool_]) -> Any:
     digits = np.array([unit.isdigit() for unit in vocabulary], dtype=bool)
     transposed, blocks = groups.T.tocsr(), []
     for start in range(0, len(vocabulary), _BLOCK):
-        block = (groups[start : start + _BLOCK] @ transposed).tocoo()
-        row, column = block.row + start, block.col
+        block = groups[start : start + _BLOCK] @ transposed
+        alike = np.flatnonzero(block.data >= ALIKE)
+        row, column = np.searchsorted(block.indptr, alike, side="right") - 1 + start, block.indices[alike]
         longest = np.minimum(lengths[row], lengths[column]) >= _MIN_LENGTH
-        kept = (block.data >= ALIKE) & longest & ~digits[row] & ~digits[column] & (row != column)
-        row, column, data = row[kept], column[kept], block.data[kept]
+        kept = longest & ~digits[row] & ~digits[column] & (row != column)
+        row, column, data = row[kept], column[kept], block.data[alike][kept]
         plain = ~numeric[row] & ~numeric[column]
         kept = plain | _one_extends_other(names[row], names[column])
         own = np.arange(start, min(start + _BLOCK, len(vocabulary)))

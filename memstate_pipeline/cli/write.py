@@ -106,9 +106,22 @@ def told_lines(summary: dict[str, Any], pages: tuple[Path, ...]) -> list[str]:
     passed = sum(check["passed"] for check in summary["checks"])
     return [
         f"published {summary['snapshot']}: {counts or 'nothing new'}",
+        *_merge_lines(summary),
         f"{passed} of {len(summary['checks'])} checks passed, {sum(summary['seconds'].values()):.1f} s",
         *(f"report: {as_uri(page)}" for page in pages),
     ]
+
+
+def _merge_lines(summary: dict[str, Any]) -> list[str]:
+    """How sure the merges are: the expected number of false pairs, and the probabilities behind it."""
+    if not summary["counts"]["merges"]:
+        return []
+    steps = [
+        f"{row['merged']:,} from {row['probability_from']} on ({row['expected_false']} false)"
+        for row in summary["calibration"]
+        if row["merged"]
+    ]
+    return [f"merged pairs expected to be false: {summary['expected_false_merges']}; by probability {', '.join(steps)}"]
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.frames import PROBLEMS
+from memstate_core.model.frames import CALIBRATION, PROBLEMS
 from memstate_core.model.text import iso
 from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
 from memstate_core.state.graph import TOPIC, open_graph
@@ -59,6 +59,7 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         "state_hash": served.manifest.state_hash,
         "counts": {name: notes.get(step, {}).get("counts", {}).get(key, 0) for name, (step, key) in COUNTED.items()},
         "expected_false_merges": notes.get("merges", {}).get("counts", {}).get("expected_false_merges"),
+        "calibration": run.table("calibration", CALIBRATION).to_dicts(),
         "seconds": {step: note["seconds"] for step, note in notes.items()},
         "checks": run.checks(),
         "ingest": {

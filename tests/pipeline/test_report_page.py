@@ -27,11 +27,11 @@ from memstate_pipeline.report.words import (
     verdict,
 )
 
-MERGES = ("survivor", "survivor_title", "dropped", "dropped_title", "scope", "score", "reason")
+MERGES = ("survivor", "survivor_title", "dropped", "dropped_title", "scope", "probability", "reason")
 ARCHIVED = ("topic_id", "title", "scope", "salience", "reason")
 RESTORED = ("topic_id", "title", "scope", "reason")
 PROBLEMS = ("kind", "topic_id", "detail")
-NUMBERS: dict[str, Any] = {"score": pl.Float64, "salience": pl.Float64}
+NUMBERS: dict[str, Any] = {"probability": pl.Float64, "salience": pl.Float64}
 GROWTH: dict[str, Any] = {"snapshot": pl.Int64, "now": pl.Datetime("us", "UTC")}
 GROWTH |= dict.fromkeys(("active", "archived", "merged", "evidence"), pl.Int64)
 NOW = datetime(2026, 4, 22, 2, tzinfo=UTC)
@@ -77,6 +77,10 @@ def busy_night(title: str = "Acme renewal") -> ReportData:
     data = quiet_night(
         counts={"evidence": 1234567, "topics_created": 310, "merges": 1, "restored": 0, "archived": 1},
         expected_false_merges=0.034,
+        calibration=[
+            {"probability_from": 0.97, "pairs": 4, "merged": 3, "expected_false": 0.03},
+            {"probability_from": 0.0, "pairs": 900, "merged": 0, "expected_false": 0.0},
+        ],
         seconds={"evidence": 1.25, "topic_embeddings": 74.6, "merges": 0.012},
         checks=[{"name": "c1_query_soundness", "passed": True, "severity": "error", "detail": "0 of 310"}],
         ingest={
@@ -232,7 +236,8 @@ def test_large_numbers_have_separators() -> None:
     assert "<b>1,234,567</b>" in page
     assert "<dd>48,210</dd>" in page
     assert "1,240,000 read: 1,234,567 accepted, 5,000 known already, 433 quarantined." in page
-    assert "0.034 of them are expected to be wrong" in page
+    assert "0.034 of the merged pairs are expected to be wrong" in page
+    assert "3 from 0.970 on, 0.03 expected to be wrong." in " ".join(page.split())
 
 
 def test_a_long_table_is_cut_and_says_how_long_it_is() -> None:

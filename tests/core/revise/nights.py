@@ -1,0 +1,97 @@
+"""Nights over a real ledger, a real graph and the real model, and what can be read after them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from memstate_core.embed.refresh import refresh_embeddings
+from memstate_core.forget.ladder import forget
+from memstate_core.forget.salience import update_salience
+from memstate_core.ingest.importer import import_paths
+from memstate_core.ingest.place import place
+from memstate_core.revise.duplicates import find_duplicates
+from memstate_core.revise.merge import merge_duplicates
+from memstate_core.state.apply import update_topics
+from memstate_core.state.begin import begin_run, new_evidence
+from memstate_core.state.graph import TOPIC, open_graph
+from memstate_core.state.publish import publish
+from memstate_core.state.snapshots import current_snapshot
+from memstate_core.state.step import StepResult
+from memstate_core.state.store import Store
+from tests.core.strategies import day
+
+Topic = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Night:
+    """What the two steps answered."""
+
+    found: StepResult
+    merged: StepResult
+
+
+def told(store: Store, said: Mapping[str, Topic], at: int) -> None:
+    """Imports an observation a topic, each with a topic of its own, one a minute."""
+    rows = [
+        {"observation_id": name, "scope": {"type": "user", "id": "aya"}, "placement": "new_topic"}
+        | {"observed_at": f"2026-01-{at + 1:02}T{minute // 60:02}:{minute % 60:02}:00Z", **topic}
+        for minute, (name, topic) in enumerate(said.items())
+    ]
+    path = store.home.root / f"day-{at}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    report = import_paths(store.ledger, store.settings, [path], now=day(at), run_id=f"import-{at}")
+    assert report.accepted == len(rows)
+
+
+def night(store: Store, at: int, judgements: Sequence[tuple[Any, ...]] = ()) -> Night:
+    """A nightly run, its steps in their order; what people said that day is recorded with it."""
+    run = begin_run(store, "s0", f"night-{at}", day(at))
+    new = new_evidence(store, run).frame
+    payloads = [(kind, topic, json.dumps(payload)) for kind, topic, payload in judgements]
+    said = pl.DataFrame(payloads, orient="row", schema=["kind", "topic_id", "payload_json"])
+    run.decide("corrections", said.with_columns(scope=pl.lit("user:aya"), evidence_ids=None, reason=pl.lit("told")))
+    run.keep("placements", place(store, run, new), 0.0)
+    topics = update_topics(store, run)
+    run.keep("topics", topics, 0.0)
+    refresh_embeddings(store, run)
+    found = find_duplicates(store, run, topics.frame)
+    run.keep("duplicate_pairs", found, 0.0)
+    merged = merge_duplicates(store, run, found.frame)
+    run.keep("merges", merged, 0.0)
+    run.keep("forgetting", forget(run, update_salience(run).frame, new), 0.0)
+    publish(store, run)
+    run.end()
+    return Night(found, merged)
+
+
+def ids(store: Store) -> dict[str, str]:
+    """The topic that each observation made, by the observation's name."""
+    evidence = store.ledger.scan("evidence").select("evidence_id", "observation_id").collect()
+    snapshot = current_snapshot(store.home, "s0")
+    assert snapshot is not None
+    links = pl.read_parquet(snapshot.path / "evidence.parquet", columns=["evidence_id", "topic_id"])
+    return dict(evidence.join(links, on="evidence_id").select("observation_id", "topic_id").iter_rows())
+
+
+def topics(store: Store) -> pl.DataFrame:
+    snapshot = current_snapshot(store.home, "s0")
+    assert snapshot is not None
+    with open_graph(snapshot.path / "graph.kuzu", read_only=True) as graph:
+        return graph.read(TOPIC)
+
+
+def transitions(store: Store, kind: str) -> pl.DataFrame:
+    return store.ledger.scan("transitions").filter(pl.col("kind") == kind).collect().sort("seq")
+
+
+def pair(found: StepResult, one: str, other: str) -> list[str]:
+    """The band of a pair of topics; nothing for the ignore band."""
+    a, b = sorted((one, other))
+    return found.frame.filter((pl.col("a") == a) & (pl.col("b") == b))["band"].to_list()

@@ -1,0 +1,170 @@
+"""What keeps topics apart: verdicts, undone merges, keys, kinds; and what of it reaches the fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from memstate_core.model.frames import LINKS
+from memstate_core.revise.blocking import Candidates
+from memstate_core.revise.constraints import RENEWED, Constraints, constraints, verdict_levels
+from memstate_core.revise.corpus import Corpus
+from tests.core.revise.corpora import corpus, every_pair
+from tests.core.test_judgements import judged, ledger, merged, suggested, unmerged
+
+NAMES = ("a", "b", "c", "d")
+
+
+def named(*names: str, keys: dict[str, list[str]] | None = None) -> Corpus:
+    return corpus([{"id": name, "title": "Acme", "keys": (keys or {}).get(name, [])} for name in names])
+
+
+def links(**evidence: str) -> pl.DataFrame:
+    rows = [{"evidence_id": name, "scope": "user:aya", "topic_id": topic} for name, topic in evidence.items()]
+    return pl.DataFrame(rows, schema=LINKS)
+
+
+def limits(*rows: tuple[Any, ...], **evidence: str) -> Constraints:
+    return constraints(ledger(*rows), links(**evidence))
+
+
+def apart(told: Constraints, of: Corpus, weight: float = 0.0, pairs: Candidates | None = None) -> set[str]:
+    """Pairs that are kept apart at a logit, as the two ids together."""
+    pairs = every_pair(of) if pairs is None else pairs
+    ids = of.topics["id"].to_list()
+    kept = told.apart(of, pairs, np.full(len(pairs), weight))
+    return {ids[a] + ids[b] for a, b, out in zip(pairs.a, pairs.b, kept, strict=True) if out}
+
+
+def test_without_decisions_and_keys_nothing_is_kept_apart() -> None:
+    assert apart(limits(), named(*NAMES)) == set()
+    assert apart(limits(), corpus([])) == set()
+
+
+# Verdicts
+
+
+def test_what_was_judged_different_is_kept_apart_however_sure_the_model_is() -> None:
+    told = limits(judged("a", "b", "different"), judged("b", "c", "same"), judged("c", "d", "skip"))
+    assert apart(told, named(*NAMES), weight=25.0) == {"ab"}
+
+
+def test_the_verdict_holds_for_the_topic_that_answers_for_one_side() -> None:
+    told = limits(judged("b", "c", "different"), merged("b", "a"))
+    assert apart(told, named("a", "c", "d")) == {"ac"}
+
+
+def test_the_verdict_follows_both_sides_through_chains_of_merges() -> None:
+    rows = [judged("b", "x", "different"), merged("b", "c"), merged("c", "d"), merged("x", "a")]
+    assert apart(limits(*rows), named("a", "d")) == {"ad"}
+
+
+def test_the_verdict_falls_back_to_the_topic_that_came_back() -> None:
+    told = limits(judged("b", "c", "different"), merged("b", "a", 3.0), unmerged("b", "a", weight=3.0))
+    assert apart(told, named("a", "b", "c"), weight=25.0) == {"ab", "bc"}
+
+
+def test_topics_that_are_gone_and_pairs_that_are_no_candidates_do_not_matter() -> None:
+    of = named("a", "b", "d")
+    told = limits(judged("a", "c", "different"), judged("x", "y", "different"), judged("a", "d", "different"))
+    only = Candidates(np.array([0]), np.array([1]), np.ones((1, 3), bool))
+    assert apart(told, of) == {"ad"}
+    assert apart(told, of, pairs=only) == set()
+
+
+def test_a_different_verdict_taken_back_is_forgotten() -> None:
+    assert apart(limits(judged("a", "b", "different"), judged("a", "b", "same")), named("a", "b")) == set()
+
+
+# Merges that were taken back
+
+UNDONE = (merged("b", "a", 4.0), unmerged("b", "a", "e1", "e2", weight=4.0))
+CLEAR, SLIGHT = 4.0 + RENEWED + 0.01, 4.0 + RENEWED - 0.01
+
+
+@pytest.mark.parametrize(
+    ("evidence", "weight", "kept"),
+    [
+        ({"e1": "a", "e2": "b"}, SLIGHT, True),
+        ({"e1": "a", "e2": "b"}, CLEAR, True),
+        ({"e1": "a", "e2": "b", "e3": "c"}, CLEAR, True),
+        ({"e1": "a", "e2": "b", "e3": "a"}, SLIGHT, True),
+        ({"e1": "a", "e2": "b", "e3": "a"}, CLEAR, False),
+        ({"e1": "a", "e2": "b", "e3": "b"}, CLEAR, False),
+    ],
+    ids=["nothing new", "surer only", "news elsewhere", "news only", "surer with news", "news of the other"],
+)
+def test_an_undone_merge_needs_news_and_a_clearly_higher_weight(
+    evidence: dict[str, str], weight: float, kept: bool
+) -> None:
+    assert apart(limits(*UNDONE, **evidence), named("a", "b", "c"), weight) == ({"ab"} if kept else set())
+
+
+def test_a_merge_that_a_person_made_and_took_back_is_never_renewed() -> None:
+    told = limits(merged("b", "a"), unmerged("b", "a", "e1"), e1="a", e3="b")
+    assert apart(told, named("a", "b"), weight=25.0) == {"ab"}
+
+
+def test_an_undone_merge_follows_the_topic_that_answers_for_one_side() -> None:
+    told = limits(*UNDONE, merged("a", "c"), e1="c", e2="b", e3="c")
+    assert apart(told, named("b", "c"), SLIGHT) == {"bc"}
+    assert apart(told, named("b", "c"), CLEAR) == set()
+
+
+def test_a_pair_judged_different_stays_apart_whatever_is_renewed() -> None:
+    told = limits(*UNDONE, judged("a", "b", "different"), e1="a", e2="b", e3="a")
+    assert apart(told, named("a", "b"), CLEAR) == {"ab"}
+
+
+# Keys
+
+
+@pytest.mark.parametrize(
+    ("keys", "kept"),
+    [
+        ({"a": ["crm/1"], "b": ["crm/2"]}, True),
+        ({"a": ["crm/1"], "b": ["crm/1"]}, False),
+        ({"a": ["crm/1"]}, False),
+        ({"a": ["crm/1", "erp/9"], "b": ["erp/9", "crm/2"]}, False),
+        ({"a": ["crm/1", "erp/9"], "b": ["crm/2"]}, True),
+    ],
+)
+def test_topics_whose_keys_all_differ_are_different(keys: dict[str, list[str]], kept: bool) -> None:
+    of = named("a", "b", keys=keys)
+    assert apart(limits(), of, weight=25.0) == ({"ab"} if kept else set())
+    assert limits().different(of, every_pair(of)).tolist() == [kept]
+
+
+def test_an_undone_merge_is_kept_apart_but_is_not_known_to_be_different() -> None:
+    of = named("a", "b")
+    assert not limits(*UNDONE).different(of, every_pair(of)).any()
+    assert limits(judged("a", "b", "different")).different(of, every_pair(of)).all()
+
+
+# What verdicts were on
+
+
+def test_verdicts_are_read_with_what_was_shown_last() -> None:
+    shown = suggested("a", "b")
+    shown[2]["features"] = [{"name": "title", "value": 5.0, "weight": 1.0}, {"name": "rank", "value": 2.0, "weight": 1}]
+    rows = verdict_levels(ledger(suggested("a", "b"), shown, judged("a", "b", "same"), judged("c", "d", "same")))
+    assert rows.rows() == [("title", 5, 2, True), ("rank", 2, 2, True)]
+
+
+@pytest.mark.parametrize(("level", "stratum"), [(0, 0), (2, 0), (3, 1), (4, 1), (5, 2), (9, 2)])
+def test_the_stratum_of_a_verdict_is_that_of_its_title_level(level: int, stratum: int) -> None:
+    shown = suggested("a", "b")
+    shown[2]["features"] = [{"name": "title", "value": float(level), "weight": 1.0}]
+    rows = verdict_levels(ledger(shown, judged("a", "b", "different")))
+    assert rows.rows() == [("title", level, stratum, False)]
+
+
+def test_a_skip_and_a_pair_never_shown_teach_nothing() -> None:
+    assert verdict_levels(ledger(suggested("a", "b"), judged("a", "b", "skip"))).is_empty()
+    assert verdict_levels(ledger(judged("a", "b", "same"))).is_empty()
+    assert verdict_levels(ledger()).schema == {
+        "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "same": pl.Boolean
+    }  # fmt: skip

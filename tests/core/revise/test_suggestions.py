@@ -1,0 +1,149 @@
+"""The review band over the nights: what people are asked, how often, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+from msgspec import json as msgjson
+
+from memstate_core.model.frames import DECISION, PAIRS, conform
+from memstate_core.policy.settings import Policy
+from memstate_core.revise.suggestions import DRIFT, suggested
+from memstate_core.state.decisions import suggestions
+from tests.core.test_judgements import FEATURES, judged, ledger, merged, unmerged
+
+NAMES = "abcdef"
+Row = tuple[str, str, float]
+Said = list[tuple[str, str, str]]
+
+
+def band(*rows: Row, kind: str = "review") -> pl.DataFrame:
+    told = [
+        {"a": a, "b": b, "scope": "user:aya", "probability": p, "weight": 0.4, "band": kind, "features": FEATURES}
+        for a, b, p in rows
+    ]
+    return pl.DataFrame(told, schema=PAIRS)
+
+
+def topics(sizes: dict[str, int] | None = None) -> pl.DataFrame:
+    told = dict.fromkeys(NAMES, 20) | (sizes or {})
+    rows = [{"id": name, "title": "x" * size, "summary": None} for name, size in told.items()]
+    return pl.DataFrame(rows, schema={"id": pl.String, "title": pl.String, "summary": pl.String})
+
+
+def night(
+    pairs: pl.DataFrame, before: pl.DataFrame, sizes: dict[str, int] | None = None, most: int = 9
+) -> pl.DataFrame:
+    decided = suggested(pairs, before, topics(sizes), Policy(review_max_pairs=most))
+    assert decided.schema == DECISION
+    return decided
+
+
+def said(decisions: pl.DataFrame) -> Said:
+    """Kind and both topics of each decision."""
+    decoded = [msgjson.decode(payload) for payload in decisions["payload_json"]]
+    return [(kind, one["a"], one["b"]) for kind, one in zip(decisions["kind"], decoded, strict=True)]
+
+
+def nights(*tonight: pl.DataFrame, decided: Sequence[tuple[Any, ...]] = ()) -> list[Said]:
+    """What each night decides, after what people said on the day after the first."""
+    before, every = ledger(), []
+    for number, pairs in enumerate(tonight):
+        new = night(pairs, before)
+        every.append(said(new))
+        before = pl.concat([before, new, ledger(*decided) if number == 0 else ledger()])
+    return every
+
+
+ASKED: Said = [("pair_suggested", "a", "b")]
+GONE: Said = [("pair_withdrawn", "a", "b")]
+OPEN = band(("a", "b", 0.6))
+
+
+def test_a_pair_is_suggested_once() -> None:
+    assert nights(OPEN, OPEN, OPEN) == [ASKED, [], []]
+
+
+def test_a_suggestion_is_renewed_when_its_probability_has_moved() -> None:
+    moved, still = band(("a", "b", 0.6 + DRIFT + 0.01)), band(("a", "b", 0.6 + DRIFT - 0.01))
+    assert nights(OPEN, still, moved, moved) == [ASKED, [], ASKED, []]
+
+
+@pytest.mark.parametrize("then", [band(), band(("c", "d", 0.6), kind="merge"), band(("a", "b", 0.95), kind="merge")])
+def test_a_suggestion_is_withdrawn_once_when_it_is_over(then: pl.DataFrame) -> None:
+    assert nights(OPEN, then, then, OPEN) == [ASKED, GONE, [], ASKED]
+
+
+def test_only_the_review_band_is_suggested() -> None:
+    assert nights(band(("a", "b", 0.95), kind="merge")) == [[]]
+
+
+# After a verdict
+
+
+def test_a_pair_judged_different_is_not_suggested_again() -> None:
+    assert nights(OPEN, OPEN, decided=[judged("a", "b", "different")]) == [ASKED, []]
+
+
+def test_a_pair_judged_different_is_not_suggested_under_the_name_that_answers_for_one_side() -> None:
+    decided = [judged("b", "c", "different"), merged("b", "a")]
+    assert nights(band(), band(("a", "c", 0.6), ("a", "d", 0.6)), decided=decided) == [
+        [],
+        [("pair_suggested", "a", "d")],
+    ]
+
+
+def test_a_topic_that_came_back_is_asked_about_where_only_its_host_was_judged() -> None:
+    decided = [merged("b", "a"), judged("a", "c", "different"), unmerged("b", "a")]
+    assert nights(band(), band(("a", "c", 0.6), ("b", "c", 0.6)), decided=decided)[1] == [("pair_suggested", "b", "c")]
+
+
+def test_a_skipped_pair_stays_open_without_being_asked_anew() -> None:
+    assert nights(OPEN, OPEN, decided=[judged("a", "b", "skip")]) == [ASKED, []]
+
+
+def test_a_verdict_same_whose_merge_was_undone_is_asked_again() -> None:
+    decided = [judged("a", "b", "same"), merged("b", "a"), unmerged("b", "a")]
+    assert nights(OPEN, OPEN, decided=decided) == [ASKED, ASKED]
+
+
+# Which and how many
+
+MANY = band(("a", "b", 0.9), ("a", "c", 0.5), ("a", "d", 0.7), ("a", "e", 0.5), ("a", "f", 0.6))
+
+
+def asked(decisions: pl.DataFrame) -> list[str]:
+    return [b for _, _, b in said(decisions)]
+
+
+def test_the_less_sure_and_the_more_is_said_the_sooner() -> None:
+    assert asked(night(MANY, ledger())) == ["c", "e", "f", "d", "b"]
+    assert asked(night(MANY, ledger(), {"c": 1, "a": 200, "b": 200})) == ["e", "f", "d", "b", "c"]
+
+
+@pytest.mark.parametrize("most", [0, 2, 5])
+def test_no_more_than_policy_allows_are_open(most: int) -> None:
+    first = night(MANY, ledger(), most=most)
+    assert asked(first) == ["c", "e", "f", "d", "b"][:most]
+    assert suggestions(first).height == most
+
+
+def test_a_limit_that_shrinks_withdraws_the_least_telling() -> None:
+    first = night(MANY, ledger())
+    second = night(MANY, first, most=2)
+    assert {kind for kind, _, _ in said(second)} == {"pair_withdrawn"}
+    assert asked(second) == ["b", "d", "f"]
+
+
+def test_a_suggestion_carries_what_a_person_needs_to_decide() -> None:
+    first = night(OPEN, ledger())
+    (row,) = first.rows(named=True)
+    assert (row["scope"], row["topic_id"]) == ("user:aya", "a")
+    assert "0.6" in row["reason"]
+    payload = msgjson.decode(row["payload_json"])
+    assert payload.pop("value") > 0
+    assert payload == {"a": "a", "b": "b", "probability": 0.6, "weight": 0.4, "features": FEATURES}
+    assert conform(suggestions(first), {"a": pl.String}).rows() == [("a",)]
