@@ -28,7 +28,7 @@ from scipy.optimize import isotonic_regression
 
 from memstate_core.revise.comparisons import LEVELS, STRATA, TEXT, Compared
 from memstate_core.revise.corpus import NONE
-from memstate_core.revise.priors import MATCH_RATE, TEMPER, UNORDERED, ceiling, level_prior, levels_of
+from memstate_core.revise.priors import MATCH_RATE, TEMPER, UNORDERED, ceiling, level_prior, levels_of, others_prior
 from memstate_core.revise.sources import Standing
 
 Reals = NDArray[np.float64]
@@ -36,6 +36,8 @@ Reals = NDArray[np.float64]
 ROUNDS = 25
 PRIOR_PAIRS = 50.0
 """Pairs that the prior of m counts for, at least."""
+OTHER_PAIRS = 20.0
+"""Pairs that the prior of u counts for."""
 PRIOR_SHARE = 0.5
 """The least weight of the prior of m beside the data, however many pairs there are."""
 STRATUM_PAIRS = 20.0
@@ -156,7 +158,8 @@ def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
         prior = (every + 1) / (every.sum() + count)
     strength = max(PRIOR_PAIRS, PRIOR_SHARE * seen.sum())
     m = (seen + strength * prior) / (seen.sum() + strength)
-    pooled = (others.sum(axis=0) + 0.5) / (others.sum() + 0.5 * count)
+    assumed = prior if name in UNORDERED else others_prior(name)
+    pooled = (others.sum(axis=0) + OTHER_PAIRS * assumed) / (others.sum() + OTHER_PAIRS)
     u = np.tile(pooled, (len(others), 1))
     if name not in TEXT or name in STRATIFIED:
         u = (others + STRATUM_PAIRS * pooled) / (others.sum(axis=1, keepdims=True) + STRATUM_PAIRS)

@@ -24,6 +24,15 @@ _MATCHES: dict[str, tuple[float, ...]] = {
     "summary": (0.06, 0.04, 0.06, 0.07, 0.09, 0.11, 0.20, 0.20, 0.17),
 }
 _FIELD = (0.12, 0.04, 0.06, 0.08, 0.07, 0.06, 0.57)
+_OTHERS: dict[str, tuple[float, ...]] = {
+    "title": (0.40, 0.20, 0.14, 0.10, 0.06, 0.04, 0.02, 0.01, 0.01, 0.02),
+    "numbers": (0.70, 0.13, 0.03, 0.08, 0.06),
+    "rarity": (0.30, 0.30, 0.25, 0.15),
+    "rank": (0.65, 0.25, 0.10),
+    "meaning": (0.10, 0.10, 0.14, 0.18, 0.18, 0.14, 0.10, 0.04, 0.02),
+    "summary": (0.30, 0.12, 0.16, 0.14, 0.10, 0.08, 0.06, 0.03, 0.01),
+}
+_OTHER_FIELD = (0.50, 0.10, 0.08, 0.06, 0.03, 0.03, 0.20)
 
 
 UNORDERED = {"time": 6}
@@ -33,6 +42,11 @@ UNORDERED = {"time": 6}
 def level_prior(comparison: str) -> NDArray[np.float64] | None:
     """The distribution of a comparison's levels among matches, shape (levels,); None where nothing is assumed."""
     return None if comparison in UNORDERED else np.asarray(_MATCHES.get(comparison, _FIELD))
+
+
+def others_prior(comparison: str) -> NDArray[np.float64]:
+    """The distribution of a comparison's levels among candidates that are no matches, shape (levels,)."""
+    return np.asarray(_OTHERS.get(comparison, _OTHER_FIELD))
 
 
 def levels_of(comparison: str) -> int:

@@ -20,6 +20,8 @@ from memstate_core.revise.tokens import is_number, unit_groups, units
 
 ALIKE = 0.7
 """Cosine of letter groups from which two units count as variants of each other."""
+BACKGROUND = 200
+"""Topics elsewhere, of which one has a given unit: what makes a unit rare in a store too small to show it."""
 _MIN_LENGTH = 4
 _BLOCK = 1024
 
@@ -52,7 +54,7 @@ class UnitIndex:
         vocabulary = sorted({unit for row in cut for unit in row}) or [""]
         self._own = _incidence(cut, {unit: i for i, unit in enumerate(vocabulary)})
         frequency = np.asarray(self._own.sum(axis=0)).ravel()
-        self._rarity = np.log((len(cut) + 1) / (frequency + 0.5)).astype(np.float32)
+        self._rarity = np.log((len(cut) + BACKGROUND + 1) / (frequency + 1.5)).astype(np.float32)
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
         self._explained = _row_maximum(self._own, _variants(vocabulary, self._numeric))
 

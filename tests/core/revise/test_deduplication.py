@@ -147,3 +147,27 @@ def test_the_calibration_adds_up_to_what_was_compared_and_merged() -> None:
     expected = (1 - found.scored.probability[found.grouped]).sum()
     assert table["expected_false"].sum() == pytest.approx(expected, abs=0.02)
     assert table.filter(pl.col("merged") == 0)["expected_false"].sum() == 0
+
+
+# Stores too small to fit
+
+
+def deal(name: str, owner: str, title: str = "Acme renewal", **said: Any) -> Topic:
+    return {"id": name, "title": title, "kind": "deal", "fields": {"owner": owner}} | said
+
+
+def test_in_a_store_of_three_the_same_title_and_owner_are_one() -> None:
+    other = deal("c", "Priya", "Globex renewal")
+    assert merged([deal("a", "Aya"), deal("b", "Aya"), other]) == [{"a", "b"}]
+
+
+def test_in_a_store_of_three_another_owner_is_for_a_person_to_decide() -> None:
+    found = dedupe([deal("a", "Aya"), deal("b", "Priya"), deal("c", "Aya", "Globex renewal")])
+    assert not found.grouped.any()
+    assert 0.4 < found.scored.probability.max() < 0.9
+
+
+def test_in_a_store_of_three_the_title_alone_does_not_suffice() -> None:
+    about = {"a": "Bugs of the login form and who mends them", "b": "Hiring another designer before summer"}
+    meetings = [{"id": name, "title": "Weekly meeting", "summary": summary} for name, summary in about.items()]
+    assert merged([*meetings, {"id": "c", "title": "Lunch"}]) == []

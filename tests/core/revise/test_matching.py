@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.revise.comparisons import STRATA, compare, ranked
-from memstate_core.revise.matching import MAX_WEIGHT, contributions, explained
-from memstate_core.revise.priors import MATCH_RATE, TEMPER, UNORDERED, level_prior, levels_of
+from memstate_core.revise.matching import MAX_WEIGHT, OTHER_PAIRS, contributions, explained
+from memstate_core.revise.priors import MATCH_RATE, TEMPER, UNORDERED, level_prior, levels_of, others_prior
 from tests.core.revise.corpora import corpus, every_pair
 from tests.core.revise.fits import Topic, fitted, shop, stores
 
@@ -83,10 +83,10 @@ def test_numbers_that_stand_against_each_other_always_speak_against() -> None:
 
 
 def test_three_topics_tell_too_little_to_leave_the_priors() -> None:
-    """The share of a level among matches stays what it is in general; only chance is the store's own."""
+    """The shares of levels among matches and among other candidates stay near what they are in general."""
     found = fitted([{"title": title} for title in ("Quartz lagoon", "Basalt meadow", "Copper fjord")])
     levels = found.compared.level[found.compared.comparison == found.compared.names.index("title")]
-    chance = (np.bincount(levels, minlength=10) + 0.5) / (len(levels) + 5)
+    chance = (np.bincount(levels, minlength=10) + OTHER_PAIRS * others_prior("title")) / (len(levels) + OTHER_PAIRS)
     prior = level_prior("title")
     assert prior is not None
     expected = np.log(prior / chance)

@@ -115,7 +115,7 @@ def test_punctuation_accents_and_additions_of_one_side_are_no_conflict(one: str,
 def test_variants_of_a_word_and_letters_appended_to_a_code_are_explained_in_part(one: str, near: str, far: str) -> None:
     variant, other = overlap(one, near), overlap(one, far)
     assert 0 < variant.conflict[0] < 0.5 * other.conflict[0]
-    assert variant.shared[0] > 2 * other.shared[0]
+    assert variant.shared[0] > 1.5 * other.shared[0]
 
 
 def test_a_shared_unit_counts_the_more_the_fewer_titles_have_it() -> None:
