@@ -36,11 +36,15 @@ VERDICT: Schema = {"a": pl.String, "b": pl.String, "verdict": pl.String}
 def open_pairs(served: Served) -> pl.DataFrame:
     """Suggested pairs in the order in which to decide them: the most telling first, skipped ones last.
 
+    A pair with an archived topic is left out: it waits until the topic is active again.
+
     Returns:
         Columns a, b, scope, probability, weight, value, features, skipped.
     """
     verdicts = judgements(served.transitions)
-    known = suggestions(served.transitions).join(verdicts, on=["a", "b"], how="left")
+    active = served.topics.filter(pl.col("state") == "active")["id"].implode()
+    waiting = suggestions(served.transitions).filter(pl.col("a").is_in(active) & pl.col("b").is_in(active))
+    known = waiting.join(verdicts, on=["a", "b"], how="left")
     rows = known.with_columns(skipped=pl.col("verdict").eq_missing(pl.lit(SKIP))).drop("verdict")
     return rows.sort("skipped", "value", "a", "b", descending=[False, True, False, False], nulls_last=True)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Verdict = tuple[str, str]
 """A pair of topics, written as A:B, and the word said of it."""
 
-WORDS = ("same", "different", "skip")
-_KEYS = {"s": "same", "d": "different", "k": "skip"}
+WORDS = SAME, DIFFERENT, SKIP = ("same", "different", "skip")
+_KEYS = {"s": SAME, "d": DIFFERENT, "k": SKIP}
 
 
 def given_verdicts(decide: Sequence[str], file: Path | None) -> list[Verdict]:
@@ -47,19 +47,25 @@ def ask_verdicts(pairs: Sequence[Mapping[str, Any]]) -> list[Verdict]:
 def located(shards: Mapping[str, Served], verdicts: Sequence[Verdict]) -> dict[str, list[tuple[str, str, str]]]:
     """Verdicts by the shard that holds both topics, each of them as the living topic that answers for it.
 
+    What is one topic already is the same: such a verdict is left out, so that verdicts can be given again
+    after a crash that left some of them recorded.
+
     Raises:
         TopicNotFound: no topic answers to one of the ids.
-        VerdictRefused: the two are one topic now, or lie in different shards, so in different scopes.
+        VerdictRefused: the two are one topic now and the word is another than same, or they lie in different
+            shards, so in different scopes.
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
     for pair, word in verdicts:
-        shard, a, b = _located(shards, pair)
+        shard, a, b = _located(shards, pair, word)
+        if a == b:
+            continue
         found.setdefault(shard, []).append((a, b, word))
     return found
 
 
-def _located(shards: Mapping[str, Served], pair: str) -> tuple[str, str, str]:
-    """An id may hold colons itself, so every colon is tried."""
+def _located(shards: Mapping[str, Served], pair: str, word: str) -> tuple[str, str, str]:
+    """The shard of a pair and its living topics; an id may hold colons itself, so every colon is tried."""
     from memstate_core.model.errors import TopicNotFound, VerdictRefused
 
     parts = pair.split(":")
@@ -70,7 +76,7 @@ def _located(shards: Mapping[str, Served], pair: str) -> tuple[str, str, str]:
             (shard, a), (other, b) = left[0], right[0]
             if shard != other:
                 raise VerdictRefused(a, b, "they belong to different scopes, and nothing is compared across scopes")
-            if a == b:
+            if a == b and word != SAME:
                 merged = [name for name in cut if name != a] or ["ID"]
                 raise VerdictRefused(*cut, f"they are one topic now; `memstate undo {merged[0]}` parts what was merged")
             return shard, a, b
