@@ -12,7 +12,8 @@ from memstate_core.model.frames import DECISION, conform
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.listing import merge_list
 from memstate_core.revise.served import Served
-from memstate_core.state.decisions import ARCHIVED, RESTORED, REVIEW_ENDED, UNMERGED
+from memstate_core.state.decisions import ARCHIVED, RESTORED, REVIEW_ENDED, UNMERGED, merges
+from memstate_core.state.resolve import survivors
 
 PERSON = "person"
 TAKEN_BACK = "taken back by a person"
@@ -86,9 +87,14 @@ def nothing_to_undo(name: str, shards: Sequence[Served]) -> NothingToUndo:
 
 
 def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
-    """The evidence of the topic that holds both stands with it, so that later evidence can be told as new."""
+    """What takes a merge back.
+
+    With it stand the topics that it parts the dropped one from, so that none of them is merged with it again
+    for the same reasons, and the evidence of all of them, so that later evidence can be told as new.
+    """
     held = served.links.filter(pl.col("topic_id") == merge["into"][0])["evidence_id"].sort()
-    payload = pl.struct("survivor", "weight", "probability", actor=pl.lit(PERSON)).struct.json_encode()
+    others = pl.lit(_parted(served, merge)).implode()
+    payload = pl.struct("survivor", "weight", "probability", others=others, actor=pl.lit(PERSON)).struct.json_encode()
     columns = {
         "kind": pl.lit(UNMERGED),
         "topic_id": pl.col("dropped"),
@@ -97,6 +103,13 @@ def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
         "reason": pl.lit(TAKEN_BACK),
     }
     return conform(merge.with_columns(**columns), DECISION)
+
+
+def _parted(served: Served, merge: pl.DataFrame) -> pl.Series:
+    """The topics that make up what is left when a merge is taken back: the one that answers, and those within it."""
+    left = survivors(merges(served.transitions).filter(pl.col("dropped") != merge["dropped"][0]))
+    within = left.filter(pl.col("survivor") == merge["into"][0])["dropped"]
+    return pl.concat([merge["into"], within]).sort()
 
 
 def _restored(topic: pl.DataFrame) -> pl.DataFrame:

@@ -28,7 +28,7 @@ _SEGMENT_PAYLOAD = pl.Struct(
     {name: SEGMENTS[name] for name in SEGMENTS if name not in ("topic_id", "scope", "evidence_ids")}
 )
 _MERGE_PAYLOAD = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "dropped_kind": pl.String})
-_UNDO_PAYLOAD = pl.Struct({"survivor": pl.String, "weight": pl.Float64})
+_UNDO_PAYLOAD = pl.Struct({"survivor": pl.String, "weight": pl.Float64, "others": pl.List(pl.String)})
 _PAIR_PAYLOAD = pl.Struct(
     {
         "a": pl.String,
@@ -97,19 +97,18 @@ def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def undone(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of topics whose last merge was taken back.
+    """Pairs of topics whose last merge was taken back, and what else was parted with it.
 
     Returns:
-        Columns a, b (a < b: the topic that was dropped and the one that survived), scope, weight (the logit
+        Columns a, b (a < b: the topic that was dropped, and the one that survived or another that was
+        one with both), scope, weight (the logit
         that the merge had, null where a person decided it without one), evidence_ids (the evidence of the
         merged topic when the merge was taken back: evidence of either topic that is not among it is newer).
     """
     rows = _decoded(decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED])), _UNDO_PAYLOAD)
-    first = pl.col("topic_id") < pl.col("survivor")
-    ends = {
-        "a": pl.when(first).then("topic_id").otherwise("survivor"),
-        "b": pl.when(first).then("survivor").otherwise("topic_id"),
-    }
+    others = pl.col("others").fill_null(pl.lit([], pl.List(pl.String)))
+    rows = rows.with_columns(other=pl.concat_list("survivor", others)).explode("other", empty_as_null=True)
+    ends = {"a": pl.min_horizontal("topic_id", "other"), "b": pl.max_horizontal("topic_id", "other")}
     last = rows.with_columns(**ends).group_by("a", "b", maintain_order=True).last()
     return last.filter(pl.col("kind") == UNMERGED).select("a", "b", "scope", "weight", "evidence_ids")
 

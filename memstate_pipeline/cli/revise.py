@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from memstate_core.revise.served import Served
     from memstate_core.state.store import Store
 
+_UNDECIDED = "nothing was decided"
+
 
 def merges(
     context: typer.Context,
@@ -87,10 +89,11 @@ def review(
             return
         verdicts = ask_verdicts(pairs)
     if not verdicts:
-        show({"decided": []}, as_json, lambda: ["nothing was decided"])
+        show({"decided": []}, as_json, lambda: [_UNDECIDED])
         return
     told = _judge(store, verdicts, at)
-    show(told, as_json, lambda: [f"verdicts recorded: {len(told['decided'])}", _published(told)])
+    lines = [f"verdicts recorded: {len(told['decided'])}", _published(told)] if told["decided"] else [_UNDECIDED]
+    show(told, as_json, lambda: lines)
 
 
 def confirm(
@@ -121,10 +124,13 @@ def confirm(
 @contextmanager
 def _deciding(store: Store, command: str) -> Iterator[dict[str, Served]]:
     """Holds the store and what it serves, folded again first where nothing is left of what was published."""
+    from memstate_core.model.errors import StoreNotFound
     from memstate_core.revise.served import read_served
     from memstate_core.state.lock import exclusive
     from memstate_core.state.rebuild import ensure_served
 
+    if not store.home.root.is_dir():
+        raise StoreNotFound(str(store.home.root), "nothing")
     with exclusive(store.home.lock, f"process {os.getpid()} (memstate {command})"):
         for shard in store.shards:
             ensure_served(store, shard, f"rebuild-{uuid.uuid4()}")
@@ -153,6 +159,8 @@ def _judge(store: Store, verdicts: Sequence[Verdict], at: datetime | None) -> di
 
     with _deciding(store, "review") as shards:
         by_shard = located_verdicts(shards, verdicts)
+        if not by_shard:
+            return {"decided": []}
         rows = {shard: verdict_decisions(shards[shard], said) for shard, said in by_shard.items()}
         told = _publish(store, shards, rows, at, "judged by a person")
     decided = [{"a": a, "b": b, "verdict": word} for said in by_shard.values() for a, b, word in said]
