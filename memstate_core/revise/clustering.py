@@ -8,6 +8,7 @@ together what is unlikely at its ends. Pairs that must not be one keep their gro
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import coo_array
@@ -44,6 +45,20 @@ def group(
     component = connected_components(links, directed=False)[1].astype(np.int64)
     inside = np.flatnonzero(component[pairs.a] == component[pairs.b])
     return _split(component, pairs, np.where(apart, -APART, probability), inside)
+
+
+def joined(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Topics that pairs (columns a, b) join, directly or through others.
+
+    Returns:
+        Columns id, group; topics in no pair are left out.
+    """
+    ids = pl.concat([pairs["a"], pairs["b"]]).unique().sort()
+    if ids.is_empty():
+        return pl.DataFrame(schema={"id": pl.String, "group": pl.Int32})
+    row, column = ids.search_sorted(pairs["a"]), ids.search_sorted(pairs["b"])
+    links = coo_array((np.ones(pairs.height), (row, column)), shape=(len(ids), len(ids)))
+    return pl.DataFrame({"id": ids, "group": connected_components(links, directed=False)[1]})
 
 
 def _split(component: Ints, pairs: Candidates, probability: NDArray[np.float64], inside: Ints) -> Ints:

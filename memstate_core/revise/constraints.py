@@ -57,14 +57,13 @@ def constraints(decisions: pl.DataFrame, links: pl.DataFrame) -> Constraints:
     """
     back = undone(decisions)
     followed = survivors(merges(decisions))
-    known = back.select("a", "b", evidence_id="evidence_ids").explode("evidence_id", empty_as_null=True)
-    ends = _followed(back, followed).unpivot(["a", "b"], index=None, value_name="topic_id")
-    now = links.filter(pl.col("topic_id").is_in(ends["topic_id"].implode()))
-    fresh = now.filter(~pl.col("evidence_id").is_in(known["evidence_id"].implode()))["topic_id"].implode()
-    renewed = pl.col("a").is_in(fresh) | pl.col("b").is_in(fresh)
+    parted = _followed(back, followed).with_row_index("row")
+    ends = parted.unpivot(["a", "b"], index="row", value_name="topic_id")
+    known = parted.select("row", evidence_id="evidence_ids").explode("evidence_id", empty_as_null=True)
+    fresh = links.join(ends, on="topic_id").join(known, on=["row", "evidence_id"], how="anti")["row"].implode()
     return Constraints(
         judged_different(decisions),
-        _followed(back, followed).select("a", "b", "weight", renewed=renewed),
+        parted.select("a", "b", "weight", renewed=pl.col("row").is_in(fresh)),
     )
 
 

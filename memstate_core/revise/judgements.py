@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from memstate_core.model.errors import VerdictRefused
 from memstate_core.model.frames import DECISION, PAIRS, Schema, conform
+from memstate_core.revise.clustering import joined
 from memstate_core.revise.served import Served
 from memstate_core.revise.undo import PERSON
 from memstate_core.state.decisions import (
@@ -104,7 +102,7 @@ def _judged(said: pl.DataFrame) -> pl.DataFrame:
 def _merged(served: Served, said: pl.DataFrame) -> pl.DataFrame:
     """Merges of what is the same; the topic that was there first (created_at, then id) survives."""
     same = said.filter(pl.col("verdict") == SAME)
-    members = _groups(same).join(served.topics, on="id").sort("group", "created_at", "id")
+    members = joined(same).join(served.topics, on="id").sort("group", "created_at", "id")
     ranked = members.with_columns(survivor=pl.col("id").first().over("group"))
     known = suggestions(served.transitions).select("a", "b", "weight", "features")
     pair = {"a": pl.min_horizontal("id", "survivor"), "b": pl.max_horizontal("id", "survivor")}
@@ -121,16 +119,6 @@ def _merged(served: Served, said: pl.DataFrame) -> pl.DataFrame:
     )
     rows = dropped.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
     return conform(rows.with_columns(reason=pl.lit("judged the same by a person")), DECISION)
-
-
-def _groups(same: pl.DataFrame) -> pl.DataFrame:
-    """Topics that pairs join, directly or through others (columns id, group)."""
-    ids = pl.concat([same["a"], same["b"]]).unique().sort()
-    if not len(ids):
-        return pl.DataFrame(schema={"id": pl.String, "group": pl.Int32})
-    row, column = ids.search_sorted(same["a"]), ids.search_sorted(same["b"])
-    links = coo_array((np.ones(same.height), (row, column)), shape=(len(ids), len(ids)))
-    return pl.DataFrame({"id": ids, "group": connected_components(links, directed=False)[1]})
 
 
 def _refuse_contradictions(before: pl.DataFrame, rows: pl.DataFrame) -> None:

@@ -7,13 +7,11 @@ stays as a tombstone that resolves to its survivor. Taking the decision back tak
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from memstate_core.embed.refresh import refresh_embeddings
 from memstate_core.model.frames import CHANGES, DECISION, conform, empty
+from memstate_core.revise.clustering import joined
 from memstate_core.state.apply import apply_state, changes, fold_run
 from memstate_core.state.decisions import MERGED
 from memstate_core.state.graph import TOPIC, open_graph
@@ -43,7 +41,7 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
     run.decide(STEP, decided)
     state = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        applied = apply_state(run, graph, state)
+        applied = apply_state(run, graph, state, new_evidence=False)
     refreshed = refresh_embeddings(store, run)
     frame = changes(state, applied).with_columns(
         change=pl.when(pl.col("topic_id").is_in(decided["topic_id"].implode()))
@@ -67,7 +65,7 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
         topics: columns id, scope, title, topic_kind, created_at of every topic in the pairs.
     """
     sure = pairs.filter(pl.col("band") == "merge")
-    members = _groups(sure).join(topics, on="id")
+    members = joined(sure).join(topics, on="id")
     ranked = members.sort("group", "created_at", "id").with_columns(survivor=pl.col("id").first().over("group"))
     dropped = ranked.filter(pl.col("id") != pl.col("survivor")).sort("id")
     rows = dropped.join(_support(sure), on="id").rename({"title": "dropped_title", "topic_kind": "dropped_kind"})
@@ -91,12 +89,3 @@ def _strongest(features: pl.Expr) -> pl.Expr:
     """The names of the three comparisons that say most for a match."""
     by_weight = pl.element().sort_by(pl.element().struct.field("weight"), descending=True)
     return features.list.eval(by_weight.struct.field("name")).list.head(3).list.join(", ")
-
-
-def _groups(duplicates: pl.DataFrame) -> pl.DataFrame:
-    ids = pl.concat([duplicates["a"], duplicates["b"]]).unique().sort()
-    if not len(ids):
-        return pl.DataFrame(schema={"id": pl.String, "group": pl.Int32})
-    row, column = ids.search_sorted(duplicates["a"]), ids.search_sorted(duplicates["b"])
-    links = coo_array((np.ones(duplicates.height), (row, column)), shape=(len(ids), len(ids)))
-    return pl.DataFrame({"id": ids, "group": connected_components(links, directed=False)[1]})

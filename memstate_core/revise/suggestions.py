@@ -16,13 +16,13 @@ DRIFT = 0.05
 def suggested(pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Decisions (columns DECISION) that bring the open suggestions to tonight's review band.
 
+    A pair is worth the more, the less sure the model is and the more its topics say.
+
     Args:
         pairs: columns PAIRS.
         before: earlier decisions, in order.
         topics: columns id, title, summary of the topics compared.
         policy: gives the number of open suggestions.
-
-    A pair is worth the more, the less sure the model is and the more its topics say.
     """
     band = pairs.filter(pl.col("band") == "review").join(judged_different(before), on=["a", "b"], how="anti")
     best = _valued(band, topics).sort("value", "a", "b", descending=[True, False, False]).head(policy.review_max_pairs)

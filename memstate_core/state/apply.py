@@ -34,18 +34,21 @@ def fold_run(store: Store, run: Run) -> State:
     return fold(shard_evidence(store.ledger, run), placements, aliases, decisions(store.ledger, run), run.policy)
 
 
-def apply_state(run: Run, graph: Graph, state: State) -> Applied:
-    """Makes the working graph equal to a state, and keeps what the graph does not hold beside it."""
+def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> Applied:
+    """Makes the working graph equal to a state, and keeps what the graph does not hold beside it.
+
+    Without new evidence a topic's links change only because what they lead to was merged or freed; that is
+    no change of the topic itself, but one that concerns it (condition C3).
+    """
     before = graph.read(TOPIC, ["id"])["id"]
     known = graph.read(REVISION, ["id"])
-    touched = pl.concat(
-        [
-            graph.sync(TOPIC, state.topics, keep=LATER_STEPS_SET).topics,
-            graph.sync(REVISION, state.revisions).topics,
-            graph.sync(FIELD, state.fields, keep=("salience",)).topics,
-            graph.sync(EDGE, state.edges).topics,
-        ]
-    ).unique()
+    own = [
+        graph.sync(TOPIC, state.topics, keep=LATER_STEPS_SET).topics,
+        graph.sync(REVISION, state.revisions).topics,
+        graph.sync(FIELD, state.fields, keep=("salience",)).topics,
+    ]
+    linked = graph.sync(EDGE, state.edges).topics
+    touched = pl.concat([*own, linked] if new_evidence else own).unique()
     for name, frame in (("links", state.links), ("aliases", state.aliases), ("problems", state.problems)):
         run.keep_table(name, frame)
     ids = state.topics["id"]
@@ -70,7 +73,7 @@ def update_topics(store: Store, run: Run) -> StepResult:
     """
     state = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        applied = apply_state(run, graph, state)
+        applied = apply_state(run, graph, state, new_evidence=True)
     frame = changes(state, applied)
     counts = {
         "topics_created": len(applied.created),

@@ -83,7 +83,7 @@ def _follow(store: Store, run: Run) -> None:
     place(store, run, empty({"evidence_id": LINKS["evidence_id"]}))
     state = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        applied = apply_state(run, graph, state)
+        applied = apply_state(run, graph, state, new_evidence=False)
         _end_reviews(graph, run)
     refresh_embeddings(store, run)
     run.keep("dependency_review", queue_reviews(run, changes(state, applied)), 0.0)

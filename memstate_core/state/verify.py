@@ -54,6 +54,9 @@ def _against_ledger(store: Store, snapshot: Snapshot) -> list[Verdict]:
         rebuilt = fold_recorded(store, snapshot.manifest.shard, Path(folder) / "fold", "verify")
         same = rebuilt.state_hash == snapshot.manifest.state_hash
         detail = "" if same else f"the ledger folds to {rebuilt.state_hash}, served is {snapshot.manifest.state_hash}"
+        if rebuilt.recorded.number != snapshot.manifest.number:
+            newer = f"{rebuilt.recorded.shard}/{rebuilt.recorded.number}"
+            detail += f"; the ledger records {newer} as published, which the next run or `memstate rebuild` will serve"
         rebuilt.run.keep_table("changes", empty(CHANGES))
         checked = conditions(rebuilt.store, rebuilt.run)
     verdicts = [Verdict("L3 rebuild", same, detail)]

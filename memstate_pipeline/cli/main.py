@@ -14,7 +14,7 @@ import typer
 from memstate_core import __version__
 from memstate_core.model.errors import MemstateError
 from memstate_pipeline.cli import care, demo, plan, read, revise, ui, write
-from memstate_pipeline.cli.output import Context, fail
+from memstate_pipeline.cli.output import Context, fail, show_usage_error
 
 app = typer.Typer(
     name="memstate",
@@ -72,8 +72,13 @@ for _name, _command in COMMANDS.items():
 
 def main() -> None:
     """Runs the command line and exits with its code."""
+    as_json = "--json" in sys.argv
     try:
         app()
     except MemstateError as error:
-        fail(error, error.exit_code, as_json="--json" in sys.argv)
+        fail(error, error.exit_code, as_json)
         sys.exit(error.exit_code)
+    except SystemExit as end:
+        if as_json:
+            show_usage_error(end)
+        raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,9 +54,19 @@ def fail(error: Exception, exit_code: int, as_json: bool) -> None:
     """Says what went wrong, on stderr and, where JSON was asked for, as a document on stdout."""
     note(f"memstate: {error}")
     if as_json:
-        facts = getattr(error, "facts", {})
-        document = {"error": {"type": type(error).__name__, "message": str(error), "exit_code": exit_code, **facts}}
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
+        _show_error(error, str(error), exit_code, getattr(error, "facts", {}))
+
+
+def show_usage_error(end: SystemExit) -> None:
+    """Prints wrong usage as a document on stdout; typer has said it to people before it ended the process."""
+    problem = end.__context__
+    if problem is not None and hasattr(problem, "format_message"):
+        _show_error(problem, problem.format_message(), end.code, {})
+
+
+def _show_error(error: BaseException, message: str, exit_code: Any, facts: Mapping[str, Any]) -> None:
+    document = {"error": {"type": type(error).__name__, "message": message, "exit_code": exit_code, **facts}}
+    sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
 
 
 @contextmanager

@@ -41,8 +41,9 @@ from memstate_core.state.correct import correct
 from memstate_core.state.decisions import judgements, undone
 from memstate_core.state.publish import publish
 from memstate_core.state.rebuild import fold_recorded
-from memstate_core.state.snapshots import current_snapshot
+from memstate_core.state.snapshots import current_snapshot, move_current
 from memstate_core.state.store import Store, open_store
+from memstate_core.state.verify import verify
 from tests.core.strategies import day
 
 Said = dict[str, dict[str, Any]]
@@ -213,6 +214,17 @@ def test_what_was_undone_can_be_merged_again(store: Store) -> None:
         undo(store, listed[0]["id"])
 
 
+def test_each_topic_of_a_group_is_parted_from_all_that_it_was_one_with(store: Store) -> None:
+    merge(store, ACME, BOAT)
+    merge(store, ACME, CAT)
+    undo(store, BOAT)
+    undo(store, CAT)
+    parted = set(undone(shard(store).transitions).select("a", "b").rows())
+    assert parted == {tuple(sorted(pair)) for pair in ((ACME, BOAT), (ACME, CAT), (BOAT, CAT))}
+    merge(store, BOAT, CAT)
+    assert set(undone(shard(store).transitions).select("a", "b").rows()) == parted - {tuple(sorted((BOAT, CAT)))}
+
+
 # Nothing else moves
 
 
@@ -236,11 +248,13 @@ def test_every_decision_of_a_person_says_so_and_only_decisions_are_recorded(stor
     merge(store, ACME, BOAT)
     undo(store, BOAT)
     rows = shard(store).transitions.filter(pl.col("run_id").str.starts_with("correction"))
-    assert rows["kind"].to_list() == ["judged", "merged", "unmerged"]
-    assert [json.loads(payload)["actor"] for payload in rows["payload_json"]] == ["person"] * 3
+    assert set(rows["kind"]) == {"judged", "merged", "unmerged", "review_queued"}
+    said = rows.filter(pl.col("kind") != "review_queued")
+    assert said["kind"].to_list() == ["judged", "merged", "unmerged"]
+    assert [json.loads(payload)["actor"] for payload in said["payload_json"]] == ["person"] * 3
     (undoing,) = rows.filter(pl.col("kind") == "unmerged").to_dicts()
     assert json.loads(undoing["payload_json"]) == {
-        "survivor": ACME, "weight": None, "probability": 1.0, "actor": "person"
+        "survivor": ACME, "weight": None, "probability": 1.0, "others": [ACME], "actor": "person"
     }  # fmt: skip
     links = shard(store).links
     both = links.filter(pl.col("topic_id").is_in([ACME, BOAT]))["evidence_id"]
@@ -272,6 +286,14 @@ def test_an_archived_topic_comes_back_and_stays_through_a_rebuild(tmp_path: Path
 def test_a_store_that_serves_nothing_has_nothing_to_correct(tmp_path: Path) -> None:
     with pytest.raises(StoreNotFound, match="memstate import"):
         decide(open_store(tmp_path, {}), empty(DECISION), 2)
+
+
+def test_verifying_says_that_a_crash_left_an_older_snapshot_served(store: Store) -> None:
+    merge(store, ACME, BOAT)
+    move_current(store.home, "s0", 1)
+    (failed,) = (verdict for verdict in verify(store, shard(store).snapshot) if not verdict.passed)
+    assert failed.name == "L3 rebuild"
+    assert "the ledger records s0/2 as published" in failed.detail
 
 
 def test_an_id_that_names_nothing_is_no_undo(store: Store) -> None:
@@ -341,6 +363,18 @@ def test_open_pairs_come_by_value_with_skipped_ones_last_and_their_reasons_go_in
     assert open_pairs(shard(store)).select("a", "b").rows() == [tuple(sorted((ACME, CAT)))]
 
 
+def test_a_pair_with_an_archived_topic_waits_until_the_topic_is_back(tmp_path: Path) -> None:
+    store = begun(tmp_path / "home", forget_salience_threshold=10, topic_count_soft_limit=0)
+    a, b = sorted((ACME, BOAT))
+    said = {"a": a, "b": b, "probability": 0.5, "weight": 0.0, "value": 0.5, "features": []}
+    row = {"kind": "pair_suggested", "scope": SCOPE, "topic_id": a, "payload_json": json.dumps(said)}
+    decide(store, conform(pl.DataFrame([row]), DECISION), 2)
+    undo(store, ACME)
+    assert open_pairs(shard(store)).is_empty()
+    undo(store, BOAT)
+    assert open_pairs(shard(store)).select("a", "b").rows() == [(a, b)]
+
+
 # Listing
 
 
@@ -385,3 +419,19 @@ def test_a_confirmed_topic_is_no_longer_stale_nor_after_a_rebuild(store: Store, 
     assert folded.state_hash == before
     with pytest.raises(NotStale, match="memstate confirm"):
         stale_topics([shard(store)], [CAT])
+
+
+def test_what_extends_a_merged_topic_is_stale_and_stays_so(store: Store) -> None:
+    """Cat food is part of the boat shed: its link follows the merge, which is no news of its own."""
+    merge(store, ACME, BOAT, 3)
+    assert shard(store).reviews.select("topic_id", "cause_topic_id").rows() == [(CAT, ACME)]
+    told(store, {"dune": {"title": "Dune buggy"}}, 4)
+    night(store, day(5))
+    assert shard(store).reviews["topic_id"].to_list() == [CAT]
+
+
+def test_a_stale_mark_outlives_the_merge_of_its_cause(store: Store) -> None:
+    told(store, {"boat": {"summary": "It leaks"}}, 3)
+    night(store, day(4))
+    merge(store, ACME, BOAT, 4)
+    assert shard(store).reviews["topic_id"].to_list() == [CAT]

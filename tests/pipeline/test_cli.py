@@ -80,9 +80,11 @@ def test_another_scope_sees_nothing(on_demo: Memstate) -> None:
     ],
 )
 def test_wrong_usage_exits_2(arguments: tuple[str, ...], said: str, memstate: Memstate) -> None:
-    told = memstate(*arguments)
+    told = memstate(*arguments, "--json")
     assert told.code == 2
     assert said in " ".join(re.sub(r"[│╭╰─╮╯]", " ", told.stderr).split())
+    assert said in told.document["error"]["message"]
+    assert told.document["error"]["exit_code"] == 2
 
 
 def test_a_file_that_cannot_be_read_exits_1_and_the_others_are_read(memstate: Memstate, tmp_path: Path) -> None:

@@ -106,6 +106,26 @@ def test_a_pair_judged_different_stays_so_through_a_rebuild(home: Path, memstate
     assert memstate("merges", "--json").document == {"merges": []}
 
 
+def test_a_file_of_verdicts_can_be_given_again_when_a_crash_left_some_of_them_recorded(
+    home: Path, memstate: Memstate, tmp_path: Path
+) -> None:
+    ids, file = topics(home), tmp_path / "verdicts.jsonl"
+    pairs = [("Old", "Budget", "same"), ("Old", "Serviceberry", "different")]
+    file.write_text("".join(json.dumps({"a": ids[a], "b": ids[b], "verdict": v}) + "\n" for a, b, v in pairs))
+    answered(memstate("review", "--decide", f"{ids['Old']}:{ids['Budget']}=same", "--json"))
+    told = answered(memstate("review", "--file", str(file), "--json"))
+    assert [row["verdict"] for row in told["decided"]] == ["different"]
+    again = memstate("review", "--decide", f"{ids['Budget']}:{ids['Old']}=same", "--json")
+    assert answered(again) == {"decided": []}
+    assert memstate("status", "--json").document["snapshot"] == "s0/3"
+
+
+def test_a_home_that_is_not_there_is_not_made_by_taking_back(tmp_path: Path) -> None:
+    told = run_memstate(tmp_path / "nowhere", "undo", "x", "--json")
+    assert (told.code, told.document["error"]["type"]) == (1, "StoreNotFound")
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_different_is_refused_for_what_is_merged_with_the_way_out(home: Path, memstate: Memstate) -> None:
     ids = topics(home)
     pair = f"{ids['Budget']}:{ids['Old']}"

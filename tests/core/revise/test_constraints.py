@@ -108,6 +108,13 @@ def test_a_merge_that_a_person_made_and_took_back_is_never_renewed() -> None:
     assert apart(told, named("a", "b"), weight=25.0) == {"ab"}
 
 
+def test_news_of_an_undone_pair_is_news_though_a_later_undoing_of_another_knew_it() -> None:
+    """`e3` came to `a` after its parting from `b`, and before its parting from `c`."""
+    later = (merged("c", "a", 4.0), unmerged("c", "a", "e1", "e3", "e4", weight=4.0))
+    said = limits(*UNDONE, *later, e1="a", e2="b", e3="a", e4="c")
+    assert dict(zip(said.undone["b"], said.undone["renewed"], strict=True)) == {"b": True, "c": False}
+
+
 def test_an_undone_merge_follows_the_topic_that_answers_for_one_side() -> None:
     told = limits(*UNDONE, merged("a", "c"), e1="c", e2="b", e3="c")
     assert apart(told, named("b", "c"), SLIGHT) == {"bc"}
