@@ -59,8 +59,9 @@ def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) 
         VerdictRefused: a pair lies in two scopes or is one topic, or the verdicts contradict what was
             judged different.
     """
-    said = pl.DataFrame(list(verdicts), orient="row", schema=VERDICT)
-    said = _scoped(served, _ordered(said.with_columns(served.answering(pl.col("a", "b")))))
+    given = pl.DataFrame(list(verdicts), orient="row", schema=VERDICT).with_columns(given_a="a", given_b="b")
+    said = _scoped(served, _ordered(given.with_columns(served.answering(pl.col("a", "b")))))
+    _refuse_unnamed(served, said.filter(pl.col("verdict") == SAME))
     _refuse_archived(served, said.filter(pl.col("verdict") == SAME))
     rows = pl.concat([_judged(said), _merged(served, said)])
     _refuse_contradictions(served.transitions.select(DECISION.keys()), rows)
@@ -74,6 +75,16 @@ def _scoped(served: Served, said: pl.DataFrame) -> pl.DataFrame:
     for a, b in said.filter(homes["a"] != homes["b"]).select("a", "b").iter_rows():
         raise VerdictRefused(a, b, "they belong to different scopes, and nothing is compared across scopes")
     return said.with_columns(scope=homes["a"])
+
+
+def _refuse_unnamed(served: Served, same: pl.DataFrame) -> None:
+    """A pair that was judged different becomes one only by its own name, not by that of what was merged into it."""
+    different = judgements(served.transitions).filter(pl.col("verdict") == DIFFERENT)
+    unnamed = pl.min_horizontal("given_a", "given_b") != pl.col("a")
+    unnamed = unnamed | (pl.max_horizontal("given_a", "given_b") != pl.col("b"))
+    for row in same.filter(unnamed).join(different, on=["a", "b"], how="semi").iter_rows(named=True):
+        why = f"{row['a']} and {row['b']} answer for them and were judged different; name these two to change that"
+        raise VerdictRefused(row["given_a"], row["given_b"], why)
 
 
 def _refuse_archived(served: Served, same: pl.DataFrame) -> None:

@@ -29,6 +29,7 @@ _SEGMENT_PAYLOAD = pl.Struct(
 )
 _MERGE_PAYLOAD = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "dropped_kind": pl.String})
 _UNDO_PAYLOAD = pl.Struct({"survivor": pl.String, "weight": pl.Float64, "others": pl.List(pl.String)})
+_WORD = ("verdict", "_at")
 _PAIR_PAYLOAD = pl.Struct(
     {
         "a": pl.String,
@@ -78,14 +79,16 @@ def ladder(decisions: pl.DataFrame) -> pl.DataFrame:
 def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
     """What people said of pairs of topics: the last verdict on each pair.
 
-    A verdict `same` holds until the merge of one of its two topics is taken back.
+    A `skip` takes back nothing that was said before it. A verdict `same` holds until the merge of one of its two
+    topics is taken back.
 
     Returns:
         Columns a, b (a < b), verdict (same, different, skip), in the order in which pairs were first judged.
     """
     numbered = decisions.with_row_index("_at")
     said = _decoded(numbered.filter(pl.col("kind") == JUDGED), _PAIR_PAYLOAD)
-    last = said.group_by("a", "b", maintain_order=True).agg(pl.col("verdict", "_at").last())
+    words = [pl.coalesce(pl.col(name).filter(pl.col("verdict") != SKIP).last(), pl.col(name).last()) for name in _WORD]
+    last = said.group_by("a", "b", maintain_order=True).agg(words)
     freed = numbered.filter(pl.col("kind") == UNMERGED).group_by("topic_id").agg(pl.col("_at").max())
     followed = survivors(merges(decisions))
     roots = {end: pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b")}

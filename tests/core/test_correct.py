@@ -324,6 +324,14 @@ def test_verdicts_that_would_make_one_topic_of_what_was_judged_different_are_ref
     assert merge(store, ACME, BOAT)
 
 
+def test_a_pair_judged_different_is_not_made_one_by_the_name_of_what_was_merged_into_it(store: Store) -> None:
+    decide(store, verdict_decisions(shard(store), [(ACME, BOAT, "different")]), 2)
+    merge(store, BOAT, CAT)
+    with pytest.raises(VerdictRefused, match="name these two"):
+        merge(store, ACME, CAT)
+    assert merge(store, ACME, BOAT)
+
+
 def test_the_last_word_on_a_pair_counts(store: Store) -> None:
     decide(store, verdict_decisions(shard(store), [(ACME, CAT, "different")]), 2)
     merge(store, ACME, CAT)

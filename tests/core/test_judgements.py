@@ -69,6 +69,11 @@ def test_the_last_verdict_on_a_pair_counts_and_a_skip_is_kept() -> None:
     assert judgements(rows).rows() == [("a", "b", "same"), ("a", "c", "skip"), ("b", "c", "same")]
 
 
+def test_a_skip_takes_back_no_verdict() -> None:
+    rows = ledger(judged("a", "b", "different"), judged("a", "b", "skip"), judged("a", "c", "skip"))
+    assert judgements(rows).rows() == [("a", "b", "different"), ("a", "c", "skip")]
+
+
 @pytest.mark.parametrize(
     ("then", "holds"),
     [
