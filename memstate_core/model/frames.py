@@ -269,9 +269,10 @@ PAIRS: Schema = {
     "band": pl.String,
     "features": pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})),
 }
-"""Candidate pairs of topics (a < b): the probability that they are one, its logit (`weight`, natural
-logarithm of the odds), the band that policy puts it in (merge, review, ignore), and what each comparison
-said (its value) and contributed to the logit (its weight)."""
+"""Pairs of topics (a < b) that policy puts in a band, to merge or to review; the others are left out. The
+probability that they are one, its logit before matches compete (`weight`, natural logarithm of the odds), and
+what each comparison showed (its level of agreement as `value`) and contributed to the logit (`weight`)."""
+MERGE_BAND, REVIEW_BAND = "merge", "review"
 
 CALIBRATION: Schema = {
     "probability_from": pl.Float64,

@@ -34,12 +34,13 @@ TIME_EDGES = (1 / 24, 1.0, 7.0, 30.0, 365.0)
 NEAR_TITLE = 0.6
 """Title similarity from which the rarity of what is shared says something of its own."""
 RARE_CODE = 5.0
+"""Nats of rarity from which shared numbers and codes count as rare."""
 STRATA = (0.4, 0.6)
 """Title similarities that part the strata: pairs that were proposed for their titles seldom agree in other
 things by chance, the rest were proposed for those other things, so chance differs between them."""
 
 TEXT = ("title", "numbers", "rarity", "meaning", "rank")
-"""Comparisons that all look at the title; without another kind of agreement they never suffice."""
+"""Comparisons that all look at the title; together they say no more than the rarity of what titles share."""
 
 
 @dataclass(frozen=True)

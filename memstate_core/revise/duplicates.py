@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import CALIBRATION, DECISION, LINKS, PAIRS, conform, empty
+from memstate_core.model.frames import CALIBRATION, DECISION, LINKS, MERGE_BAND, PAIRS, REVIEW_BAND, conform, empty
 from memstate_core.revise.blocking import all_pairs, completeness
 from memstate_core.revise.constraints import constraints, verdict_levels
 from memstate_core.revise.corpus import Corpus
@@ -26,8 +26,6 @@ from memstate_core.state.run import Run
 from memstate_core.state.step import StepResult
 from memstate_core.state.store import Store
 from memstate_core.state.view import decisions as decisions_of
-
-MERGE, REVIEW, IGNORE = "merge", "review", "ignore"
 
 
 def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult:
@@ -90,7 +88,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: float) -> pl.DataFrame:
         "scope": corpus.topics["scope"].gather(found.pairs.a[kept]),
         "probability": found.scored.probability[kept],
         "weight": found.scored.weight[kept],
-        "band": np.where(found.grouped[kept], MERGE, REVIEW),
+        "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
     })  # fmt: skip
     joined = frame.join(_features(found, kept), on="row", how="left", maintain_order="left")
     swapped = pl.col("a") > pl.col("b")
@@ -131,7 +129,11 @@ def _model(found: Deduplicated, run: Run) -> pl.DataFrame:
 
 
 def _weights(found: Deduplicated) -> pl.DataFrame:
-    rows = [{"comparison": name, "weights": " ".join(map(str, row))} for name, row in explained(found.model).items()]
+    """Weights where titles are alike, from the least agreement to the most."""
+    rows = [
+        {"comparison": name, "weights": " ".join(f"{weight:.1f}" for weight in strata[-1])}
+        for name, strata in explained(found.model).items()
+    ]
     return pl.DataFrame(rows, schema={"comparison": pl.String, "weights": pl.String})
 
 
@@ -140,8 +142,8 @@ def _counts(corpus: Corpus, found: Deduplicated, pairs: pl.DataFrame) -> dict[st
     counts: dict[str, int | float] = {
         "topics": len(corpus),
         "candidates": len(found.pairs),
-        "merge_band": pairs.filter(pl.col("band") == MERGE).height,
-        "review_band": pairs.filter(pl.col("band") == REVIEW).height,
+        "merge_band": pairs.filter(pl.col("band") == MERGE_BAND).height,
+        "review_band": pairs.filter(pl.col("band") == REVIEW_BAND).height,
         "kept_apart": int((found.apart & (found.scored.probability >= 0.5)).sum()),
         "reduction_ratio": round(1 - len(found.pairs) / every, 6) if every else 0.0,
         "sources_distinct": int(found.origins.distinct),

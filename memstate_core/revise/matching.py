@@ -28,7 +28,16 @@ from scipy.optimize import isotonic_regression
 
 from memstate_core.revise.comparisons import LEVELS, STRATA, TEXT, Compared
 from memstate_core.revise.corpus import NONE
-from memstate_core.revise.priors import MATCH_RATE, TEMPER, UNORDERED, ceiling, level_prior, levels_of, others_prior
+from memstate_core.revise.priors import (
+    AT_MOST,
+    MATCH_RATE,
+    TEMPER,
+    UNORDERED,
+    ceiling,
+    level_prior,
+    levels_of,
+    others_prior,
+)
 from memstate_core.revise.sources import Standing
 
 Reals = NDArray[np.float64]
@@ -39,7 +48,10 @@ PRIOR_PAIRS = 50.0
 OTHER_PAIRS = 20.0
 """Pairs that the prior of u counts for."""
 PRIOR_SHARE = 0.5
-"""The least weight of the prior of m beside the data, however many pairs there are."""
+"""Pairs that the prior of m counts for with each pair of the data, however many there are."""
+RATE_PAIRS = 20.0
+"""Pairs that the prior of the match rate counts for."""
+RATE_BOUNDS = (1e-5, 0.9)
 STRATUM_PAIRS = 20.0
 """Pairs that the u of all strata counts for in each."""
 VERDICT_PAIRS = 5.0
@@ -96,7 +108,8 @@ def fit(compared: Compared, standing: Standing, different: NDArray[np.bool_], ve
     for turn in range(ROUNDS):
         weights = _weights(compared, eligible, probability, told, learn=turn > 0)
         if turn > 0:
-            rate = float(np.clip((probability[eligible].sum() + 1) / (eligible.sum() + 20), 1e-5, 0.9))
+            found = probability[eligible].sum() + MATCH_RATE * RATE_PAIRS
+            rate = float(np.clip(found / (eligible.sum() + RATE_PAIRS), *RATE_BOUNDS))
         model = _model(compared, rate, weights)
         probability = np.where(different, 0.0, score(model, compared, standing).probability)
     return model
@@ -142,10 +155,9 @@ def _weights(compared: Compared, eligible: NDArray[np.bool_], probability: Reals
 def _told(names: tuple[str, ...], verdicts: pl.DataFrame) -> Reals:
     """Pairs that people's verdicts stand for, by same, comparison, stratum and level."""
     counts = np.zeros((2, len(names), len(STRATA) + 1, LEVELS))
-    known = verdicts.filter(pl.col("name").is_in(names))
-    place = {name: i for i, name in enumerate(names)}
-    for name, level, stratum, same in known.select("name", "level", "stratum", "same").iter_rows():
-        counts[int(same), place[name], stratum, level] += VERDICT_PAIRS
+    place = pl.DataFrame({"name": names}, schema={"name": pl.String}).with_row_index("place")
+    known = verdicts.join(place, on="name").select(pl.col("same", "place", "stratum", "level").cast(pl.Int64))
+    np.add.at(counts, tuple(known.to_numpy().T), VERDICT_PAIRS)
     return counts
 
 
@@ -168,8 +180,8 @@ def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
         rising = np.stack([isotonic_regression(row, weights=every + 1).x for row in rising])
     weights = np.zeros((len(others), LEVELS))
     weights[:, :count] = np.clip(rising, -MAX_WEIGHT, MAX_WEIGHT) * TEMPER.get(name, 1.0)
-    if name == "numbers":
-        weights[:, 0], weights[:, 1] = np.minimum(weights[:, 0], -2.5), np.minimum(weights[:, 1], -0.5)
+    most = AT_MOST.get(name, ())
+    weights[:, : len(most)] = np.minimum(weights[:, : len(most)], most)
     return weights
 
 
@@ -186,7 +198,7 @@ def _model(compared: Compared, rate: float, weights: Reals) -> MatchModel:
     return MatchModel(comparisons=compared.names, match_rate=rate, weights=weights.tolist(), pairs=len(compared))
 
 
-def explained(model: MatchModel) -> Mapping[str, list[float]]:
-    """The weights of each comparison's levels in the stratum of similar titles, for the report."""
+def explained(model: MatchModel) -> Mapping[str, list[list[float]]]:
+    """The weights of each comparison by stratum (titles unlike to alike) and level, to four decimals."""
     table = np.asarray(model.weights).reshape(len(model.comparisons), len(STRATA) + 1, LEVELS)
-    return {name: table[i, -1, : levels_of(name)].round(2).tolist() for i, name in enumerate(model.comparisons)}
+    return {name: table[i, :, : levels_of(name)].round(4).tolist() for i, name in enumerate(model.comparisons)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.embed.refresh import refresh_embeddings
-from memstate_core.model.frames import CHANGES, DECISION, conform, empty
+from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty
 from memstate_core.revise.clustering import joined
 from memstate_core.state.apply import apply_state, changes, fold_run
 from memstate_core.state.decisions import MERGED
@@ -48,7 +48,7 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
         .then(pl.lit("merged"))
         .otherwise("change")
     )
-    wrong = pairs.filter(pl.col("band") == "merge").select(1 - pl.col("probability")).sum().item()
+    wrong = pairs.filter(pl.col("band") == MERGE_BAND).select(1 - pl.col("probability")).sum().item()
     counts = {"merges": decided.height, "expected_false_merges": round(float(wrong), 2), **refreshed.counts}
     return StepResult(conform(frame, CHANGES), counts, {"merged": decided.drop("evidence_ids").head(20)}, decided)
 
@@ -64,7 +64,7 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
         pairs: columns PAIRS.
         topics: columns id, scope, title, topic_kind, created_at of every topic in the pairs.
     """
-    sure = pairs.filter(pl.col("band") == "merge")
+    sure = pairs.filter(pl.col("band") == MERGE_BAND)
     members = joined(sure).join(topics, on="id")
     ranked = members.sort("group", "created_at", "id").with_columns(survivor=pl.col("id").first().over("group"))
     dropped = ranked.filter(pl.col("id") != pl.col("survivor")).sort("id")

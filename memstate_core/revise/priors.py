@@ -14,6 +14,9 @@ MATCH_RATE = 0.05
 """Share of candidate pairs that match, to begin with."""
 TEMPER = {"meaning": 0.5, "rank": 0.5, "summary": 0.8}
 """Factors on the weights of comparisons that repeat in part what others say."""
+AT_MOST = {"numbers": (-2.5, -0.5)}
+"""Bounds on the weights of a comparison's lowest levels: other numbers are never a sign of a match, whatever
+a store with many near-identical titles may suggest."""
 
 _MATCHES: dict[str, tuple[float, ...]] = {
     "title": (0.02, 0.02, 0.03, 0.05, 0.07, 0.10, 0.13, 0.15, 0.08, 0.35),

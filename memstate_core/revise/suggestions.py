@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, conform
+from memstate_core.model.frames import DECISION, REVIEW_BAND, conform
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import judged_different
 from memstate_core.state.decisions import PAIR_SUGGESTED, PAIR_WITHDRAWN, suggestions
@@ -24,7 +24,7 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, p
         topics: columns id, title, summary of the topics compared.
         policy: gives the number of open suggestions.
     """
-    band = pairs.filter(pl.col("band") == "review").join(judged_different(before), on=["a", "b"], how="anti")
+    band = pairs.filter(pl.col("band") == REVIEW_BAND).join(judged_different(before), on=["a", "b"], how="anti")
     best = _valued(band, topics).sort("value", "a", "b", descending=[True, False, False]).head(policy.review_max_pairs)
     is_open = suggestions(before).select("a", "b", "scope", was="probability")
     known = best.join(is_open.drop("scope"), on=["a", "b"], how="left", maintain_order="left")

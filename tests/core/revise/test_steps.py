@@ -111,6 +111,7 @@ def test_the_model_is_recorded_with_the_terms_of_its_fit(first: tuple[Path, Nigh
     assert 0 < payload["pairs"] <= first[1].found.counts["candidates"]
     assert 0 < payload["match_rate"] < 1
     assert {"title", "field:owner", "field:since"} <= payload["weights"].keys()
+    assert [len(levels) for levels in payload["weights"]["title"]] == [10] * 3
 
 
 # Later nights
