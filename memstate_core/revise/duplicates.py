@@ -117,7 +117,7 @@ def _model(found: Deduplicated, run: Run) -> pl.DataFrame:
         "policy": run.policy.digest(),
         "pairs": found.model.pairs,
         "match_rate": round(found.model.match_rate, 6),
-        "sources_distinct": found.origins.distinct,
+        "sources_distinct": int(found.origins.distinct.sum()),
         "weights": explained(found.model),
     }
     row = {
@@ -146,6 +146,6 @@ def _counts(corpus: Corpus, found: Deduplicated, pairs: pl.DataFrame) -> dict[st
         "review_band": pairs.filter(pl.col("band") == REVIEW_BAND).height,
         "kept_apart": int((found.apart & (found.scored.probability >= 0.5)).sum()),
         "reduction_ratio": round(1 - len(found.pairs) / every, 6) if every else 0.0,
-        "sources_distinct": int(found.origins.distinct),
+        "sources_distinct": int(found.origins.distinct.sum()),
     }
     return counts | ({"pair_completeness_estimate": round(share, 4)} if share is not None else {})

@@ -10,8 +10,8 @@ honest where the plain method drifts off:
   of them;
 * the weights of a comparison rise with its levels (isotonic regression);
 * comparisons of the title alone can say no more than the rarity of what the titles share, and titles that
-  differ never suffice by themselves, unless two distinct sources compete for the match;
-* where sources do not repeat themselves, a topic has at most one match in another source, so matches
+  differ never suffice by themselves, unless a source that never repeats itself makes matches compete;
+* in a source that does not repeat itself a topic of another source has at most one match, so matches
   compete and take probability from each other.
 """
 
@@ -187,11 +187,12 @@ def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
 
 def _exclusive(odds: Reals, standing: Standing) -> Reals:
     """Probabilities where a topic has at most one match in each other distinct source."""
-    contested = odds * standing.competing
+    contested = odds * (standing.a_competes | standing.b_competes)
     places = np.concatenate([standing.rivals_of_a, standing.rivals_of_b])
     total = np.bincount(places, np.tile(contested, 2))
-    rivals = total[standing.rivals_of_a] + total[standing.rivals_of_b] - 2 * contested
-    return np.asarray(odds / (1 + odds + np.where(standing.competing, np.maximum(rivals, 0.0), 0.0)))
+    of_a, of_b = (total[place] - contested for place in (standing.rivals_of_a, standing.rivals_of_b))
+    rivals = np.where(standing.a_competes, of_a, 0.0) + np.where(standing.b_competes, of_b, 0.0)
+    return np.asarray(odds / (1 + odds + np.maximum(rivals, 0.0)))
 
 
 def _model(compared: Compared, rate: float, weights: Reals) -> MatchModel:

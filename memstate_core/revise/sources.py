@@ -1,8 +1,9 @@
 """Which sources never repeat themselves, found out from the store.
 
-A catalogue, a CRM export or a curated list says by its nature that its own records are distinct. If a
-source repeated itself as often as sources repeat each other, then the pairs that agree best would lie
-within one source as often as chance has it. Where they hardly ever do, the source is taken at its word.
+A catalogue, a CRM export or a curated list says by its nature that its own records are distinct. If a source
+repeated itself as often as it repeats others, then of the pairs that agree best and have an end in it, as many
+would lie within it as chance has it. Where they hardly ever do, the source is taken at its word. Sources with
+too few topics to tell are judged as one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from memstate_core.revise.corpus import NONE, Corpus
 from memstate_core.revise.sparse import Ints, pair_products
 
 DEPTHS = (50, 100, 200, 400, 800, 1600)
-"""How many of the best pairs are looked at; the depth that speaks clearest decides."""
+"""How many of the best pairs of a source are looked at; the depth that speaks clearest decides."""
 MAX_SHARE = 0.35
-"""Upper confidence bound of pairs within sources, over what chance has, below which sources are distinct."""
+"""Upper confidence bound of pairs within a source, over what chance has, below which it is distinct."""
 
 
 @dataclass(frozen=True)
@@ -32,25 +33,36 @@ class Origins:
     Attributes:
         member: which topics have evidence from which source, CSR (topics, sources); empty rows where some
             evidence names none.
-        distinct: whether sources were found to have no duplicates of their own.
-        share: the upper bound behind that, or None where there was too little to say.
+        share: the upper bound of each source's share of pairs within it, over chance; NaN where there was too
+            little to say (sources,).
     """
 
     member: Any
-    distinct: bool
-    share: float | None
+    share: NDArray[np.float64]
+
+    @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Which sources were found to have no duplicates of their own (sources,)."""
+        return np.asarray(self.share < MAX_SHARE)
 
     def standing(self, pairs: Candidates) -> Standing:
         """What sources say of pairs."""
         first = _first_source(self.member)
         one, other = first[pairs.a], first[pairs.b]
+        trusted = self.member.multiply(self.distinct[None, :]).tocsr()
         shared = pair_products(self.member, self.member, pairs.a, pairs.b) > 0
         places = [
             end * self.member.shape[1] + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))
         ]
         rivals = np.unique(np.concatenate(places), return_inverse=True)[1].astype(np.int64)
-        both = self.distinct & (one != NONE) & (other != NONE)
-        return Standing(self.distinct & shared, both & ~shared, rivals[: len(one)], rivals[len(one) :])
+        told = (one != NONE) & (other != NONE) & ~shared
+        return Standing(
+            same=pair_products(trusted, trusted, pairs.a, pairs.b) > 0,
+            a_competes=told & self.distinct[np.maximum(other, 0)],
+            b_competes=told & self.distinct[np.maximum(one, 0)],
+            rivals_of_a=rivals[: len(one)],
+            rivals_of_b=rivals[len(one) :],
+        )
 
 
 @dataclass(frozen=True)
@@ -59,19 +71,26 @@ class Standing:
 
     Attributes:
         same: from a common source, which says that they are distinct (pairs,).
-        competing: over two distinct sources; a topic has at most one match in the other source (pairs,).
+        a_competes: b's source is distinct, so that a has at most one match in it (pairs,).
+        b_competes: the same of a's source and b (pairs,).
         rivals_of_a: a number for a and b's source, among whose pairs a's match there is to be found (pairs,).
         rivals_of_b: a number, out of the same, for b and a's source (pairs,).
     """
 
     same: NDArray[np.bool_]
-    competing: NDArray[np.bool_]
+    a_competes: NDArray[np.bool_]
+    b_competes: NDArray[np.bool_]
     rivals_of_a: Ints
     rivals_of_b: Ints
 
+    @property
+    def competing(self) -> NDArray[np.bool_]:
+        """Pairs over two sources of which one at least is distinct (pairs,)."""
+        return np.asarray(self.a_competes | self.b_competes)
+
 
 def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float64]) -> Origins:
-    """Finds out whether sources repeat themselves.
+    """Finds out which sources repeat themselves.
 
     Args:
         corpus: the topics.
@@ -80,14 +99,12 @@ def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float6
     """
     member = _membership(corpus)
     source = _first_source(member)
-    among = np.flatnonzero((source[pairs.a] != NONE) & (source[pairs.b] != NONE))
-    chance = _chance_within(corpus, source)
-    if not len(among) or chance == 0 or chance == 1:
-        return Origins(member, distinct=False, share=None)
-    within = pair_products(member, member, pairs.a, pairs.b) > 0
-    found = [bound for ranking in rankings for bound in _bounds(ranking, within, pairs, among, chance, len(corpus))]
-    share = float(min(found)) if found else None
-    return Origins(member, distinct=share is not None and share < MAX_SHARE, share=share)
+    best = [_best_pairs(source, pairs, ranking) for ranking in rankings]
+    share = _shares(corpus, source, source, best, member.shape[1])
+    unsure = np.isnan(share)
+    together = np.where((source != NONE) & unsure[source], member.shape[1], source)
+    rest = _shares(corpus, source, together, best, member.shape[1] + 1)[-1]
+    return Origins(member, np.where(unsure, rest, share))
 
 
 def _membership(corpus: Corpus) -> Any:
@@ -104,29 +121,65 @@ def _first_source(member: Any) -> Ints:
     return first
 
 
-def _chance_within(corpus: Corpus, source: Ints) -> float:
-    """The share of a scope's pairs that lie within one source."""
-    frame = corpus.topics.select("scope").with_columns(source=source).filter(pl.col("source") != NONE)
-    pairs = pl.col("len").cast(pl.Float64) * (pl.col("len") - 1.0)
-    total, own = (
-        float(frame.group_by(key).len().select(pairs.sum()).item() or 0) for key in (["scope"], ["scope", "source"])
-    )
-    return own / total if total else 0.0
+def _best_pairs(source: Ints, pairs: Candidates, score: NDArray[np.float64]) -> pl.DataFrame:
+    """Pairs of which each topic is the other's best, the best first (columns a, b: positions of topics)."""
+    among = np.flatnonzero((source[pairs.a] != NONE) & (source[pairs.b] != NONE))
+    a, b, score = pairs.a[among], pairs.b[among], score[among]
+    best = np.full(len(source), -np.inf)
+    for end in (a, b):
+        np.maximum.at(best, end, score)
+    mutual = np.flatnonzero((score >= best[a]) & (score >= best[b]))
+    order = mutual[np.argsort(-score[mutual], kind="stable")]
+    return pl.DataFrame({"a": a[order], "b": b[order]})
 
 
-def _bounds(
-    score: NDArray[np.float64],
-    within: NDArray[np.bool_],
-    pairs: Candidates,
-    among: Ints,
-    chance: float,
-    topics: int,
-) -> list[float]:
-    """Upper bounds of the share within sources, over chance, among the best mutual pairs at each depth."""
-    best = np.full(topics, -np.inf)
-    for end in (pairs.a, pairs.b):
-        np.maximum.at(best, end[among], score[among])
-    mutual = among[(score[among] >= best[pairs.a[among]]) & (score[among] >= best[pairs.b[among]])]
-    ranked = within[mutual[np.argsort(-score[mutual], kind="stable")]]
-    counts = [(depth, int(ranked[:depth].sum())) for depth in DEPTHS if depth <= len(ranked)]
-    return [(count + 2 + 2 * np.sqrt(count + 1)) / depth / chance for depth, count in counts]
+def _shares(corpus: Corpus, source: Ints, party: Ints, best: list[pl.DataFrame], parties: int) -> NDArray[np.float64]:
+    """The upper bound of the share within a source, over chance, of the best pairs with an end in a party.
+
+    Args:
+        corpus: the topics.
+        source: the source of each topic, NONE where it has none (topics,).
+        party: what is judged: a number for one source, or for several (topics,).
+        best: rankings of pairs (columns a, b).
+        parties: how many parties there may be.
+
+    Returns:
+        The bound at the depth and in the ranking that speak clearest; NaN where so few pairs have an end in
+        the party that not even none of them within a source would tell (parties,).
+    """
+    counted = pl.concat([_counted(ranked, source, party) for ranked in best])
+    told = counted.join(_chances(corpus, source, party), on="party")
+    expected = pl.col("depth") * pl.col("chance")
+    upper = (_upper(pl.col("count")) / expected).min()
+    telling = (_upper(pl.lit(0)) / expected).min() < MAX_SHARE
+    judged = told.group_by("party").agg(share=upper, telling=telling).filter("telling")
+    shares = np.full(parties, np.nan)
+    shares[judged["party"].to_numpy()] = judged["share"].to_numpy()
+    return shares
+
+
+def _upper(count: pl.Expr) -> pl.Expr:
+    """An upper bound of the mean of what was counted once: about two standard deviations of a Poisson count."""
+    return count + 2 + 2 * (count + 1).sqrt()
+
+
+def _counted(ranked: pl.DataFrame, source: Ints, party: Ints) -> pl.DataFrame:
+    """How many of a party's best pairs lie within a source (columns party, depth, count), at each of DEPTHS."""
+    a, b = ranked["a"].to_numpy(), ranked["b"].to_numpy()
+    within = pl.Series("within", source[a] == source[b], dtype=pl.Int64)
+    ends = [pl.DataFrame({"party": party[end], "within": within}).with_row_index("at") for end in (a, b)]
+    placed = pl.concat(ends).unique(["party", "at"]).sort("party", "at")
+    depth, count = pl.int_range(1, pl.len() + 1), pl.col("within").cum_sum()
+    counted = placed.select("party", depth=depth.over("party"), count=count.over("party"))
+    return counted.filter(pl.col("depth").is_in(DEPTHS))
+
+
+def _chances(corpus: Corpus, source: Ints, party: Ints) -> pl.DataFrame:
+    """Of a scope's pairs with an end in a party, the share that lies within one source (columns party, chance)."""
+    frame = corpus.topics.select("scope").with_columns(source=source, party=party).filter(pl.col("source") != NONE)
+    pairs = pl.col("len").cast(pl.Float64) * (pl.col("len") - 1.0) / 2
+    own = frame.group_by("scope", "party", "source").len().group_by("party").agg(own=pairs.sum())
+    sized = frame.group_by("scope", "party").len().join(frame.group_by("scope").agg(all=pl.len()), on="scope")
+    touching = pairs + pl.col("len").cast(pl.Float64) * (pl.col("all").cast(pl.Float64) - pl.col("len"))
+    ends = sized.group_by("party").agg(touching=touching.sum())
+    return own.join(ends, on="party").select("party", chance=pl.col("own") / pl.col("touching"))

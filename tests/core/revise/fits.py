@@ -53,7 +53,7 @@ def fitted(
     pairs = every_pair(of)
     plain = compare(of, pairs)
     member = learn_origins(of, pairs, plain.rankings).member
-    standing = Origins(member, distinct=distinct, share=None).standing(pairs)
+    standing = Origins(member, np.full(member.shape[1], 0.0 if distinct else 1.0)).standing(pairs)
     compared = ranked(plain, pairs, ~standing.same, len(of))
     apart = np.zeros(len(pairs), bool) if different is None else different
     model = fit(compared, standing, apart, verdicts)

@@ -121,5 +121,5 @@ def test_a_store_with_next_to_nothing_goes_through_every_step(topics: list[dict[
     assert completeness(known.seen_by, np.zeros(len(known))) is None
     found = dedupe(topics)
     assert len(found.groups) == len(topics)
-    assert not found.origins.distinct
+    assert not found.origins.distinct.any()
     assert ((found.scored.probability >= 0) & (found.scored.probability <= 1)).all()
