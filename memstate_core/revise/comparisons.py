@@ -29,6 +29,8 @@ MEANING_EDGES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96)
 FIELD_EDGES = (0.1, 0.3, 0.5, 0.7, 0.85, 0.97)
 SURPRISE_EDGES = (0.0, 3.0, 8.0)
 """Nats by which what two titles share is rarer than chance would have it among the topics of the scope."""
+FAR_NUMBERS, FAR_DAYS = 0.2, 10.0
+"""Relative distance of numbers, and days between dates, from which values have nothing in common."""
 TIME_EDGES = (1 / 24, 1.0, 7.0, 30.0, 365.0)
 """Days between the first word of one topic and that of the other."""
 NEAR_TITLE = 0.6
@@ -192,10 +194,17 @@ def _fields(corpus: Corpus, pairs: Candidates) -> pl.DataFrame:
     letters = pair_products(corpus.values, corpus.values, both["value"].to_numpy(), both["value_b"].to_numpy())
     one, other = pl.col("number"), pl.col("number_b")
     distance = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
-    numeric = pl.when(one == other).then(1.0).otherwise(0.8 * (1 - 5 * distance).clip(lower_bound=0))
-    same = pl.when(pl.col("text") == pl.col("text_b")).then(1.0).otherwise(pl.Series("letters", letters, pl.Float64))
-    alike = both.with_columns(similarity=pl.when(numeric.is_not_null()).then(numeric).otherwise(same))
+    numeric = pl.when(one == other).then(1.0).otherwise(_near(distance / FAR_NUMBERS))
+    dated = _near((pl.col("day") - pl.col("day_b")).abs() / FAR_DAYS)
+    same = pl.when(pl.col("text") == pl.col("text_b")).then(1.0)
+    words = pl.Series("letters", letters, pl.Float64)
+    alike = both.with_columns(similarity=same.otherwise(pl.coalesce(dated, numeric, words)))
     return alike.select("pair", "name", "similarity").sort("pair", "name")
+
+
+def _near(distance: pl.Expr) -> pl.Expr:
+    """Similarity of values that can be close without being equal, from 0.8 down to 0 at a distance of 1."""
+    return 0.8 * (1 - distance).clip(lower_bound=0)
 
 
 def _positions(names: pl.Series, position: dict[str, int]) -> Levels:

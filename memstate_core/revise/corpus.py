@@ -27,7 +27,7 @@ class Corpus:
 
     Attributes:
         topics: columns id, scope, title, summary, topic_kind, created_at.
-        fields: current values, sorted by row: columns row, name, text, number (null where it is none).
+        fields: current values, sorted by row: columns row, name, text, number and day (null where it is none).
         vectors: embeddings of unit length, float32 (topics, dimensions); zeros where there is none.
         sources: columns row, source: distinct, of those topics all of whose evidence names a source.
         keys: columns row, key: keys that observations gave.
@@ -116,15 +116,20 @@ def field_values(current: pl.DataFrame) -> pl.DataFrame:
     """Current revisions as comparable values.
 
     Args:
-        current: columns row, name, value_json; no null values.
+        current: columns row, name, value_json, field_type; no null values.
 
     Returns:
         Columns row, name, text (strings without their quotes), number (null where the text spells no finite
-        one); sorted.
+        one), day (days since 1970 of a field that is a date or datetime, null where its text spells none); sorted.
     """
     raw = pl.col("value_json")
     is_text = raw.str.starts_with('"')
     decoded = pl.when(is_text).then(raw).otherwise(pl.lit('""')).str.json_decode(pl.String)
     plain = current.with_columns(text=pl.when(is_text).then(decoded).otherwise(raw))
     number = pl.col("text").cast(pl.Float64, strict=False)
-    return plain.select("row", "name", "text", number=pl.when(number.is_finite()).then(number)).sort("row", "name")
+    day = pl.col("text").str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False).cast(pl.Int32).cast(pl.Float64)
+    typed = {
+        "number": pl.when(number.is_finite()).then(number),
+        "day": pl.when(pl.col("field_type").is_in(["date", "datetime"])).then(day),
+    }
+    return plain.select("row", "name", "text", **typed).sort("row", "name")

@@ -21,7 +21,7 @@ def gather(store: Store, run: Run) -> Corpus:
     with open_graph(run.graph, read_only=True, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         topics = graph.read(TOPIC, _TOPIC_COLUMNS, "r.state = 'active'").sort("scope", "id")
         rows = topics.select("id").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-        current = graph.read(REVISION, ["topic_id", "name", "value_json"], _CURRENT)
+        current = graph.read(REVISION, ["topic_id", "name", "value_json", "field_type"], _CURRENT)
         vectors = graph.read(VECTOR, ["id", "embedding"])
     values = field_values(current.join(rows, left_on="topic_id", right_on="id"))
     told = _told(store, run).join(rows, left_on="topic_id", right_on="id")

@@ -100,12 +100,12 @@ def _topics(records: list[Observation]) -> pl.DataFrame:
 
 def _fields(records: list[Observation]) -> pl.DataFrame:
     values = [
-        (row, field.name, msgjson.encode(field.value).decode())
+        (row, field.name, msgjson.encode(field.value).decode(), field.field_type)
         for row, record in enumerate(records)
         for field in record.fields
         if field.value is not None
     ]
-    schema = {"row": pl.Int64, "name": pl.String, "value_json": pl.String}
+    schema = {"row": pl.Int64, "name": pl.String, "value_json": pl.String, "field_type": pl.String}
     return field_values(pl.DataFrame(values, schema=schema, orient="row").unique(["row", "name"], keep="last"))
 
 

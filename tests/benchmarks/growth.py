@@ -152,7 +152,8 @@ def _fields(vocabulary: Words, origin: NDArray[np.int64], rng: np.random.Generat
         kept = np.flatnonzero(rng.random(count) < 0.8)
         parts.append(pl.DataFrame({"row": kept, "text": texts[kept]}).with_columns(name=pl.lit(name)))
     number = pl.col("text").cast(pl.Float64, strict=False)
-    return pl.concat(parts).select("row", "name", "text", number=number).sort("row", "name")
+    numbered = pl.concat(parts).select("row", "name", "text", number=number, day=pl.lit(None, pl.Float64))
+    return numbered.sort("row", "name")
 
 
 def _vectors(origin: NDArray[np.int64], first: int, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -27,18 +27,19 @@ TOPIC = {"scope": "user:aya", "title": None, "summary": None, "topic_kind": None
 def corpus(topics: Sequence[Mapping[str, Any]]) -> Corpus:
     """A corpus of topics, each of which says what it has.
 
-    Keys: id (else numbered), scope, title, summary, topic_kind, created_at, fields (values by name), sources, keys,
-    vector (else a direction for each word of what it says).
+    Keys: id (else numbered), scope, title, summary, topic_kind, created_at, fields (values by name), types (of fields
+    that are no strings, by name), sources, keys, vector (else a direction for each word of what it says).
     """
     given = [TOPIC | {"id": f"t{number:05}"} | dict(topic) for number, topic in enumerate(topics)]
     rows = sorted(given, key=lambda topic: (topic["scope"], topic["id"]))
     schema = {name: TOPICS[name] for name in ("id", *TOPIC)}
     fields = [
-        (row, name, json.dumps(value))
+        (row, name, json.dumps(value), topic.get("types", {}).get(name, "string"))
         for row, topic in enumerate(rows)
         for name, value in topic.get("fields", {}).items()
     ]
-    current = pl.DataFrame(fields, orient="row", schema={"row": pl.Int64, "name": pl.String, "value_json": pl.String})
+    columns = {"row": pl.Int64, "name": pl.String, "value_json": pl.String, "field_type": pl.String}
+    current = pl.DataFrame(fields, orient="row", schema=columns)
     return Corpus(
         pl.DataFrame([{name: topic[name] for name in schema} for topic in rows], schema=schema),
         field_values(current),

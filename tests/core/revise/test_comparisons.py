@@ -115,6 +115,22 @@ def test_near_numbers_and_spellings_lie_between() -> None:
     assert 0 < field("Northern office", "Northern offices") < ALIKE
 
 
+@pytest.mark.parametrize("kind", ["date", "datetime"])
+def test_dates_are_compared_by_days(kind: str) -> None:
+    def apart(one: str, other: str) -> int:
+        told = [{"fields": {"due": value}, "types": {"due": kind}} for value in (one, other)]
+        return levels(*told)["field:due"]
+
+    assert apart("2026-03-01", "2026-03-01") == ALIKE
+    assert apart("2026-02-28", "2026-03-01") > apart("2026-02-28", "2026-03-05") > 0
+    assert apart("2026-03-01", "2027-03-01") == apart("2026-03-01T09:00:00Z", "2025-03-01T09:00:00Z") == 0
+    assert apart("next week", "next week") == ALIKE
+
+
+def test_a_date_that_is_only_words_is_compared_by_its_letters() -> None:
+    assert field("2026-03-01", "2027-03-01") > 0
+
+
 @pytest.mark.parametrize("odd", ["nan", "inf", "Infinity", "-inf", "NaN"])
 def test_words_that_spell_no_finite_number_are_words(odd: str) -> None:
     assert field(odd, 7) == field(7, odd) == 0

@@ -101,7 +101,13 @@ def test_values_are_their_text_and_their_number(
     tmp_path: Path, value_json: str, text: str, number: float | None
 ) -> None:
     corpus = gathered(tmp_path, [deal(1, fields=[field("x", value_json)])])
-    assert corpus.fields.rows() == [(0, "x", text, number)]
+    assert corpus.fields.rows() == [(0, "x", text, number, None)]
+
+
+@pytest.mark.parametrize(("kind", "days"), [("date", 1), ("datetime", 1), ("string", None)])
+def test_a_date_is_a_day_where_its_field_says_so(tmp_path: Path, kind: str, days: float | None) -> None:
+    corpus = gathered(tmp_path, [deal(1, fields=[field("x", '"1970-01-02"', field_type=kind)])])
+    assert corpus.fields["day"].to_list() == [days]
 
 
 def test_that_a_value_is_not_known_is_no_value(tmp_path: Path) -> None:
