@@ -53,17 +53,25 @@ def _revive(kind: type[MemstateError], message: str, facts: dict[str, Any]) -> M
 
 
 class SettingsError(MemstateError):
-    """A setting is not allowed; names the file (or variable), the key, the value and what is allowed."""
+    """A setting is not allowed; names the file (or variable), the key, the value and what is allowed.
+
+    `line` and `column` say where the value stands in the file, both counted from 1, where that is known.
+    """
 
     exit_code = 2
 
-    def __init__(self, source: str, key: str, value: object, allowed: str) -> None:
+    def __init__(
+        self, source: str, key: str, value: object, allowed: str, line: int | None = None, column: int | None = None
+    ) -> None:
+        where = f"{source}: line {line}, column {column}" if line else source
         super().__init__(
-            f"{source}: {key} = {value!r} is not allowed: {allowed}",
+            f"{where}: {key} = {value!r} is not allowed: {allowed}",
             source=source,
             key=key,
             value=value,
             allowed=allowed,
+            line=line,
+            column=column,
         )
 
 
@@ -116,12 +124,13 @@ class TopicNotFound(MemstateError):
 
 
 class NothingToUndo(MemstateError):
-    """No merge and no archived topic answers to this id."""
+    """No merge and no topic that left default answers has this id."""
 
     def __init__(self, name: str, snapshot: str) -> None:
         super().__init__(
             f"{name!r} names nothing to take back in snapshot {snapshot}: expected the id of a merge, of a topic that "
-            "was merged away, or of an archived topic. `memstate merges` lists the merges in force.",
+            "was merged away, or of one that was archived, detached or summarised. `memstate merges` lists the "
+            "merges in force.",
             name=name,
             snapshot=snapshot,
         )

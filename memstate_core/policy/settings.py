@@ -10,22 +10,31 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from memstate_core.model.errors import SettingsError
+from memstate_core.policy.loading import TomlFile, as_tuple, explained, literal, read_toml, refusal
+from memstate_core.policy.rules import Rule
 
 FILE_NAME = "memstate.toml"
-LEGACY_VARIABLES = {"MEMSTATE_FIELD_SALIENCE_MAX": ("policy", "field_salience_max")}
+LEGACY_VARIABLES = {
+    "MEMSTATE_FIELD_SALIENCE_MAX": ("policy", "field_salience_max"),
+    "MEMSTATE_QUERY_FIELD_SALIENCE_BUMP": ("policy", "query_salience_bump"),
+}
 """Variables whose names come from MemState and do not follow the rule above."""
 
 
 RETIRED = frozenset({"merge_similarity"})
 """Policy keys of earlier versions, which stores still have on record."""
+
+BEFORE = {"half_life_growth_max": 1.0, "max_field_history": 1_000_000}
+"""What held before a key existed, for records that do not name it."""
+
+ARRAY = BeforeValidator(as_tuple)
+"""Marks a tuple that is written as an array."""
 
 
 class _Section(BaseModel):
@@ -70,11 +79,34 @@ class ScheduleSettings(_Section):
     cron: Annotated[str, Field(pattern=r"^\S+( \S+){4}$")] = "0 2 * * *"
 
 
+class Override(_Section):
+    """Other values for the topics of a scope, of a kind, or of a kind within a scope; the last that fits holds."""
+
+    scope: Annotated[str, Field(min_length=1)] | None = None
+    topic_kind: Annotated[str, Field(min_length=1)] | None = None
+    salience_half_life_days: Annotated[float, Field(gt=0, le=36_500)] | None = None
+    summarise_salience_threshold: Annotated[float, Field(ge=0, le=10)] | None = None
+    detach_salience_threshold: Annotated[float, Field(ge=0, le=10)] | None = None
+    forget_salience_threshold: Annotated[float, Field(ge=0, le=10)] | None = None
+
+    @model_validator(mode="after")
+    def _names_its_topics(self) -> Override:
+        if self.scope is None and self.topic_kind is None:
+            raise ValueError("an override names a scope, a topic_kind, or both")
+        return self
+
+
 class Policy(_Section):
     """What decides about knowledge; hashed into every manifest and kept with every run.
 
     Pairs of topics that are the same with `merge_probability` are merged; from `review_probability` on, a
     person is asked, about the `review_max_pairs` most telling pairs of a shard at a time.
+
+    Salience starts at `field_salience_initial`, rises by `query_salience_bump` with each use, and halves each
+    `salience_half_life_days`, which uses spread over time lengthen up to `half_life_growth_max` times. Fields
+    below the thresholds are summarised and detached, topics archived (`memstate_core.forget.ladder`).
+    `max_topics_for_forget_scan` topics are written at a time; none is ever skipped. `rules` come before the
+    ladder and give other bands to pairs (`memstate_core.policy.rules`).
 
     `conflict_rule` says which of two values of a field is current when both became true at the same time.
     `newest`: only valid time decides; the tie stays visible as a conflict, and the value observed last is
@@ -84,8 +116,18 @@ class Policy(_Section):
 
     field_salience_initial: Annotated[float, Field(gt=0, le=10)] = 1.0
     field_salience_max: Annotated[float, Field(gt=0, le=10)] = 10.0
+    query_salience_bump: Annotated[float, Field(gt=0, le=10)] = 0.1
     salience_half_life_days: Annotated[float, Field(gt=0, le=36_500)] = 90.0
+    half_life_growth_max: Annotated[float, Field(ge=1, le=1000)] = 8.0
+    summarise_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.2
+    detach_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.1
     forget_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.05
+    max_field_history: Annotated[int, Field(ge=1)] = 500
+    summary_keep_revisions: Annotated[int, Field(ge=1)] = 20
+    max_topics_for_forget_scan: Annotated[int, Field(ge=1)] = 10_000
+    pinned_kinds: Annotated[tuple[str, ...], ARRAY] = ()
+    overrides: Annotated[tuple[Override, ...], ARRAY] = ()
+    rules: Annotated[tuple[Rule, ...], ARRAY] = ()
     topic_count_soft_limit: Annotated[int, Field(ge=0)] = 500
     max_active_topics: Annotated[int, Field(ge=1)] = 100_000
     placement_similarity: Annotated[float, Field(ge=0, le=1)] = 0.75
@@ -100,14 +142,34 @@ class Policy(_Section):
     def _limits_in_order(self) -> Policy:
         if self.topic_count_soft_limit > self.max_active_topics:
             raise ValueError("topic_count_soft_limit must not exceed max_active_topics")
+        steps = (self.forget_salience_threshold, self.detach_salience_threshold, self.summarise_salience_threshold)
+        if list(steps) != sorted(steps):
+            raise ValueError(
+                "the thresholds of the ladder must not fall: forget_salience_threshold,"
+                " detach_salience_threshold, summarise_salience_threshold"
+            )
         if self.review_probability > self.merge_probability:
             raise ValueError("review_probability must not exceed merge_probability")
+        return self
+
+    @model_validator(mode="after")
+    def _rules_agree(self) -> Policy:
+        """Names tell rules apart, and bands are in order with what the rule leaves to the policy."""
+        names = [rule.name for rule in self.rules]
+        for position, rule in enumerate(self.rules):
+            if rule.name in names[:position]:
+                raise refusal("another rule before it has this name", "rules", position, "name")
+            merge, review = rule.bands((self.merge_probability, self.review_probability))
+            if review > merge:
+                given = "merge_probability" if rule.review_probability is None else "review_probability"
+                problem = f"review_probability ({review}) must not exceed merge_probability ({merge})"
+                raise refusal(problem, "rules", position, given)
         return self
 
     @classmethod
     def recorded(cls, values: Mapping[str, Any]) -> Policy:
         """A policy as a ledger or manifest recorded it; keys that earlier versions had are passed over."""
-        return cls.model_validate({name: value for name, value in values.items() if name not in RETIRED})
+        return cls.model_validate(BEFORE | {name: value for name, value in values.items() if name not in RETIRED})
 
     def digest(self) -> str:
         """SHA-256 of the policy in canonical JSON."""
@@ -130,40 +192,36 @@ def load_settings(home: Path, environ: Mapping[str, str] = os.environ) -> Settin
     """Reads the settings of a home.
 
     Raises:
-        SettingsError: names the file or variable, the key, the value and what is allowed.
+        SettingsError: names the file (with line and column) or variable, the key, the value and what is allowed.
     """
     path = home / FILE_NAME
-    values = _read_file(path)
-    sources = dict.fromkeys(((s, k) for s in values for k in values[s]), str(path))
-    for variable, (section, key) in _variables(environ).items():
-        values.setdefault(section, {})[key] = _literal(environ[variable])
-        sources[section, key] = f"environment variable {variable}"
+    file = read_toml(path, Settings.model_fields) if path.exists() else TomlFile(path)
+    variables = _variables(environ)
+    values = {section: dict(content) for section, content in file.values.items()}
+    for variable, (section, key) in variables.items():
+        values.setdefault(section, {})[key] = literal(environ[variable])
     try:
         return Settings.model_validate(values, strict=True)
     except ValidationError as error:
-        raise _explain(error, values, sources, str(path)) from None
+        sources = {where: variable for variable, where in variables.items()}
+        raise explained(error, Settings, values, file, sources) from None
 
 
-def _read_file(path: Path) -> dict[str, dict[str, Any]]:
-    if not path.exists():
-        return {}
+class _PolicyFile(_Section):
+    policy: Policy
+
+
+def load_policy(path: Path) -> Policy:
+    """Reads a file that holds a policy and nothing else, for rehearsal; variables do not count.
+
+    Raises:
+        SettingsError: the file cannot be read, has no section `[policy]` or another one, or as `load_settings`.
+    """
+    file = read_toml(path, _PolicyFile.model_fields)
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(str(path), "the file", "…", f"expected TOML: {error}") from None
-    for section, content in values.items():
-        if not isinstance(content, dict):
-            sections = ", ".join(f"[{name}]" for name in Settings.model_fields)
-            raise SettingsError(str(path), section, content, f"expected a section of {sections}")
-    return values
-
-
-def _literal(text: str) -> Any:
-    """A variable's text as the TOML value that it spells, or as text."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+        return _PolicyFile.model_validate(file.values, strict=True).policy
+    except ValidationError as error:
+        raise explained(error, _PolicyFile, file.values, file, {}) from None
 
 
 def _variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -174,24 +232,3 @@ def _variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         for key in field.annotation.model_fields
     }
     return {variable: where for variable, where in (named | LEGACY_VARIABLES).items() if variable in environ}
-
-
-def _explain(
-    error: ValidationError, values: dict[str, Any], sources: dict[tuple[str, str], str], path: str
-) -> SettingsError:
-    first = error.errors()[0]
-    where = tuple(str(part) for part in first["loc"])
-    key = ".".join(where) or "the policies together"
-    value: Any = values
-    for part in where:
-        value = value.get(part) if isinstance(value, dict) else value
-    allowed = first["msg"]
-    if first["type"] == "extra_forbidden":
-        section = Settings.model_fields.get(where[0])
-        kind = section.annotation if section and len(where) > 1 else Settings
-        known = ", ".join(kind.model_fields) if isinstance(kind, type) and issubclass(kind, BaseModel) else ""
-        allowed = f"unknown key; known here: {known}"
-    if len(where) > 1:
-        return SettingsError(sources.get((where[0], where[1]), path), key, value, allowed)
-    involved = [source for (section, _), source in sources.items() if section == where[0] and source != path]
-    return SettingsError(", ".join(involved) or path, key, value, allowed)

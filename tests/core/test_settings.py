@@ -24,9 +24,9 @@ def refused(home: Path, toml: str = "", **environ: str) -> dict[str, Any]:
         load(home, toml, **environ)
     facts = error.value.facts
     assert error.value.exit_code == 2
-    assert (
-        str(error.value) == f"{facts['source']}: {facts['key']} = {facts['value']!r} is not allowed: {facts['allowed']}"
-    )
+    where = f": line {facts['line']}, column {facts['column']}" if facts["line"] else ""
+    said = f"{facts['source']}{where}: {facts['key']} = {facts['value']!r} is not allowed: {facts['allowed']}"
+    assert str(error.value) == said
     return facts
 
 
@@ -62,7 +62,7 @@ def test_every_setting_has_a_variable(tmp_path: Path) -> None:
         assert isinstance(part, BaseModel)
         for key, value in part:
             variable = f"MEMSTATE_{section}_{key}".upper()
-            assert load(tmp_path, **{variable: str(value)}) == Settings()
+            assert load(tmp_path, **{variable: str(list(value) if isinstance(value, tuple) else value)}) == Settings()
             if not isinstance(value, str):
                 facts = refused(tmp_path, **{variable: "junk"})
                 assert (facts["source"], facts["key"]) == (f"environment variable {variable}", f"{section}.{key}")

@@ -1,0 +1,136 @@
+"""Conditions of rules: a small language of comparisons, read into a Polars expression.
+
+    condition  = both {"or" both}
+    both       = one {"and" one}
+    one        = "not" one | "(" condition ")" | comparison
+    comparison = operand ("==" | "!=" | "<" | "<=" | ">" | ">=") operand
+               | operand ["not"] "in" "[" literal {"," literal} "]"
+               | boolean column | "true" | "false"
+    operand    = column | literal
+    literal    = 'text' | "text" | number | "true" | "false" | "null"
+
+Every comparison is true or false. Where a value is missing it is false, and `!=` and `not in` are the
+opposites of `==` and `in`, so they hold there. `null` goes with `==` and `!=` only and asks whether a value
+is missing. Strings are ordered by the code points of their characters; a backslash in them is itself.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import Schema
+from memstate_core.policy.operands import COMPARISONS, Operand, compared, operand, require_like
+from memstate_core.policy.tokens import ConditionError, Token, tokens
+
+__all__ = ["MAX_DEPTH", "ConditionError", "parse_condition"]
+
+MAX_DEPTH = 64
+"""Parentheses and `not` that may stand within one another."""
+
+
+def parse_condition(text: str, columns: Schema) -> pl.Expr:
+    """Reads a condition.
+
+    Args:
+        text: the condition.
+        columns: the columns that it may name, with their types.
+
+    Returns:
+        A boolean expression that is never null; one without columns is a single value.
+
+    Raises:
+        ConditionError: what was found, what was expected, and at which column of the text.
+    """
+    parser = _Parser(tokens(text), columns)
+    condition = parser.either(0)
+    parser.expect("", "'and', 'or' or the end")
+    return condition
+
+
+class _Parser:
+    """Recursive descent: a method for each rule of the grammar."""
+
+    def __init__(self, found: list[Token], columns: Schema) -> None:
+        self.tokens, self.columns = found, columns
+        self.place = 0
+
+    def either(self, depth: int) -> pl.Expr:
+        parts = [self.both(depth)]
+        while self.took("or"):
+            parts.append(self.both(depth))
+        return pl.any_horizontal(parts) if len(parts) > 1 else parts[0]
+
+    def both(self, depth: int) -> pl.Expr:
+        parts = [self.one(depth)]
+        while self.took("and"):
+            parts.append(self.one(depth))
+        return pl.all_horizontal(parts) if len(parts) > 1 else parts[0]
+
+    def one(self, depth: int) -> pl.Expr:
+        start = self.next
+        if self.took("not"):
+            return ~self.one(_deeper(depth, start))
+        if self.took("("):
+            condition = self.either(_deeper(depth, start))
+            self.expect(")", "'and', 'or' or ')'")
+            return condition
+        return self.comparison()
+
+    def comparison(self) -> pl.Expr:
+        left, sign = self.operand(), self.next
+        if self.took(*COMPARISONS):
+            condition = compared(left, sign, self.operand())
+        elif self.took("not"):
+            self.expect("in", "'in' after 'not'")
+            condition = ~self.among(left)
+        elif self.took("in"):
+            condition = self.among(left)
+        elif left.type == "boolean":
+            condition = left.expr.fill_null(False)
+        else:
+            raise ConditionError(f"found {sign} after {left}, expected a comparison", sign.column)
+        if self.next.text in COMPARISONS:
+            raise ConditionError(f"found {self.next} after a comparison, expected 'and' or 'or'", self.next.column)
+        return condition
+
+    def among(self, left: Operand) -> pl.Expr:
+        self.expect("[", "a list in brackets")
+        values = [self.listed(left)]
+        while self.took(","):
+            values.append(self.listed(left))
+        self.expect("]", "',' or ']'")
+        return left.expr.is_in([value.literal for value in values]).fill_null(False)
+
+    def listed(self, left: Operand) -> Operand:
+        value = self.operand()
+        if value.literal is None:
+            found = "null, which goes with == and != only" if value.type == "null" else f"column {value.token}"
+            raise ConditionError(f"found {found}, expected a literal in the list", value.token.column)
+        require_like(left, value)
+        return value
+
+    def operand(self) -> Operand:
+        token = self.next
+        self.place += token.kind != "end"
+        return operand(token, self.columns)
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.place]
+
+    def took(self, *texts: str) -> bool:
+        """Passes over the next token if it is one of these."""
+        fits = self.next.text in texts
+        self.place += fits
+        return fits
+
+    def expect(self, text: str, expected: str) -> None:
+        if self.next.text != text:
+            raise ConditionError(f"found {self.next}, expected {expected}", self.next.column)
+        self.place += self.next.kind != "end"
+
+
+def _deeper(depth: int, start: Token) -> int:
+    if depth == MAX_DEPTH:
+        raise ConditionError(f"expected at most {MAX_DEPTH} of parentheses and 'not' in one another", start.column)
+    return depth + 1

@@ -1,0 +1,119 @@
+"""Why a topic stands where it does: what governs it, which values hold for it, and what would come next."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import polars as pl
+
+from memstate_core.policy.overrides import value_for
+from memstate_core.policy.rules import governing, merge_bands
+from memstate_core.policy.sentences import sentences
+from memstate_core.policy.settings import Policy
+
+_KEYS = {
+    "half_life": "salience_half_life_days",
+    "summarise": "summarise_salience_threshold",
+    "detach": "detach_salience_threshold",
+    "archive": "forget_salience_threshold",
+}
+
+
+def explain_topic(topic: pl.DataFrame, policy: Policy) -> dict[str, Any]:
+    """Explains one topic.
+
+    Args:
+        topic: one row with column id and RULE_COLUMNS. `told`, `used` and `pressure` may stand beside them;
+            without them nothing was told or used, and the scope's active topics say whether it is under
+            pressure. `pinned`, where it is there, says whether a recorded decision pinned the topic.
+        policy: the policy to explain it by.
+
+    Returns:
+        Plain data: `id`, `title`, `scope`, `topic_kind`, `state`, `salience`, `half_life_days`; `rule` (name, on,
+        when, do of what governs it, or null); `waiting` (rules whose condition holds and that would come before,
+        if their event concerned it); `merge_rules` (names of those that fit it); `values` (by half_life, summarise,
+        detach and archive the `key`, its `value`, and its `source`: default, policy, or an override); `archive_below`
+        (the threshold that counts: that of detaching where a newer topic supersedes it); `archive_in_days` (until
+        its salience is there if nothing uses it: 0 if it is, null if it never will be); `pinned` (what pins it,
+        or null); `pressure` (`active`, `soft_limit`, `bound`, `under`, `surplus`); and `lines`, the same in words.
+
+    Raises:
+        ValueError: there is not one row, or a column is missing.
+    """
+    if topic.height != 1:
+        raise ValueError(f"expected the row of one topic, found {topic.height} rows")
+    row = governing(_with_events(topic, policy), policy.rules).row(0, named=True)
+    facts = {name: row[name] for name in ("id", "title", "scope", "topic_kind", "state")}
+    facts |= {name: float(row[name] or 0.0) for name in ("salience", "half_life_days")}
+    facts |= _rules(topic, row["rule"], policy) | {"values": _values(topic, policy)}
+    facts |= _fading(row, facts) | {"pinned": _pinned_by(row, policy), "pressure": _pressure(row, policy)}
+    facts |= {"depended_on": bool(row["depended_on"]), "redundant": bool(row["redundant"])}
+    return facts | {"lines": sentences(facts)}
+
+
+def _with_events(topic: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    assumed = {
+        "told": pl.lit(False),
+        "used": pl.lit(False),
+        "pressure": pl.col("active") >= policy.topic_count_soft_limit,
+    }
+    return topic.with_columns(**{name: value for name, value in assumed.items() if name not in topic.columns})
+
+
+def _rules(topic: pl.DataFrame, name: str | None, policy: Policy) -> dict[str, Any]:
+    ladder = [rule for rule in policy.rules if rule.do != "merge"]
+    place = next((place for place, rule in enumerate(ladder) if rule.name == name), len(ladder))
+    waiting = [rule for rule in ladder[:place] if topic.select(rule.holds()).item()]
+    told = [rule.model_dump(include={"name", "on", "when", "do"}) for rule in (*ladder[place : place + 1], *waiting)]
+    merging = merge_bands(_with_events(topic, policy), policy.rules)["merge_rules"].item().to_list()
+    return {
+        "rule": told.pop(0) if place < len(ladder) else None,
+        "waiting": told,
+        "merge_rules": [policy.rules[position].name for position in merging],
+    }
+
+
+def _values(topic: pl.DataFrame, policy: Policy) -> dict[str, dict[str, Any]]:
+    values = topic.select(**{name: value_for(key, policy) for name, key in _KEYS.items()}).row(0, named=True)
+    row = topic.row(0, named=True)
+    return {
+        name: {"key": key, "value": values[name], "source": _source(key, row, policy)} for name, key in _KEYS.items()
+    }
+
+
+def _source(key: str, row: dict[str, Any], policy: Policy) -> str:
+    """Where the value comes from that `value_for` gives."""
+    for position, override in reversed(list(enumerate(policy.overrides))):
+        named = override.model_dump(include={"scope", "topic_kind"}, exclude_none=True)
+        if getattr(override, key) is not None and all(row[column] == value for column, value in named.items()):
+            return f"policy.overrides[{position}]"
+    return "default" if getattr(policy, key) == getattr(Policy(), key) else "policy"
+
+
+def _fading(row: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
+    limit = facts["values"]["detach" if row["redundant"] else "archive"]["value"]
+    salience, half_life = facts["salience"], facts["half_life_days"]
+    if salience < limit:
+        days: float | None = 0.0
+    else:
+        days = half_life * math.log2(salience / limit) if limit else None
+    return {"archive_below": limit, "archive_in_days": days}
+
+
+def _pinned_by(row: dict[str, Any], policy: Policy) -> str | None:
+    if row["action"] == "pin":
+        return f"rule {row['rule']!r}"
+    if row["topic_kind"] in policy.pinned_kinds:
+        return "policy.pinned_kinds"
+    return "a recorded decision" if row.get("pinned") else None
+
+
+def _pressure(row: dict[str, Any], policy: Policy) -> dict[str, Any]:
+    return {
+        "active": row["active"],
+        "soft_limit": policy.topic_count_soft_limit,
+        "bound": policy.max_active_topics,
+        "under": bool(row["pressure"]),
+        "surplus": max(0, row["active"] - policy.max_active_topics),
+    }

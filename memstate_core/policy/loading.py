@@ -1,0 +1,146 @@
+"""TOML files with settings: how they are read, and errors that say where in the file a value stands."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from memstate_core.model.errors import SettingsError
+from memstate_core.policy.positions import Steps, inside, line_and_column, nearest, positions
+from memstate_core.policy.tokens import ConditionError
+
+Values = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class TomlFile:
+    """A file as it was read; one that does not exist has no text and no values."""
+
+    path: Path
+    text: str = ""
+    values: Values = field(default_factory=dict)
+
+
+def refusal(problem: str, *at: str | int) -> PydanticCustomError:
+    """An error for a validator to raise: what is wrong, and at which key below the model's own."""
+    return PydanticCustomError("refused", "{problem}", {"problem": problem, "at": at})
+
+
+def read_toml(path: Path, sections: Collection[str]) -> TomlFile:
+    """Reads a file whose top level has sections only.
+
+    Raises:
+        SettingsError: it cannot be read, is no TOML, or has something else than sections at its top.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = tomllib.loads(text)
+    except OSError as error:
+        raise SettingsError(str(path), "the file", "…", f"expected a file to read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SettingsError(str(path), "the file", "…", f"expected TOML: {error}") from None
+    file = TomlFile(path, text, values)
+    for section, content in values.items():
+        if not isinstance(content, dict):
+            known = ", ".join(f"[{name}]" for name in sections)
+            where = _where(file, (section,))
+            raise SettingsError(str(path), section, content, f"expected a section of {known}", *where)
+    return file
+
+
+def literal(text: str) -> Any:
+    """A variable's text as the TOML value that it spells, or as text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def as_tuple(value: object) -> object:
+    """An array as the tuple that a strict model wants."""
+    if not isinstance(value, list | tuple):
+        raise ValueError("expected an array, or for tables a header in double brackets")
+    return tuple(value)
+
+
+def explained(
+    error: ValidationError,
+    kind: type[BaseModel],
+    values: Values,
+    file: TomlFile,
+    variables: Mapping[tuple[str, str], str],
+) -> SettingsError:
+    """The first of a validation's errors, with its source, its key and, for a file, its line and column.
+
+    Args:
+        error: what pydantic found.
+        kind: the model that the values were to become.
+        values: the values.
+        file: where they come from,
+        variables: unless by section and key an environment variable is named here.
+    """
+    first = error.errors()[0]
+    steps: Steps = (*first["loc"], *first.get("ctx", {}).get("at", ()))
+    sources = [name for key, name in variables.items() if key == steps[:2] or key[:1] == steps]
+    where = () if sources else _where(file, steps, first)
+    source = ", ".join(f"environment variable {name}" for name in sources) or str(file.path)
+    return SettingsError(source, _spelt(steps), _value(values, steps), _allowed(first, kind, bool(where)), *where)
+
+
+def _where(file: TomlFile, steps: Steps, error: ErrorDetails | None = None) -> tuple[int, int] | tuple[()]:
+    """Line and column of a value, or of the character in it at which a condition cannot be read."""
+    found = positions(file.text)
+    offset = nearest(found, steps)
+    if offset is None:
+        return ()
+    problem = _condition_error(error)
+    if problem and steps in found:
+        offset = inside(file.text, offset, problem.column - 1)
+    return line_and_column(file.text, offset)
+
+
+def _condition_error(error: ErrorDetails | None) -> ConditionError | None:
+    cause = error.get("ctx", {}).get("error") if error else None
+    return cause if isinstance(cause, ConditionError) else None
+
+
+def _allowed(error: ErrorDetails, kind: type[BaseModel], located: bool) -> str:
+    problem = _condition_error(error)
+    if problem:
+        return problem.problem if located else str(problem)
+    if error["type"] == "extra_forbidden":
+        return f"unknown key; known here: {', '.join(_model(kind, error['loc'][:-1]).model_fields)}"
+    return error["msg"].removeprefix("Value error, ")
+
+
+def _model(kind: type[BaseModel], steps: Steps) -> type[BaseModel]:
+    """The model of what stands at a path: a section, or an element of a list of tables."""
+    for step in steps:
+        if isinstance(step, str):
+            annotation = kind.model_fields[step].annotation
+            kind = next(one for one in (annotation, *get_args(annotation)) if _is_model(one))
+    return kind
+
+
+def _is_model(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _value(values: Any, steps: Steps) -> Any:
+    for step in steps:
+        if isinstance(step, int):
+            values = values[step] if isinstance(values, list) and step < len(values) else None
+        else:
+            values = values.get(step) if isinstance(values, dict) else values
+    return values
+
+
+def _spelt(steps: Steps) -> str:
+    dotted = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return dotted.removeprefix(".") or "the policies together"

@@ -1,0 +1,28 @@
+"""Which value of a policy key holds for a topic: the last override that fits, else the policy's own."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.policy.settings import Policy
+
+
+def value_for(key: str, policy: Policy) -> pl.Expr:
+    """The value of a key for each row.
+
+    Args:
+        key: a key that overrides may set, `salience_half_life_days` or one of the ladder's thresholds.
+        policy: the policy with its overrides.
+
+    Returns:
+        An expression over the columns `scope` and `topic_kind`.
+    """
+    value: pl.Expr = pl.lit(float(getattr(policy, key)))
+    for override in policy.overrides:
+        own = getattr(override, key)
+        if own is not None:
+            fits = [
+                pl.col(name) == getattr(override, name) for name in ("scope", "topic_kind") if getattr(override, name)
+            ]
+            value = pl.when(pl.all_horizontal(fits).fill_null(False)).then(pl.lit(float(own))).otherwise(value)
+    return value
