@@ -7,12 +7,11 @@ run reads the file again, which changes nothing, and moves it then.
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 
 from memstate_core.ingest.files import dumps_in
 from memstate_core.ingest.importer import Importer
-from memstate_core.ingest.packing import MAGIC
+from memstate_core.ingest.put_away import put_away
 from memstate_core.ingest.report import ImportReport
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
@@ -40,7 +39,7 @@ def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetim
         before = _state(path)
         report = importer.read_file(path)
         if before is not None and _state(path) == before:
-            _move(path, home.processed if report.error is None else home.failed)
+            put_away(path, home.processed if report.error is None else home.failed)
     return importer.report()
 
 
@@ -51,18 +50,3 @@ def _state(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_size, found.st_mtime_ns
-
-
-def _move(path: Path, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    path.rename(_free_name(folder / path.name))
-
-
-def _free_name(wanted: Path) -> Path:
-    """The path itself, or with the first free number before its suffixes: `a.jsonl.gz`, `a.2.jsonl.gz`."""
-    if not wanted.exists():
-        return wanted
-    packing = wanted.suffix if wanted.suffix.lower() in MAGIC and wanted.with_suffix("").suffix else ""
-    plain = Path(wanted.name.removesuffix(packing))
-    numbered = (wanted.with_name(f"{plain.stem}.{n}{plain.suffix}{packing}") for n in count(2))
-    return next(path for path in numbered if not path.exists())

@@ -27,6 +27,7 @@ class Reason(StrEnum):
     FUTURE_TIME = "future_time"
     BAD_VALUE = "bad_value"
     CONFLICTING_OBSERVATION = "conflicting_observation"
+    TORN_LINE = "torn_line"
 
 
 class Rejection(Exception):

@@ -113,6 +113,23 @@ PLACEMENTS: Schema = {
 }
 """Where each piece of evidence belongs before merges are followed."""
 
+ACCESSES: Schema = {
+    "access_id": pl.String,
+    "scope": pl.String,
+    "topic_id": pl.String,
+    "fields": pl.List(pl.String),
+    "at": MOMENT,
+    "source": pl.String,
+    "failed": pl.Boolean,
+    "recorded_at": MOMENT,
+    "run_id": pl.String,
+}
+"""Uses of topics by those who ask, as the query side recorded them.
+
+`fields` names the fields that were used (null: the topic as a whole, so all of them); `failed` marks
+feedback that what was returned was of no use. `scope` may be null where the query side did not know it.
+"""
+
 LINKS: Schema = {"evidence_id": pl.String, "scope": pl.String, "topic_id": pl.String}
 """The topic that each piece of evidence ended up in, merges followed."""
 
@@ -155,14 +172,20 @@ TOPICS: Schema = {
     "failed_salience": pl.Float64,
     "strength": pl.Float64,
     "reinforced_at": MOMENT,
+    "half_life_days": pl.Float64,
+    "failed_strength": pl.Float64,
     "embedding_model": pl.String,
     "text_hash": pl.String,
     "state": pl.String,
     "archived": pl.Boolean,
+    "pinned": pl.Boolean,
     "merged_into": pl.String,
     "created_at": MOMENT,
     "updated_at": MOMENT,
 }
+"""Topics. `strength`, `half_life_days` and `failed_strength` are those at `reinforced_at`, the last event that
+concerned the topic (`memstate_core.forget.decay`)."""
+
 FIELDS: Schema = {
     "id": pl.String,
     "topic_id": pl.String,
@@ -172,10 +195,13 @@ FIELDS: Schema = {
     "ref_state": pl.String,
     "strength": pl.Float64,
     "reinforced_at": MOMENT,
+    "half_life_days": pl.Float64,
     "salience": pl.Float64,
+    "detached": pl.Boolean,
     "conflicts": pl.Int64,
 }
-"""Fields of topics. `conflicts` counts the values that contradict the current one."""
+"""Fields of topics. `detached` fields are left out of default answers; `conflicts` counts the values that
+contradict the current one."""
 
 REVISIONS: Schema = {
     "id": pl.String,
@@ -194,11 +220,13 @@ REVISIONS: Schema = {
     "evidence_ids": pl.List(pl.String),
     "rivals": pl.List(pl.String),
     "settled_at": MOMENT,
+    "summarises": pl.Int64,
 }
 """Histories, newest first: rank 0 is current.
 
 `rivals` holds the ids of revisions that contradict this one as of the same valid time, the nearest first
 (null without any); `settled_at` is the later valid time at which this value was said again, which ends that.
+`summarises` is null but for a summary revision, whose value describes so many revisions that it stands for.
 """
 
 EDGES: Schema = {
@@ -208,7 +236,10 @@ EDGES: Schema = {
     "valid_from": MOMENT,
     "valid_until": MOMENT,
     "evidence_ids": pl.List(pl.String),
+    "detached": pl.Boolean,
 }
+"""Links between topics. `detached` ones are left out of default answers."""
+
 VECTORS: Schema = {
     "id": pl.String,
     "text_hash": pl.String,

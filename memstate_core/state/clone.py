@@ -2,8 +2,8 @@
 
 Files that are never rewritten in place are hard links, so a clone of a large store costs little time and
 next to no space: the data and log files of Delta tables, and published snapshots. The few that are
-rewritten, the settings and the dumps in the inbox, which their writer may still change, are copies. The
-embedding cache is shared, since it only saves time.
+rewritten, the settings and the dumps in the inbox, which their writer may still change, are copies; so are
+segments of uses that wait to be collected. The embedding cache is shared, since it only saves time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from memstate_core.forget.segments import waiting_segments
 from memstate_core.ingest.files import dumps_in
 from memstate_core.model.errors import StoreNotFound
 from memstate_core.policy.settings import FILE_NAME
@@ -52,6 +53,7 @@ def cloned(store: Store) -> Iterator[Store]:
 def _clone(store: Store, clone: Home, holder: str) -> None:
     home = store.home
     clone.inbox.mkdir(parents=True)
+    clone.accesses.mkdir()
     home.cache.parent.mkdir(parents=True, exist_ok=True)
     clone.cache.parent.symlink_to(home.cache.parent.absolute(), target_is_directory=True)
     with ExitStack() as locks:
@@ -60,8 +62,10 @@ def _clone(store: Store, clone: Home, holder: str) -> None:
             locks.enter_context(store.ledger.writing(holder))
         for folder in (home.ledger, home.root / "snapshots"):
             _link_tree(folder, clone.root / folder.name)
-        dumps = dumps_in(home.inbox) if home.inbox.is_dir() else []
-        for file, target in ((home.root / FILE_NAME, clone.root), *((dump, clone.inbox) for dump in dumps)):
+        copies = [(home.root / FILE_NAME, clone.root)]
+        copies += [(dump, clone.inbox) for dump in (dumps_in(home.inbox) if home.inbox.is_dir() else [])]
+        copies += [(segment, clone.accesses) for segment in waiting_segments(home.accesses)]
+        for file, target in copies:
             with suppress(FileNotFoundError):
                 shutil.copy2(file, target / file.name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from msgspec import json as msgjson
 from msgspec import structs, to_builtins
 
 from memstate_core import __version__
+from memstate_core.forget.segments import waiting_segments
 from memstate_core.ingest.files import dumps_in
 from memstate_core.model.errors import PlanStale
 from memstate_core.model.text import iso
@@ -28,6 +29,7 @@ from memstate_core.state.statehash import state_hash
 from memstate_core.state.store import Store
 
 _FILE, _MISSING = "plan.json", "missing"
+_PLAIN = ("memstate", "evidence_version", "transitions_version", "accesses_version")
 
 
 def facts_of(store: Store) -> Facts:
@@ -38,7 +40,9 @@ def facts_of(store: Store) -> Facts:
         base={shard: _base(store, shard) for shard in store.shards},
         evidence_version=store.ledger.version("evidence"),
         transitions_version=store.ledger.version("transitions"),
-        inbox={path.name: _file_digest(path) for path in (dumps_in(inbox) if inbox.is_dir() else [])},
+        accesses_version=store.ledger.version("accesses"),
+        inbox=_digests(dumps_in(inbox) if inbox.is_dir() else []),
+        accesses=_digests(waiting_segments(store.home.accesses)),
         settings=_settings_digest(store.settings),
         settings_values=store.settings.model_dump(mode="json"),
     )
@@ -70,8 +74,8 @@ def expect(run: Run, plan: Plan) -> None:
 def require_planned(run: Run) -> None:
     """Compares what a run decided with its plan, if it has one: logical time, actions, state hash.
 
-    It is for the moment before the run publishes. The inbox is read by then; its evidence stays in the
-    ledger, for the next run.
+    It is for the moment before the run publishes. Inbox and journal are read by then; what they held stays in
+    the ledger, for the next run.
 
     Raises:
         PlanStale: names what differs; the run must not publish.
@@ -115,11 +119,11 @@ def _flat(facts: Facts) -> dict[str, Any]:
     document = to_builtins(facts)
     held = {"snapshot": "snapshot of", "state_hash": "state of"}
     base = {f"{held[key]} {shard}": v for shard, pair in document["base"].items() for key, v in pair.items()}
-    inbox = {f"inbox/{name}": value for name, value in document["inbox"].items()}
+    waiting = {f"{place}/{name}": v for place in ("inbox", "accesses") for name, v in document[place].items()}
     sections = document["settings_values"].items()
     settings = {f"setting {section}.{key}": value for section, keys in sections for key, value in keys.items()}
-    rest = {name.replace("_", " "): document[name] for name in ("memstate", "evidence_version", "transitions_version")}
-    return rest | base | inbox | settings
+    rest = {name.replace("_", " "): document[name] for name in _PLAIN}
+    return rest | base | waiting | settings
 
 
 def _base(store: Store, shard: str) -> Base:
@@ -133,6 +137,11 @@ def _base(store: Store, shard: str) -> Base:
 def _settings_digest(settings: Settings) -> str:
     canonical = json.dumps(settings.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _digests(files: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 of each file by its name."""
+    return {path.name: _file_digest(path) for path in files}
 
 
 def _file_digest(path: Path) -> str:

@@ -28,6 +28,16 @@ class Home:
         return self.inbox / "failed"
 
     @property
+    def accesses(self) -> Path:
+        """The journal of uses; its complete segments are collected by the next run."""
+        return self.root / "accesses"
+
+    @property
+    def collected(self) -> Path:
+        """Segments of the journal that were collected; kept, never deleted."""
+        return self.accesses / "processed"
+
+    @property
     def ledger(self) -> Path:
         """The Delta tables, the source of truth."""
         return self.root / "ledger"

@@ -15,10 +15,15 @@ import polars as pl
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
-from memstate_core.model.frames import EVIDENCE, QUARANTINE, TRANSITIONS, Schema, conform, empty
+from memstate_core.model.frames import ACCESSES, EVIDENCE, QUARANTINE, TRANSITIONS, Schema, conform, empty
 from memstate_core.state.lock import exclusive
 
-TABLES: dict[str, Schema] = {"evidence": EVIDENCE, "transitions": TRANSITIONS, "quarantine": QUARANTINE}
+TABLES: dict[str, Schema] = {
+    "evidence": EVIDENCE,
+    "transitions": TRANSITIONS,
+    "accesses": ACCESSES,
+    "quarantine": QUARANTINE,
+}
 COMPACT_FILES = 64
 
 

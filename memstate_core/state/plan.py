@@ -52,7 +52,9 @@ class Facts(Struct, frozen=True, kw_only=True):
         base: what each shard serves.
         evidence_version: version of the evidence table, null where there is none.
         transitions_version: version of the transitions table, null where there is none.
+        accesses_version: version of the accesses table, null where there is none.
         inbox: SHA-256 of each dump that waits in the inbox, by its name.
+        accesses: SHA-256 of each segment of the journal of uses that waits to be collected, by its name.
         settings: SHA-256 of the effective settings in canonical JSON.
         settings_values: the effective settings, by section and key.
     """
@@ -61,7 +63,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     base: dict[str, Base]
     evidence_version: int | None
     transitions_version: int | None
+    accesses_version: int | None
     inbox: dict[str, str]
+    accesses: dict[str, str]
     settings: str
     settings_values: dict[str, dict[str, Any]]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 import polars as pl
 
+from memstate_core.forget.accesses import AccessReport, collect_accesses
 from memstate_core.ingest.inbox import import_inbox
 from memstate_core.ingest.place import place
 from memstate_core.ingest.report import ImportReport
@@ -26,7 +27,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
 
     @asset(partitions, "ingest", "deltalake")
     def evidence(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
-        """Reads the inbox into the ledger, begins the run, and lists the evidence that is new to it."""
+        """Reads inbox and accesses into the ledger, begins the run, and lists the evidence that is new to it."""
         began = time.perf_counter()
         now, shard, opened = logical_now(context), context.partition_key, store.store
         run_id = context.run.run_id
@@ -35,10 +36,11 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
             require_unmoved(opened, plan, shard)
         ensure_served(opened, shard, run_id)
         imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
+        accesses = collect_accesses(opened.home, opened.ledger, opened.settings, now, run_id)
         run = begin_run(opened, shard, run_id, now)
         if plan is not None:
             expect(run, plan)
-        result = _with_import(new_evidence(opened, run), imported)
+        result = _with_import(new_evidence(opened, run), imported, accesses)
         seconds = time.perf_counter() - began
         run.keep("evidence", result, seconds)
         run.keep_import(imported.to_json())
@@ -72,6 +74,7 @@ def planned(context: dg.AssetExecutionContext) -> Plan | None:
     return read_plan(Path(given)) if given else None
 
 
-def _with_import(result: StepResult, imported: ImportReport) -> StepResult:
+def _with_import(result: StepResult, imported: ImportReport, accesses: AccessReport) -> StepResult:
     counts = {name: getattr(imported, name) for name in ("read", "accepted", "duplicate", "quarantined")}
-    return StepResult(result.frame, {**result.counts, **counts}, result.tables)
+    uses = {"accesses": accesses.accepted, "accesses_quarantined": accesses.quarantined}
+    return StepResult(result.frame, {**result.counts, **counts, **uses}, result.tables)
