@@ -31,6 +31,10 @@ SPEAKER = 3.0
 NEAR_DATE = 2.0
 """What it is worth that evidence was observed at a date which the question names."""
 
+SESSION, TOPIC = 0.3, 0.5
+"""What the best turn of a session, and of a topic, lends to the others: an answer's context is near it, and a topic,
+being a stretch of turns about one subject, is nearer than a whole session."""
+
 BEST_EVIDENCE = 2.0
 """What a topic's best evidence weighs beside its title and summary, being itself a sum of several parts."""
 
@@ -91,7 +95,7 @@ def evidence_parts(evidence: EvidenceSlice, asked: Asked) -> Parts:
     """What each piece of evidence scores, by part.
 
     The parts are words and meaning of the turn and of its window, the speaker and the date where the
-    question names them, and what the best turn of its session scores by all of these.
+    question names them, and a share of what the best turn of its session, and of its topic, scores by these.
     """
     by_words = evidence.words.scores(asked.terms)
     parts = {
@@ -105,7 +109,9 @@ def evidence_parts(evidence: EvidenceSlice, asked: Asked) -> Parts:
         parts["window_vector"] = standardised(window, USUAL_COSINE)
     if asked.dated:
         parts["date"] = NEAR_DATE * _near(evidence.frame["observed_at"], asked.text)
-    parts["session"] = _best_of(total(parts), evidence.windows[:, 2])
+    own = total(parts)
+    parts["session"] = SESSION * _best_of(own, evidence.windows[:, 2])
+    parts["topic"] = TOPIC * _best_of_topic(own, evidence.frame["topic_id"])
     return parts
 
 
@@ -154,6 +160,13 @@ def _named(actors: pl.Series, asked: list[str]) -> Array:
     shares = actors.to_frame("actor").select(name.unique()).with_columns(share=share)
     named = actors.to_frame("actor").join(shares, on="actor", how="left", maintain_order="left")
     return named["share"].fill_null(0.0).to_numpy()
+
+
+def _best_of_topic(scores: Array, topics: pl.Series) -> Array:
+    """For each row the best score within its topic; its own where it has none."""
+    named = pl.DataFrame({"topic": topics, "score": scores})
+    best = pl.when(pl.col("topic").is_null()).then("score").otherwise(pl.col("score").max().over("topic"))
+    return named.select(best).to_series().to_numpy()
 
 
 def _best_of(scores: Array, groups: npt.NDArray[np.int32]) -> Array:

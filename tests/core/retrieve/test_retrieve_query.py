@@ -235,7 +235,7 @@ def test_words_alone_need_no_model(store, opened):
     found = ask(readers, "Acme renewal", store, stages=WORDS_ONLY, explain=True)
     assert store.encoder.asked == []
     assert found["candidates"][0]["similarity"] is None
-    assert set(found["evidence"][0]["explain"]["parts"]) == {"turn_words", "window_words", "speaker", "session"}
+    assert set(found["evidence"][0]["explain"]["parts"]) == {"turn_words", "window_words", "speaker", "session", "topic"}
 
 
 def test_explained_parts_add_up_to_the_score(store, opened):
@@ -245,7 +245,7 @@ def test_explained_parts_add_up_to_the_score(store, opened):
     for entry in (*found["evidence"], *found["candidates"]):
         assert sum(entry["explain"]["parts"].values()) == pytest.approx(entry["explain"]["score"], abs=1e-4)
     assert set(found["evidence"][0]["explain"]["parts"]) == {
-        "turn_words", "window_words", "turn_vector", "window_vector", "speaker", "date", "session"
+        "turn_words", "window_words", "turn_vector", "window_vector", "speaker", "date", "session", "topic"
     }  # fmt: skip
 
 
