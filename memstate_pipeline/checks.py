@@ -1,6 +1,6 @@
 """Asset checks: the correctness conditions, which stop a run before it publishes, and warnings.
 
-C1 to C5 are ERROR and blocking: a failed one leaves the served snapshot as it was. What only deserves a
+C1 to C6 are ERROR and blocking: a failed one leaves the served snapshot as it was. What only deserves a
 look is WARN.
 """
 

@@ -1,4 +1,4 @@
-"""What `memstate doctor` looks at: the installation, the home and the model, without loading any of it."""
+"""What `memstate doctor` looks at: the installation, the home and the model, without loading any of it; or a topic."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from memstate_core.embed.encoder import PACKAGED_MODEL
-from memstate_core.model.errors import MemstateError, StoreLocked
+from memstate_core.model.errors import MemstateError, StoreLocked, TopicNotFound
+from memstate_core.model.text import iso
 from memstate_core.state.lock import exclusive
 from memstate_core.state.snapshots import current_snapshot
 from memstate_core.state.store import Store, home_path, open_store
@@ -45,6 +48,38 @@ def examine(given_home: str | None) -> list[Finding]:
         return [*findings, Finding("settings", False, str(error))]
     looks: list[Callable[[Store], Finding]] = [_settings, _model, _writable, _lock, _served]
     return findings + [look(store) for look in looks]
+
+
+def explain(store: Store, topic_id: str, now: datetime | None) -> dict[str, Any]:
+    """What governs a served topic, which values hold for it, and what would come next if nothing new concerned it.
+
+    Args:
+        store: the store; its settings give the policy.
+        topic_id: a topic; an alias or tombstone will do.
+        now: the time to look at; without it the clock's. A time before the snapshot's counts as the snapshot's.
+
+    Returns:
+        What `memstate_core.policy.explain.explain_topic` gives, and `now` and `snapshot`.
+
+    Raises:
+        StoreNotFound: nothing was published yet.
+        TopicNotFound: nothing answers to the id.
+    """
+    import polars as pl
+
+    from memstate_core.forget.outlook import outlook
+    from memstate_core.policy.explain import explain_topic
+    from memstate_core.revise.served import read_served
+
+    shards = read_served(store).values()
+    for served in shards:
+        living = served.living(topic_id)
+        if living is not None:
+            at = max(now or datetime.now(UTC), served.snapshot.manifest.now)
+            row = outlook(served, at, store.settings.policy).filter(pl.col("id") == living)
+            facts = explain_topic(row, store.settings.policy)
+            return {**facts, "now": iso(at), "snapshot": served.snapshot.name}
+    raise TopicNotFound(topic_id, ", ".join(served.snapshot.name for served in shards))
 
 
 def _packages() -> Finding:

@@ -1,51 +1,114 @@
-"""Salience in closed form: what was reinforced lately and often is salient, and it halves with time.
+"""Salience in closed form: what was used lately, often and over a long time is salient, and it fades.
 
-A reinforcement at time t_i adds w, and everything halves each half-life h. At the last reinforcement T
-the strength is therefore S(T) = sum_i w 2^(-(T - t_i)/h), and at a time t the salience is
-min(max, S(T)) 2^(-(t - T)/h), at most max. A record may be dated a little ahead, so t may lie before T.
-This is the combined recency and frequency of LRFU (Lee et al., IEEE ToC 50(12), 2001, with
+Events are moments at which a topic or field was said (weight `field_salience_initial`), used (weight
+`query_salience_bump`) or found to be of no use (`failed`, weight 0). Between event i and the next, what is
+there halves each h m_i days, where h is the half-life of the policy and
+
+    m_i = bounded(x_i) / bounded(f_i),      bounded(y) = 1 + (g - 1) y / (y + g - 1)
+    x_i = sum of d / (d + h) over the gaps d (in days) that ended with a use, up to event i
+    f_i = how many of the events up to i failed
+
+so uses spread over time lengthen the half-life, at most g = `half_life_growth_max` times, while the same
+uses at once hardly do (the spacing effect; Cepeda et al., Psychological Bulletin 132(3), 2006), and failures
+shorten it, at most g times. In the time u(t) = integral of dt / m(t) everything halves each h, so the
+strength at the last event T is S = sum_i w_i 2^(-(u(T) - u(t_i)) / h), and at a time t the salience is
+min(max, S) 2^(-(t - T) / (h m_T)), at most max. A record may be dated a little ahead, so t may lie before T.
+
+With g = 1 this is the combined recency and frequency of LRFU (Lee et al., IEEE ToC 50(12), 2001, with
 F(x) = 2^(-x/h)). It depends on elapsed time only, so a run every night and a run once a month give the
-same value.
+same value; one more use raises S and, unless it is as of the moment of another event, lengthens the
+half-life, so it strictly lowers the chance of being attenuated (condition C6).
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memstate_core.policy.settings import Policy
 
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
 _DAY = 86_400_000_000
+_LN2 = 0.6931471805599453
 
 
 def strength(events: pl.DataFrame, by: list[str], policy: Policy) -> pl.DataFrame:
-    """Strength at the last reinforcement.
+    """Strength and half-life at the last event.
 
     Args:
-        events: one row a reinforcement; columns `by` and `at` (UTC moments).
-        by: what is reinforced.
-        policy: gives the weight of an event and the half-life in days.
+        events: one row an event; columns `by`, `at` (UTC moments), `weight`, `failed` (whether it was a
+            failure, whose own weight counts towards `failed_strength` alone) and `half_life` (h, in days).
+        by: what is salient; its rows share one half-life.
+        policy: bounds the change of the half-life.
 
     Returns:
-        Columns `by`, `strength` (float) and `reinforced_at`, sorted by `by`.
+        Columns `by`, `strength`, `failed_strength` (floats), `reinforced_at` (T) and `half_life_days`
+        (h m_T), sorted by `by`.
     """
-    dated = events.sort(*by, "at").with_columns(_last=pl.col("at").max().over(by))
-    weight = policy.field_salience_initial * _halvings(pl.col("_last") - pl.col("at"), policy)
-    return (
-        dated.with_columns(_weight=weight)
-        .group_by(by, maintain_order=True)
-        .agg(strength=pl.col("_weight").sum(), reinforced_at=pl.col("_last").first())
+    ordered = events.sort(*by, "at", "failed", "weight")
+    starts = _starts(ordered, by)
+    lengths = np.diff(starts, append=len(ordered))
+    last, place = starts + lengths - 1, np.arange(len(ordered)) - np.repeat(starts, lengths)
+    weight, half_life, failed = (ordered[name].to_numpy() for name in ("weight", "half_life", "failed"))
+    gap = np.where(place > 0, np.diff(ordered["at"].dt.timestamp("us").to_numpy(), prepend=0) / _DAY, 0.0)
+    spaced = _running_sums(np.where(failed, 0.0, gap / (gap + half_life)), place)
+    factor = _bounded(spaced, policy) / _bounded(_running_sums(failed.astype(float), place), policy)
+    before = np.where(place > 0, np.roll(factor, 1), 1.0)
+    felt = _running_sums(gap / before / half_life, place)
+    left = weight * np.exp2(felt - np.repeat(felt[last], lengths))
+    return ordered[last].select(
+        *by,
+        pl.Series("strength", _sums(np.where(failed, 0.0, left), starts)),
+        pl.Series("failed_strength", _sums(np.where(failed, left, 0.0), starts)),
+        reinforced_at="at",
+        half_life_days=pl.Series(half_life[last] * factor[last]),
     )
 
 
-def salience(now: datetime, policy: Policy) -> pl.Expr:
-    """Salience at a time, in [0, field_salience_max], from the columns `strength` and `reinforced_at`."""
+def _starts(ordered: pl.DataFrame, by: list[str]) -> Places:
+    """The first row of each slot."""
+    is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in by)
+    return np.flatnonzero(ordered.select(is_new | (pl.int_range(pl.len()) == 0)).to_series().to_numpy())
+
+
+def _running_sums(values: Floats, place: Places) -> Floats:
+    """Sums within each slot up to each row (Hillis and Steele, CACM 29(12), 1986).
+
+    They depend on the slot's own values alone, whatever else is in the frame.
+    """
+    total, step = values.copy(), 1
+    rows = np.flatnonzero(place >= step)
+    while len(rows):
+        total[rows] = total[rows] + total[rows - step]
+        step *= 2
+        rows = rows[place[rows] >= step]
+    return total
+
+
+def _sums(values: Floats, starts: Places) -> Floats:
+    return np.add.reduceat(values, starts) if len(starts) else np.empty(0)
+
+
+def salience(now: datetime, policy: Policy, strength: str = "strength") -> pl.Expr:
+    """Salience at a time, in [0, field_salience_max].
+
+    Args:
+        now: the time.
+        policy: gives the maximum.
+        strength: the column of the strength; `reinforced_at` and `half_life_days` stand beside it.
+    """
     most = policy.field_salience_max
-    faded = pl.col("strength").clip(0, most) * _halvings(pl.lit(now) - pl.col("reinforced_at"), policy)
+    elapsed = (pl.lit(now) - pl.col("reinforced_at")).dt.total_microseconds() / _DAY
+    faded = pl.col(strength).clip(0, most) * (-_LN2 * elapsed / pl.col("half_life_days")).exp()
     return faded.clip(0, most).round(9)
 
 
-def _halvings(elapsed: pl.Expr, policy: Policy) -> pl.Expr:
-    half_lives = elapsed.dt.total_microseconds() / (_DAY * policy.salience_half_life_days)
-    return (-half_lives * pl.lit(2.0).log()).exp()
+def _bounded(count: Floats, policy: Policy) -> Floats:
+    """1 at a count of 0, rising strictly with slope 1 at first, and below the limit for ever."""
+    rest = policy.half_life_growth_max - 1
+    return 1 + rest * count / (count + rest) if rest > 0 else np.ones_like(count)

@@ -1,80 +1,153 @@
-"""The ladder's last step so far: archiving what has faded, when there is pressure, and bringing it back.
+"""The `forgetting` step: the ladder down (summarise, detach, archive) and back, each step a recorded decision.
 
-Archiving destroys nothing: the topic leaves default retrieval and the vector index, and new evidence
-restores it. Both are recorded decisions.
+Nothing is destroyed: a summary stands for revisions that lie beside the graph and in the ledger, detached
+fields and links answer when they are asked for by id or name, archived topics leave default retrieval and the
+vector index and come back when new evidence names them or somebody uses them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import polars as pl
 
-from memstate_core.model.frames import CHANGES, DECISION, LINKS, conform
-from memstate_core.policy.settings import Policy
-from memstate_core.state.decisions import ARCHIVED, RESTORED
-from memstate_core.state.graph import TOPIC, open_graph
+from memstate_core.forget.archiving import to_archive
+from memstate_core.forget.attenuation import detached_fields, detached_links, summaries
+from memstate_core.forget.order import ordered
+from memstate_core.forget.standing import dependence, governed, standing
+from memstate_core.forget.steps import decided, decided_fields, decided_links
+from memstate_core.model.frames import CHANGES, LINKS, REVISIONS, conform
+from memstate_core.state.begin import new_accesses
+from memstate_core.state.decisions import ARCHIVED, ATTACHED, DETACHED, EXPANDED, RESTORED, SUMMARISED
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
 from memstate_core.state.run import Run
+from memstate_core.state.rungs import Rungs, rungs
 from memstate_core.state.step import StepResult
+from memstate_core.state.store import Store
+from memstate_core.state.summaries import summarised
+from memstate_core.state.view import decisions
 
 
-def forget(run: Run, salience: pl.DataFrame, new: pl.DataFrame) -> StepResult:
-    """Archives and restores topics in the working graph.
+@dataclass(frozen=True)
+class Steps:
+    """What the ladder decided in a run: rows that take a step, or come back, with salience and reason."""
+
+    archived: pl.DataFrame
+    restored: pl.DataFrame
+    detached: pl.DataFrame
+    attached: pl.DataFrame
+    cut: pl.DataFrame
+    tied: pl.DataFrame
+    summarised: pl.DataFrame
+    expanded: pl.DataFrame
+
+    def decisions(self, keep: int) -> pl.DataFrame:
+        """All of it as decisions (columns DECISION)."""
+        return pl.concat(
+            [
+                decided(self.restored, RESTORED),
+                decided(self.archived, ARCHIVED),
+                decided_fields(self.detached, DETACHED),
+                decided_fields(self.attached, ATTACHED),
+                decided_links(self.cut, DETACHED),
+                decided_links(self.tied, ATTACHED),
+                decided_fields(self.summarised, SUMMARISED, keep),
+                decided_fields(self.expanded, EXPANDED),
+            ]
+        )
+
+    def counts(self) -> dict[str, int]:
+        """How many topics, fields and links took each step."""
+        return {
+            "archived": self.archived.height,
+            "restored": self.restored.height,
+            "summarised": self.summarised.height,
+            "expanded": self.expanded.height,
+            "detached": self.detached.height + self.cut.height,
+            "attached": self.attached.height + self.tied.height,
+        }
+
+
+def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
+    """Takes the steps that policy asks for in the working graph, and back those that it asks for no more.
 
     Args:
-        run: the run in progress.
-        salience: columns topic_id, scope, state, salience.
-        new: this run's new evidence (column evidence_id); an archived topic that it names comes back.
+        store: the store.
+        run: the run in progress; salience is set.
+        new: this run's new evidence (column evidence_id).
 
     Returns:
         Columns CHANGES: archived and restored topics.
     """
-    links = run.table("links", LINKS)
-    touched = links.join(new, on="evidence_id", how="semi")
-    restored = salience.filter(pl.col("state") == "archived").join(touched, on="topic_id", how="semi")
-    state = pl.when(pl.col("topic_id").is_in(restored["topic_id"].implode())).then(pl.lit("active")).otherwise("state")
-    ranked = to_archive(salience.with_columns(state=state), run.policy)
-    archived = ranked.filter(pl.col("reason").is_not_null())
-    decisions = pl.concat(
-        [
-            _decided(restored.with_columns(reason=pl.lit("new evidence names it")), RESTORED),
-            _decided(archived, ARCHIVED),
-        ]
+    stand = rungs(decisions(store.ledger, run))
+    told = run.table("links", LINKS).join(new, on="evidence_id", how="semi")["topic_id"].unique()
+    with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
+        topics = standing(graph, run, told, new_accesses(store, run)["topic_id"].unique(), stand)
+        ruled, orders = ordered(store, run, governed(topics, run.policy))
+        ranked = to_archive(ruled, dependence(graph), run.policy)
+        steps = _steps(graph, run, ruled, ranked, stand)
+        taken = steps.decisions(run.policy.summary_keep_revisions)
+        _write(graph, run, steps, rungs(pl.concat([decisions(store.ledger, run), taken])))
+    run.keep_table("orders", orders)
+    moved = pl.concat([decided(steps.restored, RESTORED), decided(steps.archived, ARCHIVED)])
+    changes = moved.select("topic_id", "scope", change="kind")
+    tables = {"active topics by scope": _pressure(ranked), "order under the bound": orders.head(20)}
+    return StepResult(conform(changes, CHANGES), steps.counts(), tables, taken)
+
+
+def _steps(graph: Graph, run: Run, topics: pl.DataFrame, ranked: pl.DataFrame, stand: Rungs) -> Steps:
+    going = ranked.filter(pl.col("reason").is_not_null())
+    was = topics.select("topic_id", "was")
+    archived = going.join(was, on="topic_id").filter(pl.col("was") == "active")
+    back = topics.filter((pl.col("was") == "archived") & (pl.col("state") == "active"))
+    restored = back.join(going, on="topic_id", how="anti").with_columns(
+        by=pl.when("told").then(pl.lit("evidence")).otherwise(pl.lit("access")),
+        reason=pl.when("told").then(pl.lit("new evidence names it")).otherwise(pl.lit("it was used")),
     )
-    changes = decisions.select("topic_id", "scope", change="kind")
-    with open_graph(run.graph) as graph:
-        final = changes.group_by("topic_id", maintain_order=True).last()
-        is_archived = pl.col("change") == ARCHIVED
-        state = pl.when(is_archived).then(pl.lit("archived")).otherwise(pl.lit("active"))
-        graph.update(TOPIC, final.select(id="topic_id", state=state, archived=is_archived))
-    counts = {"archived": archived.height, "restored": restored.height, "summarised": 0, "detached": 0}
-    return StepResult(conform(changes, CHANGES), counts, {"active topics by scope": _pressure(ranked)}, decisions)
+    fields = graph.read(FIELD, ["topic_id", "name", "salience"]).join(_lengths(graph), on=["topic_id", "name"])
+    detached, attached = detached_fields(fields, topics, stand)
+    cut, tied = detached_links(graph.read(EDGE, list(EDGE.key)), topics, stand)
+    short, long = summaries(fields, topics, stand, run.policy)
+    return Steps(archived, restored, detached, attached, cut, tied, short, long)
 
 
-def to_archive(salience: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Active topics with the reason to archive them, or null.
-
-    Below `topic_count_soft_limit` active topics a scope archives nothing; from it on, topics below
-    `forget_salience_threshold` go; above `max_active_topics` the lowest go until the bound holds.
-
-    Returns:
-        Columns topic_id, scope, salience, active (topics in the scope), reason.
-    """
-    active = salience.filter(pl.col("state") == "active").sort("scope", "salience", "topic_id")
-    counted = active.with_columns(
-        active=pl.len().cast(pl.Int64).over("scope"), rank=pl.int_range(pl.len()).over("scope")
-    )
-    pressed = pl.col("active") >= policy.topic_count_soft_limit
-    faded = pressed & (pl.col("salience") < policy.forget_salience_threshold)
-    surplus = pl.col("rank") < pl.col("active") - policy.max_active_topics
-    theta, bound = policy.forget_salience_threshold, policy.max_active_topics
-    low = pl.format("salience {} is below {} and the scope has {} active topics", "salience", pl.lit(theta), "active")
-    many = pl.format("the scope has {} active topics, over the bound of {}", "active", pl.lit(bound))
-    reason = pl.when(faded).then(low).when(surplus).then(many)
-    return counted.select("topic_id", "scope", "salience", "active", reason=reason)
+def _lengths(graph: Graph) -> pl.DataFrame:
+    """How many revisions each field has in full (columns topic_id, name, revisions)."""
+    rows = graph.read(REVISION, ["topic_id", "name", "summarises"], "r.part = 'field'")
+    return rows.group_by("topic_id", "name").agg(revisions=pl.col("summarises").fill_null(1).sum())
 
 
-def _decided(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
-    payload = pl.struct("salience").struct.json_encode()
-    return conform(rows.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)
+def _write(graph: Graph, run: Run, steps: Steps, stand: Rungs) -> None:
+    size = run.policy.max_topics_for_forget_scan
+    for rows, state in ((steps.restored, "active"), (steps.archived, "archived")):
+        moved = rows.select(id="topic_id", state=pl.lit(state), archived=pl.lit(state == "archived"))
+        for part in moved.iter_slices(size):
+            graph.update(TOPIC, part)
+    known = graph.read(FIELD, ["id", "topic_id", "name"])
+    for rows, off in ((steps.detached, True), (steps.attached, False)):
+        marked = known.join(rows, on=["topic_id", "name"], how="semi").select("id", detached=pl.lit(off))
+        for part in marked.iter_slices(size):
+            graph.update(FIELD, part)
+    links = pl.concat([steps.cut.select(EDGE.key), steps.tied.select(EDGE.key)])
+    if links.height:
+        _write_links(graph, links, stand)
+    if steps.summarised.height or steps.expanded.height:
+        _write_summaries(graph, run, stand)
+
+
+def _write_links(graph: Graph, links: pl.DataFrame, stand: Rungs) -> None:
+    key = list(EDGE.key)
+    rows = graph.read(EDGE).join(links, on=key, how="semi").drop("detached")
+    marked = rows.join(stand.edges.with_columns(detached=True), on=key, how="left")
+    graph.delete(EDGE, rows.select(key))
+    graph.insert(EDGE, marked.with_columns(pl.col("detached").fill_null(False)))
+
+
+def _write_summaries(graph: Graph, run: Run, stand: Rungs) -> None:
+    full = pl.concat([graph.read(REVISION, where="r.summarises IS NULL"), run.table("compressed", REVISIONS)])
+    kept, compressed = summarised(full, stand.summaries, run.policy)
+    graph.sync(REVISION, kept)
+    run.keep_table("compressed", compressed)
 
 
 def _pressure(ranked: pl.DataFrame) -> pl.DataFrame:

@@ -13,12 +13,28 @@ from memstate_core.retrieve.reader import SnapshotReader
 
 
 def candidate_facts(
-    reader: SnapshotReader, scopes: Sequence[str], ids: list[str], *, history: bool, as_of: datetime | None
+    reader: SnapshotReader,
+    scopes: Sequence[str],
+    ids: list[str],
+    *,
+    history: bool,
+    as_of: datetime | None,
+    explicit: bool,
 ) -> Facts:
-    """What is known of some topics of these scopes; see `read_facts` for `history` and `as_of`."""
+    """What is known of some topics of these scopes; see `read_facts` for `history` and `as_of`.
+
+    Detached fields are told only where topics or fields were asked for explicitly, or the past was.
+    """
     tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
-    if history or as_of is not None or len(tables) < len(scopes):
-        return read_facts(reader.graph, TopicSet.of(ids), history=history, as_of=as_of)
+    if explicit or history or as_of is not None or len(tables) < len(scopes):
+        return read_facts(
+            reader.graph,
+            TopicSet.of(ids),
+            history=history,
+            as_of=as_of,
+            older=reader.compressed if as_of is not None else None,
+            detached=explicit or as_of is not None,
+        )
     mine = pl.col("topic_id").is_in(ids)
     fields, revisions, reviews = (
         pl.concat([table[name].filter(mine) for table in tables]) for name in ("fields", "revisions", "reviews")
@@ -27,9 +43,11 @@ def candidate_facts(
 
 
 def candidate_edges(
-    reader: SnapshotReader, scopes: Sequence[str], ids: list[str], *, as_of: datetime | None
+    reader: SnapshotReader, scopes: Sequence[str], ids: list[str], *, as_of: datetime | None, explicit: bool
 ) -> pl.DataFrame:
     """The links of some topics of these scopes that are valid at that moment, or else when it was published.
+
+    Detached links are followed only where topics were asked for explicitly, or the past was.
 
     From the files come links within these scopes only; the graph may add links to others, which a caller
     has to leave out.
@@ -38,7 +56,8 @@ def candidate_edges(
         return empty(EDGES)
     moment = as_of or reader.snapshot.manifest.now
     tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
-    if as_of is not None or len(tables) < len(scopes):
-        return read_edges(reader.graph, TopicSet.of(ids), moment=moment)
+    if explicit or as_of is not None or len(tables) < len(scopes):
+        edges = read_edges(reader.graph, TopicSet.of(ids), moment=moment)
+        return edges if explicit or as_of is not None else edges.filter(~pl.col("detached"))
     mine = pl.col("from_id").is_in(ids) | pl.col("to_id").is_in(ids)
     return pl.concat([table["edges"].filter(mine & valid_at(moment)).select(*EDGES) for table in tables])

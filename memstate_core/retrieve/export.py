@@ -34,6 +34,7 @@ PARQUET: Schema = {
     "text_hash": pl.String,
     "state": pl.String,
     "archived": pl.Boolean,
+    "pinned": pl.Boolean,
     "merged_into": pl.String,
     "created_at": pl.String,
     "updated_at": pl.String,
@@ -47,8 +48,9 @@ def export_records(readers: Sequence[SnapshotReader]) -> Iterator[Record]:
     """Every topic in every state, shard by shard and by id.
 
     Yields:
-        The record of DESIGN section 6 with whole histories, `observation_ids` (all its evidence by time;
-        none for a tombstone) and `merged_from` (the tombstones that lead to it).
+        The record of DESIGN section 6 with whole histories (what was summarised is expanded),
+        `observation_ids` (all its evidence by time; none for a tombstone) and `merged_from` (the tombstones
+        that lead to it).
     """
     for reader in readers:
         topics = reader.graph.read(TOPIC).sort("id")
@@ -74,7 +76,8 @@ def _chunk_records(reader: SnapshotReader, chunk: pl.DataFrame, merged: pl.DataF
     low, high = chunk["id"][0], chunk["id"][-1]
     observations = _observations(reader, low, high)
     tombstones = dict(merged.filter(pl.col("survivor").is_between(pl.lit(low), pl.lit(high))).rows())
-    for record in topic_records(reader.graph, chunk, TopicSet.between(low, high), history=True):
+    within = TopicSet.between(low, high)
+    for record in topic_records(reader.graph, chunk, within, history=True, older=reader.compressed):
         topic_id = record["id"]
         yield record | {
             "observation_ids": observations.get(topic_id, []),

@@ -3,6 +3,8 @@
 Kuzu finds the rows of a few topics by scanning a table: 45 ms a question at 100,000 revisions, whichever
 scope is asked. These files hold the same current rows; histories and the past stay in the graph.
 
+Detached fields and links are left out.
+
     facts/fields.parquet, revisions.parquet (current values and those that contradict them), reviews.parquet,
     edges.parquet (of the scope in which they start), and facts/places.parquet: where each scope's rows lie
 """
@@ -19,6 +21,8 @@ from memstate_core.retrieve.layout import SERVED_STATE, place_scopes, scope_layo
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph, Table
 
 FOLDER = "facts"
+COMPRESSED_FILE = "compressed.parquet"
+"""Beside the index: the revisions that summaries stand for."""
 CURRENT = "r.rank = 0 AND r.part = 'field'"
 """The revisions that a default query may return (C1)."""
 
@@ -46,9 +50,17 @@ def current_facts(graph: Graph) -> dict[str, pl.DataFrame]:
     facts = {}
     for name, table in TABLES.items():
         found = current_revisions(graph) if table is REVISION else graph.read(table)
-        rows = found.join(owners, left_on=table.owner, right_on="owner")
+        rows = _attached(table, found, graph).join(owners, left_on=table.owner, right_on="owner")
         facts[name] = rows.sort("scope", table.owner, *table.key)
     return facts
+
+
+def _attached(table: Table, rows: pl.DataFrame, graph: Graph) -> pl.DataFrame:
+    """Rows that are not detached, nor values of a detached field."""
+    if table is REVISION:
+        off = graph.read(FIELD, ["topic_id", "name"], "r.detached = true")
+        return rows.join(off, on=["topic_id", "name"], how="anti")
+    return rows.filter(~pl.col("detached")) if "detached" in rows.columns else rows
 
 
 def current_revisions(graph: Graph, where: str = "", **given: Any) -> pl.DataFrame:

@@ -27,16 +27,19 @@ class TopicSet:
 
     condition: str
     given: dict[str, Any]
+    rows: pl.Expr
+    """The same condition over the column `topic_id` of a frame."""
 
     @classmethod
     def of(cls, ids: list[str]) -> TopicSet:
         """The topics with these ids."""
-        return cls("{column} IN $ids", {"ids": ids})
+        return cls("{column} IN $ids", {"ids": ids}, pl.col("topic_id").is_in(ids))
 
     @classmethod
     def between(cls, low: str, high: str) -> TopicSet:
         """The topics with ids from `low` to `high`, both included."""
-        return cls("{column} >= $low AND {column} <= $high", {"low": low, "high": high})
+        rows = pl.col("topic_id").is_between(pl.lit(low), pl.lit(high))
+        return cls("{column} >= $low AND {column} <= $high", {"low": low, "high": high}, rows)
 
     def where(self, column: str = "r.topic_id") -> str:
         """The condition over this column."""
@@ -48,9 +51,10 @@ class Facts:
     """What is known of some topics.
 
     Attributes:
-        fields: by topic, its fields by name, each with `field_type`, `ref_topic_id`, `salience`, `history`
-            (revisions, newest first, never empty) and `conflict` (other values as of the same time as the
-            newest, each with `value`, `valid_from`, `provenance`, `evidence_ids`; empty without any).
+        fields: by topic, its fields by name, each with `field_type`, `ref_topic_id`, `salience`, `detached`,
+            `history` (revisions, newest first, never empty; a summary has `summarises`) and `conflict` (other
+            values as of the same time as the newest, each with `value`, `valid_from`, `provenance`,
+            `evidence_ids`; empty without any).
         topic_history: by topic, the histories of `title`, `summary` and `topic_kind` by name.
         warnings: by topic, what to beware of: `{kind, message, ...}`.
     """
@@ -60,7 +64,15 @@ class Facts:
     warnings: dict[str, list[dict[str, Any]]]
 
 
-def read_facts(graph: Graph, topics: TopicSet, *, history: bool = False, as_of: datetime | None = None) -> Facts:
+def read_facts(
+    graph: Graph,
+    topics: TopicSet,
+    *,
+    history: bool = False,
+    as_of: datetime | None = None,
+    older: pl.LazyFrame | None = None,
+    detached: bool = True,
+) -> Facts:
     """Reads what the graph holds of some topics.
 
     Args:
@@ -69,14 +81,20 @@ def read_facts(graph: Graph, topics: TopicSet, *, history: bool = False, as_of: 
         history: all revisions instead of the newest one, and the histories of the topics themselves.
         as_of: leave out what became true after this moment (valid time); fields without a value by then
             are left out, and the topics' own histories are read, since titles change too.
+        older: the revisions that summaries stand for (columns REVISIONS), to read them instead of summaries.
+        detached: give detached fields too.
     """
     if history or as_of:
         revisions = graph.read(REVISION, where=topics.where(), **topics.given)
+        if older is not None:
+            own = revisions.filter(pl.col("summarises").is_null())
+            revisions = pl.concat([own, older.filter(topics.rows).collect()])
     else:
         revisions = current_revisions(graph, topics.where(), **topics.given)
     if as_of is not None:
         revisions = revisions.filter(pl.col("valid_from") <= as_of)
     fields = graph.read(FIELD, where=topics.where(), **topics.given)
+    fields = fields if detached else fields.filter(~pl.col("detached"))
     reviews = graph.read(REVIEW, where=topics.where(), **topics.given)
     return facts_of(fields, revisions, reviews, history=history, as_of=as_of)
 
@@ -138,15 +156,20 @@ def _histories(revisions: pl.DataFrame) -> dict[tuple[str, str, str], list[Revis
 def _entries(revisions: pl.DataFrame) -> list[Revision]:
     values = msgjson.decode("[" + ",".join(revisions["value_json"].fill_null("null")) + "]")
     moments = [iso_expr(pl.col(name)) for name in ("valid_from", "recorded_at")]
-    rows = revisions.select("id", *moments, *_REVISION_COLUMNS).to_dicts()
-    return [{"id": row.pop("id"), "value": value, **row} for row, value in zip(rows, values, strict=True)]
+    rows = revisions.select("id", *moments, *_REVISION_COLUMNS, "summarises").to_dicts()
+    return [_entry(row, value) for row, value in zip(rows, values, strict=True)]
+
+
+def _entry(row: dict[str, Any], value: Any) -> Revision:
+    summarises = row.pop("summarises")
+    return {"id": row.pop("id"), "value": value, **row} | ({"summarises": summarises} if summarises else {})
 
 
 def _fields(
     fields: pl.DataFrame, histories: dict[tuple[str, str, str], list[Revision]], conflicts: Conflicts
 ) -> dict[str, dict[str, dict[str, Any]]]:
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    rows = fields.select("topic_id", "name", "field_type", "ref_topic_id", "salience").to_dicts()
+    rows = fields.select("topic_id", "name", "field_type", "ref_topic_id", "salience", "detached").to_dicts()
     for row in rows:
         topic, name = row.pop("topic_id"), row.pop("name")
         if history := histories.get((topic, "field", name)):

@@ -125,12 +125,13 @@ def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[s
     evidence = pl.concat([part.evidence for part in found])
     topics = pl.concat([part.topics for part in found]).with_columns(structure=pl.lit(0.0))
     best = _best(topics, question, only)
-    edges = candidate_edges(reader, scopes, best["id"].to_list(), as_of=question.as_of)
+    named = bool(question.topic_ids)
+    edges = candidate_edges(reader, scopes, best["id"].to_list(), as_of=question.as_of, explicit=named)
     if "structural" in question.stages and edges.height:
         topics = lifted(topics, best, edges)
         seen, best = best, _best(topics, question, only)
         newcomers = best.join(seen, on="id", how="anti")["id"].to_list()
-        further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of)
+        further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of, explicit=named)
         edges = pl.concat([edges, further]).unique(EDGE.key)
     return _Ranked(reader, scopes, topics, best, evidence, edges)
 
@@ -150,7 +151,12 @@ def _candidates(ranked: list[_Ranked], question: Question) -> list[dict[str, Any
         mine = chosen.join(part.best, on="id", how="semi", maintain_order="left")
         if mine.height:
             facts = candidate_facts(
-                part.reader, part.scopes, mine["id"].to_list(), history=question.history, as_of=question.as_of
+                part.reader,
+                part.scopes,
+                mine["id"].to_list(),
+                history=question.history,
+                as_of=question.as_of,
+                explicit=bool(question.topic_ids or question.field_names),
             )
             named = neighbors_of(part.topics, part.edges, NEIGHBORS)
             entries |= candidate_entries(

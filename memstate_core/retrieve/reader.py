@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from memstate_core.model.frames import ALIASES, empty
-from memstate_core.retrieve.fact_files import FOLDER, TABLES
+from memstate_core.model.frames import ALIASES, REVISIONS, empty
+from memstate_core.retrieve.fact_files import COMPRESSED_FILE, FOLDER, TABLES
 from memstate_core.retrieve.layout import Places, read_rows
 from memstate_core.retrieve.lexical import Postings, Scores
 from memstate_core.retrieve.windows import Floats, Ints
@@ -124,6 +124,12 @@ class SnapshotReader:
     def _fact_places(self) -> Places | None:
         path = self._folder / FOLDER / "places.parquet"
         return Places(path) if path.exists() else None
+
+    @property
+    def compressed(self) -> pl.LazyFrame:
+        """The revisions that summaries stand for (columns REVISIONS), sorted by topic."""
+        path = self._folder / COMPRESSED_FILE
+        return pl.scan_parquet(path) if path.exists() else empty(REVISIONS).lazy()
 
     def all_evidence(self) -> pl.LazyFrame:
         """The evidence of every scope (columns EVIDENCE_INDEX)."""

@@ -16,12 +16,18 @@ Record = dict[str, Any]
 OWN_PARTS = ("title", "summary", "topic_kind")
 _COLUMNS = [
     "id", "scope", "title", "summary", "topic_kind", "salience", "failed_salience", "embedding_model", "text_hash",
-    "state", "archived", "merged_into",
+    "state", "archived", "pinned", "merged_into",
 ]  # fmt: skip
 
 
 def topic_records(
-    graph: Graph, topics: pl.DataFrame, within: TopicSet, *, history: bool = False, as_of: datetime | None = None
+    graph: Graph,
+    topics: pl.DataFrame,
+    within: TopicSet,
+    *,
+    history: bool = False,
+    as_of: datetime | None = None,
+    older: pl.LazyFrame | None = None,
 ) -> Iterator[Record]:
     """The records of some topics, in the order of the frame.
 
@@ -31,8 +37,9 @@ def topic_records(
         within: a set that holds these topics, by which their facts are read.
         history: whole histories, newest first, instead of the newest revision.
         as_of: everything as it was at this moment.
+        older: the revisions that summaries stand for, to give them instead of summaries.
     """
-    facts = read_facts(graph, within, history=history, as_of=as_of)
+    facts = read_facts(graph, within, history=history, as_of=as_of, older=older)
     edges = _edges_by_topic(read_edges(graph, within, moment=as_of))
     stale = _stale(graph, within)
     moments = [iso_expr(pl.col(name)) for name in ("created_at", "updated_at")]
@@ -66,6 +73,7 @@ def _edges_by_topic(edges: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
         iso_expr(pl.col("valid_from")),
         iso_expr(pl.col("valid_until")),
         "evidence_ids",
+        "detached",
     )
     found: dict[str, list[dict[str, Any]]] = {}
     for edge in named.to_dicts():

@@ -32,7 +32,12 @@ class Resolved:
 
 
 def topic_record(
-    readers: Sequence[SnapshotReader], topic_id: str, *, history: bool = False, as_of: datetime | None = None
+    readers: Sequence[SnapshotReader],
+    topic_id: str,
+    *,
+    history: bool = False,
+    as_of: datetime | None = None,
+    expand: bool = False,
 ) -> Record:
     """The record of one topic; that of its survivor, with `resolved_from`, when it was merged away.
 
@@ -41,6 +46,7 @@ def topic_record(
         topic_id: an id, or an alias of one.
         history: whole histories instead of the newest revisions, and `topic_history`.
         as_of: everything as it was at this moment (valid time).
+        expand: the revisions that summaries stand for instead of summaries.
 
     Raises:
         TopicNotFound: nothing answers to this id, or nothing did at that moment.
@@ -50,7 +56,9 @@ def topic_record(
     if as_of is not None and created is not None and created > as_of:
         raise TopicNotFound(topic_id, f"{found.reader.name} as of {as_of.isoformat()}")
     within = TopicSet.of(found.topic["id"].to_list())
-    record = next(topic_records(found.reader.graph, found.topic, within, history=history, as_of=as_of))
+    older = found.reader.compressed if expand or as_of is not None else None
+    records = topic_records(found.reader.graph, found.topic, within, history=history, as_of=as_of, older=older)
+    record = next(records)
     return record | ({"resolved_from": found.passed} if found.passed else {})
 
 

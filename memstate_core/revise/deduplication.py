@@ -57,7 +57,14 @@ class Deduplicated:
         return np.asarray(self.groups[self.pairs.a] == self.groups[self.pairs.b])
 
 
-def deduplicate(corpus: Corpus, constraints: Constraints, verdicts: pl.DataFrame, *, sure: float) -> Deduplicated:
+def deduplicate(
+    corpus: Corpus,
+    constraints: Constraints,
+    verdicts: pl.DataFrame,
+    *,
+    sure: float,
+    decisive: Callable[[Candidates, NDArray[np.float64]], NDArray[np.float64]] | None = None,
+) -> Deduplicated:
     """Finds the duplicates of a corpus.
 
     Args:
@@ -65,6 +72,7 @@ def deduplicate(corpus: Corpus, constraints: Constraints, verdicts: pl.DataFrame
         constraints: pairs that are kept apart.
         verdicts: columns name, level, stratum, same, for the fit.
         sure: the probability from which a pair is merged.
+        decisive: moves the probabilities of pairs, where more or less than `sure` is asked of some of them.
     """
     pairs = nearest_neighbours(corpus)
     plain = compare(corpus, pairs)
@@ -83,7 +91,8 @@ def deduplicate(corpus: Corpus, constraints: Constraints, verdicts: pl.DataFrame
         return np.asarray(told | ~compatible(corpus, some))
 
     apart = barred(pairs, scored.weight)
-    groups = _groups(pairs, scored.probability, apart, barred, topics=len(corpus), sure=sure)
+    decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
+    groups = _groups(pairs, decided, apart, barred, topics=len(corpus), sure=sure)
     return Deduplicated(pairs, compared, scored, apart, groups, model, origins)
 
 

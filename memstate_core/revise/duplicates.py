@@ -14,6 +14,7 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import CALIBRATION, DECISION, LINKS, MERGE_BAND, PAIRS, REVIEW_BAND, conform, empty
+from memstate_core.revise.bands import Probabilities, asked_of
 from memstate_core.revise.blocking import all_pairs, completeness
 from memstate_core.revise.constraints import constraints, verdict_levels
 from memstate_core.revise.corpus import Corpus
@@ -45,8 +46,9 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
     corpus = gather(store, run)
     limits = constraints(before, run.table("links", LINKS))
-    found = deduplicate(corpus, limits, verdict_levels(before), sure=run.policy.merge_probability)
-    pairs = _banded(corpus, found, run.policy.review_probability)
+    asked = asked_of(store, run, corpus, changed, before)
+    found = deduplicate(corpus, limits, verdict_levels(before), sure=asked.merge, decisive=asked.decisive)
+    pairs = _banded(corpus, found, asked.of(found.pairs)[1])
     by_probability = calibration(found)
     run.keep_table("calibration", by_probability)
     decided = pl.concat([_model(found, run), suggested(pairs, before, corpus.topics, run.policy)])
@@ -77,8 +79,14 @@ def _same_terms(before: pl.DataFrame, run: Run) -> bool:
     return (recorded["embedding_model"], recorded["policy"]) == (run.facts.embedding_model, run.policy.digest())
 
 
-def _banded(corpus: Corpus, found: Deduplicated, review: float) -> pl.DataFrame:
-    """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band."""
+def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.DataFrame:
+    """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band.
+
+    Args:
+        corpus: the topics.
+        found: the pairs and their groups.
+        review: the probability from which each pair is shown (pairs,).
+    """
     kept = np.flatnonzero(found.grouped | (found.scored.probability >= review))
     ids = corpus.topics["id"]
     frame = pl.DataFrame({

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from memstate_core.forget.person import PERSON
 from memstate_core.model.errors import VerdictRefused
 from memstate_core.model.frames import DECISION, PAIRS, Schema, conform
 from memstate_core.revise.clustering import joined
 from memstate_core.revise.served import Served
-from memstate_core.revise.undo import PERSON
 from memstate_core.state.decisions import (
     ARCHIVED,
     DIFFERENT,

@@ -14,7 +14,10 @@ from memstate_core.state.run import GRAPH_FILE
 from memstate_core.state.snapshots import Snapshot, served
 from memstate_core.state.store import Store
 
-_COLUMNS = ["id", "scope", "title", "topic_kind", "salience", "state", "merged_into", "created_at", "updated_at"]
+_COLUMNS = [
+    "id", "scope", "title", "topic_kind", "salience", "state", "pinned", "merged_into", "created_at", "updated_at",
+    "reinforced_at",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,8 @@ class Served:
     Attributes:
         snapshot: the served snapshot.
         transitions: its recorded decisions in order (columns TRANSITIONS), publications left out.
-        topics: columns id, scope, title, topic_kind, salience, state, merged_into (the topic that answers
-            today), created_at, updated_at; tombstones among them.
+        topics: columns id, scope, title, topic_kind, salience, state, pinned, merged_into (the topic that
+            answers today), created_at, updated_at, reinforced_at; tombstones among them.
         aliases: columns ALIASES.
         links: the topic of each piece of evidence (columns LINKS).
         reviews: the topics that wait for review (columns REVIEWS).

@@ -1,4 +1,4 @@
-"""Taking decisions back: a merge, an archived topic, a mark that a topic may be stale."""
+"""Taking decisions back: a merge, a step down the ladder of forgetting, a mark that a topic may be stale."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from typing import Any
 
 import polars as pl
 
+from memstate_core.forget.person import PERSON, restore_decisions
 from memstate_core.model.errors import MergeUndone, NothingToUndo, NotStale
 from memstate_core.model.frames import DECISION, conform
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.listing import merge_list
 from memstate_core.revise.served import Served
-from memstate_core.state.decisions import ARCHIVED, RESTORED, REVIEW_ENDED, UNMERGED, merges
+from memstate_core.state.decisions import REVIEW_ENDED, UNMERGED, merges
 from memstate_core.state.resolve import survivors
 
-PERSON = "person"
 TAKEN_BACK = "taken back by a person"
 CONFIRMED = "confirmed by a person"
 
 
 def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
-    """The decision that takes back what an id names (columns DECISION, one row), or None if it names nothing.
+    """The decisions that take back what an id names (columns DECISION), or None if it names nothing.
 
     Args:
         served: the shard to look in.
-        name: the id of a merge, of a topic that was merged away, or of an archived topic.
+        name: the id of a merge, of a topic that was merged away, or of a topic that was archived, detached in
+            part or summarised.
 
     Raises:
         MergeUndone: the merge was taken back already.
@@ -34,9 +35,9 @@ def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
     in_force = listed.filter(~pl.col("undone"))
     if in_force.height:
         return _unmerged(served, in_force.head(1))
-    archived = served.topics.filter((pl.col("id") == name) & (pl.col("state") == ARCHIVED))
-    if archived.height:
-        return _restored(archived)
+    back = restore_decisions(served, [name], TAKEN_BACK)
+    if back.height:
+        return back
     if listed.height:
         last = listed.row(0, named=True)
         raise MergeUndone(last["id"], last["dropped"], iso(last["undone_at"]))
@@ -110,9 +111,3 @@ def _parted(served: Served, merge: pl.DataFrame) -> pl.Series:
     left = survivors(merges(served.transitions).filter(pl.col("dropped") != merge["dropped"][0]))
     within = left.filter(pl.col("survivor") == merge["into"][0])["dropped"]
     return pl.concat([merge["into"], within]).sort()
-
-
-def _restored(topic: pl.DataFrame) -> pl.DataFrame:
-    payload = pl.struct("salience", actor=pl.lit(PERSON)).struct.json_encode()
-    columns = {"kind": pl.lit(RESTORED), "topic_id": pl.col("id"), "payload_json": payload}
-    return conform(topic.with_columns(**columns, reason=pl.lit(TAKEN_BACK)), DECISION)

@@ -14,7 +14,7 @@ from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_
 from memstate_core.state.run import Run
 from memstate_core.state.step import StepResult
 from memstate_core.state.store import Store
-from memstate_core.state.view import decisions, shard_evidence
+from memstate_core.state.view import decisions, shard_accesses, shard_evidence
 
 LATER_STEPS_SET = ("salience", "failed_salience", "embedding_model")
 
@@ -31,7 +31,8 @@ class Applied:
 def fold_run(store: Store, run: Run) -> State:
     """Folds everything that the run sees, with the decisions of its steps so far."""
     placements, aliases = run.table("placements", PLACEMENTS), run.table("title_aliases", ALIASES)
-    return fold(shard_evidence(store.ledger, run), placements, aliases, decisions(store.ledger, run), run.policy)
+    evidence, accesses = shard_evidence(store.ledger, run), shard_accesses(store.ledger, run)
+    return fold(evidence, placements, aliases, decisions(store.ledger, run), run.policy, accesses)
 
 
 def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> Applied:
@@ -49,7 +50,7 @@ def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> 
     ]
     linked = graph.sync(EDGE, state.edges).topics
     touched = pl.concat([*own, linked] if new_evidence else own).unique()
-    for name, frame in (("links", state.links), ("aliases", state.aliases), ("problems", state.problems)):
+    for name, frame in state.beside().items():
         run.keep_table(name, frame)
     ids = state.topics["id"]
     created = ids.filter(~ids.is_in(before.implode())).sort()

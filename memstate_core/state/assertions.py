@@ -14,6 +14,19 @@ from memstate_core.model.text import iso_expr, quoted
 _TOPIC_PARTS = ("title", "summary", "topic_kind")
 
 
+def claims(evidence: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
+    """All assertions (columns ASSERTIONS) of a shard.
+
+    Args:
+        evidence: columns EVIDENCE.
+        links: columns LINKS.
+        segments: columns SEGMENTS, already with the topics that they ended up in.
+    """
+    placed = evidence.select("evidence_id", "imported_at").join(links, on="evidence_id")
+    recorded = placed.group_by("topic_id").agg(recorded_at=pl.col("imported_at").min())
+    return pl.concat([from_evidence(evidence, links.drop("scope")), from_segments(segments, recorded)])
+
+
 def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """Assertions (columns ASSERTIONS) of structured observations.
 

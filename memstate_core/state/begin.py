@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import LINKS, conform, empty
-from memstate_core.state.decisions import PUBLISHED
+from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, conform, empty
+from memstate_core.state.decisions import PUBLISHED, merges
 from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
+from memstate_core.state.resolve import answering, survivors
 from memstate_core.state.run import GRAPH_FILE, Run, RunFacts
 from memstate_core.state.snapshots import (
     Manifest,
@@ -24,7 +25,7 @@ from memstate_core.state.snapshots import (
 )
 from memstate_core.state.step import StepResult
 from memstate_core.state.store import Store
-from memstate_core.state.view import shard_evidence
+from memstate_core.state.view import decisions, shard_evidence
 
 COMPACT_AT = 2.0
 """A graph file this many times its fresh size is written anew."""
@@ -53,6 +54,7 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: M
         base=None if base is None else base.manifest.number,
         evidence_version=store.ledger.version("evidence") if pinned is None else pinned.evidence_version,
         transitions_version=store.ledger.version("transitions"),
+        accesses_version=store.ledger.version("accesses") if pinned is None else pinned.accesses_version,
         fresh_graph=base is None or _is_bloated(base),
         embedding_model=store.encoder.model if pinned is None else pinned.embedding_model,
         policy=store.settings.policy.model_dump(mode="json") if pinned is None else pinned.policy,
@@ -68,6 +70,20 @@ def new_evidence(store: Store, run: Run) -> StepResult:
     new = have.join(base_links(store, run), on="evidence_id", how="anti").sort("evidence_id")
     scopes = new.group_by("scope").agg(evidence=pl.len()).sort("evidence", "scope", descending=[True, False])
     return StepResult(new, {"evidence": new.height, "evidence_total": have.height}, {"new evidence": scopes.head(20)})
+
+
+def new_accesses(store: Store, run: Run) -> pl.DataFrame:
+    """Uses of topics that the served snapshot does not know yet (columns ACCESSES), by topics that answer now."""
+    now, base = run.facts.accesses_version, run.facts.base
+    if now is None:
+        return empty(ACCESSES)
+    rows = store.ledger.scan("accesses", now)
+    if base is not None:
+        known = load_snapshot(store.home, run.facts.shard, base).manifest.accesses_version
+        if known is not None:
+            rows = rows.join(store.ledger.scan("accesses", known).select("access_id"), on="access_id", how="anti")
+    followed = survivors(merges(decisions(store.ledger, run)))
+    return rows.collect().with_columns(answering(pl.col("topic_id"), run.table("aliases", ALIASES), followed))
 
 
 def base_links(store: Store, run: Run) -> pl.DataFrame:

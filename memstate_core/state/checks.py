@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.model.frames import LINKS, PLACEMENTS
+from memstate_core.policy.overrides import value_for
 from memstate_core.revise.dependency import affected, dependents
 from memstate_core.state import decisions as decided
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph
 from memstate_core.state.history import SLOT
 from memstate_core.state.run import Run
+from memstate_core.state.rungs import PAYLOAD, Rungs, rungs
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Check:
     """The verdict on one condition.
 
     Attributes:
-        name: C1 to C5.
+        name: C1 to C6.
         violations: columns subject, problem; empty when the condition holds.
     """
 
@@ -69,12 +71,14 @@ def transition_soundness(graph: Graph, base: Graph | None, run: Run, all_decisio
     """C2: states follow from recorded decisions, archiving from policy; nothing superseded became current."""
     topics = graph.read(TOPIC, ["id", "state"])
     merged = decided.merges(all_decisions).select(id="dropped", _is=pl.lit("merged"))
-    archived = decided.ladder(all_decisions).select(id="topic_id", _is="state").join(merged, on="id", how="anti")
+    stand = rungs(all_decisions)
+    archived = stand.archived.select(id="topic_id", _is=pl.lit("archived")).join(merged, on="id", how="anti")
     expected = topics.join(pl.concat([merged, archived]), on="id", how="left")
     wrong = expected.filter(pl.col("state") != pl.col("_is").fill_null("active"))
     found = [
         _found(wrong, "id", "its state follows from no recorded decision"),
         _found(_against_policy(graph, run), "topic_id", "archived though policy does not ask for it"),
+        _found(_marks_without_word(graph, stand), "topic_id", "a field or link is detached without a decision"),
     ]
     if base is not None:
         found.append(_found(_revived(graph, base), "topic_id", "a superseded value became current"))
@@ -122,14 +126,32 @@ def bounded_state(graph: Graph, run: Run) -> Check:
 def _against_policy(graph: Graph, run: Run) -> pl.DataFrame:
     """Topics archived in this run that policy does not ask for, counted from what is active now."""
     rows = run.decisions("forgetting").filter(pl.col("kind") == decided.ARCHIVED)
-    payload = pl.col("payload_json").str.json_decode(pl.Struct({"salience": pl.Float64}))
+    payload = pl.col("payload_json").str.json_decode(PAYLOAD)
     archived = rows.with_columns(_payload=payload, _gone=pl.len().over("scope")).unnest("_payload")
     active = graph.read(TOPIC, ["scope"], "r.state = 'active'").group_by("scope").agg(_left=pl.len())
-    counted = archived.join(active, on="scope", how="left").with_columns(pl.col("_left").fill_null(0))
+    topics = graph.read(TOPIC, ["id", "topic_kind", "pinned"]).rename({"id": "topic_id"})
+    counted = archived.join(active, on="scope", how="left").join(topics, on="topic_id")
     policy = run.policy
-    pressed = pl.col("_left") + pl.col("_gone") >= policy.topic_count_soft_limit
-    faded = pressed & (pl.col("salience") < policy.forget_salience_threshold)
-    return counted.filter(~faded & (pl.col("_left") < policy.max_active_topics))
+    limit = value_for("detach_salience_threshold", policy)
+    pressed = pl.col("_left").fill_null(0) + pl.col("_gone") >= policy.topic_count_soft_limit
+    asked = (
+        pl.when(pl.col("by") == "threshold")
+        .then(pressed & (pl.col("salience") < limit))
+        .when(pl.col("by") == "bound")
+        .then(pl.col("_left").fill_null(0) >= policy.max_active_topics)
+        .otherwise((pl.col("by") == "rule").fill_null(False) & any(rule.do == "archive" for rule in policy.rules))
+    )
+    kept = pl.col("pinned") | pl.col("topic_kind").is_in(policy.pinned_kinds).fill_null(False)
+    return counted.filter(~asked | kept)
+
+
+def _marks_without_word(graph: Graph, stand: Rungs) -> pl.DataFrame:
+    """Fields and links whose mark of being detached contradicts the recorded decisions (column topic_id)."""
+    fields = graph.read(FIELD, ["topic_id", "name"], "r.detached = true").join(
+        stand.fields, on=["topic_id", "name"], how="anti"
+    )
+    links = graph.read(EDGE, list(EDGE.key), "r.detached = true").join(stand.edges, on=EDGE.key, how="anti")
+    return pl.concat([fields.select("topic_id"), links.select(topic_id="from_id")])
 
 
 def _revived(graph: Graph, base: Graph) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""The five correctness conditions of one run, together, by name."""
+"""The six correctness conditions of one run, together, by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import polars as pl
 
 from memstate_core.model.frames import CHANGES
 from memstate_core.state import checks
+from memstate_core.state.adaptation import not_raised
+from memstate_core.state.begin import new_accesses
 from memstate_core.state.graph import open_graph
 from memstate_core.state.run import GRAPH_FILE, Run
 from memstate_core.state.snapshots import load_snapshot
@@ -18,6 +20,7 @@ CONDITIONS = {
     "C3_dependency_consistency": "what depends on a change over extension edges is queued for review",
     "C4_provenance_preservation": "every value leads to its evidence, and no evidence is left without a topic",
     "C5_bounded_active_state": "active topics in each scope stay within the policy's bound",
+    "C6_retrieval_adaptation": "what was used is more salient than it would be had nobody used it",
 }
 
 
@@ -33,7 +36,25 @@ def conditions(store: Store, run: Run) -> dict[str, checks.Check]:
             checks.bounded_state(graph, run),
         ]
     found.insert(1, _against_base(store, run, decided))
+    found.append(checks.Check("C6", _unraised(store, run)))
     return dict(zip(CONDITIONS, found, strict=True))
+
+
+def _unraised(store: Store, run: Run) -> pl.DataFrame:
+    """Violations of C6 (columns subject, problem)."""
+    none = pl.DataFrame(schema={"subject": pl.String, "problem": pl.String})
+    accesses = new_accesses(store, run)
+    if run.facts.base is None or accesses.is_empty():
+        return none
+    served = load_snapshot(store.home, run.facts.shard, run.facts.base)
+    if served.manifest.policy_hash != run.policy.digest():
+        return none
+    with (
+        open_graph(run.graph, read_only=True) as graph,
+        open_graph(served.path / GRAPH_FILE, read_only=True) as base,
+    ):
+        found = not_raised(graph, base, run, accesses)
+    return found.select(subject="topic_id", problem=pl.lit("it was used and is not more salient for it"))
 
 
 def _against_base(store: Store, run: Run, decided: pl.DataFrame) -> checks.Check:

@@ -17,6 +17,8 @@ SEGMENT_PLACED, MERGED, UNMERGED, ARCHIVED, RESTORED = (
     "archived",
     "restored",
 )
+DETACHED, ATTACHED, SUMMARISED, EXPANDED = "detached", "attached", "summarised", "expanded"
+PINNED, UNPINNED = "pinned", "unpinned"
 MOVED = "moved"
 JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested", "pair_withdrawn", "match_model_fitted"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
@@ -67,13 +69,6 @@ def merges(decisions: pl.DataFrame) -> pl.DataFrame:
     last = rows.group_by("topic_id", maintain_order=True).last().filter(pl.col("kind") == MERGED)
     decoded = last.with_columns(_payload=pl.col("payload_json").str.json_decode(_MERGE_PAYLOAD))
     return decoded.unnest("_payload").select("survivor", "dropped_title", "dropped_kind", "scope", dropped="topic_id")
-
-
-def ladder(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Topics that recorded decisions left in another state than active (columns topic_id, state)."""
-    rows = decisions.filter(pl.col("kind").is_in([ARCHIVED, RESTORED]))
-    last = rows.group_by("topic_id", maintain_order=True).agg(pl.col("kind").last())
-    return last.filter(pl.col("kind") == ARCHIVED).select("topic_id", state=pl.lit("archived"))
 
 
 def judgements(decisions: pl.DataFrame) -> pl.DataFrame:

@@ -12,17 +12,26 @@ import polars as pl
 
 from memstate_core.embed.cache import text_hash
 from memstate_core.forget.decay import strength
-from memstate_core.model.frames import FIELDS, PROBLEMS, TOPICS, conform
+from memstate_core.forget.events import topic_events, uses
+from memstate_core.model.frames import ACCESSES, EDGES, FIELDS, PROBLEMS, TOPICS, Schema, conform, empty
 from memstate_core.model.text import embedding_text
+from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
 from memstate_core.state import decisions as decided
-from memstate_core.state.assertions import from_evidence, from_segments
+from memstate_core.state.assertions import claims
 from memstate_core.state.edges import fold_edges
 from memstate_core.state.history import fields as fold_fields
 from memstate_core.state.history import in_order, topic_parts
 from memstate_core.state.history import revisions as fold_revisions
 from memstate_core.state.resolve import answering, survivors
+from memstate_core.state.rungs import Rungs, rungs
+from memstate_core.state.summaries import summarised
 from memstate_core.state.tombstones import tombstone_names
+
+_NAMED = {
+    "topic_id": pl.String, "_key": pl.String,
+    **{name: TOPICS[name] for name in ("scope", "title", "summary", "topic_kind", "created_at", "updated_at")},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,8 @@ class State:
     Attributes:
         topics: columns TOPICS, tombstones among them; salience and embedding model still null.
         fields: columns FIELDS; salience still null.
-        revisions: columns REVISIONS.
+        revisions: columns REVISIONS, summary revisions at the ends of histories that were summarised.
+        compressed: the revisions that summaries stand for (columns REVISIONS).
         edges: columns EDGES.
         links: the topic that each piece of evidence ended up in (columns evidence_id, scope, topic_id).
         aliases: columns ALIASES, followed through merges.
@@ -42,10 +52,15 @@ class State:
     topics: pl.DataFrame
     fields: pl.DataFrame
     revisions: pl.DataFrame
+    compressed: pl.DataFrame
     edges: pl.DataFrame
     links: pl.DataFrame
     aliases: pl.DataFrame
     problems: pl.DataFrame
+
+    def beside(self) -> dict[str, pl.DataFrame]:
+        """What the graph does not hold, by the name under which a run keeps it."""
+        return {name: getattr(self, name) for name in ("links", "aliases", "problems", "compressed")}
 
 
 def fold(
@@ -54,6 +69,7 @@ def fold(
     aliases: pl.DataFrame,
     decisions: pl.DataFrame,
     policy: Policy,
+    accesses: pl.DataFrame | None = None,
 ) -> State:
     """Folds a shard.
 
@@ -63,6 +79,7 @@ def fold(
         aliases: ids that titles would have (columns ALIASES).
         decisions: recorded decisions in their order (at least columns DECISION).
         policy: weights, half-life and the rule for conflicts.
+        accesses: uses of topics (columns ACCESSES); none without it.
     """
     merged = decided.merges(decisions)
     followed = survivors(merged)
@@ -70,18 +87,30 @@ def fold(
     links = placements.filter(pl.col("topic_id").is_not_null()).select("evidence_id", "scope", topic_id=moved)
     segments = decided.segments(decisions)
     placed = evidence.join(links.select("evidence_id", _topic="topic_id"), on="evidence_id")
-    recorded = placed.group_by(topic_id="_topic").agg(recorded_at=pl.col("imported_at").min())
-    stretches = from_segments(segments.with_columns(topic_id=moved), recorded)
-    ordered = in_order(pl.concat([from_evidence(evidence, links.drop("scope")), stretches]), policy)
+    ordered = in_order(claims(evidence, links, segments.with_columns(topic_id=moved)), policy)
     histories = fold_revisions(ordered)
-    topics = _topics(placed, histories, policy)
+    used = uses(empty(ACCESSES) if accesses is None else accesses, aliases, followed, policy)
+    topics = _topics(placed, histories, used, policy)
+    half_lives = topics.select(topic_id="id", half_life=value_for("salience_half_life_days", policy))
+    fields = fold_fields(ordered, histories, used, half_lives, policy)
     names = tombstone_names(merged, evidence, placements, segments, aliases, policy)
     tombstones = _tombstones(merged, names, followed, placed)
-    topics = _with_ladder(pl.concat([topics, tombstones]), decided.ladder(decisions))
+    stand = rungs(decisions)
+    topics = _with_ladder(pl.concat([topics, tombstones]), stand, followed)
     edges, dangling = fold_edges(evidence, links, topics, aliases, followed)
-    fields, lost = _with_references(fold_fields(ordered, histories, policy), topics, aliases, followed)
+    fields, lost = _with_references(fields, topics, aliases, followed)
+    kept, compressed = summarised(histories, stand.summaries, policy)
     resolved = aliases.with_columns(topic_id=answering(pl.col("alias"), aliases, followed))
-    return State(topics, fields, histories, edges, links, resolved, pl.concat([_refused(placements), lost, dangling]))
+    return State(
+        topics=topics,
+        fields=_detached(fields, stand.fields, FIELDS),
+        revisions=kept,
+        compressed=compressed,
+        edges=_detached(edges, stand.edges, EDGES),
+        links=links,
+        aliases=resolved,
+        problems=pl.concat([_refused(placements), lost, dangling]),
+    )
 
 
 def _refused(placements: pl.DataFrame) -> pl.DataFrame:
@@ -90,7 +119,7 @@ def _refused(placements: pl.DataFrame) -> pl.DataFrame:
     return conform(refused.select(kind=pl.lit("refused_placement"), detail=detail), PROBLEMS)
 
 
-def _topics(placed: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _topics(placed: pl.DataFrame, histories: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     own = placed.drop("topic_id", "title", "summary", "topic_kind").rename({"_topic": "topic_id"})
     spans = (
         own.sort("topic_id", "observed_at", "evidence_id")
@@ -102,8 +131,10 @@ def _topics(placed: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl
             _key=pl.col("topic_key").drop_nulls().first(),
         )
     )
-    strengths = strength(own.select("topic_id", at="observed_at"), ["topic_id"], policy)
-    joined = spans.join(topic_parts(histories), on="topic_id", how="left").join(strengths, on="topic_id", how="left")
+    named = conform(spans.join(topic_parts(histories), on="topic_id", how="left"), _NAMED)
+    half_lives = named.select("topic_id", half_life=value_for("salience_half_life_days", policy))
+    events = topic_events(own.select("topic_id", at="observed_at"), used, policy).join(half_lives, on="topic_id")
+    joined = named.join(strength(events, ["topic_id"], policy), on="topic_id", how="left")
     return _finished(joined.rename({"topic_id": "id"}), title=("title", "_key", "id"), state="active")
 
 
@@ -126,11 +157,20 @@ def _finished(rows: pl.DataFrame, *, title: tuple[str, ...], state: str) -> pl.D
     return rows.with_columns(text_hash=hashed)
 
 
-def _with_ladder(topics: pl.DataFrame, ladder: pl.DataFrame) -> pl.DataFrame:
-    stepped = topics.join(ladder.rename({"topic_id": "id", "state": "_step"}), on="id", how="left")
+def _with_ladder(topics: pl.DataFrame, stand: Rungs, followed: pl.DataFrame) -> pl.DataFrame:
     alive = pl.col("state") != "merged"
-    state = pl.when(alive & pl.col("_step").is_not_null()).then("_step").otherwise("state")
-    return stepped.with_columns(state=state).with_columns(archived=pl.col("state") == "archived").drop("_step")
+    archived = alive & pl.col("id").is_in(stand.archived["topic_id"].implode())
+    pins = stand.pins.select(pl.col("topic_id").replace(followed["dropped"], followed["survivor"]))["topic_id"]
+    return topics.with_columns(
+        state=pl.when(archived).then(pl.lit("archived")).otherwise("state"),
+        archived=archived,
+        pinned=alive & pl.col("id").is_in(pins.implode()),
+    )
+
+
+def _detached(rows: pl.DataFrame, detached: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    marked = rows.drop("detached").join(detached.with_columns(detached=True), on=detached.columns, how="left")
+    return conform(marked.with_columns(pl.col("detached").fill_null(False)), schema)
 
 
 def _with_references(

@@ -17,6 +17,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.forget.decay import strength
+from memstate_core.forget.events import field_events
 from memstate_core.model.frames import FIELDS, REVISIONS, conform
 from memstate_core.model.ids import uuid_expr
 from memstate_core.policy.settings import Policy
@@ -54,9 +55,7 @@ def revisions(ordered: pl.DataFrame) -> pl.DataFrame:
     A run of equal consecutive values is one revision: it began when the first of them became true, its
     evidence is that of all, its confidence the highest of them.
     """
-    same_slot = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in SLOT)
-    repeated = (same_slot & (pl.col("value_json") == pl.col("value_json").shift())).fill_null(False)
-    told = ordered.with_columns(_run=(~repeated).cum_sum())
+    told = ordered.with_columns(_run=(~repeated()).cum_sum())
     columns = ("value_json", "field_type", "valid_from", "provenance", "why_changed", "impact_expected")
     runs = told.group_by("_run", maintain_order=True).agg(
         pl.col(*SLOT, *columns, "_first", "position").first(),
@@ -70,11 +69,26 @@ def revisions(ordered: pl.DataFrame) -> pl.DataFrame:
     return conform(identified.join(_rivals(told, identified), on="_run", how="left", maintain_order="left"), REVISIONS)
 
 
-def fields(ordered: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def repeated() -> pl.Expr:
+    """Whether an assertion says again what the one before it in its slot says, in the order of `in_order`."""
+    same_slot = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in SLOT)
+    return (same_slot & (pl.col("value_json") == pl.col("value_json").shift())).fill_null(False)
+
+
+def fields(
+    ordered: pl.DataFrame, histories: pl.DataFrame, used: pl.DataFrame, half_lives: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
     """The fields that have histories (columns FIELDS; references as given, salience still null).
 
     A field's type is that of its current revision. Its reference is the newest one given: an observation
     that says nothing of a reference keeps it, one that says null clears it.
+
+    Args:
+        ordered: assertions as `in_order` gives them.
+        histories: what `revisions` makes of them.
+        used: uses of topics and fields (`memstate_core.forget.events`).
+        half_lives: columns topic_id, half_life (days).
+        policy: weighs what is said, and bounds the change of half-lives.
     """
     own = pl.col("part") == "field"
     key = ["topic_id", "name"]
@@ -84,9 +98,10 @@ def fields(ordered: pl.DataFrame, histories: pl.DataFrame, policy: Policy) -> pl
     )
     given = ordered.filter(own & pl.col("ref_given"))
     references = given.group_by(key, maintain_order=True).agg(pl.col("ref_topic_id").last())
-    events = ordered.filter(own).select(*key, at="observed_at")
+    events = field_events(ordered.filter(own).select(*key, at="observed_at"), used, policy)
+    strengths = strength(events.join(half_lives, on="topic_id"), key, policy)
     identity = uuid_expr("field", *(pl.col(name) for name in key))
-    joined = current.join(references, on=key, how="left").join(strength(events, key, policy), on=key, how="left")
+    joined = current.join(references, on=key, how="left").join(strengths, on=key, how="left")
     return conform(joined.with_columns(id=identity), FIELDS)
 
 

@@ -14,8 +14,8 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, DECISION, conform
-from memstate_core.retrieve.fact_files import write_facts
+from memstate_core.model.frames import ALIASES, DECISION, REVISIONS, conform
+from memstate_core.retrieve.fact_files import COMPRESSED_FILE, write_facts
 from memstate_core.retrieve.index import index_problems, write_index
 from memstate_core.state.begin import last_published
 from memstate_core.state.decisions import PUBLISHED
@@ -67,9 +67,14 @@ def publish(store: Store, run: Run) -> StepResult:
 
 
 def graph_counts(graph: Graph) -> dict[str, int]:
-    """How many topics a graph holds in each state, and how many fields, revisions and edges."""
+    """How many topics a graph holds in each state, and how many fields, revisions and edges.
+
+    `detached` counts topics that have detached fields or links, whatever their state.
+    """
     states = dict(graph.read(TOPIC, ["state"])["state"].value_counts().iter_rows())
-    named = {state: int(states.get(state, 0)) for state in ("active", "detached", "archived", "merged")}
+    named = {state: int(states.get(state, 0)) for state in ("active", "archived", "merged")}
+    apart = [graph.read(table, [table.owner], "r.detached = true")[table.owner] for table in (FIELD, EDGE)]
+    named["detached"] = pl.concat(apart).n_unique()
     tables = {"fields": FIELD, "revisions": REVISION, "edges": EDGE}
     return named | {name: graph.read(table, [table.key[0]]).height for name, table in tables.items()}
 
@@ -87,6 +92,8 @@ def _draft(store: Store, run: Run) -> Snapshot:
         write_facts(folder, graph)
     write_index(folder, topics=topics, vectors=topic_vectors, evidence=evidence, evidence_vectors=vectors)
     run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
+    compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")
+    compressed.write_parquet(folder / COMPRESSED_FILE, row_group_size=10_000)
     manifest = _manifest(store, run, folder, counts, hashed)
     (folder / MANIFEST).write_bytes(msgjson.format(msgjson.encode(manifest)))
     for path in [*folder.rglob("*"), folder]:
@@ -107,6 +114,7 @@ def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hash
         policy_hash=run.policy.digest(),
         policy=facts.policy,
         evidence_version=facts.evidence_version,
+        accesses_version=facts.accesses_version,
         counts=counts,
         state_hash=hashed,
         graph_fresh_bytes=size if base is None or facts.fresh_graph else base.manifest.graph_fresh_bytes,

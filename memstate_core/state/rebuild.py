@@ -97,6 +97,7 @@ def _fold_again(store: Store, recorded: Manifest, scratch: Path, run_id: str) ->
         base=None,
         evidence_version=recorded.evidence_version,
         transitions_version=store.ledger.version("transitions"),
+        accesses_version=recorded.accesses_version,
         fresh_graph=True,
         embedding_model=recorded.embedding_model,
         policy=recorded.policy,

@@ -36,6 +36,7 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     base: int | None
     evidence_version: int | None
     transitions_version: int | None
+    accesses_version: int | None = None
     fresh_graph: bool
     embedding_model: str
     policy: dict[str, Any]

@@ -20,7 +20,7 @@ from msgspec import json as msgjson
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.state.home import Home
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 MANIFEST = "manifest.json"
 
 
@@ -36,6 +36,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     policy_hash: str
     policy: dict[str, Any]
     evidence_version: int | None
+    accesses_version: int | None = None
     counts: dict[str, int]
     state_hash: str
     graph_fresh_bytes: int

@@ -3,7 +3,8 @@
 In it: topics, revisions (value, valid time, provenance, reasons, evidence), edges, salience at the
 logical time, ladder state, merges. Not in it, since equal histories may differ there: record times, run
 ids, file layout, embedding floats (text hash and model name stand for them), the review queue. What
-follows from the rest (which revisions contradict each other) is left out as well.
+follows from the rest (which revisions contradict each other) is left out as well. What is detached or
+pinned adds lines only where there is any.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
 
 _LEFT_OUT = {
     "recorded_at", "strength", "reinforced_at", "created_at", "updated_at", "conflicts", "rivals", "settled_at",
+    "half_life_days", "failed_strength", "summarises", "detached", "pinned",
 }  # fmt: skip
+_MARKS = (("detached", FIELD, ["topic_id", "name"]), ("detached", EDGE, list(EDGE.key)), ("pinned", TOPIC, ["id"]))
 _PARTS: dict[str, Schema] = {"topic": TOPICS, "field": FIELDS, "revision": REVISIONS, "edge": EDGES}
 
 
@@ -29,6 +32,9 @@ def state_hash(graph: Graph) -> str:
         lines = canonical_lines(part, graph.read(tables[part], [name for name in schema if name not in _LEFT_OUT]))
         digest.update("\n".join(lines).encode())
         digest.update(b"\x1e")
+    for name, table, columns in _MARKS:
+        marked = graph.read(table, columns, f"r.{name} = true")
+        digest.update("\n".join(canonical_lines(f"{name} {table.name}", marked)).encode())
     return digest.hexdigest()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, EVIDENCE
+from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, empty
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.run import Run
@@ -27,6 +27,13 @@ def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -
         table = table.filter(pl.col("scope").is_in(own.implode()))
     wanted = columns or [name for name in EVIDENCE if name not in _UNUSED]
     return table.select(wanted).collect()
+
+
+def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:
+    """Uses of topics at the version that the run pinned (columns ACCESSES), those of other shards among them."""
+    if run.facts.accesses_version is None:
+        return empty(ACCESSES)
+    return ledger.scan("accesses", run.facts.accesses_version).collect()
 
 
 def decisions(ledger: Ledger, run: Run, *steps: str) -> pl.DataFrame:

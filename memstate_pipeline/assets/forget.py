@@ -19,15 +19,12 @@ def forget_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: update_salience(run))
 
-    @asset(partitions, "forget", "kuzu")
+    @asset(partitions, "forget", "kuzu", after=["salience"])
     def forgetting(
-        context: dg.AssetExecutionContext,
-        store: StoreResource,
-        evidence: pl.DataFrame,
-        salience: pl.DataFrame,
+        context: dg.AssetExecutionContext, store: StoreResource, evidence: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:
-        """Archives faded topics where the scope is under pressure; restores those with new evidence."""
+        """Summarises, detaches and archives by policy; brings back what new evidence names or somebody used."""
         run = store.run(context.partition_key)
-        return materialize(context, run, lambda: forget(run, salience, evidence))
+        return materialize(context, run, lambda: forget(store.store, run, evidence))
 
     return [salience, forgetting]

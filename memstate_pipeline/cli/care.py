@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, as_uri, show
+from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
     from memstate_core.state.store import Store
@@ -52,10 +53,22 @@ def store_status(store: Store) -> dict[str, Any]:
     }
 
 
-def doctor(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
-    """Check the installation and the home; exit 1 when something is wrong."""
-    from memstate_pipeline.doctor import examine
+def doctor(
+    context: typer.Context,
+    topic: Annotated[str | None, typer.Option(metavar="ID", help="Explain what governs this topic instead.")] = None,
+    now: Annotated[
+        str | None, typer.Option(help="The time to explain a topic for, ISO 8601; the machine's clock without it.")
+    ] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Check the installation and the home; exit 1 when something is wrong. With --topic, explain a topic's fate."""
+    from memstate_pipeline.doctor import examine, explain
 
+    if topic is not None:
+        facts = explain(context.obj.store, topic, moment(now))
+        heading = f"{facts['title']}  [{facts['id']}]  {facts['scope']}, {facts['state']}, at {facts['now']}"
+        show(facts, as_json, lambda: [heading, *facts["lines"]])
+        return
     findings = examine(context.obj.home)
     show(
         [finding.__dict__ for finding in findings],

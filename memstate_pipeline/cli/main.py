@@ -13,7 +13,7 @@ import typer
 
 from memstate_core import __version__
 from memstate_core.model.errors import MemstateError
-from memstate_pipeline.cli import care, demo, plan, read, revise, ui, write
+from memstate_pipeline.cli import care, demo, feedback, forget, plan, read, revise, simulate, ui, write
 from memstate_pipeline.cli.output import Context, fail, show_usage_error
 
 app = typer.Typer(
@@ -55,11 +55,15 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "rebuild": write.rebuild,
     "query": read.query,
     "topic": read.topic,
+    "feedback": feedback.feedback,
     "export": read.export,
     "merges": revise.merges,
     "undo": revise.undo,
     "review": revise.review,
     "confirm": revise.confirm,
+    "restore": forget.restore,
+    "pin": forget.pin,
+    "simulate": simulate.simulate,
     "status": care.status,
     "doctor": care.doctor,
     "verify": care.verify,

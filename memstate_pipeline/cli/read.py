@@ -1,4 +1,4 @@
-"""Commands that ask the published snapshot: query, topic, export. They need no lock."""
+"""Commands that ask the published snapshot: query, topic, export. They need no lock; `--record` notes a use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memstate_pipeline.cli.feedback import At, Record, record_uses, recorded_lines
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
+    from datetime import datetime
 
     from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.state.store import Store
@@ -31,7 +33,15 @@ def query(
     evidence_k: Annotated[int, typer.Option(min=0, help="Pieces of evidence to return.")] = 10,
     stages: Annotated[str, typer.Option(help="Comma-separated stages.")] = "semantic,structural,temporal",
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
+    topic_ids: Annotated[
+        list[str] | None, typer.Option("--topic", metavar="ID", help="Only these topics, with all their fields.")
+    ] = None,
+    field_names: Annotated[
+        list[str] | None, typer.Option("--field", metavar="NAME", help="Only these fields, detached ones too.")
+    ] = None,
     as_of: AsOf = None,
+    record: Record = False,
+    now: At = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Ask the published snapshot for topics and evidence."""
@@ -43,6 +53,7 @@ def query(
     if wanted - STAGES:
         raise typer.BadParameter(f"unknown stage in {stages!r}: expected some of {', '.join(sorted(STAGES))}")
     store: Store = context.obj.store
+    at = _time_of_use(record, now)
     question = Question(
         text=text,
         scopes=_scopes(scope),
@@ -51,17 +62,27 @@ def query(
         stages=wanted,
         explain=explain,
         as_of=moment(as_of),
+        topic_ids=tuple(topic_ids or ()),
+        field_names=tuple(field_names or ()),
     )
     with ExitStack() as stack:
         result = answer(open_readers(store, stack), store.encoder, store.home.cache, question)
-    show(result, as_json, lambda: _told(result, explain))
+    if record:
+        result["recorded"] = record_uses(store, result["candidates"], at, fields=field_names)
+    show(result, as_json, lambda: [*_told(result, explain), *_recorded(result)])
 
 
 def topic(
     context: typer.Context,
     topic_id: Annotated[str, typer.Argument(metavar="ID", help="The topic, a tombstone of it, or an alias.")],
     history: Annotated[bool, typer.Option("--history", help="Every revision, not only the newest.")] = False,
+    expand: Annotated[
+        bool, typer.Option("--expand", help="With --history: the revisions that summaries stand for, too.")
+    ] = False,
     as_of: AsOf = None,
+    record: Record = False,
+    failed: Annotated[bool, typer.Option("--failed", help="With --record: it was not what was wanted.")] = False,
+    now: At = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Show one topic."""
@@ -69,10 +90,15 @@ def topic(
 
     from memstate_core.retrieve.topic import topic_record
 
+    at = _time_of_use(record, now, failed=failed)
+    store: Store = context.obj.store
     with ExitStack() as stack:
-        readers = open_readers(context.obj.store, stack)
-        record = topic_record(readers, topic_id, history=history, as_of=moment(as_of))
-    show(record, as_json, lambda: _topic_lines(record))
+        readers = open_readers(store, stack)
+        found = topic_record(readers, topic_id, history=history, as_of=moment(as_of), expand=expand)
+    if record:
+        used = {"topic_id": found["id"], "scope": found["scope"]}
+        found["recorded"] = record_uses(store, [used], at, failed=failed)
+    show(found, as_json, lambda: [*_topic_lines(found), *_recorded(found)])
 
 
 def export(
@@ -115,6 +141,12 @@ def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
     return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in served(store.home, store.shards)]
 
 
+def _time_of_use(record: bool, now: str | None, failed: bool = False) -> datetime | None:
+    if not record and (failed or now is not None):
+        raise typer.BadParameter(f"{'--failed' if failed else '--now'} says something of a use: it needs --record")
+    return moment(now)
+
+
 def _scopes(given: list[str] | None) -> tuple[str, ...] | None:
     from memstate_core.model.scope import parse_scope
 
@@ -140,6 +172,10 @@ def _told(result: dict[str, Any], explain: bool) -> list[str]:
         lines += [f"  {found['score']:.3f}  {found['observed_at'][:16]}  {found['observation_id']}  {text[:140]}"]
         lines += [f"         {json.dumps(found['explain'])}"] if explain else []
     return lines
+
+
+def _recorded(answer: dict[str, Any]) -> list[str]:
+    return recorded_lines(answer["recorded"]) if "recorded" in answer else []
 
 
 def _topic_lines(record: dict[str, Any]) -> list[str]:

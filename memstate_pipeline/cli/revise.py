@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memstate_pipeline.cli.deciding import deciding, named_topic, publish, published_line
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.verdicts import Verdict, ask_verdicts, given_verdicts
 from memstate_pipeline.cli.verdicts import located as located_verdicts
@@ -20,8 +18,6 @@ from memstate_pipeline.cli.words import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.write import Now, moment
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from memstate_core.revise.served import Served
     from memstate_core.state.store import Store
 
@@ -45,23 +41,24 @@ def merges(
 def undo(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="ID", help="A merge, a topic that was merged away, or an archived topic.")
+        str,
+        typer.Argument(metavar="ID", help="A merge, a topic merged away, or one archived, detached or summarised."),
     ],
     now: Now = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Take a merge or an archiving back, and publish."""
+    """Take a merge or a step of forgetting back, and publish."""
     from memstate_core.revise.undo import nothing_to_undo, undo_decisions
 
     at, store = moment(now), context.obj.store
-    with _deciding(store, "undo") as shards:
+    with deciding(store, "undo") as shards:
         found = {shard: rows for shard, served in shards.items() if (rows := undo_decisions(served, name)) is not None}
         if not found:
             raise nothing_to_undo(name, list(shards.values()))
-        told = _publish(store, shards, found, at, "taken back by a person")
-    back = _named(store, next(iter(found.values()))["topic_id"][0])
-    kind = next(iter(found.values()))["kind"][0]
-    lines = [f"{kind}: {back['title']}  [{back['id']}]", _published(told)]
+        told = publish(store, shards, found, at, "taken back by a person")
+    back = named_topic(store, next(iter(found.values()))["topic_id"][0])
+    kind = " and ".join(next(iter(found.values()))["kind"].unique(maintain_order=True))
+    lines = [f"{kind}: {back['title']}  [{back['id']}]", published_line(told)]
     show({**told, "action": kind, "topic": back}, as_json, lambda: lines)
 
 
@@ -92,7 +89,7 @@ def review(
         show({"decided": []}, as_json, lambda: [_UNDECIDED])
         return
     told = _judge(store, verdicts, at)
-    lines = [f"verdicts recorded: {len(told['decided'])}", _published(told)] if told["decided"] else [_UNDECIDED]
+    lines = [f"verdicts recorded: {len(told['decided'])}", published_line(told)] if told["decided"] else [_UNDECIDED]
     show(told, as_json, lambda: lines)
 
 
@@ -113,56 +110,25 @@ def confirm(
         waiting = stale_documents(list(read_served(store).values()))
         show({"stale": waiting}, as_json, lambda: stale_lines(waiting))
         return
-    with _deciding(store, "confirm") as shards:
+    with deciding(store, "confirm") as shards:
         named = stale_topics(list(shards.values()), topic_ids)
         rows = {shard: confirm_decisions(shards[shard], topics) for shard, topics in named.items()}
-        told = _publish(store, shards, rows, at, "confirmed by a person")
+        told = publish(store, shards, rows, at, "confirmed by a person")
     confirmed = [topic for topics in named.values() for topic in topics]
-    show({**told, "confirmed": confirmed}, as_json, lambda: [f"confirmed: {', '.join(confirmed)}", _published(told)])
-
-
-@contextmanager
-def _deciding(store: Store, command: str) -> Iterator[dict[str, Served]]:
-    """Holds the store and what it serves, folded again first where nothing is left of what was published."""
-    from memstate_core.model.errors import StoreNotFound
-    from memstate_core.revise.served import read_served
-    from memstate_core.state.lock import exclusive
-    from memstate_core.state.rebuild import ensure_served
-
-    if not store.home.root.is_dir():
-        raise StoreNotFound(str(store.home.root), "nothing")
-    with exclusive(store.home.lock, f"process {os.getpid()} (memstate {command})"):
-        for shard in store.shards:
-            ensure_served(store, shard, f"rebuild-{uuid.uuid4()}")
-        yield read_served(store)
-
-
-def _publish(
-    store: Store, shards: Mapping[str, Served], rows: Mapping[str, pl.DataFrame], at: datetime | None, why: str
-) -> dict[str, Any]:
-    """Records decisions by shard; without a time at the machine's, though never before what is served."""
-    from memstate_core.state.correct import correct
-    from memstate_core.state.snapshots import combined_state_hash, served
-
-    run_id = f"correction-{uuid.uuid4()}"
-    for shard, decided in rows.items():
-        when = at or max(datetime.now(UTC), shards[shard].snapshot.manifest.now)
-        correct(store, shard, run_id, when, decided, why)
-    manifests = [snapshot.manifest for snapshot in served(store.home, store.shards)]
-    state = combined_state_hash({manifest.shard: manifest.state_hash for manifest in manifests})
-    names = ",".join(f"{manifest.shard}/{manifest.number}" for manifest in manifests)
-    return {"run_id": run_id, "snapshot": names, "state_hash": state}
+    show(
+        {**told, "confirmed": confirmed}, as_json, lambda: [f"confirmed: {', '.join(confirmed)}", published_line(told)]
+    )
 
 
 def _judge(store: Store, verdicts: Sequence[Verdict], at: datetime | None) -> dict[str, Any]:
     from memstate_core.revise.judgements import verdict_decisions
 
-    with _deciding(store, "review") as shards:
+    with deciding(store, "review") as shards:
         by_shard = located_verdicts(shards, verdicts)
         if not by_shard:
             return {"decided": []}
         rows = {shard: verdict_decisions(shards[shard], said) for shard, said in by_shard.items()}
-        told = _publish(store, shards, rows, at, "judged by a person")
+        told = publish(store, shards, rows, at, "judged by a person")
     decided = [{"a": a, "b": b, "verdict": word} for said in by_shard.values() for a, b, word in said]
     return {**told, "decided": decided}
 
@@ -181,19 +147,3 @@ def _waiting(shards: Mapping[str, Served], limit: int) -> tuple[list[dict[str, A
 def _pairs_told(pairs: Sequence[dict[str, Any]], waiting: int) -> list[str]:
     lines = [line for pair in pairs for line in [*pair_lines(pair), ""]]
     return [*lines, f"pairs that wait for a verdict: {waiting}; memstate review --decide A:B=same (or different, skip)"]
-
-
-def _named(store: Store, topic_id: str) -> dict[str, str]:
-    """The topic that answers for an id now."""
-    from contextlib import ExitStack
-
-    from memstate_core.retrieve.topic import resolve
-    from memstate_pipeline.cli.read import open_readers
-
-    with ExitStack() as stack:
-        topic = resolve(open_readers(store, stack), topic_id).topic
-    return {"id": topic["id"][0], "title": topic["title"][0]}
-
-
-def _published(told: Mapping[str, Any]) -> str:
-    return f"published {told['snapshot']}: state {told['state_hash']}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from memstate_core.forget.order import ORDERS
 from memstate_core.model.frames import CALIBRATION, PROBLEMS
 from memstate_core.model.text import iso
 from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
@@ -13,10 +14,12 @@ from memstate_core.state.graph import TOPIC, open_graph
 from memstate_core.state.run import GRAPH_FILE, Run
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
 from memstate_core.state.store import Store
+from memstate_pipeline.report.explanations import explanations
 from memstate_pipeline.report.page import ReportData
 
 COUNTED = {
     "evidence": ("evidence", "evidence"),
+    "accesses": ("evidence", "accesses"),
     "topics_created": ("topics", "topics_created"),
     "revisions": ("topics", "revisions"),
     "topics_embedded": ("topic_embeddings", "topics_embedded"),
@@ -25,6 +28,8 @@ COUNTED = {
     "summarised": ("forgetting", "summarised"),
     "detached": ("forgetting", "detached"),
     "archived": ("forgetting", "archived"),
+    "attached": ("forgetting", "attached"),
+    "expanded": ("forgetting", "expanded"),
 }
 """Where each count of the report comes from: step and name."""
 
@@ -33,7 +38,7 @@ def collect(store: Store, run: Run) -> ReportData:
     """The data of the page of a run that has just published."""
     served = load_snapshot(store.home, run.facts.shard, run.facts.number)
     with open_graph(served.path / GRAPH_FILE, read_only=True) as graph:
-        topics = graph.read(TOPIC, ["id", "title", "scope", "state", "salience", "merged_into"])
+        topics = graph.read(TOPIC, ["id", "title", "scope", "state", "salience", "pinned"])
     titles = topics.select(topic_id="id", title="title")
     decisions = run.decisions()
     return ReportData(
@@ -67,21 +72,9 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         },
         "totals": served.manifest.counts,
         "policy": facts.policy,
-        "explanations": _explanations(run, topics),
+        "explanations": explanations(topics, run.decisions(), run.table("orders", ORDERS), run.policy),
         "warnings": [str(error) for error in imported.get("errors", [])],
     }
-
-
-def _explanations(run: Run, topics: pl.DataFrame) -> list[str]:
-    policy = run.policy
-    active = topics.filter(pl.col("state") == "active").group_by("scope").len()
-    calm = active.filter(pl.col("len") < policy.topic_count_soft_limit)
-    if not calm.height:
-        return []
-    return [
-        f"{calm.height:,} of {active.height:,} scopes hold fewer than {policy.topic_count_soft_limit:,} active topics "
-        "(topic_count_soft_limit), so nothing of them is archived, however faded it is."
-    ]
 
 
 def _merged(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:

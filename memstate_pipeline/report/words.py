@@ -13,14 +13,17 @@ from typing import Any
 
 COUNTS = {
     "evidence": ("observation taken in", "observations taken in"),
+    "accesses": ("use counted", "uses counted"),
     "topics_created": ("topic created", "topics created"),
     "revisions": ("revision added", "revisions added"),
     "topics_embedded": ("topic embedded", "topics embedded"),
     "merges": ("topic merged away", "topics merged away"),
     "restored": ("topic restored", "topics restored"),
-    "summarised": ("topic summarised", "topics summarised"),
-    "detached": ("topic detached", "topics detached"),
+    "summarised": ("history summarised", "histories summarised"),
+    "detached": ("field or link detached", "fields and links detached"),
     "archived": ("topic archived", "topics archived"),
+    "attached": ("field or link attached again", "fields and links attached again"),
+    "expanded": ("history expanded again", "histories expanded again"),
 }
 """One and many of what a run counts, in the order in which a run does them."""
 

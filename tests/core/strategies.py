@@ -15,7 +15,7 @@ import polars as pl
 from hypothesis import strategies as st
 
 from memstate_core.ingest.placement import place_named
-from memstate_core.model.frames import DECISION, EVIDENCE, conform, empty
+from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, conform, empty
 from memstate_core.model.ids import uuid_text
 from memstate_core.policy.settings import Policy
 from memstate_core.state.apply import LATER_STEPS_SET
@@ -174,12 +174,23 @@ def folded(
     decisions: pl.DataFrame | None = None,
     policy: Policy | None = None,
     settled: Sequence[str] = (),
+    accesses: pl.DataFrame | None = None,
 ) -> State:
-    """What a stream folds to, with decisions (columns DECISION) or without."""
+    """What a stream folds to, with decisions (columns DECISION) and uses (columns ACCESSES) or without."""
     evidence = evidence_frame(stream)
     placed = place_named(evidence, NO_SEGMENTS, settled)
     decided = empty(DECISION) if decisions is None else decisions
-    return fold(evidence, placed.placements, placed.aliases, decided, policy or Policy())
+    return fold(evidence, placed.placements, placed.aliases, decided, policy or Policy(), accesses)
+
+
+def accessed(*uses: dict[str, Any]) -> pl.DataFrame:
+    """Uses (columns ACCESSES) from what a test cares about: `topic_id`, `at` in days, `fields`, `failed`."""
+    plain = {"scope": None, "fields": None, "source": "test", "failed": False}
+    rows = [
+        {"access_id": f"a{number}", "recorded_at": day(40), "run_id": "import"} | plain | use | {"at": day(use["at"])}
+        for number, use in enumerate(uses)
+    ]
+    return conform(pl.DataFrame(rows, schema=ACCESSES), ACCESSES)
 
 
 def fill(graph: Graph, state: State) -> None:

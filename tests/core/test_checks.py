@@ -5,8 +5,9 @@ The graph comes about by the real fold and the real steps; then one row is chang
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,8 +127,8 @@ def recorded() -> pl.DataFrame:
     return pl.concat([merged, archived("faded", 0.01)])
 
 
-def archived(topic: str, salience: float, reason: str = "it faded") -> pl.DataFrame:
-    payload = f'{{"salience":{salience}}}'
+def archived(topic: str, salience: float, reason: str = "it faded", by: str = "threshold") -> pl.DataFrame:
+    payload = json.dumps({"salience": salience, "by": by})
     row = {"kind": "archived", "scope": AYA, "topic_id": topic, "payload_json": payload, "reason": reason}
     return conform(pl.DataFrame([row]), DECISION)
 
@@ -153,7 +154,7 @@ def drop_revision(rank: int, name: str = "owner") -> Callable[[Graph], None]:
     return lambda graph: graph.delete(REVISION, pl.DataFrame({"id": [revision(graph, rank, name)]}))
 
 
-def only(schema: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+def only(schema: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     return {name: schema[name] for name in ("id", *values)}
 
 
@@ -325,7 +326,7 @@ def test_archiving_below_the_soft_limit(night: Night) -> None:
 
 
 def test_archiving_over_the_bound_needs_no_low_salience(night: Night) -> None:
-    night.run.decide("forgetting", archived("faded", 7.0, reason="over the bound"))
+    night.run.decide("forgetting", archived("faded", 7.0, reason="over the bound", by="bound"))
     assert night.violations() == {}
 
 

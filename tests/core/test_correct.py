@@ -4,154 +4,53 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import ExitStack
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
-from memstate_core.embed.refresh import refresh_embeddings
-from memstate_core.forget.ladder import forget
-from memstate_core.forget.salience import update_salience
-from memstate_core.ingest.importer import import_paths
-from memstate_core.ingest.place import place
-from memstate_core.ingest.placement import key_id
 from memstate_core.model.errors import (
     CheckRefused,
     MergeUndone,
     NothingToUndo,
-    NotStale,
     StoreNotFound,
     VerdictRefused,
 )
 from memstate_core.model.frames import DECISION, conform, empty
-from memstate_core.retrieve.export import export_records
-from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.judgements import open_pairs, verdict_decisions
 from memstate_core.revise.listing import merge_documents
-from memstate_core.revise.served import Served, read_served
 from memstate_core.revise.sides import side_by_side
-from memstate_core.revise.undo import confirm_decisions, nothing_to_undo, stale_topics, undo_decisions
-from memstate_core.state.apply import update_topics
-from memstate_core.state.begin import begin_run, new_evidence
-from memstate_core.state.correct import correct
+from memstate_core.revise.undo import nothing_to_undo, undo_decisions
 from memstate_core.state.decisions import judgements, undone
-from memstate_core.state.publish import publish
 from memstate_core.state.rebuild import fold_recorded
 from memstate_core.state.snapshots import current_snapshot, move_current
 from memstate_core.state.store import Store, open_store
 from memstate_core.state.verify import verify
-from tests.core.strategies import day
+from tests.core import corrections
+from tests.core.corrections import (
+    ACME,
+    BEFORE,
+    BOAT,
+    CAT,
+    LATER,
+    SCOPE,
+    begun,
+    decide,
+    exported,
+    homes,
+    merge,
+    shard,
+    state_hash,
+    undo,
+    without_marks,
+)
+from tests.core.revise.nights import night_without_duplicates as night
+from tests.core.revise.nights import told_by_key as told
 
-Said = dict[str, dict[str, Any]]
-"""What is observed, by the key of the topic; "" names none."""
-
-SCOPE = "user:aya"
-BEFORE: Said = {
-    "acme": {"title": "Acme renewal", "fields": [{"name": "owner", "value": "Aya"}]},
-    "boat": {"title": "Boat shed", "fields": [{"name": "owner", "value": "Ben"}]},
-    "cat": {"title": "Cat food", "edges": [{"to_topic_key": "boat", "kind": "part_of"}]},
-}
-LATER: Said = {
-    "boat": {"fields": [{"name": "owner", "value": "Cleo"}]},
-    "acme": {"title": "Acme", "summary": "Signed at last"},
-    "dune": {"title": "Dune buggy"},
-}
-ACME, BOAT, CAT = (pl.select(key_id(pl.lit(SCOPE), pl.lit(key))).item() for key in ("acme", "boat", "cat"))
-
-
-def told(store: Store, said: Said, at: int) -> None:
-    """Imports one observation a key, made on a day, the next a minute later."""
-    rows = [
-        {"scope": {"type": "user", "id": "aya"}, "observed_at": f"2026-01-{at + 1:02}T00:0{n}:00Z"}
-        | ({"topic_key": key} if key else {})
-        | content
-        for n, (key, content) in enumerate(said.items())
-    ]
-    path = store.home.root / f"day-{at}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    report = import_paths(store.ledger, store.settings, [path], now=day(at), run_id=f"import-{at}")
-    assert report.accepted == len(rows)
-
-
-def night(store: Store, now: datetime) -> None:
-    """A nightly run without a search for duplicates, its steps in their order."""
-    run = begin_run(store, "s0", f"night-{now.isoformat()}", now)
-    new = new_evidence(store, run).frame
-    steps = {"placements": place(store, run, new)}
-    run.keep("placements", steps["placements"], 0.0)
-    topics = update_topics(store, run)
-    run.keep("topics", topics, 0.0)
-    refresh_embeddings(store, run)
-    run.keep("dependency_review", queue_reviews(run, topics.frame), 0.0)
-    run.keep("forgetting", forget(run, update_salience(run).frame, new), 0.0)
-    publish(store, run)
-    run.end()
-
-
-def shard(store: Store) -> Served:
-    return read_served(store)["s0"]
-
-
-def decide(store: Store, decisions: pl.DataFrame | None, at: float) -> str:
-    """One correction; answers the state hash."""
-    assert decisions is not None
-    count = store.ledger.scan("transitions").select(pl.len()).collect().item()
-    return correct(store, "s0", f"correction-{count}", day(at), decisions, "a person said so").state_hash
-
-
-def merge(store: Store, a: str, b: str, at: float = 2) -> str:
-    return decide(store, verdict_decisions(shard(store), [(a, b, "same")]), at)
-
-
-def undo(store: Store, name: str, at: float = 2) -> str:
-    return decide(store, undo_decisions(shard(store), name), at)
-
-
-def state_hash(store: Store) -> str:
-    return shard(store).snapshot.manifest.state_hash
-
-
-def exported(store: Store) -> list[dict[str, Any]]:
-    with ExitStack() as stack:
-        return list(export_records([stack.enter_context(SnapshotReader(shard(store).snapshot))]))
-
-
-def without_marks(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Records without what the review queue says, which is no part of the state."""
-    return [{name: value for name, value in row.items() if name not in ("stale", "warnings")} for row in records]
-
-
-def homes(store: Store) -> dict[str, str]:
-    """The topic that answers for each of the three."""
-    served = shard(store)
-    return {name: str(served.living(topic)) for name, topic in (("acme", ACME), ("boat", BOAT), ("cat", CAT))}
-
-
-@pytest.fixture(scope="module")
-def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home after its first night; tests copy it."""
-    return begun(tmp_path_factory.mktemp("first") / "home").home.root
-
-
-@pytest.fixture
-def store(first_night: Path, tmp_path: Path) -> Store:
-    return open_store(shutil.copytree(first_night, tmp_path / "home"), {})
-
-
-def begun(home: Path, **policy: Any) -> Store:
-    home.mkdir()
-    lines = [f"{name} = {value}" for name, value in policy.items()]
-    (home / "memstate.toml").write_text("\n".join(["[policy]", *lines, ""]))
-    store = open_store(home, {})
-    told(store, BEFORE, 0)
-    night(store, day(2))
-    return store
-
+first_night, store = corrections.first_night, corrections.store
+STEPS = ("summarise", "detach", "forget")
+FORGETFUL = {f"{step}_salience_threshold": 10 for step in STEPS} | {"topic_count_soft_limit": 0}
+"""Everything is archived at once."""
 
 # L4: taking a merge back is never having made it
 
@@ -165,7 +64,7 @@ def test_undo_gives_the_store_that_never_merged_also_after_a_chain_and_later_evi
     assert homes(store) == {"acme": ACME, "boat": ACME, "cat": ACME}
     for either in (store, never):
         told(either, LATER, 3)
-        night(either, day(4))
+        night(either, 4)
     undo(store, BOAT, 4)
     assert homes(store) == {"acme": ACME, "boat": BOAT, "cat": ACME}
     assert undo(store, CAT, 4) == state_hash(never)
@@ -190,12 +89,12 @@ def test_undoing_forgets_that_a_merge_had_settled_whose_a_title_is(tmp_path: Pat
     merged, never = open_store(tmp_path / "merged", {}), open_store(tmp_path / "never", {})
     for either in (merged, never):
         told(either, {"": {"title": "Plan B"}, "acme": BEFORE["acme"]}, 0)
-        night(either, day(2))
+        night(either, 2)
     (alias,) = shard(merged).topics.filter(pl.col("title") == "Plan B")["id"]
     merge(merged, alias, ACME)
     for either in (merged, never):
         told(either, {"plan": {"title": "Plan B"}}, 3)
-        night(either, day(4))
+        night(either, 4)
     (dropped,) = shard(merged).topics.filter(pl.col("state") == "merged")["id"]
     assert undo(merged, dropped, 4) == state_hash(never)
 
@@ -240,7 +139,7 @@ def test_a_correction_takes_in_no_evidence_and_no_new_policy(store: Store) -> No
     assert after is not None
     kept = ("evidence_version", "policy", "policy_hash", "embedding_model", "counts", "state_hash")
     assert [getattr(after.manifest, name) for name in kept] == [getattr(before.manifest, name) for name in kept]
-    night(changed, day(2))
+    night(changed, 2)
     assert "Dune buggy" in shard(changed).topics["title"].to_list()
 
 
@@ -273,7 +172,7 @@ def test_a_refused_correction_leaves_everything_as_it_was(tmp_path: Path) -> Non
 
 
 def test_an_archived_topic_comes_back_and_stays_through_a_rebuild(tmp_path: Path) -> None:
-    store = begun(tmp_path / "home", forget_salience_threshold=10, topic_count_soft_limit=0)
+    store = begun(tmp_path / "home", **FORGETFUL)
     assert set(shard(store).topics["state"]) == {"archived"}
     restored = undo(store, ACME)
     states = dict(shard(store).topics.select("id", "state").iter_rows())
@@ -340,7 +239,7 @@ def test_the_last_word_on_a_pair_counts(store: Store) -> None:
 
 def test_topics_of_two_scopes_are_never_compared(store: Store) -> None:
     told(store, {"": {"scope": {"type": "user", "id": "ben"}, "title": "Acme renewal"}}, 3)
-    night(store, day(4))
+    night(store, 4)
     (foreign,) = shard(store).topics.filter(pl.col("scope") == "user:ben")["id"]
     with pytest.raises(VerdictRefused, match="different scopes"):
         verdict_decisions(shard(store), [(ACME, foreign, "same")])
@@ -372,7 +271,7 @@ def test_open_pairs_come_by_value_with_skipped_ones_last_and_their_reasons_go_in
 
 
 def test_a_pair_with_an_archived_topic_waits_until_the_topic_is_back(tmp_path: Path) -> None:
-    store = begun(tmp_path / "home", forget_salience_threshold=10, topic_count_soft_limit=0)
+    store = begun(tmp_path / "home", **FORGETFUL)
     a, b = sorted((ACME, BOAT))
     said = {"a": a, "b": b, "probability": 0.5, "weight": 0.0, "value": 0.5, "features": []}
     row = {"kind": "pair_suggested", "scope": SCOPE, "topic_id": a, "payload_json": json.dumps(said)}
@@ -381,65 +280,3 @@ def test_a_pair_with_an_archived_topic_waits_until_the_topic_is_back(tmp_path: P
     assert open_pairs(shard(store)).is_empty()
     undo(store, BOAT)
     assert open_pairs(shard(store)).select("a", "b").rows() == [(a, b)]
-
-
-# Listing
-
-
-def test_a_listed_merge_says_who_answers_today_and_which_evidence_it_brought(store: Store) -> None:
-    acme_evidence, boat_evidence = (
-        shard(store).links.filter(pl.col("topic_id") == topic)["evidence_id"].to_list() for topic in (ACME, BOAT)
-    )
-    merge(store, BOAT, CAT)
-    merge(store, ACME, BOAT)
-    newest, oldest = merge_documents([shard(store)])
-    assert (newest["dropped"]["id"], newest["survivor"]["id"], newest["actor"]) == (BOAT, ACME, "person")
-    assert (oldest["dropped"]["id"], oldest["survivor"]["id"], oldest["into"]["id"]) == (CAT, BOAT, ACME)
-    assert set(boat_evidence) < set(newest["evidence_ids"])
-    assert set(acme_evidence).isdisjoint(newest["evidence_ids"])
-    assert len(oldest["evidence_ids"]) == 1
-    assert oldest["survivor"]["title"] == "Boat shed"
-    assert [row["id"] for row in merge_documents([shard(store)], topic=CAT)] == [oldest["id"]]
-    assert merge_documents([shard(store)], topic="nobody") == []
-
-
-# Stale topics
-
-
-def test_a_confirmed_topic_is_no_longer_stale_nor_after_a_rebuild(store: Store, tmp_path: Path) -> None:
-    told(store, {"boat": {"summary": "It leaks"}}, 3)
-    night(store, day(4))
-    cat = next(record for record in exported(store) if record["id"] == CAT)
-    assert cat["stale"] == {
-        "reason": "Boat shed changed, 1 extension hops away", "cause_topic_id": BOAT, "since": "2026-01-05T00:00:00Z"
-    }  # fmt: skip
-    assert [warning["kind"] for warning in cat["warnings"]] == ["stale"]
-    before = state_hash(store)
-    assert stale_topics([shard(store)], [CAT]) == {"s0": [CAT]}
-    assert decide(store, confirm_decisions(shard(store), [CAT]), 4) == before
-    cat = next(record for record in exported(store) if record["id"] == CAT)
-    assert (cat["stale"], cat["warnings"]) == (None, [])
-    assert shard(store).reviews.is_empty()
-    ended = shard(store).transitions.row(-1, named=True)
-    assert (ended["kind"], ended["reason"]) == ("review_ended", "confirmed by a person")
-    assert json.loads(ended["payload_json"]) == {"cause_topic_id": BOAT, "hops": 1, "actor": "person"}
-    folded = fold_recorded(store, "s0", tmp_path / "fold", "check")
-    assert folded.state_hash == before
-    with pytest.raises(NotStale, match="memstate confirm"):
-        stale_topics([shard(store)], [CAT])
-
-
-def test_what_extends_a_merged_topic_is_stale_and_stays_so(store: Store) -> None:
-    """Cat food is part of the boat shed: its link follows the merge, which is no news of its own."""
-    merge(store, ACME, BOAT, 3)
-    assert shard(store).reviews.select("topic_id", "cause_topic_id").rows() == [(CAT, ACME)]
-    told(store, {"dune": {"title": "Dune buggy"}}, 4)
-    night(store, day(5))
-    assert shard(store).reviews["topic_id"].to_list() == [CAT]
-
-
-def test_a_stale_mark_outlives_the_merge_of_its_cause(store: Store) -> None:
-    told(store, {"boat": {"summary": "It leaks"}}, 3)
-    night(store, day(4))
-    merge(store, ACME, BOAT, 4)
-    assert shard(store).reviews["topic_id"].to_list() == [CAT]

@@ -24,7 +24,7 @@ def test_every_command_is_in_the_readme_and_has_help(command: str, memstate: Mem
 
 
 def test_every_setting_in_the_readme_is_its_default(tmp_path: Path) -> None:
-    block = README.split("```toml\n")[1].split("```")[0]
+    block = "[store]" + README.split("```toml\n[store]")[1].split("```")[0]
     (tmp_path / "memstate.toml").write_text(block)
     assert open_store(tmp_path, {}).settings == open_store(tmp_path / "empty", {}).settings
     settings = open_store(tmp_path, {}).settings.model_dump()
@@ -101,7 +101,7 @@ def test_a_wrong_setting_exits_2_and_names_it(memstate: Memstate, tmp_path: Path
     (tmp_path / "home" / "memstate.toml").write_text("[policy]\nsalience_half_life_days = -3\n")
     told = memstate("status")
     assert told.code == 2
-    assert "memstate.toml: policy.salience_half_life_days = -3" in told.stderr
+    assert "memstate.toml: line 2, column 27: policy.salience_half_life_days = -3" in told.stderr
     assert "greater than 0" in told.stderr
     by_variable = memstate("status", MEMSTATE_STORE_SHARDS="many")
     assert "MEMSTATE_STORE_SHARDS" in by_variable.stderr
@@ -143,6 +143,29 @@ def test_doctor_finds_this_installation_sound(memstate: Memstate) -> None:
     told = memstate("doctor", "--json")
     assert told.code == 0, told.stdout
     assert {row["name"] for row in told.document} >= {"packages", "settings", "model", "lock", "snapshot"}
+
+
+def test_doctor_explains_a_topic(on_demo: Memstate) -> None:
+    (yard,) = [topic for topic in on_demo("export", "--json").document["topics"] if topic["title"] == "Old Ferry Yard"]
+    told = on_demo("doctor", "--topic", yard["id"], "--now", "2026-07-01T00:00:00Z").stdout.splitlines()
+    facts = on_demo("doctor", "--topic", yard["id"], "--now", "2026-07-01T00:00:00Z", "--json").document
+    assert (facts["id"], facts["now"], facts["rule"]) == (yard["id"], "2026-07-01T00:00:00Z", None)
+    assert facts["values"]["half_life"] == {"key": "salience_half_life_days", "value": 90.0, "source": "default"}
+    assert told[0].startswith(f"Old Ferry Yard  [{yard['id']}]")
+    assert told[1:] == facts["lines"]
+    early = on_demo("doctor", "--topic", yard["id"], "--now", "2020-01-01", "--json").document
+    assert early["now"] == on_demo("status", "--json").document["last_run"]["now"]
+    assert early["salience"] == pytest.approx(yard["salience"])
+    assert early["salience"] > facts["salience"]
+    assert on_demo("doctor", "--topic", "nothing").code == 1
+
+
+def test_doctor_names_the_rule_that_governs_a_topic(on_demo: Memstate) -> None:
+    (yard,) = [topic for topic in on_demo("export", "--json").document["topics"] if topic["title"] == "Old Ferry Yard"]
+    rules = '[{name = "old", on = "nightly", when = "age_days > 20", do = "archive"}]'
+    facts = on_demo("doctor", "--topic", yard["id"], "--json", MEMSTATE_POLICY_RULES=rules).document
+    assert facts["rule"]["name"] == "old"
+    assert facts["lines"][-1] == "It is archived in the next run, since rule 'old' asks for it."
 
 
 def test_times_on_the_command_line_are_utc() -> None:

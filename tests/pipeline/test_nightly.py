@@ -7,8 +7,8 @@ from typing import Any
 from tests.pipeline.conftest import NIGHT, Memstate, run_memstate
 
 COUNTS = [
-    *("evidence", "topics_created", "revisions", "topics_embedded", "merges"),
-    *("restored", "summarised", "detached", "archived"),
+    *("evidence", "accesses", "topics_created", "revisions", "topics_embedded", "merges"),
+    *("restored", "summarised", "detached", "archived", "attached", "expanded"),
 ]
 STEPS = [
     *("evidence", "placements", "topics", "topic_embeddings", "duplicate_pairs", "merges"),
@@ -31,7 +31,7 @@ def test_the_night_keeps_its_contract(demo_told: dict[str, Any]) -> None:
     night = demo_told["maintain"]
     assert list(night["counts"]) == COUNTS
     assert list(night["seconds"]) == STEPS
-    assert [check["name"][:2] for check in night["checks"]] == ["C1", "C2", "C3", "C4", "C5"]
+    assert [check["name"][:2] for check in night["checks"]] == ["C1", "C2", "C3", "C4", "C5", "C6"]
     assert all(check["passed"] and check["severity"] == "ERROR" for check in night["checks"])
     assert night["snapshot"] == "s0/1"
 

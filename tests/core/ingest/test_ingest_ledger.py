@@ -125,6 +125,7 @@ def test_the_report_as_json(desk):
     assert found["reasons"] == {"broken_json": 1, "missing_content": 1}
     assert found["files"][0] == {
         "path": str(path), "read": 4, "accepted": 1, "duplicate": 1, "quarantined": 2, "error": None,
+        "format": "observations", "notes": (),
     }  # fmt: skip
     assert found["files"][1]["error"].startswith(message)
     assert [error.startswith(message) for error in found["errors"]] == [True]

@@ -77,6 +77,7 @@ class Store:
             "title": topic_id,
             "salience": 1.0,
             "failed_salience": 0.0,
+            "pinned": False,
             "created_at": START,
             "updated_at": START,
         }
@@ -92,6 +93,7 @@ class Store:
                 "name": name,
                 "field_type": "string",
                 "salience": 1.0,
+                "detached": False,
             }
             self.fields.append(own | given)
         self.revisions += [
@@ -105,7 +107,8 @@ class Store:
         ]  # fmt: skip
 
     def edge(self, from_id: str, to_id: str, kind: str = "mentions", **given: Any) -> None:
-        self.edges.append({"from_id": from_id, "to_id": to_id, "kind": kind, "evidence_ids": []} | given)
+        plain = {"from_id": from_id, "to_id": to_id, "kind": kind, "evidence_ids": [], "detached": False}
+        self.edges.append(plain | given)
 
     def says(self, topic_id: str | None, text: str, *, on: int = 0, scope: str = "user:a", **given: Any) -> str:
         """One piece of evidence; answers its id."""

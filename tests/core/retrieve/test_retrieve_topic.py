@@ -28,16 +28,16 @@ def test_a_record_has_what_the_design_lists(readers):
     record = topic_record(readers, "acme")
     owner = record["fields"].pop("owner")
     assert [revision["value"] for revision in owner.pop("history")] == ["Aya"]
-    assert owner == {"field_type": "string", "ref_topic_id": None, "salience": 2.0, "conflict": []}
+    assert owner == {"field_type": "string", "ref_topic_id": None, "salience": 2.0, "detached": False, "conflict": []}
     [price] = record.pop("fields")["price"]["history"]
     assert price["value"] == {"amount": 3.5}
     assert record == {
         "id": "acme", "scope": "user:a", "title": "Acme Ltd", "summary": "A customer", "topic_kind": "deal",
         "salience": 1.0, "failed_salience": 0.0, "embedding_model": "words", "text_hash": "acme", "state": "active",
-        "archived": False, "merged_into": None, "created_at": "2026-01-02T00:00:00Z",
+        "archived": False, "pinned": False, "merged_into": None, "created_at": "2026-01-02T00:00:00Z",
         "updated_at": "2026-01-01T00:00:00Z", "stale": None, "warnings": [],
         "edges": [{"from": "acme", "to": "base", "kind": "part_of", "valid_from": "2026-01-03T00:00:00Z",
-                   "valid_until": None, "evidence_ids": ["e1"]}],
+                   "valid_until": None, "evidence_ids": ["e1"], "detached": False}],
     }  # fmt: skip
 
 

@@ -14,12 +14,14 @@ from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
 from memstate_core.ingest.importer import import_paths
 from memstate_core.ingest.place import place
+from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.duplicates import find_duplicates
 from memstate_core.revise.merge import merge_duplicates
 from memstate_core.state.apply import update_topics
 from memstate_core.state.begin import begin_run, new_evidence
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_core.state.publish import publish
+from memstate_core.state.run import Run
 from memstate_core.state.snapshots import current_snapshot
 from memstate_core.state.step import StepResult
 from memstate_core.state.store import Store
@@ -38,37 +40,29 @@ class Night:
 
 def told(store: Store, said: Mapping[str, Topic], at: int) -> None:
     """Imports an observation a topic, each with a topic of its own, one a minute."""
-    rows = [
-        {"observation_id": name, "scope": {"type": "user", "id": "aya"}, "placement": "new_topic"}
-        | {"observed_at": f"2026-01-{at + 1:02}T{minute // 60:02}:{minute % 60:02}:00Z", **topic}
-        for minute, (name, topic) in enumerate(said.items())
-    ]
-    path = store.home.root / f"day-{at}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    report = import_paths(store.ledger, store.settings, [path], now=day(at), run_id=f"import-{at}")
-    assert report.accepted == len(rows)
+    _imported(store, [{"observation_id": name, "placement": "new_topic", **topic} for name, topic in said.items()], at)
+
+
+def told_by_key(store: Store, said: Mapping[str, Topic], at: int) -> None:
+    """Imports an observation a key, one a minute; an empty key names no topic."""
+    _imported(store, [{**({"topic_key": key} if key else {}), **topic} for key, topic in said.items()], at)
 
 
 def night(store: Store, at: int, judgements: Sequence[tuple[Any, ...]] = ()) -> Night:
     """A nightly run, its steps in their order; what people said that day is recorded with it."""
-    run = begin_run(store, "s0", f"night-{at}", day(at))
-    new = new_evidence(store, run).frame
-    payloads = [(kind, topic, json.dumps(payload)) for kind, topic, payload in judgements]
-    said = pl.DataFrame(payloads, orient="row", schema=["kind", "topic_id", "payload_json"])
-    run.decide("corrections", said.with_columns(scope=pl.lit("user:aya"), evidence_ids=None, reason=pl.lit("told")))
-    run.keep("placements", place(store, run, new), 0.0)
-    topics = update_topics(store, run)
-    run.keep("topics", topics, 0.0)
-    refresh_embeddings(store, run)
-    found = find_duplicates(store, run, topics.frame)
+    run, new, topics = _begun(store, at, judgements)
+    found = find_duplicates(store, run, topics)
     run.keep("duplicate_pairs", found, 0.0)
     merged = merge_duplicates(store, run, found.frame)
     run.keep("merges", merged, 0.0)
-    run.keep("forgetting", forget(run, update_salience(run).frame, new), 0.0)
-    publish(store, run)
-    run.end()
+    _ended(store, run, new, pl.concat([topics, merged.frame]))
     return Night(found, merged)
+
+
+def night_without_duplicates(store: Store, at: int) -> None:
+    """A nightly run that looks for no duplicates."""
+    run, new, topics = _begun(store, at)
+    _ended(store, run, new, topics)
 
 
 def ids(store: Store) -> dict[str, str]:
@@ -95,3 +89,38 @@ def pair(found: StepResult, one: str, other: str) -> list[str]:
     """The band of a pair of topics; nothing for the ignore band."""
     a, b = sorted((one, other))
     return found.frame.filter((pl.col("a") == a) & (pl.col("b") == b))["band"].to_list()
+
+
+def _imported(store: Store, rows: Sequence[Topic], at: int) -> None:
+    said = [
+        {"scope": {"type": "user", "id": "aya"}}
+        | {"observed_at": f"2026-01-{at + 1:02}T{minute // 60:02}:{minute % 60:02}:00Z", **row}
+        for minute, row in enumerate(rows)
+    ]
+    path = store.home.root / f"day-{at}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in said))
+    report = import_paths(store.ledger, store.settings, [path], now=day(at), run_id=f"import-{at}")
+    assert report.accepted == len(rows)
+
+
+def _begun(store: Store, at: int, judgements: Sequence[tuple[Any, ...]] = ()) -> tuple[Run, pl.DataFrame, pl.DataFrame]:
+    """A run with its vectors, the new evidence, and what changed."""
+    run = begin_run(store, "s0", f"night-{at}", day(at))
+    new = new_evidence(store, run).frame
+    payloads = [(kind, topic, json.dumps(payload)) for kind, topic, payload in judgements]
+    said = pl.DataFrame(payloads, orient="row", schema=["kind", "topic_id", "payload_json"])
+    run.decide("corrections", said.with_columns(scope=pl.lit("user:aya"), evidence_ids=None, reason=pl.lit("told")))
+    run.keep("placements", place(store, run, new), 0.0)
+    topics = update_topics(store, run)
+    run.keep("topics", topics, 0.0)
+    refresh_embeddings(store, run)
+    return run, new, topics.frame
+
+
+def _ended(store: Store, run: Run, new: pl.DataFrame, changed: pl.DataFrame) -> None:
+    run.keep("dependency_review", queue_reviews(run, changed), 0.0)
+    update_salience(run)
+    run.keep("forgetting", forget(store, run, new), 0.0)
+    publish(store, run)
+    run.end()

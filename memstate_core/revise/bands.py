@@ -1,0 +1,90 @@
+"""Probabilities that rules of the policy ask of pairs, where they are other than the policy's own.
+
+The rules see topics as they stand before the night's salience is set: with the salience of the last run, and
+none where a topic is new.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.forget.standing import standing
+from memstate_core.policy.bands import pair_bands
+from memstate_core.policy.rules import Rule
+from memstate_core.revise.blocking import Candidates
+from memstate_core.revise.corpus import Corpus
+from memstate_core.state.begin import new_accesses
+from memstate_core.state.graph import open_graph
+from memstate_core.state.run import Run
+from memstate_core.state.rungs import rungs
+from memstate_core.state.store import Store
+
+Probabilities = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of pairs of topics.
+
+    Attributes:
+        merge: the policy's own probability from which a pair is merged.
+        review: and from which a person is asked.
+        rules: the rules of the policy that merge.
+        ids: the topics of the corpus, by row.
+        topics: what those rules ask about (column id and rule columns), or None without such rules.
+    """
+
+    merge: float
+    review: float
+    rules: tuple[Rule, ...] = ()
+    ids: pl.Series | None = None
+    topics: pl.DataFrame | None = None
+
+    def of(self, pairs: Candidates) -> tuple[Probabilities, Probabilities]:
+        """The probabilities from which each pair is merged, and from which it is shown (two arrays, (pairs,))."""
+        if self.topics is None or self.ids is None:
+            return np.full(len(pairs), self.merge), np.full(len(pairs), self.review)
+        named = pl.DataFrame({"a": self.ids.gather(pairs.a), "b": self.ids.gather(pairs.b)})
+        bands = pair_bands(named, self.topics, self.rules, (self.merge, self.review))
+        return bands["merge_probability"].to_numpy(), bands["review_probability"].to_numpy()
+
+    def decisive(self, pairs: Candidates, probability: Probabilities) -> Probabilities:
+        """Probabilities moved, as logits, so that each pair reaches `merge` where it reaches what its rule asks."""
+        if self.topics is None:
+            return probability
+        asked = self.of(pairs)[0]
+        return _logistic(_logit(probability) - _logit(asked) + _logit(np.full(len(pairs), self.merge)))
+
+
+def asked_of(store: Store, run: Run, corpus: Corpus, changed: pl.DataFrame, decisions: pl.DataFrame) -> Asked:
+    """What the run's policy asks of pairs of a corpus.
+
+    Args:
+        store: the store.
+        run: the run in progress.
+        corpus: the topics.
+        changed: topics that the run has changed so far (columns CHANGES).
+        decisions: recorded decisions so far.
+    """
+    policy = run.policy
+    rules = tuple(rule for rule in policy.rules if rule.do == "merge")
+    if not rules:
+        return Asked(policy.merge_probability, policy.review_probability)
+    used = new_accesses(store, run)["topic_id"].unique()
+    with open_graph(run.graph, read_only=True, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
+        topics = standing(graph, run, changed["topic_id"].unique(), used, rungs(decisions))
+    named = topics.rename({"topic_id": "id"})
+    return Asked(policy.merge_probability, policy.review_probability, rules, corpus.topics["id"], named)
+
+
+def _logit(probability: Probabilities) -> Probabilities:
+    inside = np.clip(probability, 1e-12, 1 - 1e-12)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def _logistic(weight: Probabilities) -> Probabilities:
+    return np.asarray(1 / (1 + np.exp(-weight)))

@@ -1,0 +1,106 @@
+"""Commands with which a person overrules forgetting: restore, pin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.deciding import deciding, publish, published_line
+from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.write import Now, moment
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from memstate_core.revise.served import Served
+    from memstate_core.state.store import Store
+
+Topics = Annotated[list[str], typer.Argument(metavar="TOPIC_ID…", help="Topics; aliases and tombstones will do.")]
+
+
+def restore(context: typer.Context, topic_ids: Topics, now: Now = None, as_json: Annotated[bool, Json] = False) -> None:
+    """Bring topics back: archived ones, detached fields and links, summarised histories; counts as a use."""
+    from memstate_core.forget.person import restore_decisions
+
+    def decide(served: Served, topics: list[str]) -> pl.DataFrame:
+        return restore_decisions(served, topics, "a person brought it back")
+
+    told, named = _decide(context.obj.store, "restore", topic_ids, moment(now), decide, use=True)
+    show({**told, "restored": named}, as_json, lambda: _lines("restored", named, told))
+
+
+def pin(
+    context: typer.Context,
+    topic_ids: Topics,
+    off: Annotated[bool, typer.Option("--off", help="Let go of them again.")] = False,
+    now: Now = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Keep topics for ever: they are never archived, detached or summarised; brings them back where they were."""
+    import polars as pl
+
+    from memstate_core.forget.person import pin_decisions, restore_decisions
+
+    def decide(served: Served, topics: list[str]) -> pl.DataFrame:
+        pins = pin_decisions(served, topics, on=not off)
+        return pins if off else pl.concat([restore_decisions(served, topics, "a person wants it kept"), pins])
+
+    told, named = _decide(context.obj.store, "pin", topic_ids, moment(now), decide)
+    word = "unpinned" if off else "pinned"
+    show({**told, word: named}, as_json, lambda: _lines(word, named, told))
+
+
+def _decide(
+    store: Store,
+    command: str,
+    topic_ids: Sequence[str],
+    at: datetime | None,
+    decide: Callable[[Served, list[str]], pl.DataFrame],
+    *,
+    use: bool = False,
+) -> tuple[dict[str, Any], list[str]]:
+    """Publishes what is decided about topics; what is so already publishes nothing.
+
+    Raises:
+        TopicNotFound: an id names no topic; nothing was recorded.
+    """
+    with deciding(store, command) as shards:
+        named = _located(shards, topic_ids)
+        rows = {shard: decide(shards[shard], topics) for shard, topics in named.items()}
+        changed = {shard: decided for shard, decided in rows.items() if decided.height}
+        told = publish(store, shards, changed, at, f"memstate {command}")
+        if use:
+            _record_use(store, shards, named, at, told["run_id"])
+    return told, [topic for topics in named.values() for topic in topics]
+
+
+def _located(shards: Mapping[str, Served], topic_ids: Sequence[str]) -> dict[str, list[str]]:
+    from memstate_core.model.errors import TopicNotFound
+
+    found: dict[str, list[str]] = {}
+    for name in topic_ids:
+        homes = [(shard, topic) for shard, served in shards.items() if (topic := served.living(name))]
+        if not homes:
+            raise TopicNotFound(name, ", ".join(served.snapshot.name for served in shards.values()))
+        found.setdefault(homes[0][0], []).append(homes[0][1])
+    return found
+
+
+def _record_use(
+    store: Store, shards: Mapping[str, Served], named: Mapping[str, list[str]], at: datetime | None, run_id: str
+) -> None:
+    """Writes the use down for the next run to fold in."""
+    from memstate_core.forget.journal import AccessJournal
+
+    with AccessJournal(store.home.accesses, run_id) as journal:
+        for shard, topics in named.items():
+            when = at or max(datetime.now(UTC), shards[shard].snapshot.manifest.now)
+            for topic in topics:
+                journal.record(topic, at=when, source="restore")
+
+
+def _lines(word: str, named: Sequence[str], told: Mapping[str, Any]) -> list[str]:
+    return [f"{word}: {', '.join(named)}", published_line(told)]
