@@ -81,8 +81,10 @@ def _refuse_depth() -> NoReturn:
 
 
 def _deeper_than(content: object, levels: int) -> bool:
-    if isinstance(content, dict):
-        content = list(content.values())
-    if not isinstance(content, list):
-        return False
-    return levels == 0 or any(_deeper_than(item, levels - 1) for item in content)
+    containers: list[Any] = [content]
+    for _ in range(levels):
+        found = (item.values() if isinstance(item, dict) else item for item in containers)
+        containers = [inner for items in found for inner in items if type(inner) is dict or type(inner) is list]
+        if not containers:
+            return False
+    return True

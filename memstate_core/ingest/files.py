@@ -1,30 +1,31 @@
 """Dumps on disk: which files a path means, and the rows of each in batches, whatever its format.
 
-The content decides how a file is read; only a line file (.jsonl, .ndjson) stays one whatever its first
-line is. Every error of reading leaves here as an UnreadableDump, after the rows that came before it.
+The content decides how a file is read (`memstate_core.ingest.readers`), unless a format is asked for. Every
+error of reading leaves here as an UnreadableDump, after the rows that came before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow.parquet as pq
 from pyarrow import ArrowException
 
-from memstate_core.ingest.json_array import array_rows
-from memstate_core.ingest.packing import MAGIC, UNPACK_ERRORS, packing_of, unpacked
+from memstate_core.ingest.notes import Notes
+from memstate_core.ingest.packing import UNPACK_ERRORS, packing_of
 from memstate_core.ingest.parquet import parquet_rows
-from memstate_core.ingest.rows import BrokenContainer, RawRow, line_rows
+from memstate_core.ingest.reader import Reading
+from memstate_core.ingest.readers import OBSERVATIONS, chosen, reader
+from memstate_core.ingest.rows import BrokenContainer, RawRow
+from memstate_core.ingest.source import Source, plain_source, zip_source
 from memstate_core.model.errors import UnreadableDump
 
-_FORMATS = "JSON Lines, one JSON array (either as .gz or .zst too) or parquet"
+_FORMATS = "JSON Lines, one JSON array (either as .gz or .zst too), parquet, or a chat export"
 _READ_ERRORS = (OSError, ArrowException, BrokenContainer, *UNPACK_ERRORS)
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,16 @@ class OpenDump:
         total: its size on disk in bytes.
         position: how many of these were read, given the number of the last row.
         rows: its rows, unread.
+        format: the name of its format.
+        notes: what its reader has to say beside the rows; whole once they are read.
     """
 
     path: Path
     total: int
     position: Callable[[int], int]
     rows: Iterator[RawRow]
+    format: str = OBSERVATIONS
+    notes: Notes = field(default_factory=Notes)
 
     def batches(self, most_rows: int, most_bytes: int) -> Iterator[list[RawRow]]:
         """The rows in lists of at most so many, that end sooner once they hold so many bytes.
@@ -94,49 +99,50 @@ def dumps_of(path: Path) -> list[Path]:
 
 
 @contextmanager
-def open_dump(path: Path, longest: int) -> Iterator[OpenDump]:
-    """Opens a dump of any format.
+def open_dump(path: Path, longest: int, format: str | None = None) -> Iterator[OpenDump]:
+    """Opens a dump.
 
     Args:
         path: the file.
         longest: the most bytes that a row may have without being cut.
+        format: one of `memstate_core.ingest.readers.FORMATS`; told by the content if left out.
 
     Raises:
-        UnreadableDump: it cannot be opened, or is not what its name promises.
+        UnreadableDump: it cannot be opened, is not what its name promises, or not of the format.
     """
     with ExitStack() as stack:
         try:
-            dump = _dump(path, stack.enter_context(path.open("rb")), longest)
+            dump = _dump(path, stack.enter_context(path.open("rb")), longest, format)
         except _READ_ERRORS as error:
             raise UnreadableDump(str(path), _problem(error)) from None
         yield dump
 
 
-def _dump(path: Path, file: BinaryIO, longest: int) -> OpenDump:
+def _dump(path: Path, file: BinaryIO, longest: int, format: str | None) -> OpenDump:
     total = path.stat().st_size
     packing = packing_of(path, file)
     if packing == ".parquet":
+        if format not in (None, OBSERVATIONS):
+            raise BrokenContainer(
+                f"format {format} was asked for, expected {reader(format).expected}, but it is parquet"
+            )
         table = pq.ParquetFile(file, pre_buffer=False)
         count = max(1, table.metadata.num_rows)
         return OpenDump(path, total, lambda line: total * line // count, parquet_rows(table, longest))
-    rows = _text_rows(unpacked(file, packing), _layout(path), longest)
-    return OpenDump(path, total, lambda _line: file.tell(), rows)
+    source = zip_source(path, file) if packing == ".zip" else plain_source(path, file, packing)
+    name, reading = chosen(source, format), Reading(longest)
+    archive = source.archive
+    rows = _rows(source, name, reading)
+    if archive is None:
+        return OpenDump(path, total, lambda _line: file.tell(), rows, name, reading.notes)
+    archive.position = 0
+    return OpenDump(path, total, lambda _line: archive.position, rows, name, reading.notes)
 
 
-def _layout(path: Path) -> str:
-    """The suffix that says how rows are laid out, without the one that says how the file is packed."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    return next((suffix for suffix in reversed(suffixes) if suffix not in MAGIC), "")
-
-
-def _text_rows(blocks: Iterator[bytes], layout: str, longest: int) -> Iterator[RawRow]:
-    first = next(blocks, b"").removeprefix(_BOM)
-    if layout not in (".jsonl", ".ndjson"):
-        if layout != ".json" and b"\0" in first:
-            raise BrokenContainer(f"it holds binary data of no known format, expected {_FORMATS}")
-        if first.lstrip().startswith(b"["):
-            return array_rows(chain((first,), blocks), longest)
-    return line_rows(chain((first,), blocks), longest)
+def _rows(source: Source, format: str, reading: Reading) -> Iterator[RawRow]:
+    if source.archive is not None:
+        yield from source.archive.refused_rows()
+    yield from reader(format).rows(source, reading)
 
 
 def _problem(error: Exception) -> str:

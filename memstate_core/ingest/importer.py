@@ -13,9 +13,10 @@ from pathlib import Path
 
 from memstate_core.ingest.clock import Clock
 from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
-from memstate_core.ingest.files import dumps_of, open_dump
+from memstate_core.ingest.files import OpenDump, dumps_of, open_dump
 from memstate_core.ingest.intake import CONFLICT, NEW, Intake
 from memstate_core.ingest.quarantine import quarantine_frame
+from memstate_core.ingest.readers import reader
 from memstate_core.ingest.report import FileReport, ImportReport
 from memstate_core.ingest.rows import RawRow
 from memstate_core.ingest.sift import sift
@@ -40,6 +41,7 @@ def import_paths(
     now: datetime,
     run_id: str,
     default_scope: str | None = None,
+    format: str | None = None,
     progress: Progress | None = None,
 ) -> ImportReport:
     """Reads dumps into the ledger. A file that cannot be read stands in the report; the others are read.
@@ -51,13 +53,16 @@ def import_paths(
         now: the time of the import, UTC.
         run_id: what the rows name as their run.
         default_scope: the scope of rows that name none, as TYPE:ID; the global one if left out.
+        format: one of `memstate_core.ingest.readers.FORMATS`; each file's content tells it if left out.
         progress: called after each batch.
 
     Raises:
         StoreLocked: another process kept the ledger for longer than the wait allows.
-        ValueError: the default scope is none.
+        ValueError: the default scope is none, or there is no such format.
     """
-    importer = Importer(ledger, settings, now=now, run_id=run_id, default_scope=default_scope, progress=progress)
+    importer = Importer(
+        ledger, settings, now=now, run_id=run_id, default_scope=default_scope, format=format, progress=progress
+    )
     for path in paths:
         importer.read_path(path)
     return importer.report()
@@ -74,8 +79,11 @@ class Importer:
         now: datetime,
         run_id: str,
         default_scope: str | None = None,
+        format: str | None = None,
         progress: Progress | None = None,
     ) -> None:
+        if format is not None:
+            reader(format)
         days = settings.ingest.max_future_days
         clock = Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
         self._rules = Rules(parse_scope(default_scope) if default_scope else GLOBAL_SCOPE, clock)
@@ -83,6 +91,7 @@ class Importer:
         self._batch_rows = settings.ingest.chunk_rows
         self._longest = settings.ingest.max_line_mib << 20
         self._now, self._run_id = now, run_id
+        self._format = format
         self._progress = progress
         self._files: list[FileReport] = []
         self._errors: list[UnreadableDump] = []
@@ -97,7 +106,7 @@ class Importer:
         try:
             files = dumps_of(path)
         except UnreadableDump as error:
-            self._conclude(path, Counter(), error)
+            self._conclude(path, Counter(), None, error)
             return
         for file in files:
             self.read_file(file)
@@ -105,16 +114,16 @@ class Importer:
     def read_file(self, path: Path) -> FileReport:
         """Reads one file; when it returns, its rows are safe in the ledger."""
         counts: Counter[str] = Counter()
-        error = None
+        dump, error = None, None
         try:
-            with open_dump(path, self._longest) as dump:
+            with open_dump(path, self._longest, self._format) as dump:
                 for rows in dump.batches(self._batch_rows, BATCH_BYTES):
                     counts += self._take(path.name, rows)
                     self._tell(path, dump.position(rows[-1].line), dump.total)
                 self._tell(path, dump.total, dump.total)
         except UnreadableDump as problem:
             error = problem
-        return self._conclude(path, counts, error)
+        return self._conclude(path, counts, dump, error)
 
     def _take(self, file: str, rows: list[RawRow]) -> Counter[str]:
         sifted = sift(rows, self._rules, self._longest)
@@ -134,7 +143,9 @@ class Importer:
         if self._progress is not None:
             self._progress(str(path), min(position, total), total)
 
-    def _conclude(self, path: Path, counts: Counter[str], error: UnreadableDump | None) -> FileReport:
+    def _conclude(
+        self, path: Path, counts: Counter[str], dump: OpenDump | None, error: UnreadableDump | None
+    ) -> FileReport:
         if error is not None:
             self._errors.append(error)
         report = FileReport(
@@ -144,6 +155,8 @@ class Importer:
             duplicate=counts["duplicate"],
             quarantined=counts["quarantined"],
             error=None if error is None else error.message,
+            format=None if dump is None else dump.format,
+            notes=() if dump is None else dump.notes.lines(),
         )
         self._files.append(report)
         return report

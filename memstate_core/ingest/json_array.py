@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from memstate_core.ingest.rows import BrokenContainer, RawRow, RowAssembler
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_USUAL_DEPTH = 4
+_USUAL_DEPTH = 8
 
 
 def _balanced(levels: int) -> bytes:

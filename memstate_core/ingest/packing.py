@@ -1,6 +1,6 @@
-"""How the bytes of a dump are packed: plain, gzip, zstd, or a parquet file, told by its first bytes.
+"""How the bytes of a dump are packed: plain, gzip, zstd, a zip or a parquet file, told by its first bytes.
 
-A name that promises a container (.gz, .zst, .parquet) must keep its promise, since an export that was cut
+A name that promises a container (.gz, .zst, .zip, .parquet) must keep its promise, since an export that was cut
 off at its first byte would else look like an empty dump. A packed file that ends early is an error.
 """
 
@@ -16,7 +16,7 @@ import zstandard
 
 from memstate_core.ingest.rows import BrokenContainer
 
-MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".parquet": b"PAR1"}
+MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".zip": b"PK\x03\x04", ".parquet": b"PAR1"}
 """The first bytes of each container, by the suffix that promises it."""
 
 UNPACK_ERRORS = (EOFError, zlib.error, zstandard.ZstdError)

@@ -32,11 +32,12 @@ def quarantine_frame(refusals: Sequence[Refusal], file: str, now: datetime, run_
 
     Args:
         refusals: what was refused.
-        file: the name of the dump, without its folder.
+        file: the name of the dump, without its folder; the path inside an archive is added to it.
         now: the time of the import.
         run_id: the run or command that imports.
     """
     columns = {
+        "file": [file if row.member is None else f"{file}/{row.member}" for row, _, _ in refusals],
         "line": [row.line for row, _, _ in refusals],
         "reason": [reason.value for _, reason, _ in refusals],
         "detail": [detail for _, _, detail in refusals],
@@ -45,7 +46,7 @@ def quarantine_frame(refusals: Sequence[Refusal], file: str, now: datetime, run_
         "raw_sha256": [row.sha256 or sha256(row.raw).hexdigest() for row, _, _ in refusals],
     }
     frame = pl.DataFrame(columns, schema={name: QUARANTINE[name] for name in columns}).with_columns(
-        file=pl.lit(file), imported_at=pl.lit(now), run_id=pl.lit(run_id)
+        imported_at=pl.lit(now), run_id=pl.lit(run_id)
     )
     refusal_id = uuid_expr("quarantine", *(pl.col(name) for name in ("file", "line", "reason", "raw_sha256")))
     return conform(frame.with_columns(quarantine_id=refusal_id), QUARANTINE)

@@ -28,6 +28,8 @@ class Reason(StrEnum):
     BAD_VALUE = "bad_value"
     CONFLICTING_OBSERVATION = "conflicting_observation"
     TORN_LINE = "torn_line"
+    BROKEN_MEMBER = "broken_member"
+    UNSAFE_PATH = "unsafe_path"
 
 
 class Rejection(Exception):

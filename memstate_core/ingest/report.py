@@ -20,6 +20,8 @@ class FileReport:
         duplicate: rows that the ledger held already, or that the file repeats.
         quarantined: rows that were refused.
         error: why the file, or its rest, could not be read.
+        format: the format in which it was read.
+        notes: what its reader left out, and what it had to decide.
     """
 
     path: str
@@ -28,6 +30,8 @@ class FileReport:
     duplicate: int
     quarantined: int
     error: str | None = None
+    format: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

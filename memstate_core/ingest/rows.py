@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from memstate_core.ingest.reasons import Reason
+
 KEPT_OF_LONG_ROW = 1 << 20
 
 
@@ -22,12 +24,21 @@ class RawRow(Struct, frozen=True, gc=False):
         raw: its bytes, or the first megabyte of a row that is too long.
         length: how many bytes it has.
         sha256: of the full row; None where `raw` is the full row.
+        member: the member of an archive that it came from.
+        identity: SHA-256 of what a newer export says again in the same words, where a reader knows better than
+            the whole row; None means the whole row.
+        reason: why it is refused, if whoever found it knows already.
+        detail: the sentence that goes with the reason.
     """
 
     line: int
     raw: bytes
     length: int
     sha256: str | None = None
+    member: str | None = None
+    identity: str | None = None
+    reason: Reason | None = None
+    detail: str = ""
 
 
 class BrokenContainer(Exception):

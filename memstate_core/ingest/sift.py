@@ -48,7 +48,9 @@ def sift(rows: Iterable[RawRow], rules: Rules, longest: int) -> Sifted:
         try:
             if row.sha256 is not None:
                 raise _too_long(row, longest)
-            sifted.records.append(validate(row.raw, rules))
+            if row.reason is not None:
+                raise Rejection(row.reason, row.detail)
+            sifted.records.append(validate(row.raw, rules, row.identity))
             sifted.origins.append(row)
         except Rejection as refused:
             sifted.refusals.append(Refusal(row, refused.reason, refused.detail))

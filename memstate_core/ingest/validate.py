@@ -2,7 +2,8 @@
 
 A record's identity is its content: SHA-256 over the canonical JSON of what its writer said, so neither
 key order, white space, absent against null, nor the offset in which a time is written matter, and
-nothing that the importer filled in from its clock does. Unknown keys count as said.
+nothing that the importer filled in from its clock does. Unknown keys count as said. Of a chat message the
+reader says what its identity is: id and words, since a newer export may tell the rest in another way.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ class Rules:
     clock: Clock
 
 
-def validate(raw: bytes, rules: Rules) -> Record:
+def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
     """Reads one row.
 
     Args:
         raw: the row's bytes, one JSON object.
         rules: what holds for every row of the import.
+        identity: SHA-256 of what stands for the content within its scope; None for all that was said.
 
     Returns:
         The record, columns RECORD.
@@ -78,7 +80,7 @@ def validate(raw: bytes, rules: Rules) -> Record:
     structured = bool(row.title or row.topic_id or row.topic_key or row.fields or row.edges)
     _check_content(row)
     fields, edges = _parts(row, said, rules.clock) if structured else ((), ())
-    digest = sha256(canonical(said)).hexdigest()
+    digest = sha256(canonical(said) if identity is None else f"{scope}\x1f{identity}".encode()).hexdigest()
     return (
         scope,
         row.observation_id or digest,

@@ -42,15 +42,25 @@ def import_(
     context: typer.Context,
     paths: Annotated[list[Path], typer.Argument(help="Dumps, or folders of dumps.")],
     scope: Annotated[str | None, typer.Option(metavar="TYPE:ID", help="The scope of records that name none.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The format of all dumps; by default each file's content tells it."),
+    ] = None,
     now: Now = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Read dumps into the ledger: observation JSON Lines (plain, gz, zst), JSON arrays, Parquet."""
+    """Read dumps into the ledger: observations (JSON Lines, JSON, Parquet) and exports of chats.
+
+    Formats: observations, chatgpt, claude, claude-code, codex, slack, sharegpt, openai, whatsapp.
+    """
+    from memstate_core.ingest import readers
     from memstate_core.ingest.importer import import_paths
     from memstate_core.model.scope import parse_scope
 
     try:
         default_scope = None if scope is None else parse_scope(scope)
+        if format is not None:
+            readers.reader(format)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     store: Store = context.obj.store
@@ -62,14 +72,16 @@ def import_(
             now=moment(now) or datetime.now(UTC),
             run_id=f"import-{uuid.uuid4()}",
             default_scope=default_scope,
+            format=format,
             progress=progress,
         )
     for unreadable in report.errors:
         note(f"memstate: {unreadable}")
+    notes = [f"{Path(file.path).name}: {line}" for file in report.files for line in file.notes]
     reasons = ", ".join(f"{count} {reason}" for reason, count in report.to_json()["reasons"].items())
     told = f"read {report.read:,} from {len(report.files)} file{'s' * (len(report.files) != 1)}: "
     told += f"{report.accepted:,} accepted, {report.duplicate:,} duplicate, {report.quarantined:,} quarantined"
-    show(report.to_json(), as_json, lambda: [told + f" ({reasons})" * bool(reasons)])
+    show(report.to_json(), as_json, lambda: [told + f" ({reasons})" * bool(reasons), *notes])
     if report.errors:
         raise typer.Exit(1)
 
