@@ -63,7 +63,7 @@ def _kept_by_dependents(topics: pl.DataFrame, dependence: pl.DataFrame, policy: 
 
 
 def _over_the_bound(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    left = pl.col("active") - pl.col("_goes").sum().over("scope")
+    left = pl.len().cast(pl.Int64).over("scope") - pl.col("_goes").sum().over("scope")
     ranked = topics.with_columns(_TIER, _left=left).sort("scope", "pinned", "_goes", "_tier", "retention", "topic_id")
     movable = ~pl.col("pinned") & ~pl.col("_goes")
     place = movable.cum_sum().over("scope")

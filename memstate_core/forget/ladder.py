@@ -27,6 +27,9 @@ from memstate_core.state.store import Store
 from memstate_core.state.summaries import summarised
 from memstate_core.state.view import decisions
 
+STEP = "forgetting"
+"""The step's name, under which a run keeps its decisions."""
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -79,15 +82,17 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     Returns:
         Columns CHANGES: archived and restored topics.
     """
-    stand = rungs(decisions(store.ledger, run))
+    before = decisions(store.ledger, run, but=STEP)
+    stand = rungs(before)
     told = run.table("links", LINKS).join(new, on="evidence_id", how="semi")["topic_id"].unique()
+    used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        topics = standing(graph, run, told, new_accesses(store, run)["topic_id"].unique(), stand)
+        topics = standing(graph, run, told, used, stand)
         ruled, orders = ordered(store, run, governed(topics, run.policy))
         ranked = to_archive(ruled, dependence(graph), run.policy)
         steps = _steps(graph, run, ruled, ranked, stand)
         taken = steps.decisions(run.policy.summary_keep_revisions)
-        _write(graph, run, steps, rungs(pl.concat([decisions(store.ledger, run), taken])))
+        _write(graph, run, steps, rungs(pl.concat([before, taken])))
     run.keep_table("orders", orders)
     moved = pl.concat([decided(steps.restored, RESTORED), decided(steps.archived, ARCHIVED)])
     changes = moved.select("topic_id", "scope", change="kind")
@@ -144,8 +149,11 @@ def _write_links(graph: Graph, links: pl.DataFrame, stand: Rungs) -> None:
 
 
 def _write_summaries(graph: Graph, run: Run, stand: Rungs) -> None:
-    full = pl.concat([graph.read(REVISION, where="r.summarises IS NULL"), run.table("compressed", REVISIONS)])
+    """Brings histories to what decisions say; what leaves the graph is kept first, so that a crash loses nothing."""
+    apart = run.table("compressed", REVISIONS)
+    full = pl.concat([graph.read(REVISION, where="r.summarises IS NULL"), apart]).unique("id", maintain_order=True)
     kept, compressed = summarised(full, stand.summaries, run.policy)
+    run.keep_table("compressed", pl.concat([compressed, apart]).unique("id", maintain_order=True))
     graph.sync(REVISION, kept)
     run.keep_table("compressed", compressed)
 

@@ -81,7 +81,8 @@ def by_the_past(
 
 
 def _over(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    return topics.filter((pl.col("active") > policy.max_active_topics) & (pl.col("state") == "active"))
+    active = topics.filter(pl.col("state") == "active")
+    return active.filter(pl.len().over("scope") > policy.max_active_topics)
 
 
 def _of_scope(events: pl.DataFrame, now: datetime, policy: Policy) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import polars as pl
 
-from memstate_core.model.frames import DECISION, conform
+from memstate_core.model.frames import DECISION, MOMENT, conform
 from memstate_core.model.text import iso_expr
 from memstate_core.revise.served import Served
 from memstate_core.state.decisions import ATTACHED, EXPANDED, PINNED, RESTORED, UNPINNED
@@ -13,7 +15,9 @@ from memstate_core.state.rungs import rungs
 PERSON = "person"
 
 
-def restore_decisions(served: Served, topic_ids: list[str], reason: str) -> pl.DataFrame:
+def restore_decisions(
+    served: Served, topic_ids: list[str], reason: str, used_at: datetime | None = None
+) -> pl.DataFrame:
     """What brings topics back up the ladder (columns DECISION; none for those that are all there).
 
     Archived topics are restored, detached fields and links attached, summaries expanded. With each stands when
@@ -23,6 +27,7 @@ def restore_decisions(served: Served, topic_ids: list[str], reason: str) -> pl.D
         served: the shard of the topics.
         topic_ids: living topics of it.
         reason: why.
+        used_at: when the person used them, which is no event that ends the hold; None if they did not.
     """
     stand = rungs(served.transitions)
     topics = served.topics.filter(pl.col("id").is_in(topic_ids)).rename({"id": "topic_id"})
@@ -34,7 +39,8 @@ def restore_decisions(served: Served, topic_ids: list[str], reason: str) -> pl.D
         _with(topics, stand.edges.group_by(topic_id="from_id").agg(edges=links), ATTACHED),
         _with(topics, stand.summaries.group_by("topic_id").agg(fields=fields), EXPANDED),
     ]
-    return pl.concat([_decided(rows, reason) for rows in back])
+    last = iso_expr(pl.max_horizontal("reinforced_at", pl.lit(used_at, MOMENT)))
+    return pl.concat([_decided(rows, reason, last) for rows in back])
 
 
 def pin_decisions(served: Served, topic_ids: list[str], *, on: bool) -> pl.DataFrame:
@@ -53,8 +59,7 @@ def _with(topics: pl.DataFrame, parts: pl.DataFrame, kind: str) -> pl.DataFrame:
     return topics.join(parts, on="topic_id").with_columns(kind=pl.lit(kind))
 
 
-def _decided(rows: pl.DataFrame, reason: str) -> pl.DataFrame:
+def _decided(rows: pl.DataFrame, reason: str, last: pl.Expr) -> pl.DataFrame:
     parts = [name for name in ("fields", "edges") if name in rows.columns]
-    last = iso_expr(pl.col("reinforced_at"))
     payload = pl.struct("salience", *parts, actor=pl.lit(PERSON), last_event_at=last).struct.json_encode()
     return conform(rows.with_columns(payload_json=payload, reason=pl.lit(reason)).sort("topic_id"), DECISION)

@@ -56,6 +56,8 @@ class Known:
 def standing(graph: Graph, run: Run, told: pl.Series, used: pl.Series, stand: Rungs) -> pl.DataFrame:
     """Every topic of the working graph that is not a tombstone; see `standing_of`.
 
+    Its state is that of the decisions, not of the graph, so that the ladder can be taken again after a crash.
+
     Args:
         graph: the working graph, with salience at the run's logical time.
         run: gives the time, the policy and the links of evidence.
@@ -63,7 +65,9 @@ def standing(graph: Graph, run: Run, told: pl.Series, used: pl.Series, stand: Ru
         used: topics that were used since the last run.
         stand: where earlier decisions left topics.
     """
-    topics = graph.read(TOPIC, TOPIC_COLUMNS, "r.state <> 'merged'")
+    archived = pl.col("id").is_in(stand.archived["topic_id"].implode())
+    state = pl.when(archived).then(pl.lit("archived")).otherwise(pl.lit("active"))
+    topics = graph.read(TOPIC, TOPIC_COLUMNS, "r.state <> 'merged'").with_columns(state=state)
     fields, edges = graph.read(FIELD, ["topic_id"]), graph.read(EDGE, ["from_id", "to_id", "kind"])
     evidence = counted(run.table("links", LINKS), "evidence")
     known = Known(topics, evidence, counted(fields, "fields"), edges, stand.held)

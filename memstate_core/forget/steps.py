@@ -11,10 +11,10 @@ def decided(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
     """Decisions about topics (columns DECISION).
 
     Args:
-        rows: columns topic_id, scope, salience, by, reason.
+        rows: columns topic_id, scope, salience, by, active (topics of the scope that the ladder saw), reason.
         kind: what is done.
     """
-    payload = pl.struct("salience", "by").struct.json_encode()
+    payload = pl.struct("salience", "by", "active").struct.json_encode()
     return conform(rows.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)
 
 

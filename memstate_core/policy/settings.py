@@ -122,7 +122,7 @@ class Policy(_Section):
     summarise_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.2
     detach_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.1
     forget_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.05
-    max_field_history: Annotated[int, Field(ge=1)] = 500
+    max_field_history: Annotated[int, Field(ge=2)] = 500
     summary_keep_revisions: Annotated[int, Field(ge=1)] = 20
     max_topics_for_forget_scan: Annotated[int, Field(ge=1)] = 10_000
     pinned_kinds: Annotated[tuple[str, ...], ARRAY] = ()

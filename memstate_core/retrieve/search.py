@@ -45,10 +45,13 @@ def search_scope(
         asked: the question.
         evidence_k: how much evidence to keep.
         as_of: look back to this moment.
-        topic_ids: keep evidence of these topics only; all when empty.
+        topic_ids: keep evidence of these topics only, archived ones too; all that are served when empty.
     """
-    topics = reader.topics(scope) if as_of is None else _with_departed(reader, scope)
+    served = reader.topics(scope)
+    topics = _with_departed(reader, scope) if topic_ids or as_of is not None else served
     visible = topics.frame if as_of is None else topics.frame.filter(pl.col("created_at") <= as_of)
+    if topic_ids and as_of is None:
+        visible = visible.filter(pl.col("id").is_in([*topic_ids, *served.frame["id"]]))
     evidence = reader.evidence(scope)
     scored = _scored(evidence.frame, evidence_parts(evidence, asked)).filter(_may_be_seen(visible, as_of))
     parts, similarity = topic_parts(topics, asked, _best_by_topic(scored, topics.frame))

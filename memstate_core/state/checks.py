@@ -67,8 +67,18 @@ def query_soundness(graph: Graph) -> Check:
     ])  # fmt: skip
 
 
-def transition_soundness(graph: Graph, base: Graph | None, run: Run, all_decisions: pl.DataFrame) -> Check:
-    """C2: states follow from recorded decisions, archiving from policy; nothing superseded became current."""
+def transition_soundness(
+    graph: Graph, base: Graph | None, run: Run, all_decisions: pl.DataFrame, compressed: pl.DataFrame | None = None
+) -> Check:
+    """C2: states follow from recorded decisions, archiving from policy; nothing superseded became current.
+
+    Args:
+        graph: the working graph.
+        base: that of the snapshot that the run started from.
+        run: the run in progress.
+        all_decisions: of earlier runs and of this one.
+        compressed: the revisions that summaries of the base stand for (columns REVISIONS).
+    """
     topics = graph.read(TOPIC, ["id", "state"])
     merged = decided.merges(all_decisions).select(id="dropped", _is=pl.lit("merged"))
     stand = rungs(all_decisions)
@@ -78,10 +88,10 @@ def transition_soundness(graph: Graph, base: Graph | None, run: Run, all_decisio
     found = [
         _found(wrong, "id", "its state follows from no recorded decision"),
         _found(_against_policy(graph, run), "topic_id", "archived though policy does not ask for it"),
-        _found(_marks_without_word(graph, stand), "topic_id", "a field or link is detached without a decision"),
+        _found(_marks_against_word(graph, stand), "topic_id", "what is detached follows from no recorded decision"),
     ]
     if base is not None:
-        found.append(_found(_revived(graph, base), "topic_id", "a superseded value became current"))
+        found.append(_found(_revived(graph, base, compressed), "topic_id", "a superseded value became current"))
     return _check("C2", found)
 
 
@@ -124,37 +134,42 @@ def bounded_state(graph: Graph, run: Run) -> Check:
 
 
 def _against_policy(graph: Graph, run: Run) -> pl.DataFrame:
-    """Topics archived in this run that policy does not ask for, counted from what is active now."""
+    """Topics archived in this run that policy does not ask for."""
     rows = run.decisions("forgetting").filter(pl.col("kind") == decided.ARCHIVED)
     payload = pl.col("payload_json").str.json_decode(PAYLOAD)
-    archived = rows.with_columns(_payload=payload, _gone=pl.len().over("scope")).unnest("_payload")
-    active = graph.read(TOPIC, ["scope"], "r.state = 'active'").group_by("scope").agg(_left=pl.len())
-    topics = graph.read(TOPIC, ["id", "topic_kind", "pinned"]).rename({"id": "topic_id"})
-    counted = archived.join(active, on="scope", how="left").join(topics, on="topic_id")
+    archived = rows.with_columns(_payload=payload).unnest("_payload")
+    topics = graph.read(TOPIC, ["id", "scope", "state", "topic_kind", "pinned"], "r.state <> 'merged'")
+    is_active = pl.col("state") == "active"
+    held = topics.group_by("scope").agg(_all=pl.len(), _left=is_active.sum())
+    named = topics.select("topic_kind", "pinned", topic_id="id")
+    counted = archived.join(held, on="scope").join(named, on="topic_id")
     policy = run.policy
-    limit = value_for("detach_salience_threshold", policy)
-    pressed = pl.col("_left").fill_null(0) + pl.col("_gone") >= policy.topic_count_soft_limit
+    keys = ("forget_salience_threshold", "detach_salience_threshold")
+    limit = pl.max_horizontal(value_for(key, policy) for key in keys)
+    pressed = pl.col("active").is_between(policy.topic_count_soft_limit, pl.col("_all"))
     asked = (
         pl.when(pl.col("by") == "threshold")
         .then(pressed & (pl.col("salience") < limit))
         .when(pl.col("by") == "bound")
-        .then(pl.col("_left").fill_null(0) >= policy.max_active_topics)
+        .then(pl.col("_left") >= policy.max_active_topics)
         .otherwise((pl.col("by") == "rule").fill_null(False) & any(rule.do == "archive" for rule in policy.rules))
     )
     kept = pl.col("pinned") | pl.col("topic_kind").is_in(policy.pinned_kinds).fill_null(False)
-    return counted.filter(~asked | kept)
+    return counted.filter(~asked.fill_null(False) | kept)
 
 
-def _marks_without_word(graph: Graph, stand: Rungs) -> pl.DataFrame:
+def _marks_against_word(graph: Graph, stand: Rungs) -> pl.DataFrame:
     """Fields and links whose mark of being detached contradicts the recorded decisions (column topic_id)."""
-    fields = graph.read(FIELD, ["topic_id", "name"], "r.detached = true").join(
-        stand.fields, on=["topic_id", "name"], how="anti"
-    )
-    links = graph.read(EDGE, list(EDGE.key), "r.detached = true").join(stand.edges, on=EDGE.key, how="anti")
-    return pl.concat([fields.select("topic_id"), links.select(topic_id="from_id")])
+    told = ((FIELD, ["topic_id", "name"], stand.fields), (EDGE, list(EDGE.key), stand.edges))
+    return pl.concat([_contradicted(graph.read(table, [*key, "detached"]), key, said) for table, key, said in told])
 
 
-def _revived(graph: Graph, base: Graph) -> pl.DataFrame:
+def _contradicted(rows: pl.DataFrame, key: list[str], said: pl.DataFrame) -> pl.DataFrame:
+    marked = rows.join(said.with_columns(_said=True), on=key, how="left")
+    return marked.filter(pl.col("detached") != pl.col("_said").fill_null(False)).select(topic_id=pl.col(key[0]))
+
+
+def _revived(graph: Graph, base: Graph, compressed: pl.DataFrame | None) -> pl.DataFrame:
     """Current revisions that the base had below a newer one which is still there.
 
     Of revisions as of the same valid time none supersedes the other, so a change of `conflict_rule` may
@@ -162,6 +177,8 @@ def _revived(graph: Graph, base: Graph) -> pl.DataFrame:
     """
     columns = ["id", "topic_id", "part", "name", "rank", "valid_from"]
     now, before = graph.read(REVISION, columns), base.read(REVISION, columns)
+    if compressed is not None:
+        before = pl.concat([before, compressed.select(columns)])
     current = now.filter(pl.col("rank") == 0)
     was = before.filter(pl.col("rank") == 0).select(*SLOT, _was="id", _since="valid_from")
     superseded = before.join(was, on=SLOT).filter(pl.col("valid_from") < pl.col("_since")).select("id", *SLOT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.frames import CHANGES
+from memstate_core.retrieve.fact_files import COMPRESSED_FILE
 from memstate_core.state import checks
 from memstate_core.state.adaptation import not_raised
 from memstate_core.state.begin import new_accesses
@@ -62,5 +63,6 @@ def _against_base(store: Store, run: Run, decided: pl.DataFrame) -> checks.Check
         if run.facts.base is None:
             return checks.transition_soundness(graph, None, run, decided)
         served = load_snapshot(store.home, run.facts.shard, run.facts.base)
+        older = pl.read_parquet(served.path / COMPRESSED_FILE)
         with open_graph(served.path / GRAPH_FILE, read_only=True) as base:
-            return checks.transition_soundness(graph, base, run, decided)
+            return checks.transition_soundness(graph, base, run, decided, older)

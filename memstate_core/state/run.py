@@ -131,11 +131,11 @@ class Run:
         files = sorted((self.scratch / "notes").glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
         return {file.stem: json.loads(file.read_text()) for file in files}
 
-    def decisions(self, *steps: str) -> pl.DataFrame:
-        """What the named steps (or all) decided so far in this run (columns DECISION)."""
+    def decisions(self, *steps: str, but: str | None = None) -> pl.DataFrame:
+        """What the named steps (or all, or all but one) decided so far in this run (columns DECISION)."""
         files = [self.scratch / "decisions" / f"{step}.parquet" for step in steps]
         files = files or sorted((self.scratch / "decisions").glob("*.parquet"), key=lambda f: f.stat().st_mtime_ns)
-        frames = [pl.read_parquet(file) for file in files if file.exists()]
+        frames = [pl.read_parquet(file) for file in files if file.exists() and file.stem != but]
         return pl.concat([empty(DECISION), *frames])
 
     def transitions(self, first_seq: int) -> pl.DataFrame:

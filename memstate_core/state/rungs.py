@@ -26,6 +26,7 @@ PAYLOAD = pl.Struct(
     {
         "salience": pl.Float64,
         "by": pl.String,
+        "active": pl.Int64,
         "fields": pl.List(pl.String),
         "edges": pl.List(LINK),
         "keep": pl.Int64,
@@ -33,8 +34,9 @@ PAYLOAD = pl.Struct(
         "last_event_at": pl.String,
     }
 )
-"""Payload of a ladder decision. `by` says what asked for it (threshold, bound, rule, evidence, access), `keep`
-how many revisions a summary leaves as they are; `last_event_at` stands in what a person took back."""
+"""Payload of a ladder decision. `by` says what asked for it (threshold, bound, rule, evidence, access), `active`
+how many topics of the scope were active then, with those that came back that night; `keep` how many revisions a
+summary leaves as they are; `last_event_at` stands in what a person took back."""
 _TAKEN = {ARCHIVED: RESTORED, DETACHED: ATTACHED, SUMMARISED: EXPANDED, PINNED: UNPINNED}
 """Each step and what takes it back."""
 

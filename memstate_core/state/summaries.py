@@ -35,13 +35,22 @@ def summarised(histories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy)
     own = histories.filter(pl.col("part") == "field")
     counts = own.group_by(SLOT).agg(_count=pl.len().cast(pl.Int64))
     trimmed = pl.when(pl.col("_count") > policy.max_field_history).then(max(1, policy.max_field_history - 1))
-    kept = counts.join(summaries, on=SLOT, how="left").with_columns(keep=pl.min_horizontal("keep", trimmed))
+    kept = counts.join(summaries, on=SLOT, how="left").join(_contested(own), on=SLOT, how="left")
+    kept = kept.with_columns(keep=pl.max_horizontal(pl.min_horizontal("keep", trimmed), "_contested"))
     long = kept.filter(pl.col("_count") > pl.col("keep") + 1).select(*SLOT, "keep")
     beyond = own.join(long, on=SLOT).filter(pl.col("rank") >= pl.col("keep")).sort(*SLOT, "rank")
     if not beyond.height:
         return histories, conform(beyond, REVISIONS)
     left = histories.join(beyond.select("id"), on="id", how="anti")
     return pl.concat([left, _summary(beyond)]), conform(beyond, REVISIONS)
+
+
+def _contested(own: pl.DataFrame) -> pl.DataFrame:
+    """How many revisions stand down to the last that contradicts the current one (columns SLOT and _contested)."""
+    current = own.filter((pl.col("rank") == 0) & pl.col("settled_at").is_null() & pl.col("rivals").is_not_null())
+    rivals = current.select(id="rivals").explode("id", empty_as_null=False)
+    ranks = own.join(rivals, on="id", how="semi").group_by(SLOT)
+    return ranks.agg(_contested=pl.col("rank").max() + 1)
 
 
 def _summary(beyond: pl.DataFrame) -> pl.DataFrame:
@@ -60,8 +69,9 @@ def _summary(beyond: pl.DataFrame) -> pl.DataFrame:
         _numeric=pl.col("_number").is_not_null().all(),
         _low=pl.col("_number").min(),
         _high=pl.col("_number").max(),
-        _mean=pl.col("_number").mean().round(9),
+        _mean=pl.col("_number").mean(),
     )
+    rows = rows.with_columns(_mean=pl.when(pl.col("_mean").is_finite()).then(pl.col("_mean").round(9)))
     counted = rows.join(_counted(beyond), on=SLOT, how="left", maintain_order="left")
     named = counted.with_columns(
         id=uuid_expr("summary", pl.col("_newest"), pl.col("_oldest")),
@@ -101,4 +111,10 @@ def _document() -> pl.Expr:
 
 def _members(**columns: str) -> pl.Expr:
     """Members of a JSON object from columns that hold JSON, each after a comma."""
-    return pl.concat_str([part for name, column in columns.items() for part in (pl.lit(f',"{name}":'), pl.col(column))])
+    return pl.concat_str(
+        [
+            part
+            for name, column in columns.items()
+            for part in (pl.lit(f',"{name}":'), pl.col(column).cast(pl.String).fill_null("null"))
+        ]
+    )

@@ -36,10 +36,14 @@ def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:
     return ledger.scan("accesses", run.facts.accesses_version).collect()
 
 
-def decisions(ledger: Ledger, run: Run, *steps: str) -> pl.DataFrame:
-    """Decisions of earlier runs, then those of this run's steps (all, or the named ones); columns DECISION."""
+def decisions(ledger: Ledger, run: Run, *steps: str, but: str | None = None) -> pl.DataFrame:
+    """Decisions of earlier runs, then those of this run's steps (all, the named ones, or all but one).
+
+    Returns:
+        Columns DECISION.
+    """
     facts = run.facts
     if facts.transitions_version is None:
-        return run.decisions(*steps)
+        return run.decisions(*steps, but=but)
     table = ledger.scan("transitions", facts.transitions_version).filter(pl.col("shard") == facts.shard)
-    return pl.concat([table.sort("seq").select(DECISION.keys()).collect(), run.decisions(*steps)])
+    return pl.concat([table.sort("seq").select(DECISION.keys()).collect(), run.decisions(*steps, but=but)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,12 +24,17 @@ Topics = Annotated[list[str], typer.Argument(metavar="TOPIC_ID…", help="Topics
 
 def restore(context: typer.Context, topic_ids: Topics, now: Now = None, as_json: Annotated[bool, Json] = False) -> None:
     """Bring topics back: archived ones, detached fields and links, summarised histories; counts as a use."""
+    from memstate_core.forget.journal import AccessJournal
     from memstate_core.forget.person import restore_decisions
 
-    def decide(served: Served, topics: list[str]) -> pl.DataFrame:
-        return restore_decisions(served, topics, "a person brought it back")
+    def decide(served: Served, topics: list[str], at: datetime) -> pl.DataFrame:
+        with AccessJournal(store.home.accesses, f"restore-{uuid.uuid4()}") as journal:
+            for topic in topics:
+                journal.record(topic, at=at, source="restore")
+        return restore_decisions(served, topics, "a person brought it back", used_at=at)
 
-    told, named = _decide(context.obj.store, "restore", topic_ids, moment(now), decide, use=True)
+    store: Store = context.obj.store
+    told, named = _decide(store, "restore", topic_ids, moment(now), decide)
     show({**told, "restored": named}, as_json, lambda: _lines("restored", named, told))
 
 
@@ -44,7 +50,7 @@ def pin(
 
     from memstate_core.forget.person import pin_decisions, restore_decisions
 
-    def decide(served: Served, topics: list[str]) -> pl.DataFrame:
+    def decide(served: Served, topics: list[str], _: datetime) -> pl.DataFrame:
         pins = pin_decisions(served, topics, on=not off)
         return pins if off else pl.concat([restore_decisions(served, topics, "a person wants it kept"), pins])
 
@@ -58,22 +64,19 @@ def _decide(
     command: str,
     topic_ids: Sequence[str],
     at: datetime | None,
-    decide: Callable[[Served, list[str]], pl.DataFrame],
-    *,
-    use: bool = False,
+    decide: Callable[[Served, list[str], datetime], pl.DataFrame],
 ) -> tuple[dict[str, Any], list[str]]:
-    """Publishes what is decided about topics; what is so already publishes nothing.
+    """Publishes what is decided about topics at a time; what is so already publishes nothing.
 
     Raises:
         TopicNotFound: an id names no topic; nothing was recorded.
     """
     with deciding(store, command) as shards:
         named = _located(shards, topic_ids)
-        rows = {shard: decide(shards[shard], topics) for shard, topics in named.items()}
+        when = at or max(datetime.now(UTC), *(served.snapshot.manifest.now for served in shards.values()))
+        rows = {shard: decide(shards[shard], topics, when) for shard, topics in named.items()}
         changed = {shard: decided for shard, decided in rows.items() if decided.height}
-        told = publish(store, shards, changed, at, f"memstate {command}")
-        if use:
-            _record_use(store, shards, named, at, told["run_id"])
+        told = publish(store, shards, changed, when, f"memstate {command}")
     return told, [topic for topics in named.values() for topic in topics]
 
 
@@ -86,20 +89,7 @@ def _located(shards: Mapping[str, Served], topic_ids: Sequence[str]) -> dict[str
         if not homes:
             raise TopicNotFound(name, ", ".join(served.snapshot.name for served in shards.values()))
         found.setdefault(homes[0][0], []).append(homes[0][1])
-    return found
-
-
-def _record_use(
-    store: Store, shards: Mapping[str, Served], named: Mapping[str, list[str]], at: datetime | None, run_id: str
-) -> None:
-    """Writes the use down for the next run to fold in."""
-    from memstate_core.forget.journal import AccessJournal
-
-    with AccessJournal(store.home.accesses, run_id) as journal:
-        for shard, topics in named.items():
-            when = at or max(datetime.now(UTC), shards[shard].snapshot.manifest.now)
-            for topic in topics:
-                journal.record(topic, at=when, source="restore")
+    return {shard: list(dict.fromkeys(topics)) for shard, topics in found.items()}
 
 
 def _lines(word: str, named: Sequence[str], told: Mapping[str, Any]) -> list[str]:

@@ -70,7 +70,6 @@ def test_a_used_topic_that_is_less_salient_than_without_is_found(night: Night, d
     assert night.violations() == ["used"]
 
 
-@pytest.mark.xfail(strict=True, reason="a use that changes nothing is not seen")
 def test_a_used_topic_that_is_just_as_salient_as_without_is_found(night: Night) -> None:
     with open_graph(night.base, read_only=True, buffer_mib=BUFFER_MIB) as base:
         (row,) = base.read(TOPIC, ["strength", "reinforced_at", "half_life_days"], "r.id = 'used'").to_dicts()

@@ -128,7 +128,7 @@ def recorded() -> pl.DataFrame:
 
 
 def archived(topic: str, salience: float, reason: str = "it faded", by: str = "threshold") -> pl.DataFrame:
-    payload = json.dumps({"salience": salience, "by": by})
+    payload = json.dumps({"salience": salience, "by": by, "active": ACTIVE + 1})
     row = {"kind": "archived", "scope": AYA, "topic_id": topic, "payload_json": payload, "reason": reason}
     return conform(pl.DataFrame([row]), DECISION)
 

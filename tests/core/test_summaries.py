@@ -61,7 +61,7 @@ def same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
 
 
 @settings(max_examples=60)
-@given(streams(min_size=4), keeps, st.integers(1, 6))
+@given(streams(min_size=4), keeps, st.integers(2, 6))
 def test_what_is_kept_and_what_is_compressed_are_the_whole_history(
     stream: list[Observation], keep: int, most: int
 ) -> None:
@@ -143,14 +143,11 @@ def test_beyond_the_most_values_the_rest_is_one_number() -> None:
     assert sum(entry["count"] for entry in found["values"]) + found["others"] == found["count"] == MOST_VALUES + 8
 
 
-OVERFLOWS = pytest.mark.xfail(strict=True, reason="the sum behind the mean leaves the range of floats")
-
-
 @pytest.mark.parametrize(
     "extreme",
     [
-        pytest.param("1e308", marks=OVERFLOWS),
-        pytest.param("-1e308", marks=OVERFLOWS),
+        "1e308",
+        "-1e308",
         "123456789012345678901234567890",
         "1e-320",
         "1e400",

@@ -146,7 +146,7 @@ class Life:
         return correct(self.store, "s0", f"correction-{self._runs}", day(at), rows, "told").state_hash
 
     def restores(self, key: str, at: float) -> str:
-        return self.decides(restore_decisions(self.served(), [topic_id(key)], "a person"), at)
+        return self.decides(restore_decisions(self.served(), [topic_id(key)], "a person", day(at)), at)
 
     def undoes(self, key: str, at: float) -> str:
         return self.decides(undo_decisions(self.served(), topic_id(key)), at)

@@ -111,7 +111,6 @@ def test_nights_in_between_do_not_show_in_the_salience(tmp_path: Path) -> None:
 # A use never stops a night
 
 
-@pytest.mark.xfail(strict=True, reason="a longer half-life, extended back from an event that lies ahead, is less")
 def test_a_use_dated_ahead_of_the_run_does_not_refuse_it(tmp_path: Path) -> None:
     """A clock that is ahead, or a run that is told an earlier time."""
     life = begun(tmp_path, salience_half_life_days=90.0)
@@ -121,7 +120,6 @@ def test_a_use_dated_ahead_of_the_run_does_not_refuse_it(tmp_path: Path) -> None
     life.night(1.5)
 
 
-@pytest.mark.xfail(strict=True, reason="C6 lays a half-life of another kind to the charge of the use")
 def test_a_change_of_kind_beside_a_use_does_not_refuse_a_night(tmp_path: Path) -> None:
     brief = Override(topic_kind="chat", salience_half_life_days=1.0)
     life = begun(tmp_path, salience_half_life_days=90.0, overrides=(brief,))
@@ -131,7 +129,6 @@ def test_a_change_of_kind_beside_a_use_does_not_refuse_a_night(tmp_path: Path) -
     life.night(20)
 
 
-@pytest.mark.xfail(strict=True, reason="C6 lays the failures of what was merged in to the charge of the use")
 def test_a_merge_with_a_topic_that_failed_beside_a_use_does_not_refuse_a_night(tmp_path: Path) -> None:
     life = Life(tmp_path, salience_half_life_days=90.0)
     life.says(0, {"acme": owner("Aya")})

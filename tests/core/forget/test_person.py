@@ -67,7 +67,6 @@ def test_the_ladder_leaves_it_alone_until_another_event_and_then_not(faded: Life
     assert faded.night(130) == {"archived": 2, "summarised": 1, "detached": 3}
 
 
-@pytest.mark.xfail(strict=True, reason="the use that restoring counts as ends the hold of restoring")
 def test_what_was_restored_as_a_use_is_not_undone_in_the_next_night(faded: Life) -> None:
     """As `memstate restore` does: the decision, then the use."""
     faded.restores("acme", 10)

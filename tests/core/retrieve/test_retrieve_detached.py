@@ -155,15 +155,3 @@ def test_a_snapshot_without_a_trace_beside_it_can_be_read(store, opened):
     store.field("acme", "owner", (9, "Aya"))
     assert values(topic_record(opened(store), "acme", history=True, expand=True)) == ["Aya"]
     assert opened(Store())[0].compressed.collect().is_empty()
-
-
-@pytest.mark.xfail(strict=True, reason="rivals are looked for among the revisions that stay")
-def test_a_conflict_of_the_current_value_is_told_though_its_rival_is_summarised(store, opened):
-    store.topic("acme")
-    store.field("acme", "owner", (9, "Aya"), (9, "Ben"), (1, "Cleo"))
-    kept, *compressed = store.revisions
-    kept["rivals"] = [compressed[0]["id"]]
-    store.revisions = [kept, compressed[0] | {"id": "sum", "value_json": "{}", "summarises": 2}]
-    readers = opened(store)
-    _frame(compressed, REVISIONS).write_parquet(readers[0].snapshot.path / COMPRESSED_FILE)
-    assert [other["value"] for other in topic_record(readers, "acme")["fields"]["owner"]["conflict"]] == ["Ben"]
