@@ -113,12 +113,13 @@ class _Ladder:
         topics, edges = _placed(topics, stand), _between(past.edges.filter(pl.col("since") <= until), topics["id"])
         evidence = counted(past.evidence.filter(pl.col("at") <= until), "evidence")
         known = Known(topics, evidence, counted(fields, "fields"), edges, stand.held)
-        told, used = (news(rows, night)["topic_id"].unique() for rows in (past.evidence, past.used))
+        of_use = past.used.filter(~pl.col("failed"))
+        told, used = (news(rows, night)["topic_id"].unique() for rows in (past.evidence, of_use))
         long = fields.drop("name").join(self._lengths.until(until), on="id", how="left", maintain_order="left")
         named = long.rename({"id": "name"}).with_columns(pl.col("revisions").fill_null(1))
         ruled = governed(standing_of(known, night.at, policy, told, used), policy)
         said = past.evidence.filter(pl.col("at") <= until).select("topic_id", "at")
-        uses = past.used.filter((pl.col("at") <= until) & ~pl.col("failed")).unique(["access_id", "topic_id"])
+        uses = of_use.filter(pl.col("at") <= until).unique(["access_id", "topic_id"])
         return named, by_the_past(ruled, said, uses.select("topic_id", "at"), night.at, policy)[0], edges
 
     def _steps(self, stand: Rungs, fields: pl.DataFrame, topics: pl.DataFrame, edges: pl.DataFrame) -> Taken:

@@ -235,7 +235,8 @@ def test_words_alone_need_no_model(store, opened):
     found = ask(readers, "Acme renewal", store, stages=WORDS_ONLY, explain=True)
     assert store.encoder.asked == []
     assert found["candidates"][0]["similarity"] is None
-    assert set(found["evidence"][0]["explain"]["parts"]) == {"turn_words", "window_words", "speaker", "session", "topic"}
+    parts = set(found["evidence"][0]["explain"]["parts"])
+    assert parts == {"turn_words", "window_words", "speaker", "session", "topic"}
 
 
 def test_explained_parts_add_up_to_the_score(store, opened):
