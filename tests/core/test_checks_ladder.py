@@ -83,7 +83,9 @@ def test_what_is_pinned_may_not_be_archived(night: Night, pin: str) -> None:
 
 
 def test_an_override_of_the_scope_sets_the_threshold_of_archiving(night: Night) -> None:
-    night.run.decide("forgetting", said("archived", "faded", {"salience": 0.5, "by": "threshold", "active": checks.ACTIVE + 1}))
+    night.run.decide(
+        "forgetting", said("archived", "faded", {"salience": 0.5, "by": "threshold", "active": checks.ACTIVE + 1})
+    )
     assert night.violations() == {"C2": {("faded", checks.AGAINST_POLICY)}}
     override = Override(scope=checks.AYA, detach_salience_threshold=0.6)
     night.run.policy = night.run.policy.model_copy(update={"overrides": (override,)})

@@ -1,0 +1,113 @@
+"""A person has the last word on forgetting: restore, pin, undo, and asking for what default answers leave out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pipeline.conftest import NIGHT, Memstate, run_memstate
+
+POLICY = """[policy]
+topic_count_soft_limit = 0
+salience_half_life_days = 2.0
+half_life_growth_max = 1.0
+summary_keep_revisions = 2
+"""
+MONTHS_LATER, NIGHT_AFTER = "2026-06-05T00:00:00Z", "2026-06-06T00:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def forgotten(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which everything has faded; tests copy it."""
+    home = tmp_path_factory.mktemp("forget") / "home"
+    home.mkdir()
+    (home / "memstate.toml").write_text(POLICY)
+    (home / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in _rows()))
+    assert run_memstate(home, "import", str(home / "dump.jsonl"), "--now", NIGHT).code == 0
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+    assert run_memstate(home, "maintain", "--now", MONTHS_LATER).code == 0
+    return home
+
+
+def _rows() -> list[dict[str, Any]]:
+    yard = {"scope": {"type": "user", "id": "ines"}, "topic_key": "yard", "title": "Old Ferry Yard"}
+    gates = [
+        {"observed_at": f"2026-03-0{day}T00:00:00Z", "fields": [{"name": "gate", "value": f"state {day}"}]}
+        for day in range(1, 7)
+    ]
+    return [yard | row for row in gates]
+
+
+@pytest.fixture
+def home(forgotten: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(forgotten, tmp_path / "home"))
+
+
+@pytest.fixture
+def memstate(home: Path) -> Memstate:
+    return lambda *arguments, **environment: run_memstate(home, *arguments, **environment)
+
+
+def yard(memstate: Memstate, *options: str) -> dict[str, Any]:
+    """The one topic's record."""
+    topic = memstate("export", "--json").document["topics"][0]["id"]
+    return dict(memstate("topic", topic, "--json", *options).document)
+
+
+def gates(record: dict[str, Any]) -> list[Any]:
+    return [revision["value"] for revision in record["fields"]["gate"]["history"]]
+
+
+def test_what_faded_left_default_answers_and_is_all_there_when_asked_for(memstate: Memstate) -> None:
+    found = memstate("query", "the gate of the ferry yard", "--json").document
+    assert found["candidates"] == []
+    record = yard(memstate, "--history")
+    assert (record["state"], record["fields"]["gate"]["detached"]) == ("archived", True)
+    assert gates(record)[:2] == ["state 6", "state 5"]
+    assert gates(record)[2]["count"] == 4
+    assert gates(yard(memstate, "--history", "--expand")) == [f"state {day}" for day in range(6, 0, -1)]
+    named = memstate("query", "gate", "--topic", record["id"], "--json").document["candidates"]
+    assert [field["current"]["value"] for field in named[0]["fields"]] == ["state 6"]
+    then = yard(memstate, "--as-of", "2026-03-02T12:00:00Z")
+    assert gates(then) == ["state 2"]
+
+
+def test_restoring_brings_all_of_it_back_for_good(memstate: Memstate) -> None:
+    topic = yard(memstate)["id"]
+    told = memstate("restore", topic, topic, "--now", MONTHS_LATER, "--json")
+    assert (told.code, told.document["restored"]) == (0, [topic])
+    for _ in range(2):
+        record = yard(memstate, "--history")
+        assert (record["state"], record["fields"]["gate"]["detached"], len(gates(record))) == ("active", False, 6)
+        night = memstate("maintain", "--now", NIGHT_AFTER, "--json").document
+        assert all(check["passed"] for check in night["checks"])
+
+
+def test_undoing_says_what_came_back(memstate: Memstate) -> None:
+    told = memstate("undo", yard(memstate)["id"], "--now", MONTHS_LATER, "--json")
+    assert (told.code, told.document["action"]) == (0, "restored and attached and expanded")
+    assert memstate("verify").code == 0
+
+
+def test_a_pin_holds_until_it_is_taken_away(memstate: Memstate) -> None:
+    topic = yard(memstate)["id"]
+    assert memstate("pin", topic, "--now", MONTHS_LATER, "--json").document["pinned"] == [topic]
+    memstate("maintain", "--now", "2026-12-01T00:00:00Z")
+    kept = yard(memstate)
+    assert (kept["state"], kept["pinned"]) == ("active", True)
+    assert memstate("pin", topic, "--off", "--now", "2026-12-02T00:00:00Z", "--json").document["unpinned"] == [topic]
+    memstate("maintain", "--now", "2027-06-01T00:00:00Z")
+    assert (yard(memstate)["state"], yard(memstate)["pinned"]) == ("active", False)
+
+
+@pytest.mark.parametrize("command", ["restore", "pin"])
+def test_an_unknown_topic_is_refused_and_nothing_is_recorded(home: Path, memstate: Memstate, command: str) -> None:
+    told = memstate(command, yard(memstate)["id"], "nobody", "--json")
+    assert told.code == 1
+    assert "nobody" in told.document["error"]["message"]
+    assert not list(home.glob("accesses/*.jsonl"))
+    assert yard(memstate)["state"] == "archived"
