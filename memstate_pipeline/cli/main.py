@@ -13,7 +13,7 @@ import typer
 
 from memstate_core import __version__
 from memstate_core.model.errors import MemstateError
-from memstate_pipeline.cli import care, demo, feedback, forget, plan, read, revise, simulate, ui, write
+from memstate_pipeline.cli import care, demo, feedback, forget, plan, read, revise, serve, simulate, ui, write
 from memstate_pipeline.cli.output import Context, fail, show_usage_error
 
 app = typer.Typer(
@@ -68,6 +68,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": care.doctor,
     "verify": care.verify,
     "report": care.report,
+    "serve": serve.serve,
     "ui": ui.ui,
 }
 for _name, _command in COMMANDS.items():

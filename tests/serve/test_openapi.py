@@ -31,7 +31,7 @@ KEYS = {
     "/v1/ingest": ["text", "title", "topic_key", "topic_id", "scope", "fields", "edges", "kind", "observed_at"],
 }
 PATHS = ["/v1/topics/{}", "/v1/topics/{}/history", "/v1/{}", "/v1/topics?cursor={}", "/v1/runs?limit={}"]
-SEEMLY = {
+SEEMLY: dict[str, dict[str, Any]] = {
     "/v1/query": {"q": "the gate", "scope": "user:a"},
     "/v1/feedback": {"topic_id": "yard", "used": True},
     "/v1/ingest": {"text": "The gate is open."},

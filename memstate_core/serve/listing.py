@@ -1,0 +1,69 @@
+"""Topics page by page, scope by scope and by id within a scope.
+
+A cursor names the last topic of the page before, so that a new snapshot between two pages makes no topic
+come twice and none be left out that was there all along.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from memstate_core.model.text import iso_expr
+from memstate_core.retrieve.reader import SnapshotReader
+
+_COLUMNS = ("scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state")
+Position = tuple[str, str]
+"""A scope, and the id of the last topic seen in it."""
+
+
+def topics_page(
+    readers: Sequence[SnapshotReader], scopes: Collection[str] | None, after: Position | None, limit: int
+) -> dict[str, Any]:
+    """Served topics of some scopes, ready for JSON.
+
+    Args:
+        readers: the open snapshots.
+        scopes: which scopes; None means every scope.
+        after: where the page before ended.
+        limit: how many topics to give at most.
+    """
+    homes = {scope: reader for reader in readers for scope in reader.scopes if scopes is None or scope in scopes}
+    found: list[dict[str, Any]] = []
+    for scope, reader in sorted(homes.items()):
+        if len(found) > limit:
+            break
+        if after is None or scope >= after[0]:
+            found += _rows(reader, scope, after[1] if after and scope == after[0] else None, limit + 1 - len(found))
+    page = found[:limit]
+    more = len(found) > limit
+    return {"topics": page, "next_cursor": _cursor(page[-1]["scope"], page[-1]["topic_id"]) if more else None}
+
+
+def position(cursor: str) -> Position:
+    """Where a cursor points.
+
+    Raises:
+        ValueError: it is none of ours.
+    """
+    try:
+        scope, topic_id = msgspec.json.decode(urlsafe_b64decode(cursor.encode()), type=Position)
+    except (ValueError, msgspec.MsgspecError):
+        raise ValueError(f"{cursor[:100]!r} is no cursor: expected next_cursor of the page before") from None
+    return scope, topic_id
+
+
+def _cursor(scope: str, topic_id: str) -> str:
+    return urlsafe_b64encode(msgspec.json.encode((scope, topic_id))).decode()
+
+
+def _rows(reader: SnapshotReader, scope: str, after: str | None, limit: int) -> list[dict[str, Any]]:
+    topics = reader.topics(scope).frame
+    if after is not None:
+        topics = topics.filter(pl.col("id") > after)
+    columns = [pl.col("id").alias("topic_id"), *_COLUMNS, iso_expr(pl.col("created_at"))]
+    return topics.sort("id").head(limit).select(columns).to_dicts()

@@ -1,0 +1,87 @@
+"""Errors as problem documents (RFC 9457): what happened, and what the caller can do.
+
+Every error of memstate has a status here; whatever else happens inside is a 500 that says nothing of the
+inside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from memstate_core.model import errors
+from memstate_core.model.errors import MemstateError
+
+MEDIA_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:memstate:problem:"
+STATUS: dict[type[MemstateError], int] = {
+    errors.SettingsError: 500,
+    errors.UnreadableDump: 422,
+    errors.StoreLocked: 503,
+    errors.StoreNotFound: 503,
+    errors.TopicNotFound: 404,
+    errors.NothingToUndo: 404,
+    errors.MergeUndone: 409,
+    errors.VerdictRefused: 409,
+    errors.NotStale: 409,
+    errors.SnapshotDamaged: 503,
+    errors.StagingMissing: 500,
+    errors.ModelUnavailable: 503,
+    errors.RebuildMismatch: 500,
+    errors.PlanInvalid: 422,
+    errors.PlanStale: 409,
+    errors.StepFailed: 500,
+    errors.CheckRefused: 409,
+}
+_RETRY = {"Retry-After": "1"}
+
+
+class Problem(Exception):
+    """An error of the HTTP layer itself.
+
+    Attributes:
+        status: the status code.
+        kind: the last part of the document's `type`, which scripts match on.
+        detail: one sentence: what was found, what was expected.
+        facts: further members of the document.
+        headers: further headers of the response.
+    """
+
+    def __init__(
+        self, status: int, kind: str, detail: str, headers: Mapping[str, str] | None = None, **facts: Any
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.kind, self.detail = status, kind, detail
+        self.headers, self.facts = dict(headers or {}), facts
+
+
+def problem_of(error: MemstateError) -> Problem:
+    """An error of memstate as a problem; its facts are members of the document."""
+    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+    facts = {name: value for name, value in error.facts.items() if value is not None}
+    kind = re.sub(r"(?<=.)(?=[A-Z])", "-", type(error).__name__).lower()
+    return Problem(status, kind, error.message, _RETRY if status == HTTPStatus.SERVICE_UNAVAILABLE else None, **facts)
+
+
+def problem_of_status(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Problem:
+    """A status that the web framework answers with, such as 404 or 405."""
+    return Problem(status, HTTPStatus(status).phrase.lower().replace(" ", "-"), detail, headers)
+
+
+def response(problem: Problem, request_id: str | None = None) -> Response:
+    """The document as a response."""
+    document = problem.facts | {
+        "type": TYPE_PREFIX + problem.kind,
+        "title": HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": problem.detail,
+    }
+    if request_id is not None:
+        document["request_id"] = request_id
+    content = msgspec.json.encode(document, enc_hook=str)
+    return Response(content, problem.status, problem.headers, MEDIA_TYPE)

@@ -1,0 +1,54 @@
+"""Running the application: a bound socket, signals, an orderly end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+
+import uvicorn
+
+from memstate_core.serve.app import application
+from memstate_core.serve.log import log_as_json
+from memstate_core.serve.options import Options
+from memstate_core.serve.service import Service
+from memstate_core.state.store import Store
+
+_BACKLOG = 512
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address.
+
+    Raises:
+        OSError: the address is taken or is none.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+
+
+def address(listening: socket.socket) -> str:
+    """Where a socket listens, as a URL."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def server(store: Store, options: Options) -> uvicorn.Server:
+    """A server that is not running yet."""
+    config = uvicorn.Config(
+        application(Service(store, options)),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=options.shutdown_seconds,
+    )
+    return uvicorn.Server(config)
+
+
+def run(store: Store, listening: socket.socket, options: Options) -> None:
+    """Serves until SIGTERM or SIGINT: running requests end, journals are completed."""
+    log_as_json()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # At the end uvicorn raises the signal again, which would make an orderly end look like a failure.
+        signal.signal(number, lambda *_: None)
+    server(store, options).run(sockets=[listening])
