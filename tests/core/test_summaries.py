@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.model.frames import DECISION, REVISIONS, conform
+from memstate_core.model.text import parse_moment
 from memstate_core.policy.settings import Policy
 from memstate_core.state.fold import State
 from memstate_core.state.summaries import MOST_VALUES, summarised
@@ -208,3 +209,19 @@ def test_a_summary_of_a_merged_topic_is_not_that_of_its_survivor() -> None:
     state = folded(told([str(number) for number in range(6)]), decided)
     assert len(history(state)) == 6
     assert state.compressed.schema == REVISIONS
+
+
+def test_a_conflict_asks_for_no_summary_and_what_it_names_stays_out_of_one() -> None:
+    contested = [("2026-01-01", "Aya"), ("2026-01-01", "Ben"), ("2025-01-03", "Cleo"), ("2025-01-02", "Dora")]
+    rows = [
+        observation(number, topic_key="acme", fields=[field("owner", f'"{who}"', valid_from=parse_moment(at))])
+        for number, (at, who) in enumerate(contested)
+    ]
+    state = folded(rows)
+    assert state.compressed.is_empty()
+    slots = state.revisions.filter(part="field").select("topic_id", "name").unique().with_columns(keep=pl.lit(1))
+    kept, compressed = summarised(state.revisions, slots.cast({"keep": pl.Int64}), Policy())
+    rivals = state.revisions.filter(rank=0, part="field")["rivals"].explode()
+    assert len(rivals) == 1
+    assert kept["id"].is_in(rivals.implode()).any()
+    assert compressed.height == 2
