@@ -89,7 +89,7 @@ def _of_scope(events: pl.DataFrame, now: datetime, policy: Policy) -> tuple[pl.D
     """The order of one scope (columns topic_id, _fitted; no rows where the default stands), and its curve."""
     topics = events["topic_id"].rle_id().cast(pl.Int64).to_numpy()
     times = (events["at"].dt.timestamp("us") / _DAY).to_numpy()
-    today, half_life = now.timestamp() / 86_400, float(events["half_life"].median() or 1.0)  # type: ignore[arg-type]
+    today, half_life = now.timestamp() / 86_400, float(events.select(pl.col("half_life").median()).item())
     fit = fit_curve(topics, times, policy.max_active_topics, today, half_life, events["used"].to_numpy())
     ids = events["topic_id"].unique(maintain_order=True)
     if fit.curve == Curve(half_life, 1.0):

@@ -74,7 +74,7 @@ def asked_of(store: Store, run: Run, corpus: Corpus, changed: pl.DataFrame, deci
     rules = tuple(rule for rule in policy.rules if rule.do == "merge")
     if not rules:
         return Asked(policy.merge_probability, policy.review_probability)
-    used = new_accesses(store, run)["topic_id"].unique()
+    used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     with open_graph(run.graph, read_only=True, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         topics = standing(graph, run, changed["topic_id"].unique(), used, rungs(decisions))
     named = topics.rename({"topic_id": "id"})
