@@ -104,6 +104,10 @@ class Run:
             raise StagingMissing(str(path))
         return conform(pl.read_parquet(path), schema)
 
+    def has_table(self, name: str) -> bool:
+        """Whether a frame of this name was kept."""
+        return (self.scratch / "tables" / f"{name}.parquet").exists()
+
     def keep_import(self, report: dict[str, Any]) -> None:
         """Keeps what the import at the run's beginning reported."""
         (self.scratch / "import.json").write_text(json.dumps(report))

@@ -13,7 +13,7 @@ from memstate_core.forget.ladder import forget
 from memstate_core.model.frames import CHANGES, DECISION
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Override
-from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, open_graph
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
 from memstate_core.state.statehash import state_hash
 from tests.core.forget.lives import AYA, Life, owner, topic_id
 
@@ -263,3 +263,21 @@ def test_a_night_of_an_empty_store_and_of_one_that_was_only_used(tmp_path: Path)
     assert life.night(2) == {}
     assert life.read(FIELD).is_empty()
     assert life.read(REVISION).is_empty()
+
+
+def test_a_step_that_died_while_links_were_out_of_the_graph_loses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = begun(tmp_path)
+    run, new = life.begun(10)
+
+    def dies(*_: Any) -> None:
+        raise OSError("the machine stops here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Graph, "insert", dies)
+        with pytest.raises(OSError, match="stops here"):
+            forget(life.store, run, new)
+    run.keep("forgetting", forget(life.store, run, new), 0.0)
+    life.ended(run)
+    assert life.read(EDGE, ["kind", "detached"]).sort("kind").rows() == [("mentions", True), ("part_of", False)]
