@@ -23,6 +23,10 @@ from memstate_core.model.frames import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS
 
 EDGE_TABLE = "Related"
 
+_WRITE_SPACE = 1 << 43
+_READ_SPACE = 1 << 38
+"""Bytes of address space that Kuzu reserves for a graph; a process has room for fifteen of the first size."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -164,7 +168,8 @@ def open_graph(path: Path, *, read_only: bool = False, buffer_mib: int = 2048) -
         buffer_mib: Kuzu's buffer pool in MiB; always given, since its default takes most of the machine.
     """
     is_new = not path.exists()
-    database = kuzu.Database(str(path), buffer_pool_size=buffer_mib << 20, read_only=read_only)
+    space = _read_space(path) if read_only else _WRITE_SPACE
+    database = kuzu.Database(str(path), buffer_pool_size=buffer_mib << 20, read_only=read_only, max_db_size=space)
     with database, kuzu.Connection(database) as connection:
         graph = Graph(connection)
         if is_new:
@@ -172,6 +177,12 @@ def open_graph(path: Path, *, read_only: bool = False, buffer_mib: int = 2048) -
         yield graph
         if not read_only:
             graph.checkpoint()
+
+
+def _read_space(path: Path) -> int:
+    """Bytes of address space for a graph that does not grow: a power of two."""
+    size = path.stat().st_size if path.exists() else 0
+    return max(_READ_SPACE, 1 << size.bit_length())
 
 
 def leftovers(path: Path) -> list[Path]:

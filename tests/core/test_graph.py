@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -304,6 +305,16 @@ def test_a_closed_graph_is_one_file_that_reads_back(tmp_path: Path) -> None:
         assert state_hash(graph) == written
         with pytest.raises(RuntimeError, match="read-only"):
             graph.insert(TOPIC, topics("c"))
+
+
+def test_a_process_may_hold_many_published_graphs_open(tmp_path: Path) -> None:
+    with open_graph(tmp_path / "graph.kuzu", buffer_mib=BUFFER_MIB) as graph:
+        graph.sync(TOPIC, pl.DataFrame({"id": ["a"]}))
+    with ExitStack() as held:
+        opened = [
+            held.enter_context(open_graph(tmp_path / "graph.kuzu", read_only=True, buffer_mib=8)) for _ in range(40)
+        ]
+        assert [each.read(TOPIC, ["id"])["id"].to_list() for each in opened] == [["a"]] * 40
 
 
 def test_the_state_hash_sees_every_part(tmp_path: Path) -> None:
