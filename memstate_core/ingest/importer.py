@@ -7,14 +7,18 @@ batch asks the ledger before it appends, under one lock. Clock and run id are pa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
+
+import polars as pl
 
 from memstate_core.ingest.clock import Clock
 from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
-from memstate_core.ingest.files import OpenDump, dumps_of, open_dump
+from memstate_core.ingest.files import dumps_of, open_dump
 from memstate_core.ingest.intake import CONFLICT, NEW, Intake
+from memstate_core.ingest.part import Part
 from memstate_core.ingest.quarantine import quarantine_frame
 from memstate_core.ingest.readers import reader
 from memstate_core.ingest.report import FileReport, ImportReport
@@ -106,57 +110,75 @@ class Importer:
         try:
             files = dumps_of(path)
         except UnreadableDump as error:
-            self._conclude(path, Counter(), None, error)
+            self._conclude(Part(path, error=error))
             return
-        for file in files:
-            self.read_file(file)
+        for _ in self.read_files(files):
+            pass
 
-    def read_file(self, path: Path) -> FileReport:
-        """Reads one file; when it returns, its rows are safe in the ledger."""
-        counts: Counter[str] = Counter()
-        dump, error = None, None
+    def read_files(self, paths: Iterable[Path]) -> Iterator[FileReport]:
+        """Reads files one after the other; each is reported once its rows are safe in the ledger.
+
+        Small files share a batch, since each batch costs the ledger a commit.
+        """
+        waiting: list[Part] = []
+        for path in paths:
+            part = Part(path)
+            waiting.append(part)
+            for rows in self._batches(part):
+                part.add(rows)
+                if self._is_enough(waiting):
+                    self._take(waiting)
+            if self._is_enough(waiting) or not part.rows:
+                self._take(waiting)
+                yield from map(self._conclude, waiting)
+                waiting = []
+        self._take(waiting)
+        yield from map(self._conclude, waiting)
+
+    def _batches(self, part: Part) -> Iterator[list[RawRow]]:
+        """The rows of a file; an error ends them and is noted."""
         try:
-            with open_dump(path, self._longest, self._format) as dump:
+            with open_dump(part.path, self._longest, self._format) as dump:
+                part.dump = dump
                 for rows in dump.batches(self._batch_rows, BATCH_BYTES):
-                    counts += self._take(path.name, rows)
-                    self._tell(path, dump.position(rows[-1].line), dump.total)
-                self._tell(path, dump.total, dump.total)
+                    yield rows
+                    self._tell(part.path, dump.position(rows[-1].line), dump.total)
+                self._tell(part.path, dump.total, dump.total)
         except UnreadableDump as problem:
-            error = problem
-        return self._conclude(path, counts, dump, error)
+            part.error = problem
 
-    def _take(self, file: str, rows: list[RawRow]) -> Counter[str]:
-        sifted = sift(rows, self._rules, self._longest)
-        records, refusals = sifted.records, sifted.refusals
-        identity = identity_frame(records)
+    def _is_enough(self, parts: Sequence[Part]) -> bool:
+        rows, size = sum(len(part.rows) for part in parts), sum(part.size for part in parts)
+        return 2 * rows >= self._batch_rows or 2 * size >= BATCH_BYTES
+
+    def _take(self, parts: Sequence[Part]) -> None:
+        """Brings the rows of some files into the ledger as one batch, and lets go of them."""
+        if not any(part.rows for part in parts):
+            return
+        sifted = [sift(part.rows, self._rules, self._longest) for part in parts]
+        records = list(chain.from_iterable(each.records for each in sifted))
         with self._ledger.writing(f"import {self._run_id}"):
-            status = self._intake.sort_out(identity)
+            status = self._intake.sort_out(identity_frame(records))
             new = [records[at] for at in (status == NEW).arg_true()]
-            taken = self._intake.accept(evidence_frame(new, self._now, self._run_id))
-            refusals += [sifted.conflict(at) for at in (status == CONFLICT).arg_true()]
-            self._intake.quarantine(quarantine_frame(refusals, file, self._now, self._run_id))
-        self._reasons.update(refusal.reason.value for refusal in refusals)
-        known = len(rows) - taken - len(refusals)
-        return Counter(read=len(rows), accepted=taken, duplicate=known, quarantined=len(refusals))
+            written = self._intake.accept(evidence_frame(new, self._now, self._run_id)) > 0
+            refused = []
+            ends = list(accumulate((len(each.records) for each in sifted), initial=0))
+            for part, each, (start, end) in zip(parts, sifted, pairwise(ends), strict=True):
+                mine = status[start:end]
+                refusals = [*each.refusals, *(each.conflict(at) for at in (mine == CONFLICT).arg_true())]
+                if refusals:
+                    refused.append(quarantine_frame(refusals, part.path.name, self._now, self._run_id))
+                part.settle(written * int((mine == NEW).sum()), refusals)
+            if refused:
+                self._intake.quarantine(pl.concat(refused))
 
     def _tell(self, path: Path, position: int, total: int) -> None:
         if self._progress is not None:
             self._progress(str(path), min(position, total), total)
 
-    def _conclude(
-        self, path: Path, counts: Counter[str], dump: OpenDump | None, error: UnreadableDump | None
-    ) -> FileReport:
-        if error is not None:
-            self._errors.append(error)
-        report = FileReport(
-            path=str(path),
-            read=counts["read"],
-            accepted=counts["accepted"],
-            duplicate=counts["duplicate"],
-            quarantined=counts["quarantined"],
-            error=None if error is None else error.message,
-            format=None if dump is None else dump.format,
-            notes=() if dump is None else dump.notes.lines(),
-        )
-        self._files.append(report)
-        return report
+    def _conclude(self, part: Part) -> FileReport:
+        if part.error is not None:
+            self._errors.append(part.error)
+        self._reasons.update(part.reasons)
+        self._files.append(part.report())
+        return self._files[-1]

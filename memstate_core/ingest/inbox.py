@@ -6,6 +6,7 @@ run reads the file again, which changes nothing, and moves it then.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -35,12 +36,20 @@ def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetim
         StoreLocked: another process kept the ledger for longer than the wait allows.
     """
     importer = Importer(ledger, settings, now=now, run_id=run_id)
-    for path in dumps_in(home.inbox) if home.inbox.is_dir() else []:
-        before = _state(path)
-        report = importer.read_file(path)
-        if before is not None and _state(path) == before:
+    files = dumps_in(home.inbox) if home.inbox.is_dir() else []
+    before: dict[str, tuple[int, int] | None] = {}
+    for report in importer.read_files(_noting(files, before)):
+        path = Path(report.path)
+        if before[report.path] is not None and _state(path) == before[report.path]:
             put_away(path, home.processed if report.error is None else home.failed)
     return importer.report()
+
+
+def _noting(files: Iterable[Path], states: dict[str, tuple[int, int] | None]) -> Iterator[Path]:
+    """The files, each with its state noted just before it is read."""
+    for path in files:
+        states[str(path)] = _state(path)
+        yield path
 
 
 def _state(path: Path) -> tuple[int, int] | None:

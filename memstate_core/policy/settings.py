@@ -16,11 +16,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from memstate_core.policy.extractor import EXTRACTOR_VARIABLES, ExtractorSettings
 from memstate_core.policy.loading import TomlFile, as_tuple, explained, literal, read_toml, refusal
 from memstate_core.policy.rules import Rule
 
 FILE_NAME = "memstate.toml"
 LEGACY_VARIABLES = {
+    **{variable: ("extractor", key) for variable, key in EXTRACTOR_VARIABLES.items()},
     "MEMSTATE_FIELD_SALIENCE_MAX": ("policy", "field_salience_max"),
     "MEMSTATE_QUERY_FIELD_SALIENCE_BUMP": ("policy", "query_salience_bump"),
 }
@@ -42,12 +44,16 @@ class _Section(BaseModel):
 
 
 class StoreSettings(_Section):
-    """How the store is cut and kept."""
+    """How the store is cut and kept.
+
+    Maintenance lets others on the machine go first by `niceness`, in the steps of nice(1), so that a server answers.
+    """
 
     shards: Annotated[int, Field(ge=1, le=256)] = 1
     keep_snapshots: Annotated[int, Field(ge=1, le=1000)] = 7
     graph_buffer_mib: Annotated[int, Field(ge=64, le=1_048_576)] = 2048
     lock_wait_seconds: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    niceness: Annotated[int, Field(ge=0, le=19)] = 5
 
 
 class IngestSettings(_Section):
@@ -99,6 +105,9 @@ class Override(_Section):
 class Policy(_Section):
     """What decides about knowledge; hashed into every manifest and kept with every run.
 
+    A stretch of turns continues a topic when they are of one subject with `placement_probability`, and the cosine of
+    their vectors is at least `placement_similarity` (`memstate_core.ingest.continuation`).
+
     Pairs of topics that are the same with `merge_probability` are merged; from `review_probability` on, a
     person is asked, about the `review_max_pairs` most telling pairs of a shard at a time.
 
@@ -131,6 +140,7 @@ class Policy(_Section):
     topic_count_soft_limit: Annotated[int, Field(ge=0)] = 500
     max_active_topics: Annotated[int, Field(ge=1)] = 100_000
     placement_similarity: Annotated[float, Field(ge=0, le=1)] = 0.75
+    placement_probability: Annotated[float, Field(ge=0.5, le=1)] = 0.9
     merge_probability: Annotated[float, Field(gt=0.5, le=1)] = 0.9
     review_probability: Annotated[float, Field(gt=0, le=1)] = 0.5
     review_max_pairs: Annotated[int, Field(ge=0)] = 1000
@@ -185,6 +195,7 @@ class Settings(_Section):
     segment: SegmentSettings = SegmentSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    extractor: ExtractorSettings = ExtractorSettings()
     policy: Policy = Policy()
 
 

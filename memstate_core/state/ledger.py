@@ -24,7 +24,8 @@ TABLES: dict[str, Schema] = {
     "accesses": ACCESSES,
     "quarantine": QUARANTINE,
 }
-COMPACT_FILES = 64
+COMPACT_FILES, COMPACTED_BYTES = 64, 32 << 20
+"""So many files below half the size are put together, to files of about that size, which bounds the memory it takes."""
 
 
 class Ledger:
@@ -57,6 +58,18 @@ class Ledger:
         if version is not None:
             delta.load_as_version(version)
         return pl.scan_delta(delta).cast(TABLES[table])  # type: ignore[arg-type]
+
+    def since(self, table: str, version: int | None) -> pl.LazyFrame:
+        """The rows of files that a table had not at a version: all rows since, and older ones compacted since."""
+        delta = self._open(table)
+        if delta is None or version is None:
+            return self.scan(table)
+        now = set(delta.file_uris())
+        delta.load_as_version(version)
+        files = sorted(now.difference(delta.file_uris()))
+        if not files:
+            return empty(TABLES[table]).lazy()
+        return pl.scan_parquet(files).select(*TABLES[table]).cast(TABLES[table])  # type: ignore[arg-type]
 
     def count(self, table: str) -> int:
         """How many rows a table holds."""
@@ -94,5 +107,6 @@ class Ledger:
 
     def _compact(self, table: str) -> None:
         delta = DeltaTable(str(self.root / table))
-        if len(delta.file_uris()) > COMPACT_FILES:
-            delta.optimize.compact()
+        sizes = pl.Series(delta.get_add_actions().column("size_bytes"))
+        if (2 * sizes < COMPACTED_BYTES).sum() > COMPACT_FILES:
+            delta.optimize.compact(target_size=COMPACTED_BYTES, max_concurrent_tasks=1)

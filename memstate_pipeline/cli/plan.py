@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, as_uri, note, show
+from memstate_pipeline.cli.priority import step_aside
 from memstate_pipeline.cli.write import Now, moment, step_progress, told_lines
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def apply(
     from memstate_pipeline.plan import apply_plan
 
     store: Store = context.obj.store
+    step_aside(store)
     with step_progress(store):
         done = apply_plan(store, plan)
     show(done.summary, as_json, lambda: told_lines(done.summary, done.pages))

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.priority import step_aside
 
 
 def ui(
@@ -31,4 +32,5 @@ def ui(
     sys.stdout.flush()
     if not dry_run:
         note("Ctrl-C ends it.")
+        step_aside(store)
         os.execve(sys.executable, command, os.environ | environment)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, as_uri, note, progress_bar, show
+from memstate_pipeline.cli.priority import step_aside
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -92,6 +93,7 @@ def maintain(context: typer.Context, now: Now = None, as_json: Annotated[bool, J
 
     store: Store = context.obj.store
     at = moment(now)
+    step_aside(store)
     with step_progress(store):
         done = run.maintain(store, at)
     show(done.summary, as_json, lambda: told_lines(done.summary, done.pages))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from memstate_core.ingest import inbox
 from memstate_core.ingest.importer import Importer
 from memstate_core.ingest.report import FileReport, ImportReport
-from memstate_core.policy.settings import Settings
+from memstate_core.policy.settings import IngestSettings, Settings
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 
@@ -24,8 +25,8 @@ def home(tmp_path: Path) -> Home:
     return home
 
 
-def read(home: Home) -> ImportReport:
-    return inbox.import_inbox(home, Ledger(home.ledger), Settings(), now=NOW, run_id="r")
+def read(home: Home, settings: Settings | None = None) -> ImportReport:
+    return inbox.import_inbox(home, Ledger(home.ledger), settings or Settings(), now=NOW, run_id="r")
 
 
 def names(folder: Path) -> list[str]:
@@ -82,16 +83,16 @@ def test_a_crash_before_the_move_loses_and_repeats_nothing(home, monkeypatch):
 def test_a_file_that_grows_while_it_is_read_stays_for_the_next_run(home, monkeypatch):
     path = home.inbox / "a.jsonl"
     path.write_text('{"text": "a"}\n')
-    read_file = Importer.read_file
+    read_files = Importer.read_files
 
-    def late_writer(self: Importer, file: Path) -> FileReport:
-        report = read_file(self, file)
-        with file.open("a") as more:
-            more.write('{"text": "late"}\n')
-        return report
+    def late_writer(self: Importer, files: Iterable[Path]) -> Iterator[FileReport]:
+        for report in read_files(self, files):
+            with Path(report.path).open("a") as more:
+                more.write('{"text": "late"}\n')
+            yield report
 
     with monkeypatch.context() as late:
-        late.setattr(Importer, "read_file", late_writer)
+        late.setattr(Importer, "read_files", late_writer)
         assert read(home).accepted == 1
     assert names(home.inbox) == ["a.jsonl"]
     assert read(home).accepted == 1
@@ -101,7 +102,35 @@ def test_a_file_that_grows_while_it_is_read_stays_for_the_next_run(home, monkeyp
 def test_a_file_that_is_taken_away_while_it_is_read_is_no_failure(home, monkeypatch):
     path = home.inbox / "a.jsonl"
     path.write_text('{"text": "a"}')
-    read_file = Importer.read_file
-    monkeypatch.setattr(Importer, "read_file", lambda self, file: (read_file(self, file), file.unlink())[0])
+    read_files = Importer.read_files
+
+    def thief(self: Importer, files: Iterable[Path]) -> Iterator[FileReport]:
+        for report in read_files(self, files):
+            path.unlink()
+            yield report
+
+    monkeypatch.setattr(Importer, "read_files", thief)
     assert read(home).accepted == 1
     assert names(home.processed) == names(home.failed) == []
+
+
+def test_small_files_share_a_batch_and_are_counted_apart(home):
+    for at in range(40):
+        (home.inbox / f"{at:02}.jsonl").write_text(f'{{"text": "a{at}"}}\n{{"text": "shared"}}\n')
+    (home.inbox / "40.jsonl").write_text('{"text": "a40", "observed_at": "no time"}\n')
+    (home.inbox / "41.jsonl.gz").write_bytes(b"no gzip")
+    report = read(home)
+    counts = [(file.read, file.accepted, file.duplicate, file.quarantined) for file in report.files]
+    assert counts == [(2, 2, 0, 0), *[(2, 1, 1, 0)] * 39, (1, 0, 0, 1), (0, 0, 0, 0)]
+    assert report.reasons == {"bad_time": 1}
+    ledger = Ledger(home.ledger)
+    assert ledger.version("evidence") == 0
+    assert ledger.scan("quarantine").collect()["file"].to_list() == ["40.jsonl"]
+    assert (len(names(home.processed)), names(home.failed)) == (41, ["41.jsonl.gz"])
+
+
+def test_a_batch_ends_when_it_is_full(home):
+    for at in range(6):
+        (home.inbox / f"{at}.jsonl").write_text("".join(f'{{"text": "{at}/{row}"}}\n' for row in range(25)))
+    report = read(home, Settings(ingest=IngestSettings(chunk_rows=100)))
+    assert (report.accepted, Ledger(home.ledger).version("evidence")) == (150, 2)
