@@ -37,7 +37,7 @@ def decode_row(raw: bytes) -> dict[str, Any]:
     if type(content) is not dict:
         found = JSON_NAMES[type(content)]
         raise Rejection(Reason.WRONG_TYPE, f'found {found}, expected an object, such as {{"text": "…"}}')
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _deeper_than(content, MAX_DEPTH):
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and deeper_than(content, MAX_DEPTH):
         _refuse_depth()
     return content
 
@@ -80,7 +80,8 @@ def _refuse_depth() -> NoReturn:
     raise Rejection(Reason.TOO_DEEP, detail) from None
 
 
-def _deeper_than(content: object, levels: int) -> bool:
+def deeper_than(content: object, levels: int) -> bool:
+    """Whether arrays and objects are nested deeper than so many levels."""
     containers: list[Any] = [content]
     for _ in range(levels):
         found = (item.values() if isinstance(item, dict) else item for item in containers)

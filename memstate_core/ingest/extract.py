@@ -1,96 +1,72 @@
-"""Titles and summaries taken from the text itself, without a language model.
+"""Titles and summaries taken from the text itself, without a language model. Nothing is written that nobody said.
 
-A title is made of the phrases that set a stretch of turns apart from the others (TF-IDF over words and
-word pairs); a summary is the turns closest to the middle of the stretch, in their order. Nothing is
-written that nobody said.
+A title is the stretch's best key phrases: those that set it apart from the others of its scope and whose meaning is
+near to its own (KeyBERT, Grootendorst 2020, over a few candidates). A summary is its most telling sentences, each
+saying what the others do not (MMR, Carbonell and Goldstein 1998), in order of speech.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+import numpy as np
 import polars as pl
 
-from memstate_core.model.frames import Schema
+from memstate_core.embed.encoder import Vectors
+from memstate_core.ingest.phrases import key_phrases, word_weights
+from memstate_core.ingest.sentences import sentences
+from memstate_core.ingest.summary import summaries
+from memstate_core.ingest.title import titles
+from memstate_core.ingest.tokens import speakers, tokens
+from memstate_core.ingest.vectors import Numbers, common, means, unit
 
-PHRASES = 3
-SUMMARY_TURNS = 2
-_TITLE_CHARACTERS = 80
-_QUOTE_CHARACTERS = 280
+Embed = Callable[[Sequence[str]], Vectors]
 
-
-def titles(turns: pl.DataFrame) -> pl.DataFrame:
-    """A title for each segment.
-
-    Args:
-        turns: columns segment, actor, text.
-
-    Returns:
-        Columns segment, title; the first sentence where a segment is a single turn or has no phrases.
-    """
-    documents = turns.group_by("segment", maintain_order=True).agg(
-        pl.col("text").str.join("\n"),
-        first=pl.col("text").first().str.extract(r"^\s*([^\n]+?(?:[.!?](?:\s|$)|$|\n))"),
-        turns=pl.len(),
-    )
-    names = turns["actor"].drop_nulls().str.to_lowercase().str.split(" ").explode().unique()
-    phrased = _phrases(documents.filter(pl.col("turns") > 1), set(names))
-    return documents.join(phrased, on="segment", how="left").select(
-        "segment",
-        title=pl.coalesce("phrases", _shortened(pl.col("first"), _TITLE_CHARACTERS), pl.lit("untitled")),
-    )
+CANDIDATES = 6
+"""Phrases of a stretch whose meaning is looked at: each costs the encoder a few tokens."""
 
 
-def summaries(turns: pl.DataFrame) -> pl.DataFrame:
-    """A summary for each segment: its most central turns, with who said them.
+def described(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.DataFrame) -> pl.DataFrame:
+    """What each stretch is called and says.
 
     Args:
-        turns: columns segment, actor, text, centrality (cosine to the segment's mean vector), in order.
+        turns: columns segment (from 0, without gaps), scope, actor, kind, text, in order.
+        vectors: the turns' unit vectors (float32, n x 384).
+        embed: gives unit vectors for phrases.
+        taken: titles that other topics bear (columns scope, title).
 
     Returns:
-        Columns segment, summary.
+        Columns segment, title, summary and substance (how many different words it has that say something).
     """
-    said = pl.concat_str([pl.col("actor") + ": ", pl.col("text")], ignore_nulls=True)
-    long_enough = pl.col("text").str.count_matches(r"\w+") >= 4
-    ranked = turns.with_row_index("order").sort("segment", ~long_enough, -pl.col("centrality"), maintain_order=True)
-    central = ranked.group_by("segment", maintain_order=True).head(SUMMARY_TURNS).sort("order")
-    quoted = central.select("segment", _shortened(said, _QUOTE_CHARACTERS).alias("said"))
-    return quoted.group_by("segment", maintain_order=True).agg(summary=pl.col("said").str.join("\n"))
+    middle = centred(turns["segment"].to_numpy(), turns["scope"], vectors)
+    near = pl.Series("centrality", (vectors * middle[turns["segment"].to_numpy()]).sum(axis=1).round(6))
+    said = sentences(turns.select("segment", "scope", "actor", "kind", "text").with_columns(near))
+    words = tokens(said, speakers(turns))
+    weights = word_weights(words)
+    phrases = key_phrases(words, weights, CANDIDATES)
+    close = _closeness(phrases, turns, middle, embed)
+    known = turns.select("segment", "scope").unique(maintain_order=True)
+    named = titles(known, phrases.with_columns(closeness=close), turns, said, taken)
+    told = summaries(said, words, weights, turns)
+    substance = weights.group_by("segment").agg(substance=pl.len())
+    joined = named.join(told, on="segment", how="left").join(substance, on="segment", how="left")
+    return joined.select("segment", "title", "summary", pl.col("substance").fill_null(0))
 
 
-def _phrases(documents: pl.DataFrame, names: set[str]) -> pl.DataFrame:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
-
-    schema: Schema = {"segment": documents.schema["segment"], "phrases": pl.String()}
-    vectorizer = TfidfVectorizer(
-        ngram_range=(1, 2),
-        stop_words=sorted(ENGLISH_STOP_WORDS | names),
-        token_pattern=r"(?u)\b[^\W\d_]\w\w+\b",
-    )
-    try:
-        weights = vectorizer.fit_transform(documents["text"].to_list()).tocoo()
-    except ValueError:  # no document has a word that is not a stop word
-        return pl.DataFrame(schema=schema)
-    terms = pl.Series(vectorizer.get_feature_names_out(), dtype=pl.String)
-    scored = pl.DataFrame({"row": weights.row, "phrase": terms[weights.col], "weight": weights.data})
-    top = (
-        scored.sort("row", "weight", "phrase", descending=[False, True, False])
-        .group_by("row", maintain_order=True)
-        .head(12)
-    )
-    chosen = _without_contained(top.with_columns(rank=pl.int_range(pl.len()).over("row")))
-    joined = chosen.group_by("row", maintain_order=True).agg(phrases=pl.col("phrase").head(PHRASES).str.join(", "))
-    capital = pl.col("phrases").str.slice(0, 1).str.to_uppercase() + pl.col("phrases").str.slice(1)
-    numbered = documents.select("segment").with_row_index("row").with_columns(pl.col("row").cast(pl.Int32))
-    return numbered.join(joined.with_columns(pl.col("row").cast(pl.Int32)), on="row").select("segment", phrases=capital)
+def centred(segments: Numbers, scopes: pl.Series, vectors: Vectors) -> Vectors:
+    """The middle of each stretch, less what all stretches of its scope have in common."""
+    middle = means(segments, vectors, int(segments.max()) + 1)
+    scope = np.zeros(len(middle), dtype=np.int64)
+    scope[segments] = scopes.rank("dense").to_numpy() - 1
+    return unit(middle - common(middle, scope)[scope])
 
 
-def _without_contained(top: pl.DataFrame) -> pl.DataFrame:
-    """Drops a phrase that shares a word with a better one of the same row."""
-    words = top.with_columns(word=pl.col("phrase").str.split(" ")).explode("word")
-    clashes = words.join(words, on=["row", "word"], suffix="_better").filter(pl.col("rank_better") < pl.col("rank"))
-    return top.join(clashes.select("row", "rank").unique(), on=["row", "rank"], how="anti").sort("row", "rank")
-
-
-def _shortened(text: pl.Expr, limit: int) -> pl.Expr:
-    folded = text.str.replace_all(r"\s+", " ").str.strip_chars()
-    cut = folded.str.head(limit).str.replace(r"\s+\S*$", "") + "…"
-    return pl.when(folded.str.len_chars() > limit).then(cut).otherwise(folded)
+def _closeness(phrases: pl.DataFrame, turns: pl.DataFrame, middle: Vectors, embed: Embed) -> pl.Series:
+    """Cosine of each phrase with its stretch, both less what is common in their scope."""
+    if not phrases.height:
+        return pl.Series("closeness", [], dtype=pl.Float64)
+    of_segment = phrases["segment"].to_numpy()
+    scope = turns.select("segment", rank=pl.col("scope").rank("dense") - 1).unique().sort("segment")["rank"].to_numpy()
+    vectors, group = embed(phrases["phrase"].to_list()), scope[of_segment].astype(np.int64)
+    own = unit(vectors - common(vectors, group)[group])
+    return pl.Series("closeness", (own * middle[of_segment]).sum(axis=1).astype(np.float64).round(6))

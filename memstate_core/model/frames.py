@@ -35,6 +35,7 @@ EDGE_TO = pl.Struct(
         "valid_until": MOMENT,
     }
 )
+LINK_TO = pl.Struct({"kind": pl.String, "to_topic_id": pl.String})
 
 EVIDENCE: Schema = {
     "evidence_id": pl.String,
@@ -269,8 +270,15 @@ SEGMENTS: Schema = {
     "ended_at": MOMENT,
     "reason": pl.String,
     "score": pl.Float64,
+    "provenance": pl.String,
+    "fields": pl.List(FIELD_VALUE),
+    "links": pl.List(LINK_TO),
 }
-"""Stretches of turns that were given to a topic; without a title where the topic existed before."""
+"""Stretches of turns that were given to a topic; without a title where the topic existed before.
+
+`provenance` says who understood the turns (null: `import`, which reads them without a language model), `fields`
+holds values that the stretch states about its topic, `links` the topics that its topic leads to for its sake.
+"""
 
 PROBLEMS: Schema = {"kind": pl.String, "topic_id": pl.String, "detail": pl.String}
 """What a fold had to leave out or could not follow, for the report."""

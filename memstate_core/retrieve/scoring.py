@@ -11,6 +11,7 @@ Ranking only; what may be seen at all is decided in `memstate_core.retrieve.sear
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ import polars as pl
 from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.dates import named_spans, nearness
 from memstate_core.retrieve.reader import EvidenceSlice, TopicSlice
+from memstate_core.retrieve.relative_dates import relative_spans
 from memstate_core.retrieve.windows import NOBODY
 from memstate_core.retrieve.words import words
 
@@ -32,8 +34,8 @@ NEAR_DATE = 2.0
 """What it is worth that evidence was observed at a date which the question names."""
 
 SESSION, TOPIC = 0.3, 0.5
-"""What the best turn of a session, and of a topic, lends to the others: an answer's context is near it, and a topic,
-being a stretch of turns about one subject, is nearer than a whole session."""
+"""What the best turn of a session, and of a topic within it, lends to the others: an answer's context is near it, and
+a stretch of turns about one subject is nearer than a whole session."""
 
 BEST_EVIDENCE = 2.0
 """What a topic's best evidence weighs beside its title and summary, being itself a sum of several parts."""
@@ -62,12 +64,14 @@ class Asked:
         terms: its distinct terms.
         vector: its unit vector (float32, 384), or None when meaning is not to be compared.
         dated: whether dates that it names count.
+        at: when it is asked, to which words like "yesterday" refer; they do not count when that is None.
     """
 
     text: str
     terms: list[str]
     vector: Vectors | None
     dated: bool
+    at: datetime | None = None
 
 
 def standardised(values: Array, usual: Usual) -> Array:
@@ -95,7 +99,7 @@ def evidence_parts(evidence: EvidenceSlice, asked: Asked) -> Parts:
     """What each piece of evidence scores, by part.
 
     The parts are words and meaning of the turn and of its window, the speaker and the date where the
-    question names them, and a share of what the best turn of its session, and of its topic, scores by these.
+    question names them, and a share of what the best turn of its session, and of its topic there, scores by these.
     """
     by_words = evidence.words.scores(asked.terms)
     parts = {
@@ -108,10 +112,10 @@ def evidence_parts(evidence: EvidenceSlice, asked: Asked) -> Parts:
         parts["turn_vector"] = standardised(turn, USUAL_COSINE)
         parts["window_vector"] = standardised(window, USUAL_COSINE)
     if asked.dated:
-        parts["date"] = NEAR_DATE * _near(evidence.frame["observed_at"], asked.text)
+        parts["date"] = NEAR_DATE * _near(evidence.frame["observed_at"], asked)
     own = total(parts)
     parts["session"] = SESSION * _best_of(own, evidence.windows[:, 2])
-    parts["topic"] = TOPIC * _best_of_topic(own, evidence.frame["topic_id"])
+    parts["topic"] = TOPIC * _best_of_topic(own, evidence.frame["topic_id"], evidence.windows[:, 2])
     return parts
 
 
@@ -147,10 +151,11 @@ def _cosines(evidence: EvidenceSlice, vector: Vectors) -> tuple[Array, Array]:
     return turn[:-1], window
 
 
-def _near(observed: pl.Series, text: str) -> Array:
-    """How near each moment lies to the dates that a text names."""
+def _near(observed: pl.Series, asked: Asked) -> Array:
+    """How near each moment lies to the times that a question names."""
     years = observed.dt.year().drop_nulls().unique().sort().to_list()
-    return nearness(observed, named_spans(text, years))
+    relative, text = ([], asked.text) if asked.at is None else relative_spans(asked.text, asked.at)
+    return nearness(observed, [*relative, *named_spans(text, years)])
 
 
 def _named(actors: pl.Series, asked: list[str]) -> Array:
@@ -162,10 +167,10 @@ def _named(actors: pl.Series, asked: list[str]) -> Array:
     return named["share"].fill_null(0.0).to_numpy()
 
 
-def _best_of_topic(scores: Array, topics: pl.Series) -> Array:
-    """For each row the best score within its topic; its own where it has none."""
-    named = pl.DataFrame({"topic": topics, "score": scores})
-    best = pl.when(pl.col("topic").is_null()).then("score").otherwise(pl.col("score").max().over("topic"))
+def _best_of_topic(scores: Array, topics: pl.Series, sessions: npt.NDArray[np.int32]) -> Array:
+    """For each row the best score of its topic within its session; its own where it has none."""
+    named = pl.DataFrame({"topic": topics, "session": sessions, "score": scores})
+    best = pl.when(pl.col("topic").is_null()).then("score").otherwise(pl.col("score").max().over("topic", "session"))
     return named.select(best).to_series().to_numpy()
 
 

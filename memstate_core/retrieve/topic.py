@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,6 +38,7 @@ def topic_record(
     history: bool = False,
     as_of: datetime | None = None,
     expand: bool = False,
+    scopes: Collection[str] | None = None,
 ) -> Record:
     """The record of one topic; that of its survivor, with `resolved_from`, when it was merged away.
 
@@ -47,11 +48,12 @@ def topic_record(
         history: whole histories instead of the newest revisions, and `topic_history`.
         as_of: everything as it was at this moment (valid time).
         expand: the revisions that summaries stand for instead of summaries.
+        scopes: as for `resolve`.
 
     Raises:
         TopicNotFound: nothing answers to this id, or nothing did at that moment.
     """
-    found = resolve(readers, topic_id)
+    found = resolve(readers, topic_id, scopes)
     created = found.topic["created_at"][0]
     if as_of is not None and created is not None and created > as_of:
         raise TopicNotFound(topic_id, f"{found.reader.name} as of {as_of.isoformat()}")
@@ -62,31 +64,49 @@ def topic_record(
     return record | ({"resolved_from": found.passed} if found.passed else {})
 
 
-def resolve(readers: Sequence[SnapshotReader], topic_id: str) -> Resolved:
+def titles_of(readers: Sequence[SnapshotReader], ids: Collection[str]) -> dict[str, str]:
+    """What topics are called, by id; unknown ids are left out."""
+    wanted = {"ids": sorted(ids)}
+    found = [reader.graph.read(TOPIC, ["id", "title"], "r.id IN $ids", **wanted) for reader in readers]
+    return dict(pl.concat(found).rows()) if found and ids else {}
+
+
+def resolve(readers: Sequence[SnapshotReader], topic_id: str, scopes: Collection[str] | None = None) -> Resolved:
     """Follows an alias and merges to the topic that an id stands for now.
+
+    Args:
+        readers: the open snapshots of the store's shards.
+        topic_id: an id, or an alias of one.
+        scopes: whose topics there are; None means every scope. A topic of another scope is as if it did not exist.
 
     Raises:
         TopicNotFound: nothing answers to this id.
     """
     for reader in readers:
         passed: list[str] = []
-        named = _named(reader, topic_id)
+        named = _named(reader, topic_id, scopes)
         while named.height and (survivor := named["merged_into"][0]) is not None and survivor not in passed:
             passed.append(named["id"][0])
-            named = _read(reader, survivor)
+            named = _read(reader, survivor, scopes)
         if named.height:
             way = [] if named["id"][0] == topic_id else list(dict.fromkeys([topic_id, *passed]))
             return Resolved(reader, named, way)
     raise TopicNotFound(topic_id, ", ".join(reader.name for reader in readers))
 
 
-def _named(reader: SnapshotReader, topic_id: str) -> pl.DataFrame:
-    own = _read(reader, topic_id)
+def _named(reader: SnapshotReader, topic_id: str, scopes: Collection[str] | None) -> pl.DataFrame:
+    own = _read(reader, topic_id, scopes)
     if own.height:
         return own
-    known = reader.aliases.filter(pl.col("alias") == topic_id)["topic_id"]
-    return _read(reader, known[0]) if len(known) else empty(TOPICS)
+    aliases = reader.aliases.filter(pl.col("alias") == topic_id)
+    known = _within(aliases, scopes)["topic_id"]
+    return _read(reader, known[0], scopes) if len(known) else empty(TOPICS)
 
 
-def _read(reader: SnapshotReader, topic_id: str) -> pl.DataFrame:
-    return reader.graph.read(TOPIC, where="r.id = $id", id=topic_id)
+def _read(reader: SnapshotReader, topic_id: str, scopes: Collection[str] | None) -> pl.DataFrame:
+    found = reader.graph.read(TOPIC, where="r.id = $id", id=topic_id)
+    return _within(found, scopes)
+
+
+def _within(rows: pl.DataFrame, scopes: Collection[str] | None) -> pl.DataFrame:
+    return rows if scopes is None else rows.filter(pl.col("scope").is_in(list(scopes)))

@@ -12,8 +12,8 @@ from __future__ import annotations
 import polars as pl
 
 STEM_LETTERS = 4
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_WORD = rf"[{_UNSPACED}]|[\w--[{_UNSPACED}]]+"
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_WORD = rf"[{UNSPACED}]|[\w--[{UNSPACED}]]+"
 _STEMMED = rf"^\p{{L}}{{{STEM_LETTERS + 1},}}$"
 
 

@@ -36,24 +36,14 @@ def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """
     placed = evidence.drop("topic_id").join(links, on="evidence_id")
     placed = placed.with_columns(evidence_ids=pl.concat_list("evidence_id"), recorded_at="imported_at")
-    values = (
-        placed.filter(pl.col("fields").list.len() > 0)
-        .with_columns(position=pl.int_ranges(0, pl.col("fields").list.len(), dtype=pl.UInt32))
-        .explode("fields", "position")
-        .unnest("fields")
-        .with_columns(
-            part=pl.lit("field"),
-            valid_from=pl.coalesce("valid_from", "observed_at"),
-            field_type=pl.col("field_type").fill_null("string"),
-            exclusive=~((pl.col("field_type") == "list") | pl.col("value_json").str.starts_with("[")).fill_null(False),
-        )
-    )
     parts = [_topic_part(placed, name) for name in _TOPIC_PARTS]
-    return pl.concat([conform(frame, ASSERTIONS) for frame in (values, *parts)])
+    return pl.concat([conform(frame, ASSERTIONS) for frame in (_stated(placed, 0, "observed_at"), *parts)])
 
 
 def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
-    """Assertions of stretches of turns: their text, who took part, which session it was.
+    """Assertions of stretches of turns: their text, which session it was, and what they state.
+
+    Of its topic up to then each says who has taken part, and from when until when it was spoken of.
 
     Args:
         segments: columns SEGMENTS, already with the topics that they ended up in.
@@ -61,13 +51,16 @@ def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFram
     """
     if not segments.height:
         return empty(ASSERTIONS)
-    base = segments.join(recorded, on="topic_id", how="left").with_columns(
-        valid_from="began_at",
-        observed_at="ended_at",
-        provenance=pl.lit("import"),
-        position=pl.lit(0, pl.UInt32),
+    base = (
+        _so_far(segments)
+        .join(recorded, on="topic_id", how="left")
+        .with_columns(
+            valid_from="began_at",
+            observed_at="ended_at",
+            position=pl.lit(0, pl.UInt32),
+        )
     )
-    spans = pl.concat_str([iso_expr(pl.col("began_at")), pl.lit("/"), iso_expr(pl.col("ended_at"))])
+    spans = pl.concat_str([iso_expr(pl.col("_since")), pl.lit("/"), iso_expr(pl.col("_until"))])
     people = pl.struct(x="participants").struct.json_encode().str.slice(5).str.strip_suffix("}")
     values = [
         ("participants", "list", people, pl.col("participants").list.len() > 0),
@@ -81,7 +74,42 @@ def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFram
         for name, kind, value, there in values
     ]
     rows += [_topic_part(base, name) for name in _TOPIC_PARTS]
+    rows.append(_stated(base.drop("valid_from", "position"), 1, "began_at"))
     return pl.concat([conform(frame, ASSERTIONS) for frame in rows])
+
+
+def _so_far(segments: pl.DataFrame) -> pl.DataFrame:
+    """Stretches with the participants of their topic up to each (sorted), and its period (`_since`, `_until`)."""
+    order = ["topic_id", "began_at", "ended_at", pl.col("evidence_ids").list.first()]
+    placed = segments.sort(order).with_columns(
+        _at=pl.int_range(pl.len(), dtype=pl.UInt32).over("topic_id"),
+        _since=pl.col("began_at").cum_min().over("topic_id"),
+        _until=pl.col("ended_at").cum_max().over("topic_id"),
+    )
+    heard = placed.select("topic_id", "_at", name="participants").explode("name").drop_nulls("name")
+    first = heard.group_by("topic_id", "name").agg(pl.col("_at").min()).sort("topic_id", "_at", "name")
+    everyone = first.group_by("topic_id", maintain_order=True).agg(_names="name")
+    arrived = first.group_by("topic_id", "_at").agg(_new=pl.len())
+    joined = placed.join(everyone, on="topic_id", how="left", maintain_order="left")
+    joined = joined.join(arrived, on=["topic_id", "_at"], how="left", maintain_order="left")
+    count = pl.col("_new").fill_null(0).cum_sum().over("topic_id")
+    return joined.with_columns(participants=pl.col("_names").list.head(count).list.sort())
+
+
+def _stated(rows: pl.DataFrame, first: int, since: str) -> pl.DataFrame:
+    """The values in `fields`, one row each, numbered from `first`; without a time of their own they hold `since`."""
+    return (
+        rows.filter(pl.col("fields").list.len() > 0)
+        .with_columns(position=pl.int_ranges(first, first + pl.col("fields").list.len(), dtype=pl.UInt32))
+        .explode("fields", "position")
+        .unnest("fields")
+        .with_columns(
+            part=pl.lit("field"),
+            valid_from=pl.coalesce("valid_from", since),
+            field_type=pl.col("field_type").fill_null("string"),
+            exclusive=~((pl.col("field_type") == "list") | pl.col("value_json").str.starts_with("[")).fill_null(False),
+        )
+    )
 
 
 def _topic_part(rows: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -29,6 +29,7 @@ SAME, DIFFERENT, SKIP = VERDICTS = ("same", "different", "skip")
 _SEGMENT_PAYLOAD = pl.Struct(
     {name: SEGMENTS[name] for name in SEGMENTS if name not in ("topic_id", "scope", "evidence_ids")}
 )
+_SEGMENT_DEFAULTS: dict[str, object] = {"provenance": "import", "fields": [], "links": []}
 _MERGE_PAYLOAD = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "dropped_kind": pl.String})
 _UNDO_PAYLOAD = pl.Struct({"survivor": pl.String, "weight": pl.Float64, "others": pl.List(pl.String)})
 _WORD = ("verdict", "_at")
@@ -52,10 +53,11 @@ def segment_decisions(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def segments(decisions: pl.DataFrame) -> pl.DataFrame:
-    """The segments that were recorded (columns SEGMENTS)."""
+    """The segments that were recorded (columns SEGMENTS); what earlier versions did not record has its default."""
     rows = decisions.filter(pl.col("kind") == SEGMENT_PLACED).drop("reason")
-    decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(_SEGMENT_PAYLOAD))
-    return conform(decoded.unnest("_payload"), SEGMENTS)
+    decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(_SEGMENT_PAYLOAD)).unnest("_payload")
+    given = [pl.col(name).fill_null(pl.lit(value, SEGMENTS[name])) for name, value in _SEGMENT_DEFAULTS.items()]
+    return conform(decoded.with_columns(given), SEGMENTS)
 
 
 def merges(decisions: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ EXTENSION_KINDS = ("has_detail", "has_subtopic", "part_of", "extends", "derives"
 def fold_edges(
     evidence: pl.DataFrame,
     links: pl.DataFrame,
+    segments: pl.DataFrame,
     topics: pl.DataFrame,
     aliases: pl.DataFrame,
     followed: pl.DataFrame,
@@ -24,6 +25,7 @@ def fold_edges(
     Args:
         evidence: columns EVIDENCE.
         links: the topic of each piece (columns evidence_id, topic_id).
+        segments: columns SEGMENTS, with the topics that they ended up in.
         topics: every topic that exists (columns id, scope); an edge never leaves its scope.
         aliases: columns ALIASES.
         followed: columns dropped, survivor.
@@ -32,17 +34,8 @@ def fold_edges(
     that a merge turned into a link of a topic to itself is left out.
     """
     said = (
-        evidence.filter(pl.col("edges").list.len() > 0)
-        .select("evidence_id", "scope", "observed_at", "edges")
-        .join(links.select("evidence_id", from_id="topic_id"), on="evidence_id")
-        .with_columns(_position=pl.int_ranges(0, pl.col("edges").list.len()))
-        .explode("edges", "_position")
-        .unnest("edges")
-        .with_columns(_named=pl.coalesce("to_topic_id", key_id(pl.col("scope"), pl.col("to_topic_key"))))
-        .with_columns(
-            to_id=answering(pl.col("_named"), aliases, followed),
-            valid_from=pl.coalesce("valid_from", "observed_at"),
-        )
+        pl.concat([_of_evidence(evidence, links), _of_segments(segments)], how="diagonal")
+        .with_columns(to_id=answering(pl.col("_named"), aliases, followed))
         .join(topics.select(to_id="id", scope="scope", _exists=pl.lit(True)), on=["to_id", "scope"], how="left")
         .filter(pl.col("to_id") != pl.col("from_id"))
     )
@@ -63,3 +56,31 @@ def fold_edges(
         detail=pl.format("{} to {}, which no observation has named yet", "kind", named),
     )
     return conform(edges, EDGES), conform(dangling.unique().sort(pl.all()), PROBLEMS)
+
+
+def _of_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    return (
+        evidence.filter(pl.col("edges").list.len() > 0)
+        .select("evidence_id", "scope", "observed_at", "edges")
+        .join(links.select("evidence_id", from_id="topic_id"), on="evidence_id")
+        .with_columns(_position=pl.int_ranges(0, pl.col("edges").list.len()))
+        .explode("edges", "_position")
+        .unnest("edges")
+        .with_columns(
+            _named=pl.coalesce("to_topic_id", key_id(pl.col("scope"), pl.col("to_topic_key"))),
+            valid_from=pl.coalesce("valid_from", "observed_at"),
+        )
+    )
+
+
+def _of_segments(segments: pl.DataFrame) -> pl.DataFrame:
+    """Each link of a stretch once for each of its turns, all of which are its evidence."""
+    return (
+        segments.filter(pl.col("links").list.len() > 0)
+        .select("scope", "links", "evidence_ids", from_id="topic_id", valid_from="began_at", observed_at="ended_at")
+        .with_columns(_position=pl.int_ranges(0, pl.col("links").list.len()))
+        .explode("links", "_position")
+        .unnest("links")
+        .with_columns(_named="to_topic_id", evidence_id="evidence_ids")
+        .explode("evidence_id")
+    )

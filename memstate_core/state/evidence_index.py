@@ -7,8 +7,8 @@ import polars as pl
 
 from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.ingest.heard import spoken
 from memstate_core.ingest.placement import names_a_topic
-from memstate_core.ingest.turns import spoken
 from memstate_core.model.frames import EVIDENCE_INDEX, LINKS, conform
 from memstate_core.state.run import Run
 from memstate_core.state.store import Store
@@ -30,7 +30,7 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     evidence = shard_evidence(store.ledger, run, _COLUMNS).sort("scope", "observed_at", "evidence_id")
     named = names_a_topic()
     evidence = evidence.with_columns(
-        _turn=~named, _said=spoken(), text=pl.when(named).then(_rendered()).otherwise("text")
+        _turn=~named, _said=spoken(), text=pl.when(named).then(rendered()).otherwise("text")
     )
     numbered = evidence.with_columns(vector_row=pl.when("_turn").then(pl.col("_turn").cum_sum().cast(pl.Int64) - 1))
     joined = numbered.drop("topic_id").join(links, on="evidence_id", how="left", maintain_order="left")
@@ -39,8 +39,8 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     return conform(joined, EVIDENCE_INDEX), vectors
 
 
-def _rendered() -> pl.Expr:
-    """Title, summary, then each field as `name: value`, then the text, a line each where there is one."""
+def rendered() -> pl.Expr:
+    """Structured evidence as text: title, summary, fields as `name: value`, then the text, a line each."""
     item = pl.element().struct
     value = item.field("value_json").str.replace_all(r'^"|"$', "")
     values = pl.col("fields").list.eval(pl.format("{}: {}", item.field("name"), value)).list.join("; ")
