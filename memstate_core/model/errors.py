@@ -13,11 +13,22 @@
     ├── SnapshotDamaged      a published file is not what its manifest says
     ├── StagingMissing       a step was started without the run it belongs to
     ├── ModelUnavailable     the embedding model cannot be loaded
+    ├── ExtractorUnavailable the language model that the settings ask for cannot be asked at all
     ├── RebuildMismatch      folding the ledger again gave another state
     ├── PlanInvalid          a file is no plan, or was changed after it was written
     ├── PlanStale            the state moved after it was planned for, or the run decided otherwise
     ├── StepFailed           a step of a run failed for another reason
-    └── CheckRefused         a correctness condition failed, nothing was published
+    ├── NotAllowed           the key that a caller showed is not for this
+    ├── KeysDamaged          the file of keys is not what `memstate keys` writes
+    ├── KeyRefused           a key cannot be made, or there is none of that name
+    ├── CheckRefused         a correctness condition failed, nothing was published
+    └── ApiError             a memstate server did not do what its client asked for
+        ├── RequestInvalid       the request is not as the server expects it
+        ├── AccessDenied         no key, a wrong one, or one that may not do this
+        ├── NotFound             nothing answers to this id or address
+        ├── RateLimited          too many requests for now
+        ├── ServerFailed         the server could not answer, now or at all
+        └── ServerUnreachable    no answer came
 
 Each carries its facts in `facts` and survives pickling, because errors cross worker processes.
 `exit_code` is what the command line answers with.
@@ -203,6 +214,18 @@ class ModelUnavailable(MemstateError):
         )
 
 
+class ExtractorUnavailable(MemstateError):
+    """The settings ask for a language model, and this installation cannot ask any."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(
+            f"the language model of [extractor] cannot be asked: {problem}. {remedy}, or take the section out of "
+            "memstate.toml to do without it.",
+            problem=problem,
+            remedy=remedy,
+        )
+
+
 class RebuildMismatch(MemstateError):
     """Folding the ledger again gave another state than the one that was published."""
 
@@ -255,6 +278,36 @@ class StepFailed(MemstateError):
         )
 
 
+class NotAllowed(MemstateError):
+    """The key that a caller showed is good, but not for what was asked."""
+
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(
+            f"found {found}, expected {expected}. `memstate keys add` makes keys; ask who keeps the store for one.",
+            found=found,
+            expected=expected,
+        )
+
+
+class KeysDamaged(MemstateError):
+    """The file of keys is not what `memstate keys` writes."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"{path} is no file of keys: {problem}. Nobody is let in by it; restore the file, or remove it and make "
+            "the keys again with `memstate keys add`.",
+            path=path,
+            problem=problem,
+        )
+
+
+class KeyRefused(MemstateError):
+    """A key cannot be made as asked, or there is none of that name."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"key {name!r}: {problem}. `memstate keys list` shows every key.", name=name, problem=problem)
+
+
 class CheckRefused(MemstateError):
     """A correctness condition failed, so nothing was published."""
 
@@ -267,3 +320,66 @@ class CheckRefused(MemstateError):
             failed=failed,
             details=details or {},
         )
+
+
+class ApiError(MemstateError):
+    """A memstate server did not do what its client asked for.
+
+    Its message is the server's own sentence; further members of the problem document are in `facts`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int | None = None,
+        kind: str | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+        **facts: Any,
+    ) -> None:
+        named = {"status": status, "kind": kind, "request_id": request_id, "retry_after": retry_after}
+        super().__init__(message, **named, **facts)
+
+    @property
+    def status(self) -> int | None:
+        """The status of the answer; None if there was none."""
+        return self.facts["status"]  # type: ignore[no-any-return]
+
+    @property
+    def kind(self) -> str | None:
+        """The last word of the problem document's type; None if there was none."""
+        return self.facts["kind"]  # type: ignore[no-any-return]
+
+    @property
+    def request_id(self) -> str | None:
+        """How the server's log names the request, where it said so."""
+        return self.facts["request_id"]  # type: ignore[no-any-return]
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds after which the server wants to be asked again, where it said so."""
+        return self.facts["retry_after"]  # type: ignore[no-any-return]
+
+
+class RequestInvalid(ApiError):
+    """The request is not as the server expects it."""
+
+
+class AccessDenied(ApiError):
+    """No key, a wrong one, or one that may not do this."""
+
+
+class NotFound(ApiError):
+    """Nothing answers to this id or address."""
+
+
+class RateLimited(ApiError):
+    """Too many requests for now; `retry_after` says when to ask again."""
+
+
+class ServerFailed(ApiError):
+    """The server could not answer, now or at all."""
+
+
+class ServerUnreachable(ApiError):
+    """No answer came: the connection was refused, broke off, or took too long."""

@@ -16,6 +16,8 @@ from memstate_core.policy.positions import Steps, inside, line_and_column, neare
 from memstate_core.policy.tokens import ConditionError
 
 Values = dict[str, dict[str, Any]]
+HIDDEN = "…"
+"""Stands in an error for a value that may be a secret."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,14 @@ def explained(
     sources = [name for key, name in variables.items() if key == steps[:2] or key[:1] == steps]
     where = () if sources else _where(file, steps, first)
     source = ", ".join(f"environment variable {name}" for name in sources) or str(file.path)
-    return SettingsError(source, _spelt(steps), _value(values, steps), _allowed(first, kind, bool(where)), *where)
+    value = HIDDEN if _may_be_secret(steps) else _value(values, steps)
+    return SettingsError(source, _spelt(steps), value, _allowed(first, kind, bool(where)), *where)
+
+
+def _may_be_secret(steps: Steps) -> bool:
+    """Whether somebody may have put a key where its variable's name, or a URL without one, belongs."""
+    names = [str(step).lower() for step in steps[1:] if steps[0] == "extractor"]
+    return any(word in name for name in names for word in ("key", "secret", "password", "base_url"))
 
 
 def _where(file: TomlFile, steps: Steps, error: ErrorDetails | None = None) -> tuple[int, int] | tuple[()]:

@@ -71,6 +71,11 @@ def expect(run: Run, plan: Plan) -> None:
     (run.scratch / _FILE).write_bytes(msgjson.encode(structs.replace(plan, actions=own)))
 
 
+def is_planned(run: Run) -> bool:
+    """Whether a run is held to a plan."""
+    return (run.scratch / _FILE).exists()
+
+
 def require_planned(run: Run) -> None:
     """Compares what a run decided with its plan, if it has one: logical time, actions, state hash.
 
@@ -80,10 +85,9 @@ def require_planned(run: Run) -> None:
     Raises:
         PlanStale: names what differs; the run must not publish.
     """
-    path = run.scratch / _FILE
-    if not path.exists():
+    if not is_planned(run):
         return
-    plan, shard = msgjson.decode(path.read_bytes(), type=Plan), run.facts.shard
+    plan, shard = msgjson.decode((run.scratch / _FILE).read_bytes(), type=Plan), run.facts.shard
     with open_graph(run.graph, read_only=True) as graph:
         found = {"logical time": iso(run.facts.now), "state hash": state_hash(graph)}
     expected = {"logical time": iso(plan.now), "state hash": plan.result[shard].state_hash}

@@ -48,6 +48,11 @@ class Home:
         return self.root / "cache" / "embeddings.sqlite"
 
     @property
+    def answers(self) -> Path:
+        """What a language model answered, by hash of what it was asked; safe to delete, costly to ask again."""
+        return self.cache.with_name("answers.sqlite")
+
+    @property
     def reports(self) -> Path:
         """One page per run."""
         return self.root / "reports"
@@ -56,6 +61,11 @@ class Home:
     def dagster(self) -> Path:
         """Run history and settings of Dagster."""
         return self.root / "dagster"
+
+    @property
+    def keys(self) -> Path:
+        """Who may ask the server, and for what; hashes only."""
+        return self.root / "keys.json"
 
     @property
     def lock(self) -> Path:

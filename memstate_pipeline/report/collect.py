@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from memstate_core.forget.order import ORDERS
-from memstate_core.model.frames import CALIBRATION, PROBLEMS
+from memstate_core.llm.understand import FAILURES
+from memstate_core.model.frames import CALIBRATION, PROBLEMS, empty
 from memstate_core.model.text import iso
 from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
 from memstate_core.state.graph import TOPIC, open_graph
@@ -54,7 +55,7 @@ def collect(store: Store, run: Run) -> ReportData:
 
 def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]:
     facts, notes = run.facts, run.notes()
-    imported = run.imported()
+    imported, counted = run.imported(), notes.get("placements", {}).get("counts", {})
     return {
         "run_id": facts.run_id,
         "now": iso(facts.now),
@@ -73,8 +74,15 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         "totals": served.manifest.counts,
         "policy": facts.policy,
         "explanations": explanations(topics, run.decisions(), run.table("orders", ORDERS), run.policy),
-        "warnings": [str(error) for error in imported.get("errors", [])],
+        "extractor": {name: n for name, n in counted.items() if name.startswith("llm_")},
+        "warnings": [*(str(error) for error in imported.get("errors", [])), *_not_understood(run)],
     }
+
+
+def _not_understood(run: Run) -> list[str]:
+    failures = run.table("extractor", FAILURES) if run.has_table("extractor") else empty(FAILURES)
+    words = "session(s) placed without the language model, wholly or in part"
+    return [f"{sessions} {words}: {reason}" for reason, sessions in failures.iter_rows()]
 
 
 def _merged(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:

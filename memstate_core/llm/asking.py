@@ -1,0 +1,151 @@
+"""Asking with patience and within limits: the cache first, then the endpoint, again where that may help.
+
+Once the endpoint is known to be away, to deny itself or to be out of patience, or the budget is spent, nothing
+more is asked in the run: a night must end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+
+from memstate_core.llm.budget import Budget
+from memstate_core.llm.cache import Answers, Reply, request_key
+from memstate_core.llm.endpoint import Dialect, Endpoint, RequestFailed, Trouble
+from memstate_core.llm.prompts import Message
+from memstate_core.llm.schema import Shape
+from memstate_core.llm.waiting import wait_seconds
+from memstate_core.policy.extractor import ExtractorSettings
+
+_ENDS_THE_ASKING = (Trouble.RATE_LIMITED, Trouble.UNREACHABLE, Trouble.DENIED)
+_FAILURES_IN_A_ROW = 3
+PLANNED = "a plan is being applied, which holds the answers that there were"
+
+
+class NoAnswer(Exception):
+    """There is no answer; the text says why, in words that can be counted."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """The clock and the sleep of the world outside, or of a test."""
+
+    now: Callable[[], datetime]
+    sleep: Callable[[float], None]
+
+
+class Asker:
+    """Asks for one run. Threads may share it.
+
+    Attributes:
+        budget: what was asked of the endpoint.
+        cached: how many questions the cache answered.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint | None, answers: Answers, settings: ExtractorSettings, time: Time, ended: str = PLANNED
+    ) -> None:
+        """Makes an asker.
+
+        Args:
+            endpoint: whom to ask; without one the cache alone answers.
+            answers: the kept answers.
+            settings: limits.
+            time: clock and sleep.
+            ended: why nothing but the cache is asked, where there is no endpoint.
+        """
+        self.budget = Budget(settings.max_requests, settings.max_tokens)
+        self.cached = 0
+        self._endpoint, self._answers, self._settings, self._time = endpoint, answers, settings, time
+        self._ended = ended if endpoint is None else None
+        self._dialect, self._dialect_works = Dialect(), False
+        self._failed_in_a_row, self._lock = 0, Lock()
+
+    def ask(self, messages: Sequence[Message], shape: Shape) -> Reply:
+        """The answer to a question.
+
+        Raises:
+            NoAnswer: there is none, and asking again now would not help.
+        """
+        settings = self._settings
+        key = request_key(settings.model, messages, shape, (settings.temperature, settings.max_answer_tokens))
+        kept = self._answers.get(key)
+        if kept is not None:
+            with self._lock:
+                self.cached += 1
+            return kept
+        reply = self._in_some_dialect(messages, shape)
+        self.budget.spend(reply.tokens)
+        self._answers.put(key, reply)
+        return reply
+
+    def pause(self, seconds: float) -> None:
+        """Lets the endpoint rest."""
+        self._time.sleep(seconds)
+
+    def stop(self, reason: str) -> None:
+        """Asks nothing more in this run."""
+        with self._lock:
+            self._ended = reason
+
+    def _in_some_dialect(self, messages: Sequence[Message], shape: Shape) -> Reply:
+        dialect: Dialect | None = self._dialect
+        complaint = ""
+        while dialect is not None:
+            try:
+                reply = self._patiently(messages, shape, dialect)
+            except RequestFailed as failed:
+                complaint, dialect = failed.detail, None if self._dialect_works else dialect.next(failed.detail)
+            else:
+                self._dialect, self._dialect_works = dialect, True
+                return reply
+        raise NoAnswer(f"the endpoint did not take the request: {complaint}")
+
+    def _patiently(self, messages: Sequence[Message], shape: Shape, dialect: Dialect) -> Reply:
+        """Asks until there is an answer, or a failure that time does not heal.
+
+        Raises:
+            RequestFailed: the server did not understand the request.
+            NoAnswer: it did not answer, and that is that.
+        """
+        tried = dict.fromkeys(Trouble, 0)
+        while True:
+            endpoint = self._permitted()
+            try:
+                reply = endpoint.complete(messages, shape, dialect)
+            except RequestFailed as failed:
+                if failed.trouble is Trouble.NOT_UNDERSTOOD:
+                    raise
+                if tried[failed.trouble] >= self._retries(failed.trouble):
+                    raise self._given_up(failed) from None
+                cap, now = self._settings.backoff_cap_seconds, self._time.now()
+                self._time.sleep(wait_seconds(tried[failed.trouble], failed.retry_after, cap, now))
+                tried[failed.trouble] += 1
+            else:
+                self._failed_in_a_row = 0
+                return reply
+
+    def _permitted(self) -> Endpoint:
+        """The endpoint, if one more request may be sent; takes it out of the budget."""
+        with self._lock:
+            if self._endpoint is None or self._ended is not None:
+                raise NoAnswer(self._ended)
+            self._ended = self.budget.take()
+            if self._ended is not None:
+                raise NoAnswer(self._ended)
+            return self._endpoint
+
+    def _retries(self, trouble: Trouble) -> int:
+        if trouble is Trouble.DENIED:
+            return 0
+        return self._settings.rate_limit_retries if trouble is Trouble.RATE_LIMITED else self._settings.retries
+
+    def _given_up(self, failed: RequestFailed) -> NoAnswer:
+        reason = f"the endpoint is {failed.trouble}: {failed.detail}"
+        with self._lock:
+            self._failed_in_a_row += 1
+            if failed.trouble in _ENDS_THE_ASKING or self._failed_in_a_row >= _FAILURES_IN_A_ROW:
+                self._ended = self._ended or reason
+        return NoAnswer(reason)

@@ -1,0 +1,105 @@
+"""From new turns to placed topics with a language model; what it leaves is placed without it.
+
+Sessions are taken in waves of a fixed size, in order of time: those of a wave do not see each other's topics, later
+ones do. So what a session is asked depends on the sessions before it, and not on how many are asked at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import polars as pl
+
+from memstate_core.ingest.heard import Embed, Stretches, spoken
+from memstate_core.ingest.quarantine import Refusal
+from memstate_core.llm.asking import Asker
+from memstate_core.llm.memory import Memory
+from memstate_core.llm.rows import Placed, linked, segments
+from memstate_core.llm.sandbox import Sandbox
+from memstate_core.llm.sessions import Session, in_sessions, readable, sessions
+from memstate_core.llm.wave import Waves
+from memstate_core.model.frames import SEGMENTS, empty
+from memstate_core.policy.settings import Settings
+
+WAVE = 8
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What a language model made of the new turns of a run.
+
+    Attributes:
+        segments: columns SEGMENTS; turns that none of them has are to be placed without it.
+        refusals: objects of answers that did not hold, by the name of their session.
+        failures: columns reason, sessions: why sessions were not or not wholly understood.
+        counts: sessions, topics, turns, requests and tokens.
+    """
+
+    segments: pl.DataFrame
+    refusals: list[tuple[str, list[Refusal]]]
+    failures: pl.DataFrame
+    counts: dict[str, int]
+
+
+def extract(
+    turns: pl.DataFrame, memory: Memory, past: Stretches, embed: Embed, asker: Asker, settings: Settings
+) -> Extracted:
+    """Has a language model understand new turns.
+
+    Args:
+        turns: evidence that names no topic and was not placed before (columns EVIDENCE).
+        memory: the topics that exist; it grows by those found.
+        past: stretches of earlier runs, from which a scope knows what sameness looks like.
+        embed: gives unit vectors for texts.
+        asker: asks the model.
+        settings: of the extractor, of stretches, and what it takes to continue a topic.
+    """
+    ordered = in_sessions(turns.filter(readable()))
+    vectors = embed(ordered.select(spoken()).to_series().to_list())
+    found = sessions(ordered, vectors, settings.segment) if ordered.height else []
+    done = _in_waves(found, memory, past, asker, settings)
+    sandboxes, rows, lost = [], [empty(SEGMENTS)], 0
+    for sandbox, placed in done:
+        names, nowhere = linked(sandbox, placed)
+        rows.append(segments(sandbox, placed, names))
+        sandboxes.append(sandbox)
+        lost += nowhere
+    made = pl.concat(rows)
+    refusals = [(sandbox.session.name, sandbox.refusals) for sandbox in sandboxes if sandbox.refusals]
+    counts = _counts(turns, sandboxes, made, asker) | {"llm_links_refused": lost}
+    return Extracted(made, refusals, _failures(sandboxes), counts)
+
+
+def _in_waves(
+    found: list[Session], memory: Memory, past: Stretches, asker: Asker, settings: Settings
+) -> list[tuple[Sandbox, list[Placed]]]:
+    with ThreadPoolExecutor(settings.extractor.concurrency) as pool:
+        waves = Waves(memory, past, asker, settings, pool)
+        try:
+            return [one for first in range(0, len(found), WAVE) for one in waves.take(found[first : first + WAVE])]
+        except BaseException:
+            asker.stop("the run was interrupted")  # else the pool would wait for answers that nobody reads
+            raise
+
+
+def _counts(turns: pl.DataFrame, sandboxes: list[Sandbox], made: pl.DataFrame, asker: Asker) -> dict[str, int]:
+    understood = int(made["evidence_ids"].list.len().sum())
+    return {
+        "llm_sessions": len(sandboxes),
+        "llm_sessions_failed": sum(bool(sandbox.failures) for sandbox in sandboxes),
+        "llm_topics": sum(len(sandbox.topics) for sandbox in sandboxes),
+        "llm_turns": understood,
+        "llm_turns_left": turns.height - understood,
+        "llm_requests": asker.budget.requests,
+        "llm_tokens": asker.budget.tokens,
+        "llm_cached": asker.cached,
+        "llm_refused": sum(len(sandbox.refusals) for sandbox in sandboxes),
+    }
+
+
+def _failures(sandboxes: list[Sandbox]) -> pl.DataFrame:
+    reasons = Counter(reason for sandbox in sandboxes for reason in dict.fromkeys(sandbox.failures))
+    schema = {"reason": pl.String, "sessions": pl.Int64}
+    return pl.DataFrame(sorted(reasons.items()), schema=schema, orient="row")

@@ -1,0 +1,94 @@
+"""The topics that a model may be shown: those that exist, and those that this run has found so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from msgspec import Struct
+
+from memstate_core.embed.encoder import Vectors
+from memstate_core.ingest.similarity import Embeddings
+from memstate_core.model.frames import Schema
+
+_LONGEST_SUMMARY = 300
+_FIELDS_SHOWN = 12
+
+CARDS: Schema = {
+    "id": pl.String,
+    "title": pl.String,
+    "summary": pl.String,
+    "fields": pl.List(pl.Struct({"name": pl.String, "value_json": pl.String})),
+}
+"""What a model is shown of a topic: its title, its summary, and its current values."""
+
+
+class Card(Struct, frozen=True):
+    """A topic as a model is shown it, under a handle that means it in one request only."""
+
+    handle: str
+    topic_id: str
+    title: str
+    summary: str | None
+    fields: list[dict[str, str]]
+
+    def shown(self) -> dict[str, Any]:
+        """What stands in the request."""
+        values = {one["name"]: (one["value_json"] or "null")[:_LONGEST_SUMMARY] for one in self.fields[:_FIELDS_SHOWN]}
+        summary = (self.summary or "")[:_LONGEST_SUMMARY]
+        return {"handle": self.handle, "title": self.title, "summary": summary, "fields": values}
+
+
+class Memory:
+    """Topics with vectors and cards; it grows while a run finds more."""
+
+    def __init__(self, topics: Embeddings, cards: pl.DataFrame) -> None:
+        """Makes a memory.
+
+        Args:
+            topics: ids, scopes and vectors.
+            cards: columns CARDS; a topic without one is not shown.
+        """
+        self.topics = topics
+        self._cards = cards
+
+    def nearest(self, scope: str, vectors: Vectors, limit: int) -> list[Card]:
+        """The topics of a scope nearest to any of some vectors, the nearest first, under handles K1, K2 ….
+
+        Args:
+            scope: the scope.
+            vectors: unit vectors (float32, n x 384).
+            limit: the most topics.
+        """
+        own = (self.topics.scopes == scope).to_numpy()
+        if not own.any() or not limit or not len(vectors):
+            return []
+        cosines = np.round((self.topics.vectors[own] @ vectors.T).max(axis=1).astype(np.float64), 6)
+        ranked = pl.DataFrame({"id": self.topics.ids.filter(pl.Series(own)), "score": cosines})
+        best = ranked.sort("score", "id", descending=[True, False]).head(limit)
+        rows = best.join(self._cards, on="id", how="inner", maintain_order="left").iter_rows(named=True)
+        return [
+            Card(f"K{at}", row["id"], row["title"], row["summary"], row["fields"]) for at, row in enumerate(rows, 1)
+        ]
+
+    @property
+    def titles(self) -> pl.DataFrame:
+        """What the topics are called (columns id, title)."""
+        return self._cards.select("id", "title")
+
+    def add(self, scope: str, cards: pl.DataFrame, vectors: Vectors) -> None:
+        """Adds topics of a scope that were found.
+
+        Args:
+            scope: the scope.
+            cards: columns CARDS.
+            vectors: unit vectors, in the order of the cards (float32, n x 384).
+        """
+        known = self.topics
+        self.topics = Embeddings(
+            pl.concat([known.ids, cards["id"]]),
+            pl.concat([known.scopes, pl.Series([scope] * cards.height, dtype=pl.String)]),
+            np.concatenate([known.vectors, vectors]),
+        )
+        self._cards = pl.concat([self._cards, cards])

@@ -1,0 +1,122 @@
+"""Where the extractor meets a run: what it may see of the store, and where its refusals go.
+
+A run that follows a plan asks nobody: it takes the answers that the plan's own run left in the cache, and so
+decides the same or is refused. The clock and the sleep of the machine enter here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import polars as pl
+
+from memstate_core.ingest.heard import Embed, Heard, known_by_turns
+from memstate_core.ingest.intake import Intake
+from memstate_core.ingest.quarantine import quarantine_frame
+from memstate_core.ingest.similarity import Embeddings
+from memstate_core.llm.asking import Asker, Time
+from memstate_core.llm.cache import Answers
+from memstate_core.llm.endpoint import Endpoint
+from memstate_core.llm.extractor import Extracted, extract
+from memstate_core.llm.memory import CARDS, Memory
+from memstate_core.model.frames import SEGMENTS, Schema, conform, empty
+from memstate_core.state.expectation import is_planned
+from memstate_core.state.graph import REVISION, TOPIC, open_graph
+from memstate_core.state.run import Run
+from memstate_core.state.store import Store
+
+FAILURES: Schema = {"reason": pl.String, "sessions": pl.Int64}
+"""Why sessions were not, or not wholly, understood by the language model."""
+
+MACHINE = Time(lambda: datetime.now(UTC), time.sleep)
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Topics with their vectors, and what they are called (columns id, title)."""
+
+    vectors: Embeddings
+    titles: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What a language model contributed to a run; nothing where none is configured.
+
+    Attributes:
+        segments: columns SEGMENTS; turns that none of them has are to be placed without a model.
+        known: the active topics, those of the segments among them.
+        counts: of sessions, topics, turns, requests and tokens, each `llm_…`.
+        tables: failures by their reason, where there were any.
+    """
+
+    segments: pl.DataFrame
+    known: Topics
+    counts: Mapping[str, int | float] = field(default_factory=dict)
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+
+def understand(
+    store: Store,
+    run: Run,
+    turns: pl.DataFrame,
+    known: Topics,
+    past: Heard,
+    embed: Embed,
+    clock: Time = MACHINE,
+) -> Understood:
+    """Has the configured language model understand new turns.
+
+    Args:
+        store: the store; without `base_url` and `model` in its `[extractor]` nothing happens.
+        run: the run in progress.
+        turns: evidence that names no topic and was not placed before (columns EVIDENCE).
+        known: the shard's active topics.
+        past: the turns of earlier runs.
+        embed: gives unit vectors for texts.
+        clock: clock and sleep.
+
+    Raises:
+        ExtractorUnavailable: a language model is configured, and this installation cannot ask it.
+    """
+    if not store.settings.extractor.configured or turns.is_empty():
+        return Understood(empty(SEGMENTS), known)
+    memory = Memory(known_by_turns(known.vectors, past), _cards(run, known.vectors.ids))
+    with _asker(store, run, clock) as asker:
+        extracted = extract(turns, memory, past.stretches, embed, asker, store.settings)
+    _quarantine(store, run, extracted)
+    run.keep_table("extractor", extracted.failures)
+    tables = {} if extracted.failures.is_empty() else {"not understood by the language model": extracted.failures}
+    return Understood(extracted.segments, Topics(memory.topics, memory.titles), extracted.counts, tables)
+
+
+@contextmanager
+def _asker(store: Store, run: Run, clock: Time) -> Iterator[Asker]:
+    settings, answers = store.settings.extractor, Answers(store.home.answers)
+    if is_planned(run):
+        yield Asker(None, answers, settings, clock)
+        return
+    with closing(Endpoint(settings)) as endpoint:
+        yield Asker(endpoint, answers, settings, clock)
+
+
+def _cards(run: Run, ids: pl.Series) -> pl.DataFrame:
+    with open_graph(run.graph, read_only=True) as graph:
+        topics = graph.read(TOPIC, ["id", "title", "summary"]).filter(pl.col("id").is_in(ids.implode()))
+        current = graph.read(REVISION, ["topic_id", "name", "value_json"], "r.part = 'field' AND r.rank = 0")
+    grouped = current.sort("topic_id", "name").group_by("topic_id").agg(fields=pl.struct("name", "value_json"))
+    described = topics.join(grouped, left_on="id", right_on="topic_id", how="left")
+    return conform(described.with_columns(pl.col("fields").fill_null([])), CARDS)
+
+
+def _quarantine(store: Store, run: Run, extracted: Extracted) -> None:
+    if not extracted.refusals:
+        return
+    intake, facts = Intake(store.ledger), run.facts
+    with store.ledger.writing(f"run {facts.run_id}"):
+        for name, refusals in extracted.refusals:
+            intake.quarantine(quarantine_frame(refusals, f"llm/{name}", facts.now, facts.run_id))

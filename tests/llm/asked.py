@@ -1,0 +1,48 @@
+"""An asker of a scripted server, with a clock that only sleeping moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from memstate_core.llm.asking import Asker, Time
+from memstate_core.llm.cache import Answers
+from memstate_core.llm.endpoint import Endpoint
+from memstate_core.model.text import parse_moment
+from memstate_core.policy.extractor import ExtractorSettings
+
+QUESTION = [{"role": "system", "content": "do"}, {"role": "user", "content": "this"}]
+KEY = "sk-very-secret-0123456789"
+
+
+class SleptTime:
+    """A clock that sleeping moves.
+
+    Attributes:
+        slept: how long each sleep was, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self._now = parse_moment("2026-01-01T00:00:00Z")
+
+    def time(self) -> Time:
+        return Time(lambda: self._now, self._sleep)
+
+    def now(self) -> datetime:
+        return self._now
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self._now += timedelta(seconds=seconds)
+
+
+@contextmanager
+def asker_of(url: str, folder: Path, clock: SleptTime | None = None, **settings: Any) -> Iterator[Asker]:
+    """An asker with a cache in a folder."""
+    rules = ExtractorSettings(base_url=url, model="m", **settings)
+    with closing(Endpoint(rules, {"SOME_KEY": KEY})) as endpoint:
+        yield Asker(endpoint, Answers(folder / "answers.sqlite"), rules, (clock or SleptTime()).time())
