@@ -1,4 +1,6 @@
-"""Dates that a question names, as spans of time. English month names and ISO dates; no word like "last week".
+"""Dates that a question names, as spans of time: English month names and ISO dates.
+
+What it names from the moment at which it is asked ("last week") is read in `memstate_core.retrieve.relative_dates`.
 
 A span without a year stands for that month in every year that the evidence covers.
 """

@@ -52,7 +52,7 @@ def _candidate(
     topic: Entry, facts: Facts, neighbors: list[Entry], field_names: Collection[str], as_of: datetime | None
 ) -> Entry:
     topic_id = topic["id"]
-    own = ("title", "summary", "topic_kind", "scope", "salience", "failed_salience")
+    own = ("title", "summary", "topic_kind", "scope", "state", "salience", "failed_salience")
     similarity = topic["similarity"]
     return (
         {"topic_id": topic_id}

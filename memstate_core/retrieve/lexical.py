@@ -133,13 +133,30 @@ class Postings:
             bound, so that scopes which know more of the question's terms score higher.
         """
         scores = np.zeros((documents, self._weights.shape[1]))
+        runs = self._runs(terms, first, count)
+        for low, high in runs:
+            scores[self._rows[low:high]] += self._weights[low:high]
+        bound = _idf(runs, documents).sum()
+        return scores / bound if bound else scores
+
+    def weights(self, terms: Sequence[str], *, first: int, count: int, documents: int) -> Scores:
+        """The idf of terms in one scope, one a term; arguments as for `scores`."""
+        return _idf(self._runs(terms, first, count), documents)
+
+    def _runs(self, terms: Sequence[str], first: int, count: int) -> list[tuple[int, int]]:
+        """Where each term's postings lie; an empty run for a term that the scope does not know."""
         asked = pl.DataFrame({"term": terms}, schema={"term": pl.String})
         keys = asked.select(term_key(pl.col("term")))["term"].to_numpy()
         known = self._terms[first : first + count]
-        bound = 0.0
-        for key, place in zip(keys, np.searchsorted(known, keys), strict=True):
-            found = place < count and known[place] == key
-            low, high = self._starts[first + place : first + place + 2] if found else (0, 0)
-            scores[self._rows[low:high]] += self._weights[low:high]
-            bound += np.log(1 + (documents - (high - low) + 0.5) / (high - low + 0.5))
-        return scores / bound if bound else scores
+        places = np.searchsorted(known, keys)
+        found = [place < count and known[place] == key for key, place in zip(keys, places, strict=True)]
+        starts = self._starts
+        return [
+            (int(starts[first + place]), int(starts[first + place + 1])) if is_known else (0, 0)
+            for is_known, place in zip(found, places, strict=True)
+        ]
+
+
+def _idf(runs: list[tuple[int, int]], documents: int) -> Scores:
+    frequency = np.array([high - low for low, high in runs], dtype=np.float64)
+    return np.asarray(np.log(1 + (documents - frequency + 0.5) / (frequency + 0.5)))

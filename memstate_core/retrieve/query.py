@@ -6,7 +6,8 @@ command line; a server that acts for somebody passes theirs. Each scope is score
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +30,9 @@ from memstate_core.state.graph import EDGE
 NEIGHBORS = 16
 """How many neighbours of a candidate are named."""
 
+Watch = Callable[[str], AbstractContextManager[object]]
+"""What is entered around each part of the work: `embed` the question, `rank` the scopes, `describe` what was found."""
+
 STAGES = frozenset({"semantic", "structural", "temporal"})
 
 
@@ -45,9 +49,10 @@ class Question:
             model), `structural` follows links, `temporal` heeds dates that the question names.
         explain: say what each score is made of.
         as_of: answer as of this moment of valid time, with topics that have been archived since.
-        topic_ids: consider these topics only (ids, aliases or tombstones); all when empty.
+        topic_ids: consider these topics of the scopes only (ids, aliases or tombstones); all when empty.
         field_names: return these fields only; all when empty.
         history: return older revisions too.
+        asked_at: when it is asked, to which words like "yesterday" refer; `as_of` where that is given.
     """
 
     text: str
@@ -60,6 +65,7 @@ class Question:
     topic_ids: tuple[str, ...] = ()
     field_names: tuple[str, ...] = ()
     history: bool = False
+    asked_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,11 @@ class _Ranked:
 
 
 def answer(
-    readers: Sequence[SnapshotReader], encoder: Encoder, cache: Path | None, question: Question
+    readers: Sequence[SnapshotReader],
+    encoder: Encoder,
+    cache: Path | None,
+    question: Question,
+    watch: Watch = nullcontext,
 ) -> dict[str, Any]:
     """Answers a question from the open snapshots of a store's shards.
 
@@ -84,25 +94,37 @@ def answer(
         encoder: the model by which topics and evidence were embedded.
         cache: the embedding cache, or None to leave the question out of it.
         question: what is asked.
+        watch: what is entered around each part of the work.
 
     Returns:
         The answer of `POST /v1/query`, ready for JSON.
 
     Raises:
-        TopicNotFound: one of `topic_ids` is unknown.
+        TopicNotFound: one of `topic_ids` is unknown in these scopes.
         ModelUnavailable: the model cannot be loaded.
     """
-    asked = _asked(question, encoder, cache)
-    only = sorted({resolve(readers, topic_id).topic["id"][0] for topic_id in question.topic_ids})
-    ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
-    candidates = _candidates(ranked, question)
+    with watch("embed"):
+        asked = _asked(question, encoder, cache)
+    with watch("rank"):
+        only = sorted({resolve(readers, topic_id, question.scopes).topic["id"][0] for topic_id in question.topic_ids})
+        ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
+    with watch("describe"):
+        candidates, evidence = _candidates(ranked, question), _evidence(ranked, question)
     return {
         "query": question.text,
         "candidates": candidates,
-        "evidence": _evidence(ranked, question),
+        "evidence": evidence,
         "summary_text": summary_text(candidates),
         "snapshot": ",".join(reader.name for reader in readers),
     }
+
+
+def unanswered(readers: Sequence[SnapshotReader], question: Question) -> dict[str, Any]:
+    """The answer to a question about topics of which no snapshot knows."""
+    snapshot = ",".join(reader.name for reader in readers)
+    nothing: list[Any] = []
+    told = summary_text(nothing)
+    return {"query": question.text, "candidates": [], "evidence": [], "summary_text": told, "snapshot": snapshot}
 
 
 def _asked(question: Question, encoder: Encoder, cache: Path | None) -> Asked:
@@ -110,7 +132,8 @@ def _asked(question: Question, encoder: Encoder, cache: Path | None) -> Asked:
     if "semantic" in question.stages:
         texts = [question.text]
         vector = (encoder.encode(texts) if cache is None else embed(cache, encoder, texts).vectors)[0]
-    return Asked(question.text, question_terms(question.text), vector, dated="temporal" in question.stages)
+    at, dated = question.as_of or question.asked_at, "temporal" in question.stages
+    return Asked(question.text, question_terms(question.text), vector, dated, at)
 
 
 def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[str]) -> _Ranked | None:

@@ -6,6 +6,7 @@ and postings are memory-mapped, so several processes share them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -43,6 +44,10 @@ class Words:
     def scores(self, terms: list[str]) -> Scores:
         """BM25 of every document of the scope, documents x fields."""
         return self.postings.scores(terms, first=self.first, count=self.count, documents=self.documents)
+
+    def weights(self, terms: list[str]) -> Scores:
+        """How much each term tells in this scope: its idf."""
+        return self.postings.weights(terms, first=self.first, count=self.count, documents=self.documents)
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,18 @@ class SnapshotReader:
     def all_evidence(self) -> pl.LazyFrame:
         """The evidence of every scope (columns EVIDENCE_INDEX)."""
         return pl.scan_parquet(self._folder / "evidence.parquet")
+
+    def count(self, scope: str, name: str) -> int:
+        """How many rows a scope has in the file of that name: topic, evidence, or one of the tables of facts."""
+        facts = self._fact_places
+        places = facts if name in TABLES and facts is not None else self._places
+        return int(places.of(scope, name)[1])
+
+    def evidence_of(self, scopes: Iterable[str]) -> pl.LazyFrame:
+        """The evidence of some scopes (columns EVIDENCE_INDEX); nothing of it is kept."""
+        places = [place for scope in scopes if (place := self._places.of(scope, "evidence"))[1]]
+        whole = self.all_evidence()
+        return pl.concat([whole.slice(*place) for place in places]) if places else whole.clear()
 
     def _read_evidence(self, scope: str) -> EvidenceSlice:
         first, count = self._places.of(scope, "evidence")

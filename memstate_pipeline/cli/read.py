@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +15,8 @@ from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import ExitStack
-    from datetime import datetime
 
     from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.state.store import Store
@@ -47,23 +48,21 @@ def query(
     """Ask the published snapshot for topics and evidence."""
     from contextlib import ExitStack
 
-    from memstate_core.retrieve.query import STAGES, Question, answer
+    from memstate_core.retrieve.query import Question, answer
 
-    wanted = frozenset(stage.strip() for stage in stages.split(",") if stage.strip())
-    if wanted - STAGES:
-        raise typer.BadParameter(f"unknown stage in {stages!r}: expected some of {', '.join(sorted(STAGES))}")
     store: Store = context.obj.store
     at = _time_of_use(record, now)
     question = Question(
         text=text,
-        scopes=_scopes(scope),
+        scopes=scopes_given(scope),
         top_k=top_k,
         evidence_k=evidence_k,
-        stages=wanted,
+        stages=stages_given(stages),
         explain=explain,
         as_of=moment(as_of),
         topic_ids=tuple(topic_ids or ()),
         field_names=tuple(field_names or ()),
+        asked_at=at or datetime.now(UTC),
     )
     with ExitStack() as stack:
         result = answer(open_readers(store, stack), store.encoder, store.home.cache, question)
@@ -88,17 +87,18 @@ def topic(
     """Show one topic."""
     from contextlib import ExitStack
 
-    from memstate_core.retrieve.topic import topic_record
+    from memstate_core.retrieve.topic import titles_of, topic_record
 
     at = _time_of_use(record, now, failed=failed)
     store: Store = context.obj.store
     with ExitStack() as stack:
         readers = open_readers(store, stack)
         found = topic_record(readers, topic_id, history=history, as_of=moment(as_of), expand=expand)
+        titles = {} if as_json else titles_of(readers, {edge[end] for edge in found["edges"] for end in ("from", "to")})
     if record:
         used = {"topic_id": found["id"], "scope": found["scope"]}
         found["recorded"] = record_uses(store, [used], at, failed=failed)
-    show(found, as_json, lambda: [*_topic_lines(found), *_recorded(found)])
+    show(found, as_json, lambda: [*_topic_lines(found, titles), *_recorded(found)])
 
 
 def export(
@@ -147,7 +147,26 @@ def _time_of_use(record: bool, now: str | None, failed: bool = False) -> datetim
     return moment(now)
 
 
-def _scopes(given: list[str] | None) -> tuple[str, ...] | None:
+def stages_given(given: str) -> frozenset[str]:
+    """The stages that an option names.
+
+    Raises:
+        BadParameter: there is no such stage.
+    """
+    from memstate_core.retrieve.query import STAGES
+
+    wanted = frozenset(stage.strip() for stage in given.split(",") if stage.strip())
+    if wanted - STAGES:
+        raise typer.BadParameter(f"unknown stage in {given!r}: expected some of {', '.join(sorted(STAGES))}")
+    return wanted
+
+
+def scopes_given(given: list[str] | None) -> tuple[str, ...] | None:
+    """The scopes that options name; None where they name none.
+
+    Raises:
+        BadParameter: one is no scope.
+    """
     from memstate_core.model.scope import parse_scope
 
     try:
@@ -178,7 +197,7 @@ def _recorded(answer: dict[str, Any]) -> list[str]:
     return recorded_lines(answer["recorded"]) if "recorded" in answer else []
 
 
-def _topic_lines(record: dict[str, Any]) -> list[str]:
+def _topic_lines(record: dict[str, Any], titles: Mapping[str, str]) -> list[str]:
     kind = f" ({record['topic_kind']})" if record["topic_kind"] else ""
     lines = [
         f"{record['title']}{kind}",
@@ -195,5 +214,6 @@ def _topic_lines(record: dict[str, Any]) -> list[str]:
     for edge in record["edges"]:
         outward = edge["from"] == record["id"]
         other = edge["to"] if outward else edge["from"]
-        lines += [f"  {'→' if outward else '←'} {edge['kind']}  [{other}]"]
+        called = f"  {titles[other]}" if other in titles else ""
+        lines += [f"  {'→' if outward else '←'} {edge['kind']}{called}  [{other}]"]
     return lines + [f"  warning: {warning}" for warning in record["warnings"]]

