@@ -16,9 +16,11 @@ from memstate_core.ingest.quarantine import Refusal
 from memstate_core.ingest.rows import line_rows
 from memstate_core.ingest.sift import Sifted, sift
 from memstate_core.ingest.validate import RECORD, Record, Rules
+from memstate_core.model.errors import NotAllowed
 from memstate_core.model.ids import uuid_text
 from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
+from memstate_core.serve.principal import OWNER, Principal
 
 _COLUMN = {name: place for place, name in enumerate(RECORD)}
 _TELLING = ("text", "topic_id", "topic_key", "fields", "edges")
@@ -33,11 +35,15 @@ class Taken:
         lines: as lines of a dump.
         observation_ids: the id of each, in the order in which they came.
         topic_ids: the topic of each where its id, its key or its placement says it; None where only a run can tell.
+        given: for each that names its topic by an id: its place from 0, its scope, the id.
+        records: each as it was read (columns RECORD).
     """
 
     lines: bytes
     observation_ids: list[str]
     topic_ids: list[str | None]
+    given: list[tuple[int, str, str]]
+    records: list[Record]
 
 
 class ObservationsRefused(Exception):
@@ -68,20 +74,23 @@ def observations_in(body: bytes) -> list[bytes]:
     return [bytes(item).replace(b"\n", b" ").strip() for item in items]  # JSON has line feeds between words only
 
 
-def take(rows: list[bytes], settings: Settings, now: datetime) -> Taken:
+def take(rows: list[bytes], settings: Settings, now: datetime, who: Principal = OWNER) -> Taken:
     """Checks observations.
 
     Args:
         rows: one JSON object each, without line feeds.
         settings: the home's settings, of which the section `ingest` matters here.
         now: the machine's clock.
+        who: sends them.
 
     Raises:
+        NotAllowed: one is of a scope that the caller does not see.
         ObservationsRefused: names each that is refused, and why.
     """
     longest = settings.ingest.max_line_mib << 20
     found = list(line_rows([b"\n".join(rows)], longest))
     sifted = sift(found, Rules(GLOBAL_SCOPE, clock_at(now, settings)), longest)
+    _check_scopes(sifted, who)
     refusals = [*sifted.refusals, *_conflicts(sifted)]
     if refusals:
         raise ObservationsRefused([(each.row.line - 1, each.reason.value, each.detail) for each in refusals])
@@ -90,7 +99,21 @@ def take(rows: list[bytes], settings: Settings, now: datetime) -> Taken:
         b"".join(line + b"\n" for line in lines),
         [record[_COLUMN["observation_id"]] for record in sifted.records],
         [_topic_id(record) for record in sifted.records],
+        [
+            (place, record[_COLUMN["scope"]], topic_id)
+            for place, record in enumerate(sifted.records)
+            if (topic_id := record[_COLUMN["topic_id"]]) is not None
+        ],
+        sifted.records,
     )
+
+
+def _check_scopes(sifted: Sifted, who: Principal) -> None:
+    for row, record in zip(sifted.origins, sifted.records, strict=True):
+        scope = record[_COLUMN["scope"]]
+        if not who.sees(scope):
+            found = f"observation {row.line - 1} of scope {scope}"
+            raise NotAllowed(found, "observations of the scopes that this key is for; none was taken")
 
 
 def _conflicts(sifted: Sifted) -> list[Refusal]:

@@ -16,10 +16,13 @@ class Options:
     """How a server is run.
 
     Attributes:
-        api_key: what callers have to show; None asks for nothing.
+        api_key: a key for everything, beside those of the home; None for none.
+        rate_limit: requests a second that a key may make, where it has no rate of its own; 0 for any number.
         record: whether an answered query counts as a use of its candidates, unless it says otherwise.
         body_limit: bytes that the body of a request may have.
         body_seconds: how long a body may take to arrive.
+        request_seconds: how long a request may take to begin its answer.
+        keep_alive_seconds: how long a connection is kept open for the next request.
         depth_limit: nesting levels that a body may have: those of an observation, and the list around it.
         poll_seconds: how often CURRENT is looked at.
         flush_seconds: how often uses are brought to disk; what a kill can lose of them.
@@ -27,12 +30,16 @@ class Options:
         uses_limit: uses held in memory at most; beyond that the oldest are dropped.
         threads: how many requests are worked on at the same time.
         shutdown_seconds: how long running requests may take when the server ends.
+        max_age: seconds from which on a snapshot counts as stale; None for never.
     """
 
     api_key: str | None = None
+    rate_limit: float = 200.0
     record: bool = True
     body_limit: int = 1 << 20
     body_seconds: float = 30.0
+    request_seconds: float = 30.0
+    keep_alive_seconds: int = 5
     depth_limit: int = MAX_DEPTH + 1
     poll_seconds: float = 0.5
     flush_seconds: float = 1.0
@@ -40,6 +47,7 @@ class Options:
     uses_limit: int = 50_000
     threads: int = 16
     shutdown_seconds: int = 20
+    max_age: float | None = None
 
 
 def api_key(environ: Mapping[str, str]) -> str | None:

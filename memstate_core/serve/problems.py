@@ -36,8 +36,23 @@ STATUS: dict[type[MemstateError], int] = {
     errors.PlanInvalid: 422,
     errors.PlanStale: 409,
     errors.StepFailed: 500,
+    errors.ExtractorUnavailable: 503,
+    errors.NotAllowed: 403,
+    errors.KeysDamaged: 500,
+    errors.KeyRefused: 409,
     errors.CheckRefused: 409,
+    # What a client of another server meets; a server itself raises none of these.
+    errors.ApiError: 502,
+    errors.RequestInvalid: 502,
+    errors.AccessDenied: 502,
+    errors.NotFound: 502,
+    errors.RateLimited: 502,
+    errors.ServerFailed: 502,
+    errors.ServerUnreachable: 502,
 }
+_OWN = frozenset({"status", "kind", "detail", "headers"})
+"""Facts of another server's answer that are not members of this one's."""
+
 _RETRY = {"Retry-After": "1"}
 
 
@@ -63,7 +78,7 @@ class Problem(Exception):
 def problem_of(error: MemstateError) -> Problem:
     """An error of memstate as a problem; its facts are members of the document."""
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
-    facts = {name: value for name, value in error.facts.items() if value is not None}
+    facts = {name: value for name, value in error.facts.items() if value is not None and name not in _OWN}
     kind = re.sub(r"(?<=.)(?=[A-Z])", "-", type(error).__name__).lower()
     return Problem(status, kind, error.message, _RETRY if status == HTTPStatus.SERVICE_UNAVAILABLE else None, **facts)
 

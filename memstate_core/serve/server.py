@@ -8,6 +8,7 @@ import socket
 import uvicorn
 
 from memstate_core.serve.app import application
+from memstate_core.serve.connections import LimitedConnection
 from memstate_core.serve.log import log_as_json
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
@@ -39,6 +40,9 @@ def server(store: Store, options: Options) -> uvicorn.Server:
         log_config=None,
         access_log=False,
         server_header=False,
+        http=LimitedConnection,
+        ws="none",
+        timeout_keep_alive=options.keep_alive_seconds,
         lifespan="on",
         timeout_graceful_shutdown=options.shutdown_seconds,
     )
@@ -47,7 +51,7 @@ def server(store: Store, options: Options) -> uvicorn.Server:
 
 def run(store: Store, listening: socket.socket, options: Options) -> None:
     """Serves until SIGTERM or SIGINT: running requests end, journals are completed."""
-    log_as_json()
+    log_as_json(options.api_key)
     for number in (signal.SIGTERM, signal.SIGINT):
         # At the end uvicorn raises the signal again, which would make an orderly end look like a failure.
         signal.signal(number, lambda *_: None)

@@ -15,6 +15,8 @@ from typing import TypeVar
 from memstate_core.model.errors import StoreNotFound
 from memstate_core.serve.encoder import QuestionEncoder
 from memstate_core.serve.generation import WARMED_SCOPES, Generation, SharedReader
+from memstate_core.serve.tally import Count, Tally
+from memstate_core.serve.tracing import span
 from memstate_core.state.snapshots import current_number, load_snapshot
 from memstate_core.state.store import Store
 
@@ -25,8 +27,8 @@ _log = logging.getLogger("memstate.serve")
 class Serving:
     """Follows CURRENT of every shard; for several threads."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, tally: Tally | None = None) -> None:
+        self._store, self._tally = store, tally or Tally()
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
         self._current: Generation | None = None
@@ -38,6 +40,18 @@ class Serving:
     def current(self) -> Generation | None:
         """What is served now; None before the first snapshot."""
         return self._current
+
+    @property
+    def named(self) -> str:
+        """The snapshots that CURRENT names, which may be others than those that are served."""
+        numbers = ((shard, current_number(self._store.home, shard)) for shard in self._store.shards)
+        return ",".join(f"{shard}/{number}" for shard, number in numbers if number is not None)
+
+    @property
+    def open_snapshots(self) -> int:
+        """How many snapshots are open: those that are served, and older ones that requests still hold."""
+        with self._lock:
+            return len({reader.name for generation in self._open for reader in generation.readers})
 
     def read(self, work: Callable[[Generation], T]) -> T:
         """Does work on one generation, which stays open meanwhile.
@@ -79,8 +93,10 @@ class Serving:
             names = [f"{shard}/{number}" for shard, number in named if number is not None]
             if not names or (self._current is not None and self._current.names == names):
                 return False
-            fresh = self._opened([(shard, number) for shard, number in named if number is not None])
-            self._swap(fresh)
+            with span("memstate.snapshot.swap", root=True, snapshot=",".join(names)):
+                fresh = self._opened([(shard, number) for shard, number in named if number is not None])
+                self._swap(fresh)
+        self._tally.add(Count.SWAPS)
         _log.info("serving %s", fresh.snapshot)
         return True
 

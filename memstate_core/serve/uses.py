@@ -18,6 +18,7 @@ from pathlib import Path
 
 from memstate_core.forget.journal import AccessJournal
 from memstate_core.serve.options import Options
+from memstate_core.serve.tally import Count, Tally
 
 SOURCE = "server"
 _log = logging.getLogger("memstate.serve")
@@ -37,10 +38,11 @@ class Use:
 class UseRecorder:
     """Notes uses, for several threads."""
 
-    def __init__(self, folder: Path, options: Options) -> None:
-        self._folder, self._options = folder, options
+    def __init__(self, folder: Path, options: Options, tally: Tally | None = None) -> None:
+        self._folder, self._options, self._tally = folder, options, tally or Tally()
         self._noted: deque[Use] = deque(maxlen=options.uses_limit)
-        self._writing = threading.Lock()
+        self._noting, self._writing = threading.Lock(), threading.Lock()
+        self._unflushed = 0
         self._journal: AccessJournal | None = None
         self._begun = 0.0
         self._ended = threading.Event()
@@ -53,7 +55,11 @@ class UseRecorder:
 
     def note(self, uses: Sequence[Use]) -> None:
         """Notes uses without waiting; they are on disk after the next flush."""
-        self._noted.extend(uses)
+        with self._noting:
+            dropped = max(0, len(self._noted) + len(uses) - self._options.uses_limit)
+            self._noted.extend(uses)
+        self._tally.add(Count.USES_NOTED, len(uses))
+        self._tally.add(Count.USES_DROPPED, dropped)
 
     def flush(self) -> None:
         """Brings everything noted so far to disk.
@@ -99,7 +105,10 @@ class UseRecorder:
             return
         for _ in range(len(self._noted)):
             self._move(self._journal, self._noted.popleft())
+            self._unflushed += 1
         self._journal.flush()
+        self._tally.add(Count.USES_FLUSHED, self._unflushed)
+        self._unflushed = 0
 
     def _move(self, journal: AccessJournal, use: Use) -> None:
         try:

@@ -13,7 +13,22 @@ import typer
 
 from memstate_core import __version__
 from memstate_core.model.errors import MemstateError
-from memstate_pipeline.cli import care, demo, feedback, forget, plan, read, revise, serve, simulate, ui, write
+from memstate_pipeline.cli import (
+    care,
+    context,
+    demo,
+    feedback,
+    forget,
+    keys,
+    mcp,
+    plan,
+    read,
+    revise,
+    serve,
+    simulate,
+    ui,
+    write,
+)
 from memstate_pipeline.cli.output import Context, fail, show_usage_error
 
 app = typer.Typer(
@@ -33,7 +48,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    context: typer.Context,
+    given: typer.Context,
     home: Annotated[
         str | None, typer.Option("--home", metavar="DIR", help="The store; $MEMSTATE_HOME, else ~/.memstate.")
     ] = None,
@@ -43,7 +58,7 @@ def root(
 ) -> None:
     """Keeps the store to work on for the command that follows."""
     del version  # its callback has answered
-    context.obj = Context(home)
+    given.obj = Context(home)
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -54,6 +69,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "apply": plan.apply,
     "rebuild": write.rebuild,
     "query": read.query,
+    "context": context.context,
     "topic": read.topic,
     "feedback": feedback.feedback,
     "export": read.export,
@@ -69,10 +85,12 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "verify": care.verify,
     "report": care.report,
     "serve": serve.serve,
+    "mcp": mcp.mcp,
     "ui": ui.ui,
 }
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)
+app.add_typer(keys.app, name="keys")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ import pytest
 from memstate_core.model import errors
 from memstate_core.model.errors import MemstateError
 from memstate_core.serve.app import api
+from memstate_core.serve.guards import OPEN_PATHS
 from memstate_core.serve.log import JsonLines
 from memstate_core.serve.options import Options, api_key, is_loopback
 from memstate_core.serve.problems import STATUS, problem_of
@@ -53,7 +54,7 @@ def test_every_route_but_health_asks_for_the_key(locked: Client, harbour_store: 
     asked = {path: locked(method, path.replace("{topic_id}", "yard")) for method, path in paths(harbour_store)}
     assert len(asked) >= 12
     for path, told in asked.items():
-        if path in ("/healthz", "/readyz"):
+        if path in OPEN_PATHS:
             assert told.status == 200
         else:
             assert (told.status, told.headers["www-authenticate"]) == (401, "Bearer"), path
@@ -233,7 +234,7 @@ def test_the_log_names_requests_and_keeps_secrets(locked: Client, caplog: pytest
     assert first.pop("ms") > 0
     assert first | {"time": ""} == {
         "time": "", "level": "info", "logger": "memstate.access", "message": "request", "request_id": "logged",
-        "method": "POST", "path": "/v1/query", "status": 200,
+        "method": "POST", "path": "/v1/query", "caller": "owner", "status": 200,
     }  # fmt: skip
     assert not [line for line in lines for secret in ("secret", KEY, "hidden") if secret in line]
 

@@ -17,7 +17,8 @@ from tests.serve.conftest import Client, Publish, harbour, served
 ROUTES = {
     ("get", "/healthz"), ("get", "/readyz"), ("get", "/v1/runs"), ("get", "/v1/topics"),
     ("get", "/v1/topics/{topic_id}"), ("get", "/v1/topics/{topic_id}/history"),
-    ("post", "/v1/feedback"), ("post", "/v1/ingest"), ("post", "/v1/query"),
+    ("post", "/v1/feedback"), ("post", "/v1/ingest"), ("post", "/v1/query"), ("post", "/v1/context"),
+    ("get", "/health"), ("get", "/health/graph"), ("get", "/metrics"),
 }  # fmt: skip
 WORDS = st.sampled_from(["user:a", "yard", "gate", "semantic", "2026-01-10", "", "\0", "é", "q"])
 VALUES = st.recursive(
@@ -26,13 +27,38 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 KEYS = {
-    "/v1/query": ["q", "scope", "stages", "explain", "top_k", "evidence_k", "topic_ids", "field_names", "as_of"],
+    "/v1/query": [
+        "q",
+        "scope",
+        "stages",
+        "explain",
+        "top_k",
+        "evidence_k",
+        "topic_ids",
+        "field_names",
+        "as_of",
+        "pending",
+        "history",
+    ],
+    "/v1/context": ["q", "scope", "stages", "budget", "as_of", "record"],
     "/v1/feedback": ["topic_id", "fields", "used", "failed", "at"],
-    "/v1/ingest": ["text", "title", "topic_key", "topic_id", "scope", "fields", "edges", "kind", "observed_at"],
+    "/v1/ingest": [
+        "text",
+        "title",
+        "topic_key",
+        "topic_id",
+        "scope",
+        "fields",
+        "edges",
+        "kind",
+        "observed_at",
+        "suggest_similar",
+    ],
 }
 PATHS = ["/v1/topics/{}", "/v1/topics/{}/history", "/v1/{}", "/v1/topics?cursor={}", "/v1/runs?limit={}"]
 SEEMLY: dict[str, dict[str, Any]] = {
     "/v1/query": {"q": "the gate", "scope": "user:a"},
+    "/v1/context": {"q": "the gate", "scope": "user:a", "budget": 100},
     "/v1/feedback": {"topic_id": "yard", "used": True},
     "/v1/ingest": {"text": "The gate is open."},
 }
@@ -62,8 +88,13 @@ def test_the_description_names_every_route_with_its_errors(client: Client) -> No
     assert operations.keys() == ROUTES
     for told in operations.values():
         assert set(told["responses"]["default"]["content"]) == {"application/problem+json"}
+    typed = [told for (_, path), told in operations.items() if path != "/metrics"]
+    for told in typed:
         done = next(answer for status, answer in told["responses"].items() if status.startswith("2"))
         assert "$ref" in done["content"]["application/json"]["schema"]
+    assert operations["get", "/metrics"]["responses"]["200"]["content"] == {
+        "text/plain": {"schema": {"type": "string"}}
+    }
     posts = [told for (method, _), told in operations.items() if method == "post"]
     assert all("application/json" in told["requestBody"]["content"] for told in posts)
 

@@ -11,6 +11,7 @@ from memstate_core.retrieve.query import Question, answer
 from memstate_core.serve import answers
 from memstate_core.serve.encoder import QuestionEncoder
 from memstate_core.serve.generation import SharedReader
+from memstate_core.serve.placements import named_as_before
 from memstate_core.state.snapshots import served as served_snapshots
 from memstate_core.state.store import Store
 from tests.serve.conftest import Client
@@ -27,10 +28,11 @@ def query(client: Client, **body: Any) -> Any:
 def test_a_query_answers_what_retrieval_answers(client: Client, harbour_store: Store) -> None:
     told = query(client, scope="user:a", explain=True, top_k=1, evidence_k=2)
     answers.QueryAnswer.model_validate(told)
-    asked = Question(QUESTION["q"], ("user:a",), top_k=1, evidence_k=2, explain=True)
+    asked = Question(QUESTION["q"], ("user:a",), top_k=1, evidence_k=2, explain=True, history=True)
     snapshots = served_snapshots(harbour_store.home, harbour_store.shards)
     with SharedReader(snapshots[0]) as reader:
-        assert told == answer([reader], QuestionEncoder(harbour_store.settings.embedding.model), None, asked)
+        found = answer([reader], QuestionEncoder(harbour_store.settings.embedding.model), None, asked)
+    assert told == named_as_before(found)
     assert [candidate["topic_id"] for candidate in told["candidates"]] == ["yard"]
     assert told["snapshot"] == "s0/1"
 
@@ -145,7 +147,8 @@ def test_health_and_readiness(client: Client) -> None:
     assert client.get("/healthz").document == {"status": "ok"}
     told = client.get("/readyz").document
     answers.Readiness.model_validate(told)
-    assert (told["snapshot"], told["last_run"]) == ("s0/1", {"run_id": "run", "now": "2026-06-01T00:00:00Z"})
+    assert told["snapshot"] == "s0/1"
+    assert told["last_run"] == {"run_id": "run", "now": "2026-06-01T00:00:00Z", "checks_passed": None}
     assert told["age_seconds"] >= 0
 
 

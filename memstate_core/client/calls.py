@@ -1,0 +1,207 @@
+"""Each call of the API as a value: what is sent, what comes back, and whether it may be sent again.
+
+The clients turn these functions into methods, so they say what the methods take. What a caller leaves out is
+not sent, and the server's own default holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from memstate_core.client import answers
+from memstate_core.model.observation import Observation, Scope
+
+T_co = TypeVar("T_co", bound=answers.Answer, covariant=True)
+ScopeGiven = str | Scope | Mapping[str, str]
+ObservationGiven = Observation | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Call(Generic[T_co]):
+    """A request that is not sent yet.
+
+    Attributes:
+        method: the HTTP method.
+        path: the path on the server.
+        answer: what a good answer holds.
+        params: the query string.
+        body: what is sent as JSON; None sends no body.
+        repeatable: whether sending it twice does what sending it once does.
+        patient: whether to wait for a server that cannot answer now; not where that is the question.
+    """
+
+    method: str
+    path: str
+    answer: type[T_co]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    repeatable: bool = True
+    patient: bool = True
+
+
+def query(
+    q: str,
+    *,
+    scope: ScopeGiven | Sequence[ScopeGiven] | None = None,
+    top_k: int | None = None,
+    evidence_k: int | None = None,
+    stages: Iterable[str] | None = None,
+    explain: bool | None = None,
+    topic_ids: Sequence[str] | None = None,
+    field_names: Sequence[str] | None = None,
+    as_of: datetime | str | None = None,
+    history: bool | None = None,
+    pending: bool | None = None,
+    record: bool | None = None,
+) -> Call[answers.QueryAnswer]:
+    """Topics and evidence that answer a question, from one published snapshot.
+
+    A question that is sent again because its answer was lost may count as two uses.
+
+    Args:
+        q: the question.
+        scope: where to look: `TYPE:ID`, a mapping with type and id, or several of these; every scope that the key
+            sees without it.
+        top_k: how many topics to return.
+        evidence_k: how much evidence to return.
+        stages: what counts beside the words: some of semantic, structural, temporal.
+        explain: say what each score is made of.
+        topic_ids: consider these topics only.
+        field_names: return these fields only.
+        as_of: answer from the state at that time; a datetime with its offset, or ISO 8601.
+        history: give older revisions of fields too.
+        pending: lay what is accepted and not published yet over the answer.
+        record: whether the answer counts as a use of its candidates.
+    """
+    body = {
+        "q": q,
+        "scope": _scopes(scope),
+        "top_k": top_k,
+        "evidence_k": evidence_k,
+        "stages": None if stages is None else list(stages),
+        "explain": explain,
+        "topic_ids": None if topic_ids is None else list(topic_ids),
+        "field_names": None if field_names is None else list(field_names),
+        "as_of": _moment(as_of),
+        "history": history,
+        "pending": pending,
+        "record": record,
+    }
+    return Call("POST", "/v1/query", answers.QueryAnswer, body=_given(body))
+
+
+def context(
+    q: str,
+    budget: int,
+    *,
+    scope: ScopeGiven | Sequence[ScopeGiven] | None = None,
+    stages: Iterable[str] | None = None,
+    as_of: datetime | str | None = None,
+    record: bool | None = None,
+) -> Call[answers.ContextAnswer]:
+    """A text for a prompt of at most `budget` tokens, each line cited; the other arguments as for `query`."""
+    body = {
+        "q": q,
+        "budget": budget,
+        "scope": _scopes(scope),
+        "stages": None if stages is None else list(stages),
+        "as_of": _moment(as_of),
+        "record": record,
+    }
+    return Call("POST", "/v1/context", answers.ContextAnswer, body=_given(body))
+
+
+def topic(
+    topic_id: str, *, as_of: datetime | str | None = None, pending: bool | None = None
+) -> Call[answers.TopicRecord]:
+    """One topic by its id, an alias, or the id of a topic that was merged into it; `NotFound` if there is none."""
+    params = _given({"as_of": _moment(as_of), "pending": pending})
+    return Call("GET", _topic_path(topic_id), answers.TopicRecord, params)
+
+
+def history(
+    topic_id: str, *, expand: bool | None = None, as_of: datetime | str | None = None
+) -> Call[answers.TopicRecord]:
+    """One topic with every revision; with `expand` also those that summaries stand for."""
+    params = _given({"expand": expand, "as_of": _moment(as_of)})
+    return Call("GET", f"{_topic_path(topic_id)}/history", answers.TopicRecord, params)
+
+
+def topics_page(
+    scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, cursor: str | None = None, limit: int | None = None
+) -> Call[answers.TopicsPage]:
+    """One page of the served topics, by scope and id; `next_cursor` of a page leads to the next one."""
+    scopes = None if scope is None else _scope_texts(scope)
+    return Call("GET", "/v1/topics", answers.TopicsPage, _given({"scope": scopes, "cursor": cursor, "limit": limit}))
+
+
+def ingest(observations: ObservationGiven | Iterable[ObservationGiven]) -> Call[answers.IngestAnswer]:
+    """Hands over one observation or several, all taken or none; durable when it returns, visible after the next run.
+
+    Their ids follow from their content, so the same ones sent again are known by the next run as duplicates.
+    """
+    body = observations if isinstance(observations, Observation | Mapping) else list(observations)
+    return Call("POST", "/v1/ingest", answers.IngestAnswer, body=body)
+
+
+def feedback(
+    topic_id: str,
+    *,
+    used: bool = False,
+    failed: bool = False,
+    fields: Sequence[str] | None = None,
+    at: datetime | str | None = None,
+) -> Call[answers.FeedbackAnswer]:
+    """Notes that a topic was of use or was not: exactly one of `used` and `failed`. It is never sent twice."""
+    said = {"topic_id": topic_id, "used": used, "failed": failed}
+    more = _given({"fields": None if fields is None else list(fields), "at": _moment(at)})
+    return Call("POST", "/v1/feedback", answers.FeedbackAnswer, body=said | more, repeatable=False)
+
+
+def runs(*, limit: int | None = None) -> Call[answers.RunsAnswer]:
+    """The last runs, newest first."""
+    return Call("GET", "/v1/runs", answers.RunsAnswer, _given({"limit": limit}))
+
+
+def health() -> Call[answers.Health]:
+    """Whether the process answers."""
+    return Call("GET", "/healthz", answers.Health, patient=False)
+
+
+def ready() -> Call[answers.Readiness]:
+    """Which snapshot is served, its age and its run; `ServerFailed` at once while there is none."""
+    return Call("GET", "/readyz", answers.Readiness, patient=False)
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _topic_path(topic_id: str) -> str:
+    return f"/v1/topics/{quote(topic_id, safe='')}"
+
+
+def _moment(at: datetime | str | None) -> str | None:
+    return at.isoformat() if isinstance(at, datetime) else at
+
+
+def _scopes(given: ScopeGiven | Sequence[ScopeGiven] | None) -> Any:
+    if given is None or isinstance(given, (str, Scope, Mapping)):
+        return given
+    return list(given)
+
+
+def _scope_texts(given: ScopeGiven | Sequence[ScopeGiven]) -> list[str]:
+    several = [given] if isinstance(given, (str, Scope, Mapping)) else given
+    return [_scope_text(each) for each in several]
+
+
+def _scope_text(given: ScopeGiven) -> str:
+    if isinstance(given, str):
+        return given
+    kind, name = (given.type, given.id) if isinstance(given, Scope) else (given["type"], given.get("id"))
+    return f"{kind}:{name or ''}"

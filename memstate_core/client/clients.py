@@ -1,0 +1,214 @@
+"""The two clients. Their methods are made of the functions in `memstate_core.client.calls`, so they are the same."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import anyio
+import httpx2
+import msgspec
+
+from memstate_core.client import calls
+from memstate_core.client.answers import Answer, ListedTopic
+from memstate_core.client.calls import Call, ScopeGiven
+from memstate_core.client.exchange import Outcome, Retry, Wait, exchange
+
+DEFAULT_URL = "http://127.0.0.1:8420"
+KEY_VARIABLE = "MEMSTATE_API_KEY"
+T = TypeVar("T", bound=Answer)
+P = ParamSpec("P")
+Client = TypeVar("Client", httpx2.Client, httpx2.AsyncClient)
+
+
+def _method(build: Callable[P, Call[T]]) -> Callable[Concatenate[MemoryClient, P], T]:
+    @wraps(build)
+    def method(self: MemoryClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.send(build(*args, **kwargs))
+
+    return method
+
+
+def _async_method(build: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncMemoryClient, P], Coroutine[Any, Any, T]]:
+    @wraps(build)
+    async def method(self: AsyncMemoryClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.send(build(*args, **kwargs))
+
+    return method
+
+
+class _Configured:
+    """What both clients are told.
+
+    Args:
+        base_url: where the server listens.
+        api_key: what to show it; MEMSTATE_API_KEY without it, and nothing where that is not set either.
+        timeout: seconds that connecting, sending, and waiting for an answer may take each.
+        retry: how calls that failed are tried again.
+    """
+
+    def __init__(
+        self,
+        base_url: str = DEFAULT_URL,
+        *,
+        api_key: str | None = None,
+        timeout: float = 30.0,
+        retry: Retry | None = None,
+    ) -> None:
+        self._url = httpx2.URL(base_url.rstrip("/"))
+        self._server = str(self._url.copy_with(userinfo=b""))
+        self._retry = retry or Retry()
+        key = os.environ.get(KEY_VARIABLE, "").strip() if api_key is None else api_key
+        headers = {"Accept": "application/json"} | ({"X-API-Key": key} if key else {})
+        self._open(base_url=self._url, headers=headers, timeout=timeout)
+
+    def _open(self, **settings: Any) -> None:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._server!r})"
+
+
+def _request(client: Client, call: Call[Any]) -> httpx2.Request:
+    content = None if call.body is None else msgspec.json.encode(call.body)
+    headers = None if content is None else {"Content-Type": "application/json"}
+    return client.build_request(call.method, call.path, params=call.params, content=content, headers=headers)
+
+
+class MemoryClient(_Configured):
+    """A client that waits for each answer; for several threads. A context manager, or closed by `close`."""
+
+    _client: httpx2.Client
+
+    def _open(self, **settings: Any) -> None:
+        self._client = httpx2.Client(**settings)
+
+    query = _method(calls.query)
+    context = _method(calls.context)
+    topic = _method(calls.topic)
+    history = _method(calls.history)
+    topics_page = _method(calls.topics_page)
+    ingest = _method(calls.ingest)
+    feedback = _method(calls.feedback)
+    runs = _method(calls.runs)
+    health = _method(calls.health)
+    ready = _method(calls.ready)
+
+    def topics(
+        self, scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, page_size: int | None = None
+    ) -> Iterator[ListedTopic]:
+        """Every served topic, by scope and id; pages are fetched as they are needed."""
+        page = self.topics_page(scope, limit=page_size)
+        yield from page.topics
+        while page.next_cursor is not None:
+            page = self.topics_page(scope, cursor=page.next_cursor, limit=page_size)
+            yield from page.topics
+
+    def send(self, call: Call[T]) -> T:
+        """Carries out a call.
+
+        Raises:
+            ApiError: the server did not do it; its subclasses say why.
+        """
+        request = _request(self._client, call)
+        talk = exchange(call, self._server, self._retry)
+        step = next(talk)
+        while True:
+            outcome: Outcome = None
+            if isinstance(step, Wait):
+                time.sleep(step.seconds)
+            else:
+                outcome = self._outcome(request)
+            try:
+                step = talk.send(outcome)
+            except StopIteration as end:
+                answer: T = end.value
+                return answer
+
+    def _outcome(self, request: httpx2.Request) -> Outcome:
+        try:
+            return self._client.send(request)
+        except httpx2.TransportError as error:
+            return error
+
+    def close(self) -> None:
+        """Closes its connections."""
+        self._client.close()
+
+    def __enter__(self) -> MemoryClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncMemoryClient(_Configured):
+    """A client whose methods are awaited. An async context manager, or closed by `aclose`."""
+
+    _client: httpx2.AsyncClient
+
+    def _open(self, **settings: Any) -> None:
+        self._client = httpx2.AsyncClient(**settings)
+
+    query = _async_method(calls.query)
+    context = _async_method(calls.context)
+    topic = _async_method(calls.topic)
+    history = _async_method(calls.history)
+    topics_page = _async_method(calls.topics_page)
+    ingest = _async_method(calls.ingest)
+    feedback = _async_method(calls.feedback)
+    runs = _async_method(calls.runs)
+    health = _async_method(calls.health)
+    ready = _async_method(calls.ready)
+
+    async def topics(
+        self, scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, page_size: int | None = None
+    ) -> AsyncIterator[ListedTopic]:
+        """Every served topic, by scope and id; pages are fetched as they are needed."""
+        page = await self.topics_page(scope, limit=page_size)
+        for topic in page.topics:
+            yield topic
+        while page.next_cursor is not None:
+            page = await self.topics_page(scope, cursor=page.next_cursor, limit=page_size)
+            for topic in page.topics:
+                yield topic
+
+    async def send(self, call: Call[T]) -> T:
+        """Carries out a call.
+
+        Raises:
+            ApiError: the server did not do it; its subclasses say why.
+        """
+        request = _request(self._client, call)
+        talk = exchange(call, self._server, self._retry)
+        step = next(talk)
+        while True:
+            outcome: Outcome = None
+            if isinstance(step, Wait):
+                await anyio.sleep(step.seconds)
+            else:
+                outcome = await self._outcome(request)
+            try:
+                step = talk.send(outcome)
+            except StopIteration as end:
+                answer: T = end.value
+                return answer
+
+    async def _outcome(self, request: httpx2.Request) -> Outcome:
+        try:
+            return await self._client.send(request)
+        except httpx2.TransportError as error:
+            return error
+
+    async def aclose(self) -> None:
+        """Closes its connections."""
+        await self._client.aclose()
+
+    async def __aenter__(self) -> AsyncMemoryClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

@@ -1,0 +1,123 @@
+"""Spans by the API of OpenTelemetry, which does nothing until somebody sets up its SDK; without it, nothing either.
+
+Attributes are counts, routes, names of snapshots and kinds of errors: never a question, a text, a scope, an id of a
+topic, a key, or the message of an error, which may name one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memstate_core import __version__
+from memstate_core.serve.guards import OPEN_PATHS
+
+try:
+    from opentelemetry import trace
+    from opentelemetry.context import Context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+except ImportError:  # whoever installs less than the extra `serve`
+    trace = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import SpanKind
+
+Value = str | int | float | bool
+Tell = Callable[..., None]
+"""Sets attributes of a span: keys are names without the prefix `memstate.`."""
+
+SILENT = OPEN_PATHS | {"/metrics"}
+"""Paths that are asked every few seconds by machines, and tell nothing in a trace."""
+
+_FAILED = 500
+
+
+def _nothing(**_: Value) -> None:
+    pass
+
+
+@contextmanager
+def span(
+    name: str, *, root: bool = False, carrier: Mapping[str, object] | None = None, **attributes: Value
+) -> Iterator[Tell]:
+    """A span around a block, as a child of the one around it.
+
+    Args:
+        name: what is done, such as `memstate.query`.
+        root: it begins a trace of its own, such as work of a thread.
+        carrier: where a caller may have put the trace to go on with, in the words of W3C.
+        attributes: what is known before.
+
+    Yields:
+        What sets further attributes.
+    """
+    if trace is None:
+        yield _nothing
+        return
+    with _started(name, Context() if root else _parent(carrier or {}), trace.SpanKind.INTERNAL) as current:
+        tell = _teller(current, "memstate.")
+        tell(**attributes)
+        yield tell
+
+
+@contextmanager
+def _started(name: str, parent: Context | None, kind: SpanKind) -> Iterator[trace.Span]:
+    """A span that is the current one, and says of an error no more than its kind."""
+    tracer = trace.get_tracer("memstate", __version__)
+    with tracer.start_as_current_span(
+        name, parent, kind, record_exception=False, set_status_on_exception=False
+    ) as current:
+        try:
+            yield current
+        except Exception as error:
+            current.set_attribute("error.type", type(error).__qualname__)
+            current.set_status(trace.StatusCode.ERROR)
+            raise
+
+
+def _parent(carrier: Mapping[str, object]) -> Context | None:
+    """The trace that somebody else began; None, for the one around, where the carrier names none."""
+    told = {name: str(carrier[name]) for name in ("traceparent", "tracestate") if name in carrier}
+    return TraceContextTextMapPropagator().extract(told) if "traceparent" in told else None
+
+
+def _teller(current: trace.Span, prefix: str) -> Tell:
+    def tell(**attributes: Value) -> None:
+        for name, value in attributes.items():
+            current.set_attribute(prefix + name, value)
+
+    return tell
+
+
+class Traced:
+    """An application around another one: a span for each request, which goes on with the caller's trace (W3C)."""
+
+    def __init__(self, app: ASGIApp, route_of: Callable[[Scope], str]) -> None:
+        self._app, self._route_of = app, route_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes everything on."""
+        if trace is None or scope["type"] != "http" or scope["path"] in SILENT:
+            await self._app(scope, receive, send)
+            return
+        with _started(scope["method"], _parent(Headers(scope=scope)), trace.SpanKind.SERVER) as current:
+            current.set_attribute("http.request.method", scope["method"])
+
+            async def sending(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    self._describe(current, scope, message["status"])
+                await send(message)
+
+            await self._app(scope, receive, sending)
+
+    def _describe(self, current: trace.Span, scope: Scope, status: int) -> None:
+        route = self._route_of(scope)
+        current.update_name(f"{scope['method']} {route}")
+        current.set_attribute("http.route", route)
+        current.set_attribute("http.response.status_code", status)
+        if status >= _FAILED:
+            current.set_status(trace.StatusCode.ERROR)

@@ -1,0 +1,62 @@
+"""The soak: what it counts as a violation, and half a minute of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "soak.py"
+GOOD, BAD = ("t", "2026-01-01T00:00:00Z", False), ("t", "2026-01-01T00:00:00Z", True)
+
+
+@pytest.fixture
+def soak(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("soak", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "soak", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, ""),
+        ({"held": {"a": 1}}, "1 acknowledged writes are not in the ledger, first b"),
+        ({"held": {"a": 1, "b": 2, "c": 1}}, "1 writes are in the ledger more than once, first b"),
+        ({"held": {"a": 1, "b": 1, "x": 1}}, "1 writes in the ledger were never sent, first x"),
+        ({"uses": {BAD: 1}}, f"1 acknowledged uses are not in the ledger, first {BAD}"),
+        ({"flushed": {GOOD: 3}}, f"1 flushed uses are not in the ledger, first {GOOD}"),
+        ({"recorded": {GOOD: 3}}, f"1 uses are in the ledger more often than in the journal, first {GOOD}"),
+    ],
+)
+def test_violations(soak: ModuleType, changed: dict[str, object], said: str) -> None:
+    sound = {
+        "sent": {"a", "b", "c"}, "written": {"a", "b"}, "held": {"a": 1, "b": 1, "c": 1},
+        "uses": {GOOD: 1}, "flushed": {GOOD: 2}, "recorded": {GOOD: 2},
+    }  # fmt: skip
+    assert "; ".join(soak.violations(**sound | changed)) == said
+
+
+def test_a_journal_may_grow_and_lose_nothing(soak: ModuleType) -> None:
+    line = b'{"segment": "s"}\n{"topic_id": "t", "at": "2026-01-01T00:00:00Z", "source": "x", "failed": true}\n'
+    assert soak.broken_segments({"s": line}, {"s": line + line, "other": b""}) == []
+    assert soak.broken_segments({"s": line}, {})
+    assert soak.broken_segments({"s": line}, {"s": line[:-4]})
+    assert soak.uses_in({"s": line, "torn": line + b'{"topic_id": "u", "at'}) == Counter({BAD: 2})
+
+
+@pytest.mark.slow
+def test_half_a_minute_of_kills_loses_and_doubles_nothing(soak: ModuleType, tmp_path: Path) -> None:
+    run = soak.Soak(tmp_path, seed=7)
+    assert run.run(seconds=30) == []
+    assert run.kills
+    assert run.runs
+    assert all(run.seen.answers[what] for what in ("ingest", "query", "feedback"))
