@@ -1,0 +1,364 @@
+"""A soak: ingest, queries, feedback and maintenance at once, and kill -9 of the server, again and again.
+
+Afterwards the ledger must hold every acknowledged write once and every flushed use once, and the store must verify.
+The program runs as it is: `memstate serve` and `memstate maintain` as processes, clients over loopback. A write that
+got no answer is sent again with the same id until it is acknowledged, as a careful client does; feedback is not, since
+a second one would be a second use. A use counts as flushed when its line stands in the journal on disk: the journal is
+read after every kill, and what was seen there must be in the ledger in the end, once for each time it was written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import polars as pl
+
+from memstate_core.forget.segments import COMPLETE, OPEN
+from memstate_core.model.text import iso
+from memstate_core.state.home import Home
+from memstate_core.state.store import open_store
+
+PROGRAM = [sys.executable, "-m", "memstate_pipeline"]
+SUBJECTS = [f"{colour} {thing}" for colour in ("red", "green", "blue", "grey") for thing in ("mill", "pump", "barge")]
+BUSY = (429, 503)
+"""Answers that ask to try again: too many requests; no snapshot is open yet after a start."""
+READY_SHARE = 0.8
+"""Of the kills, that wait until the server has opened its snapshot; the others hit it while it starts."""
+MOST_SECONDS_TO_START = 120
+PREPARED = "2026-01-01T00:00:00Z"
+Use = tuple[str, str, bool]
+"""A use as it is recognised again: topic, moment, whether it was of no use."""
+
+
+@dataclass
+class Seen:
+    """What clients were told; one lock for all threads.
+
+    Attributes:
+        written: ids of acknowledged observations.
+        sent: ids of all observations that were sent.
+        uses: feedback that was acknowledged.
+        segments: the journal by segment, as it lay on disk after kills.
+        answers: how many requests were answered, by what they asked for.
+        wrong: answers that nobody should get.
+    """
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    written: set[str] = field(default_factory=set)
+    sent: set[str] = field(default_factory=set)
+    uses: Counter[Use] = field(default_factory=Counter)
+    segments: dict[str, bytes] = field(default_factory=dict)
+    answers: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+# --- what is checked
+
+
+def violations(
+    sent: set[str], written: set[str], held: Mapping[str, int], uses: Mapping[Use, int], flushed: Mapping[Use, int],
+    recorded: Mapping[Use, int],
+) -> list[str]:  # fmt: skip
+    """What is not as it must be, a sentence each; empty if all is well.
+
+    Args:
+        sent: ids of observations that were sent.
+        written: those of them that were acknowledged.
+        held: how often the ledger holds each id.
+        uses: feedback that was acknowledged.
+        flushed: how often each use stands in the journal on disk.
+        recorded: how often the ledger holds each use.
+    """
+    lost = sorted(written - held.keys())
+    twice = sorted(each for each, times in held.items() if times > 1)
+    strange = sorted(held.keys() - sent)
+    found = [
+        (lost, "acknowledged writes are not in the ledger"),
+        (twice, "writes are in the ledger more than once"),
+        (strange, "writes in the ledger were never sent"),
+        (_missing(uses, recorded), "acknowledged uses are not in the ledger"),
+        (_missing(flushed, recorded), "flushed uses are not in the ledger"),
+        (_missing(recorded, flushed), "uses are in the ledger more often than in the journal"),
+    ]
+    return [f"{len(each)} {what}, first {each[0]}" for each, what in found if each]
+
+
+def _missing(wanted: Mapping[Use, int], there: Mapping[Use, int]) -> list[Use]:
+    return sorted(use for use, times in wanted.items() if there.get(use, 0) < times)
+
+
+def broken_segments(seen: Mapping[str, bytes], last: Mapping[str, bytes]) -> list[str]:
+    """Segments that were on disk once and are gone now, or begin otherwise."""
+    gone = sorted(name for name, content in seen.items() if not last.get(name, b"").startswith(content))
+    return [f"{len(gone)} segments of the journal are gone or were changed, first {gone[0]}"] if gone else []
+
+
+def uses_in(segments: Mapping[str, bytes]) -> Counter[Use]:
+    """The uses that whole lines of the journal hold."""
+    lines = [line for content in segments.values() for line in content.split(b"\n")[:-1] if line]
+    records = [json.loads(line) for line in lines]
+    return Counter(
+        (each["topic_id"], each["at"], each.get("failed", False)) for each in records if "segment" not in each
+    )
+
+
+# --- clients
+
+
+class Client(threading.Thread):
+    """Does one thing over and over until told to stop; a lost connection is made again."""
+
+    def __init__(self, soak: Soak, number: int, step: Callable[[Client], None]) -> None:
+        super().__init__(name=f"client-{number}")
+        self.soak, self.number, self.chance = soak, number, random.Random(soak.seed * 1000 + number)
+        self.count = 0
+        self._step = step
+
+    def run(self) -> None:
+        """Steps until the soak ends."""
+        while not self.soak.ended.is_set():
+            self._step(self)
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """One request: the status and the document; status 0 where the connection broke."""
+        address = urlsplit(self.soak.url)
+        try:
+            connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+            try:
+                connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                return answer.status, json.loads(answer.read())
+            finally:
+                connection.close()
+        except (OSError, http.client.HTTPException, ValueError):
+            time.sleep(0.05)
+            return 0, None
+
+    def settle(self, what: str, status: int, good: int, document: Any) -> bool:
+        """Notes an answer; whether it is the good one."""
+        if status == good:
+            with self.soak.seen.lock:
+                self.soak.seen.answers[what] += 1
+        elif status in BUSY:
+            time.sleep(0.2)
+        elif status:
+            with self.soak.seen.lock:
+                self.soak.seen.wrong.append(f"{what} was answered {status}: {str(document)[:300]}")
+        return status == good
+
+
+def write(client: Client) -> None:
+    """Sends one observation, again and again until it is acknowledged."""
+    client.count += 1
+    name = f"soak/{client.number}/{client.count}"
+    subject = client.chance.choice(SUBJECTS)
+    body: dict[str, Any] = {"observation_id": name, "scope": {"type": "user", "id": "soak"}}
+    if client.chance.random() < 0.2:
+        body |= {"kind": "user_message", "text": f"The {subject} ran {client.count} hours today."}
+    else:
+        body |= {"title": subject, "fields": [{"name": "hours", "value": client.count, "field_type": "int"}]}
+    with client.soak.seen.lock:
+        client.soak.seen.sent.add(name)
+    while not client.soak.ended.is_set():
+        status, document = client.ask("POST", "/v1/ingest", body)
+        if client.settle("ingest", status, 202, document):
+            with client.soak.seen.lock:
+                client.soak.seen.written.add(name)
+            return
+
+
+def query(client: Client) -> None:
+    """Asks about a subject; what is returned counts as used."""
+    asked = {"q": f"How is the {client.chance.choice(SUBJECTS)} number {client.chance.random():.3f}?", "top_k": 3}
+    client.settle("query", *_answered(client.ask("POST", "/v1/query", asked | {"scope": "user:soak"}), 200))
+
+
+def tell(client: Client) -> None:
+    """Says of a topic that it was, or was not, of use, at a moment that nobody else names."""
+    status, page = client.ask("GET", "/v1/topics?scope=user:soak")
+    if not client.settle("topics", status, 200, page) or not page["topics"]:
+        return
+    client.count += 1
+    moment = datetime(2026, 1, 2, tzinfo=UTC) + timedelta(microseconds=client.number * 10**9 + client.count)
+    topic, failed = client.chance.choice(page["topics"])["topic_id"], client.chance.random() < 0.3
+    body = {"topic_id": topic, "failed" if failed else "used": True, "at": iso(moment)}
+    status, document = client.ask("POST", "/v1/feedback", body)
+    if client.settle("feedback", status, 202, document):
+        with client.soak.seen.lock:
+            client.soak.seen.uses[document["topic_id"], document["at"], failed] += 1
+
+
+def _answered(answer: tuple[int, Any], good: int) -> tuple[int, int, Any]:
+    return answer[0], good, answer[1]
+
+
+STEPS = (write, write, query, query, tell)
+
+
+# --- the soak
+
+
+class Soak:
+    """The processes, the clients, and what became of it."""
+
+    def __init__(self, home: Path, seed: int) -> None:
+        self.home, self.seed = Home(home), seed
+        self.seen, self.ended = Seen(), threading.Event()
+        self.kills = self.runs = 0
+        self.url = ""
+        self._chance = random.Random(seed)
+        self._server: subprocess.Popen[str] | None = None
+        self._failures: list[str] = []
+
+    def run(self, seconds: float) -> list[str]:
+        """Soaks for so long; answers what was violated."""
+        self._prepare()
+        self._start()
+        threads: list[threading.Thread] = [Client(self, at, step) for at, step in enumerate(STEPS)]
+        threads.append(threading.Thread(target=self._maintain, name="maintenance"))
+        for thread in threads:
+            thread.start()
+        ends = time.monotonic() + seconds
+        while (left := ends - time.monotonic()) > 0 and not self._failures:
+            if self._chance.random() < READY_SHARE:
+                self._until_ready()
+                left = ends - time.monotonic()
+            time.sleep(max(0.0, min(left, self._chance.uniform(1, 10))))
+            self._kill()
+            self._start()
+        self.ended.set()
+        for thread in threads:
+            thread.join()
+        self._stop()
+        return self._failures or self._judged()
+
+    def _prepare(self) -> None:
+        dump = self.home.root / "prepared.jsonl"
+        rows = [
+            {"title": title, "scope": {"type": "user", "id": "soak"}, "observed_at": PREPARED} for title in SUBJECTS
+        ]
+        dump.write_text("".join(json.dumps(row | {"summary": f"The {row['title']}"}) + "\n" for row in rows))
+        self._memstate("import", str(dump))
+        self._memstate("maintain")
+
+    def _memstate(self, *arguments: str) -> None:
+        command = [*PROGRAM, "--home", str(self.home.root), *arguments, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            self._failures.append(f"memstate {arguments[0]} ended with {done.returncode}: {done.stderr[-500:]}")
+
+    def _maintain(self) -> None:
+        while not self.ended.is_set() and not self._failures:
+            self._memstate("maintain")
+            self.runs += 1
+            self.ended.wait(self._chance.uniform(0, 3))
+
+    def _start(self) -> None:
+        command = [*PROGRAM, "--home", str(self.home.root), "serve", "--port", "0", "--json"]
+        with (self.home.root / "serve.log").open("a") as log:
+            self._server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self._server.stdout is not None
+        line = self._server.stdout.readline()
+        if not line:
+            self._failures.append("the server did not start: " + (self.home.root / "serve.log").read_text()[-500:])
+            return
+        self.url = json.loads(line)["url"]
+
+    def _until_ready(self) -> None:
+        ends = time.monotonic() + MOST_SECONDS_TO_START
+        while time.monotonic() < ends:
+            try:
+                with urllib.request.urlopen(f"{self.url}/readyz", timeout=5):
+                    return
+            except OSError:
+                time.sleep(0.1)
+        self._failures.append(f"the server was not ready within {MOST_SECONDS_TO_START} s")
+
+    def _kill(self) -> None:
+        """Kill -9, then notes what of the journal is on disk."""
+        assert self._server is not None
+        self._server.send_signal(signal.SIGKILL)
+        self._server.communicate()
+        self.kills += 1
+        self.seen.segments |= journal(self.home)
+
+    def _stop(self) -> None:
+        assert self._server is not None
+        self._server.terminate()
+        self._server.communicate(timeout=60)
+        self.seen.segments |= journal(self.home)
+
+    def _judged(self) -> list[str]:
+        """Two more runs, so that all is collected; then the ledger beside what clients and disk said."""
+        for command in ("maintain", "maintain", "verify"):
+            self._memstate(command)
+        ledger, last = open_store(self.home.root).ledger, journal(self.home)
+        evidence = ledger.scan("evidence").filter(pl.col("observation_id").str.starts_with("soak/"))
+        held = Counter(evidence.select("observation_id").collect()["observation_id"].to_list())
+        accesses = ledger.scan("accesses").select("topic_id", "at", "failed").collect()
+        recorded = Counter((topic, iso(at), failed) for topic, at, failed in accesses.iter_rows())
+        seen = self.seen
+        found = violations(seen.sent, seen.written, held, seen.uses, uses_in(last), recorded)
+        wrong = [f"{len(seen.wrong)} answers were wrong, first: {seen.wrong[0]}"] if seen.wrong else []
+        return [*found, *broken_segments(seen.segments, last), *wrong, *self._failures]
+
+    def told(self) -> str:
+        """What was done, in one line."""
+        answers = ", ".join(f"{count:,} {what}" for what, count in sorted(self.seen.answers.items()))
+        flushed = uses_in(journal(self.home)).total()
+        return f"{self.kills} kills, {self.runs} runs; answered: {answers}; {flushed:,} uses flushed"
+
+
+def journal(home: Home) -> dict[str, bytes]:
+    """Every segment by its name: those that wait, and those that were collected."""
+    found: dict[str, bytes] = {}
+    for folder in (home.accesses, home.collected):  # in this order, since a run moves them that way
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            if path.suffix in (COMPLETE, OPEN):
+                try:
+                    content = path.read_bytes()
+                except FileNotFoundError:
+                    continue
+                name = json.loads(content.partition(b"\n")[0])["segment"] if content.count(b"\n") else path.stem
+                found[name] = content
+    return found
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Soaks, and says what came of it; exits with 1 if something was lost, doubled or wrongly answered."""
+    parser = argparse.ArgumentParser(description="Ingest, ask, rate, maintain and kill; then count what is left.")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--home", type=Path, help="an empty folder to work in, kept; a temporary one if left out")
+    args = parser.parse_args(given)
+    with tempfile.TemporaryDirectory() as scratch:
+        home = args.home or Path(scratch)
+        home.mkdir(parents=True, exist_ok=True)
+        soak = Soak(home, args.seed)
+        found = soak.run(60 * args.minutes)
+        print(soak.told())
+    for each in found:
+        print(f"VIOLATED: {each}")
+    print("every acknowledged write and every flushed use is in the ledger once" if not found else "failed")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
