@@ -16,7 +16,7 @@ from memstate_core.forget.attenuation import detached_fields, detached_links, su
 from memstate_core.forget.order import ordered
 from memstate_core.forget.standing import dependence, governed, standing
 from memstate_core.forget.steps import decided, decided_fields, decided_links
-from memstate_core.model.frames import CHANGES, EDGES, LINKS, REVISIONS, conform
+from memstate_core.model.frames import CHANGES, LINKS, REVISIONS, conform
 from memstate_core.state.begin import new_accesses
 from memstate_core.state.decisions import ARCHIVED, ATTACHED, DETACHED, EXPANDED, RESTORED, SUMMARISED
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
@@ -87,7 +87,6 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     told = run.table("links", LINKS).join(new, on="evidence_id", how="semi")["topic_id"].unique()
     used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        _put_back(graph, run)
         topics = standing(graph, run, told, used, stand)
         ruled, orders = ordered(store, run, governed(topics, run.policy))
         ranked = to_archive(ruled, dependence(graph), run.policy)
@@ -136,26 +135,17 @@ def _write(graph: Graph, run: Run, steps: Steps, stand: Rungs) -> None:
             graph.update(FIELD, part)
     links = pl.concat([steps.cut.select(EDGE.key), steps.tied.select(EDGE.key)])
     if links.height:
-        _write_links(graph, run, links, stand)
+        _write_links(graph, links, stand)
     if steps.summarised.height or steps.expanded.height:
         _write_summaries(graph, run, stand)
 
 
-def _write_links(graph: Graph, run: Run, links: pl.DataFrame, stand: Rungs) -> None:
-    """Marks links anew; they are kept first, so that a crash after they were taken out of the graph loses none."""
+def _write_links(graph: Graph, links: pl.DataFrame, stand: Rungs) -> None:
+    """Marks links anew."""
     key = list(EDGE.key)
-    rows = graph.read(EDGE).join(links, on=key, how="semi")
-    run.keep_table("taken_out", rows)
-    marked = rows.drop("detached").join(stand.edges.with_columns(detached=True), on=key, how="left")
-    graph.delete(EDGE, rows.select(key))
-    graph.insert(EDGE, marked.with_columns(pl.col("detached").fill_null(False)))
-
-
-def _put_back(graph: Graph, run: Run) -> None:
-    """Puts links back that a step took out before it died."""
-    if run.has_table("taken_out"):
-        rows = run.table("taken_out", EDGES)
-        graph.insert(EDGE, rows.join(graph.read(EDGE, list(EDGE.key)), on=EDGE.key, how="anti"))
+    marks = links.join(stand.edges.with_columns(_now=True), on=key, how="left").fill_null(False)
+    rows = graph.read(EDGE).join(marks, on=key, how="left", maintain_order="left")
+    graph.sync(EDGE, rows.with_columns(detached=pl.coalesce("_now", "detached")).drop("_now"))
 
 
 def _write_summaries(graph: Graph, run: Run, stand: Rungs) -> None:

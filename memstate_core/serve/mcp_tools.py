@@ -20,7 +20,8 @@ from memstate_core.serve import mcp_words as words
 from memstate_core.serve.principal import Principal
 from memstate_core.serve.problems import Problem
 from memstate_core.serve.questions import ContextBody, QueryBody
-from memstate_core.serve.service import Document, Service
+from memstate_core.serve.reading import Document
+from memstate_core.serve.service import Service
 
 Who = Callable[[Context[Any, Any]], Principal]
 

@@ -1,4 +1,4 @@
-"""The routes: what each takes and answers. What they do is in `memstate_core.serve.service`."""
+"""The routes: what each takes and answers. What they do is in `memstate_core.serve.service` and `reading`."""
 
 from __future__ import annotations
 

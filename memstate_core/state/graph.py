@@ -4,6 +4,8 @@ Everything is written in sets. `sync` makes the rows of a table equal to a frame
 rows that are new are copied in, rows that differ are replaced, rows that are gone are deleted. So a
 rebuild, a nightly run and a repeated step are one code path, and repeating a step changes nothing.
 
+Links are written all at once, in one transaction: see `Graph._relink`.
+
 Histories and vectors lie in tables of their own without links, because Kuzu deletes and copies such rows
 in bulk, while setting a long string or a vector in place is slow and lets the file grow.
 """
@@ -67,8 +69,7 @@ class Graph:
         """Creates the tables of an empty graph."""
         for table in NODE_TABLES:
             self._run(f"CREATE NODE TABLE {table.name}({_columns(table.schema)}, PRIMARY KEY(id))")
-        properties = {name: dtype for name, dtype in EDGES.items() if name not in ("from_id", "to_id")}
-        self._run(f"CREATE REL TABLE {EDGE_TABLE}(FROM Topic TO Topic, {_columns(properties)})")
+        self._run(_link_table())
 
     def read(self, table: Table, columns: list[str] | None = None, where: str = "", **given: Any) -> pl.DataFrame:
         """Rows of a table as a frame of its declared columns (or of those named).
@@ -108,20 +109,42 @@ class Graph:
         new = compared.filter(pl.col("_was").is_null()).select(desired.columns)
         changed = compared.filter(pl.col("_was") != pl.col("_is")).select(desired.columns)
         gone = current.join(desired, on=key, how="anti")
-        self.delete(table, gone.select(key))
-        if table is TOPIC:
+        if table is EDGE:
+            if new.height + changed.height + gone.height:
+                self._relink(desired)
+        elif table is TOPIC:
+            self.delete(table, gone.select(key))
             self.update(table, changed.select(compared_columns))
             self.insert(table, new)
         else:
-            self.delete(table, changed.select(key))
+            self.delete(table, pl.concat([gone.select(key), changed.select(key)]))
             self.insert(table, pl.concat([new, changed]))
         owners = pl.concat([rows[table.owner] for rows in (new, changed, gone)]).unique().sort()
         return Synced(new.height, changed.height, gone.height, owners)
 
     def insert(self, table: Table, rows: pl.DataFrame) -> None:
         """Copies new rows in."""
-        if rows.height:
-            self._run(f"COPY {table.name} FROM $rows", {"rows": _to_graph(conform(rows, table.schema))})
+        added = conform(rows, table.schema)
+        if added.height and table is EDGE:
+            self._relink(pl.concat([self.read(EDGE), added]))
+        elif added.height:
+            self._copy(table, added)
+
+    def _relink(self, links: pl.DataFrame) -> None:
+        """Writes all links anew, in one transaction.
+
+        Kuzu 0.11.3 copies links into a table that has some and gives lists of those to others, once topics have come
+        between; a table made anew has its own. A statement that fails takes the whole transaction back.
+        """
+        self._run("BEGIN TRANSACTION")
+        self._run(f"DROP TABLE {EDGE_TABLE}")
+        self._run(_link_table())
+        if links.height:
+            self._copy(EDGE, links)
+        self._run("COMMIT")
+
+    def _copy(self, table: Table, rows: pl.DataFrame) -> None:
+        self._run(f"COPY {table.name} FROM $rows", {"rows": _to_graph(rows)})
 
     def update(self, table: Table, rows: pl.DataFrame) -> None:
         """Sets the columns that a frame has beside `id`, on the nodes with these ids."""
@@ -188,6 +211,11 @@ def _read_space(path: Path) -> int:
 def leftovers(path: Path) -> list[Path]:
     """Files beside a closed graph that say it was not closed cleanly."""
     return [found for suffix in (".wal", ".shadow") if (found := path.with_name(path.name + suffix)).exists()]
+
+
+def _link_table() -> str:
+    properties = {name: dtype for name, dtype in EDGES.items() if name not in ("from_id", "to_id")}
+    return f"CREATE REL TABLE {EDGE_TABLE}(FROM Topic TO Topic, {_columns(properties)})"
 
 
 def _columns(schema: Schema) -> str:

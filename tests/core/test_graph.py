@@ -276,6 +276,21 @@ def test_an_edge_is_replaced_and_its_neighbours_stay(graph: Graph) -> None:
     assert held(graph, EDGE) == pl.concat([kept, longer]).rows()
 
 
+def test_links_that_cannot_be_written_leave_those_that_were_there(tmp_path: Path) -> None:
+    path = tmp_path / "graph.kuzu"
+    with open_graph(path, buffer_mib=BUFFER_MIB) as graph:
+        graph.sync(TOPIC, topics("a", "b"))
+        graph.sync(EDGE, rows_of(EDGE))
+        before = held(graph, EDGE)
+        assert before
+    with pytest.raises(RuntimeError, match="nobody"), open_graph(path, buffer_mib=BUFFER_MIB) as graph:
+        graph.sync(EDGE, rows_of(EDGE).with_columns(to_id=pl.lit("nobody")))
+    with open_graph(path, buffer_mib=BUFFER_MIB) as graph:
+        assert held(graph, EDGE) == before
+        graph.sync(EDGE, rows_of(EDGE).head(1))
+        assert len(held(graph, EDGE)) == 1
+
+
 def test_a_topic_goes_with_its_edges_and_with_no_others(graph: Graph) -> None:
     graph.sync(TOPIC, topics("a", "b", "c"))
     graph.sync(EDGE, edges(("a", "b", "part_of"), ("b", "c", "part_of"), ("c", "a", "part_of")))

@@ -1,5 +1,6 @@
 """L6: a run killed at any of its turning points, then run again, gives the same state as one that was not."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,28 +33,31 @@ TURNING_POINTS = {
 ROW = '{"title": "Yard", "observed_at": "2026-01-0%d", "fields": [{"name": "gate", "value": "%s"}]}\n'
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A store with one published night and evidence that waits for the next."""
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with one published night and evidence that waits for the next; tests copy it."""
+    folder = tmp_path_factory.mktemp("crash")
     for number, gate in ((1, "shut"), (2, "open")):
-        dump = tmp_path / f"{number}.jsonl"
+        dump = folder / f"{number}.jsonl"
         dump.write_text(ROW % (number, gate))
-        assert run_memstate(tmp_path / "home", "import", str(dump)).code == 0
+        assert run_memstate(folder / "home", "import", str(dump)).code == 0
         if number == 1:
-            assert run_memstate(tmp_path / "home", "maintain", "--now", NIGHT).code == 0
-    return tmp_path / "home"
+            assert run_memstate(folder / "home", "maintain", "--now", NIGHT).code == 0
+    return folder / "home"
+
+
+@pytest.fixture(scope="module")
+def expected(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The state hash after a second night in which nothing happened."""
+    calm = shutil.copytree(prepared, tmp_path_factory.mktemp("calm") / "home")
+    return str(run_memstate(calm, "maintain", "--now", NIGHT, "--json").document["state_hash"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", TURNING_POINTS)
-def test_a_killed_run_is_made_good_by_the_next(point: str, home: Path, tmp_path: Path) -> None:
-    import shutil
-
+def test_a_killed_run_is_made_good_by_the_next(point: str, prepared: Path, expected: str, tmp_path: Path) -> None:
     module, name = TURNING_POINTS[point]
-    calm = tmp_path / "calm"
-    shutil.copytree(home, calm)
-    expected = run_memstate(calm, "maintain", "--now", NIGHT, "--json").document["state_hash"]
-
+    home = Path(shutil.copytree(prepared, tmp_path / "home"))
     script = DIE_AT.format(module=module, name=name, night=NIGHT)
     killed = subprocess.run([sys.executable, "-c", script, str(home)], capture_output=True, text=True, check=False)
     assert killed.returncode == 137, killed.stderr

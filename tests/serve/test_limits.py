@@ -129,7 +129,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         event.wait(30)
         return {"topics": [], "next_cursor": None}
 
-    monkeypatch.setattr("memstate_core.serve.service.topics_page", held)
+    monkeypatch.setattr("memstate_core.serve.reading.topics_page", held)
     yield event
     event.set()
 

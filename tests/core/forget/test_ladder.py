@@ -265,9 +265,7 @@ def test_a_night_of_an_empty_store_and_of_one_that_was_only_used(tmp_path: Path)
     assert life.read(REVISION).is_empty()
 
 
-def test_a_step_that_died_while_links_were_out_of_the_graph_loses_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_died_while_links_were_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     life = begun(tmp_path)
     run, new = life.begun(10)
 
@@ -275,7 +273,7 @@ def test_a_step_that_died_while_links_were_out_of_the_graph_loses_none(
         raise OSError("the machine stops here")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Graph, "insert", dies)
+        patch.setattr(Graph, "_copy", dies)
         with pytest.raises(OSError, match="stops here"):
             forget(life.store, run, new)
     run.keep("forgetting", forget(life.store, run, new), 0.0)
