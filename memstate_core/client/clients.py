@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import anyio
 import httpx2
@@ -15,7 +15,7 @@ import msgspec
 from memstate_core.client import calls
 from memstate_core.client.answers import Answer, ListedTopic
 from memstate_core.client.calls import Call, ScopeGiven
-from memstate_core.client.exchange import Outcome, Retry, Wait, exchange
+from memstate_core.client.exchange import Exchange, Outcome, Retry, Wait
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 KEY_VARIABLE = "MEMSTATE_API_KEY"
@@ -40,8 +40,8 @@ def _async_method(build: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncMemo
     return method
 
 
-class _Configured:
-    """What both clients are told.
+class _Configured(Generic[Client]):
+    """What both clients are told, and what they send.
 
     Args:
         base_url: where the server listens.
@@ -49,6 +49,9 @@ class _Configured:
         timeout: seconds that connecting, sending, and waiting for an answer may take each.
         retry: how calls that failed are tried again.
     """
+
+    _transport: type[Client]
+    """Which client of httpx2 it sends with."""
 
     def __init__(
         self,
@@ -63,28 +66,21 @@ class _Configured:
         self._retry = retry or Retry()
         key = os.environ.get(KEY_VARIABLE, "").strip() if api_key is None else api_key
         headers = {"Accept": "application/json"} | ({"X-API-Key": key} if key else {})
-        self._open(base_url=self._url, headers=headers, timeout=timeout)
-
-    def _open(self, **settings: Any) -> None:
-        raise NotImplementedError
+        self._client: Client = self._transport(base_url=self._url, headers=headers, timeout=timeout)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._server!r})"
 
+    def _request(self, call: Call[Any]) -> httpx2.Request:
+        content = None if call.body is None else msgspec.json.encode(call.body)
+        headers = None if content is None else {"Content-Type": "application/json"}
+        return self._client.build_request(call.method, call.path, params=call.params, content=content, headers=headers)
 
-def _request(client: Client, call: Call[Any]) -> httpx2.Request:
-    content = None if call.body is None else msgspec.json.encode(call.body)
-    headers = None if content is None else {"Content-Type": "application/json"}
-    return client.build_request(call.method, call.path, params=call.params, content=content, headers=headers)
 
-
-class MemoryClient(_Configured):
+class MemoryClient(_Configured[httpx2.Client]):
     """A client that waits for each answer; for several threads. A context manager, or closed by `close`."""
 
-    _client: httpx2.Client
-
-    def _open(self, **settings: Any) -> None:
-        self._client = httpx2.Client(**settings)
+    _transport = httpx2.Client
 
     query = _method(calls.query)
     context = _method(calls.context)
@@ -101,11 +97,13 @@ class MemoryClient(_Configured):
         self, scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, page_size: int | None = None
     ) -> Iterator[ListedTopic]:
         """Every served topic, by scope and id; pages are fetched as they are needed."""
-        page = self.topics_page(scope, limit=page_size)
-        yield from page.topics
-        while page.next_cursor is not None:
-            page = self.topics_page(scope, cursor=page.next_cursor, limit=page_size)
+        cursor: str | None = None
+        while True:
+            page = self.topics_page(scope, cursor=cursor, limit=page_size)
             yield from page.topics
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
     def send(self, call: Call[T]) -> T:
         """Carries out a call.
@@ -113,20 +111,11 @@ class MemoryClient(_Configured):
         Raises:
             ApiError: the server did not do it; its subclasses say why.
         """
-        request = _request(self._client, call)
-        talk = exchange(call, self._server, self._retry)
-        step = next(talk)
-        while True:
-            outcome: Outcome = None
-            if isinstance(step, Wait):
-                time.sleep(step.seconds)
-            else:
-                outcome = self._outcome(request)
-            try:
-                step = talk.send(outcome)
-            except StopIteration as end:
-                answer: T = end.value
-                return answer
+        request = self._request(call)
+        talk = Exchange(call, self._server, self._retry)
+        while isinstance(step := talk.after(self._outcome(request)), Wait):
+            time.sleep(step.seconds)
+        return step
 
     def _outcome(self, request: httpx2.Request) -> Outcome:
         try:
@@ -145,13 +134,10 @@ class MemoryClient(_Configured):
         self.close()
 
 
-class AsyncMemoryClient(_Configured):
+class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
     """A client whose methods are awaited. An async context manager, or closed by `aclose`."""
 
-    _client: httpx2.AsyncClient
-
-    def _open(self, **settings: Any) -> None:
-        self._client = httpx2.AsyncClient(**settings)
+    _transport = httpx2.AsyncClient
 
     query = _async_method(calls.query)
     context = _async_method(calls.context)
@@ -168,13 +154,14 @@ class AsyncMemoryClient(_Configured):
         self, scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, page_size: int | None = None
     ) -> AsyncIterator[ListedTopic]:
         """Every served topic, by scope and id; pages are fetched as they are needed."""
-        page = await self.topics_page(scope, limit=page_size)
-        for topic in page.topics:
-            yield topic
-        while page.next_cursor is not None:
-            page = await self.topics_page(scope, cursor=page.next_cursor, limit=page_size)
+        cursor: str | None = None
+        while True:
+            page = await self.topics_page(scope, cursor=cursor, limit=page_size)
             for topic in page.topics:
                 yield topic
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
     async def send(self, call: Call[T]) -> T:
         """Carries out a call.
@@ -182,20 +169,11 @@ class AsyncMemoryClient(_Configured):
         Raises:
             ApiError: the server did not do it; its subclasses say why.
         """
-        request = _request(self._client, call)
-        talk = exchange(call, self._server, self._retry)
-        step = next(talk)
-        while True:
-            outcome: Outcome = None
-            if isinstance(step, Wait):
-                await anyio.sleep(step.seconds)
-            else:
-                outcome = await self._outcome(request)
-            try:
-                step = talk.send(outcome)
-            except StopIteration as end:
-                answer: T = end.value
-                return answer
+        request = self._request(call)
+        talk = Exchange(call, self._server, self._retry)
+        while isinstance(step := talk.after(await self._outcome(request)), Wait):
+            await anyio.sleep(step.seconds)
+        return step
 
     async def _outcome(self, request: httpx2.Request) -> Outcome:
         try:

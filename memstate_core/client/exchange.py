@@ -1,16 +1,15 @@
 """How a call is carried out, without doing it: when to send, how long to wait, what an answer means.
 
-`exchange` is a generator that says what to do next and is told what came of it. Both clients drive the same
-one; only they send and sleep.
+An `Exchange` is told what came of each attempt and says what follows. Both clients drive the same one; only they
+send and sleep.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import httpx2
 import msgspec
@@ -55,64 +54,58 @@ class Retry:
 
 
 @dataclass(frozen=True)
-class Send:
-    """Send the call, and tell what came back: a response, or the error instead of one."""
-
-
-@dataclass(frozen=True)
 class Wait:
-    """Wait, and tell nothing."""
+    """Wait, then send the call again."""
 
     seconds: float
 
 
-Outcome = httpx2.Response | httpx2.TransportError | None
+Outcome = httpx2.Response | httpx2.TransportError
+"""What comes of sending: a response, or the error instead of one."""
 
 
-def exchange(call: Call[T], server: str, retry: Retry) -> Generator[Send | Wait, Outcome, T]:
-    """Carries out a call.
+class Exchange(Generic[T]):
+    """A call while it is carried out."""
 
-    Args:
-        call: what is asked.
-        server: how errors name the server.
-        retry: how it is tried again.
+    def __init__(self, call: Call[T], server: str, retry: Retry) -> None:
+        """Begins it; nothing is sent yet.
 
-    Yields:
-        What to do next.
+        Args:
+            call: what is asked.
+            server: how errors name the server.
+            retry: how it is tried again.
+        """
+        self._call, self._server, self._retry = call, server, retry
+        self._attempts = 0
 
-    Returns:
-        The answer.
+    def after(self, outcome: Outcome) -> T | Wait:
+        """What follows an attempt: the answer, or a pause before the next one.
 
-    Raises:
-        ApiError: there is none.
-    """
-    for attempt in count(1):
-        outcome = yield Send()
-        if isinstance(outcome, httpx2.Response):
-            if outcome.is_success:
-                return _decoded(outcome, call, server)
-            error: ApiError = failure_of(outcome)
-        else:
-            error = unreachable(outcome, server)
-        pause = retry.pause(attempt, error) if _may_repeat(call, outcome) else None
+        Raises:
+            ApiError: there is no answer, and there will be none.
+        """
+        self._attempts += 1
+        if isinstance(outcome, httpx2.Response) and outcome.is_success:
+            return self._decoded(outcome)
+        error = failure_of(outcome) if isinstance(outcome, httpx2.Response) else unreachable(outcome, self._server)
+        pause = self._retry.pause(self._attempts, error) if self._may_repeat(outcome) else None
         if pause is None:
             raise error from (outcome if isinstance(outcome, Exception) else None)
-        yield Wait(pause)
-    raise AssertionError("attempts are counted without end")
+        return Wait(pause)
 
+    def _may_repeat(self, outcome: Outcome) -> bool:
+        if not self._call.patient:
+            return False
+        repeatable = self._call.repeatable
+        if isinstance(outcome, httpx2.Response):
+            return outcome.status_code == _TOO_MANY or (repeatable and outcome.status_code == _UNAVAILABLE)
+        is_late = isinstance(outcome, httpx2.TimeoutException)
+        return isinstance(outcome, _NOT_SENT) or (repeatable and not is_late)
 
-def _may_repeat(call: Call[T], outcome: Outcome) -> bool:
-    if not call.patient:
-        return False
-    if isinstance(outcome, httpx2.Response):
-        return outcome.status_code == _TOO_MANY or (call.repeatable and outcome.status_code == _UNAVAILABLE)
-    is_late = isinstance(outcome, httpx2.TimeoutException)
-    return isinstance(outcome, _NOT_SENT) or (call.repeatable and not is_late)
-
-
-def _decoded(response: httpx2.Response, call: Call[T], server: str) -> T:
-    try:
-        return msgspec.json.decode(response.content, type=call.answer)
-    except msgspec.MsgspecError as error:
-        message = f"the answer of {server} to {call.path} is none of memstate's ({error}). Check the base URL."
-        raise ServerFailed(message, status=response.status_code) from None
+    def _decoded(self, response: httpx2.Response) -> T:
+        try:
+            return msgspec.json.decode(response.content, type=self._call.answer)
+        except msgspec.MsgspecError as error:
+            where = f"{self._server} to {self._call.path}"
+            message = f"the answer of {where} is none of memstate's ({error}). Check the base URL."
+            raise ServerFailed(message, status=response.status_code) from None

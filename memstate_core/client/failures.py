@@ -7,18 +7,16 @@ from typing import Any
 import httpx2
 import msgspec
 
-from memstate_core.model.errors import (
-    AccessDenied,
-    ApiError,
-    NotFound,
-    RateLimited,
-    RequestInvalid,
-    ServerFailed,
-    ServerUnreachable,
-)
+from memstate_core.model import errors
+from memstate_core.model.errors import ApiError
 
 _SERVER_SIDE = 500
-_KIND_OF: dict[int, type[ApiError]] = {401: AccessDenied, 403: AccessDenied, 404: NotFound, 429: RateLimited}
+_KIND_OF: dict[int, type[ApiError]] = {
+    401: errors.AccessDenied,
+    403: errors.AccessDenied,
+    404: errors.NotFound,
+    429: errors.RateLimited,
+}
 _KNOWN = frozenset({"type", "title", "status", "detail", "request_id", "kind", "retry_after", "message"})
 
 
@@ -38,16 +36,16 @@ def failure_of(response: httpx2.Response) -> ApiError:
     )
 
 
-def unreachable(error: Exception | None, server: str) -> ServerUnreachable:
+def unreachable(error: Exception, server: str) -> errors.ServerUnreachable:
     """The error where no answer came."""
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return ServerUnreachable(
+    return errors.ServerUnreachable(
         f"{server} did not answer ({reason}). Check the base URL, and that `memstate serve` runs there."
     )
 
 
 def _kind(status: int) -> type[ApiError]:
-    default = RequestInvalid if 400 <= status < _SERVER_SIDE else ServerFailed
+    default = errors.RequestInvalid if 400 <= status < _SERVER_SIDE else errors.ServerFailed
     return _KIND_OF.get(status, default)
 
 
