@@ -343,22 +343,26 @@ class ApiError(MemstateError):
     @property
     def status(self) -> int | None:
         """The status of the answer; None if there was none."""
-        return self.facts["status"]  # type: ignore[no-any-return]
+        status: int | None = self.facts["status"]
+        return status
 
     @property
     def kind(self) -> str | None:
         """The last word of the problem document's type; None if there was none."""
-        return self.facts["kind"]  # type: ignore[no-any-return]
+        kind: str | None = self.facts["kind"]
+        return kind
 
     @property
     def request_id(self) -> str | None:
         """How the server's log names the request, where it said so."""
-        return self.facts["request_id"]  # type: ignore[no-any-return]
+        request_id: str | None = self.facts["request_id"]
+        return request_id
 
     @property
     def retry_after(self) -> float | None:
         """Seconds after which the server wants to be asked again, where it said so."""
-        return self.facts["retry_after"]  # type: ignore[no-any-return]
+        retry_after: float | None = self.facts["retry_after"]
+        return retry_after
 
 
 class RequestInvalid(ApiError):

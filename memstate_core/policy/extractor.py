@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from memstate_core.policy.loading import Section
 
 EXTRACTOR_VARIABLES = {
     "MEMSTATE_CHAT_CHUNK_THRESHOLD_CHARS": "chunk_threshold_chars",
@@ -25,7 +27,7 @@ EXTRACTOR_VARIABLES = {
 ENVIRONMENT_NAME = r"^([A-Z][A-Z0-9_]*)?$"
 
 
-class ExtractorSettings(BaseModel):
+class ExtractorSettings(Section):
     """Which OpenAI-compatible endpoint understands turns, how it is asked, and when to stop asking.
 
     Without `base_url` and `model` no language model is used and nothing else here matters.
@@ -40,8 +42,6 @@ class ExtractorSettings(BaseModel):
     `rate_limit_retries` times, timeouts, lost connections and server errors `retries` times, with waits that
     double from one second up to `backoff_cap_seconds`.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     base_url: Annotated[str, Field(pattern=r"^(https?://.+)?$")] = ""
     model: str = ""

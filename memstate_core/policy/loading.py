@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from memstate_core.model.errors import SettingsError
@@ -18,6 +18,12 @@ from memstate_core.policy.tokens import ConditionError
 Values = dict[str, dict[str, Any]]
 HIDDEN = "…"
 """Stands in an error for a value that may be a secret."""
+
+
+class Section(BaseModel):
+    """A table of a file: immutable, and a key that it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from memstate_core.model.frames import Schema
 from memstate_core.policy.conditions import parse_condition
-from memstate_core.policy.loading import refusal
+from memstate_core.policy.loading import Section, refusal
 
 RULE_COLUMNS: Schema = {
     "scope": pl.String,
@@ -46,10 +46,8 @@ Bands = tuple[float, float]
 """The probabilities from which pairs are merged and from which a person is asked."""
 
 
-class Rule(BaseModel):
+class Rule(Section):
     """One rule; the bands go with `do = "merge"`, and one that is left out is the policy's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(min_length=1)]
     on: Literal["ingest_complete", "nightly", "memory_pressure", "query_complete"]

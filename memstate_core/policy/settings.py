@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from memstate_core.policy.extractor import EXTRACTOR_VARIABLES, ExtractorSettings
-from memstate_core.policy.loading import TomlFile, as_tuple, explained, literal, read_toml, refusal
+from memstate_core.policy.loading import Section, TomlFile, as_tuple, explained, literal, read_toml, refusal
 from memstate_core.policy.rules import Rule
 
 FILE_NAME = "memstate.toml"
@@ -38,12 +38,14 @@ BEFORE = {"half_life_growth_max": 1.0, "max_field_history": 1_000_000}
 ARRAY = BeforeValidator(as_tuple)
 """Marks a tuple that is written as an array."""
 
+HalfLife = Annotated[float, Field(gt=0, le=36_500)]
+"""In days."""
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+Threshold = Annotated[float, Field(ge=0, le=10)]
+"""Of salience."""
 
 
-class StoreSettings(_Section):
+class StoreSettings(Section):
     """How the store is cut and kept.
 
     Maintenance lets others on the machine go first by `niceness`, in the steps of nice(1), so that a server answers.
@@ -56,7 +58,7 @@ class StoreSettings(_Section):
     niceness: Annotated[int, Field(ge=0, le=19)] = 5
 
 
-class IngestSettings(_Section):
+class IngestSettings(Section):
     """What is accepted from a dump."""
 
     max_line_mib: Annotated[int, Field(ge=1, le=1024)] = 16
@@ -64,7 +66,7 @@ class IngestSettings(_Section):
     chunk_rows: Annotated[int, Field(ge=100, le=10_000_000)] = 50_000
 
 
-class SegmentSettings(_Section):
+class SegmentSettings(Section):
     """How a session's turns become topics. Lengths count turns."""
 
     window: Annotated[int, Field(ge=1, le=20)] = 3
@@ -72,28 +74,28 @@ class SegmentSettings(_Section):
     max_turns: Annotated[int, Field(ge=2, le=1000)] = 24
 
 
-class EmbeddingSettings(_Section):
+class EmbeddingSettings(Section):
     """Which model embeds, and how much at a time."""
 
     model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
 
 
-class ScheduleSettings(_Section):
+class ScheduleSettings(Section):
     """When the nightly job runs, as a cron expression in UTC."""
 
     cron: Annotated[str, Field(pattern=r"^\S+( \S+){4}$")] = "0 2 * * *"
 
 
-class Override(_Section):
+class Override(Section):
     """Other values for the topics of a scope, of a kind, or of a kind within a scope; the last that fits holds."""
 
     scope: Annotated[str, Field(min_length=1)] | None = None
     topic_kind: Annotated[str, Field(min_length=1)] | None = None
-    salience_half_life_days: Annotated[float, Field(gt=0, le=36_500)] | None = None
-    summarise_salience_threshold: Annotated[float, Field(ge=0, le=10)] | None = None
-    detach_salience_threshold: Annotated[float, Field(ge=0, le=10)] | None = None
-    forget_salience_threshold: Annotated[float, Field(ge=0, le=10)] | None = None
+    salience_half_life_days: HalfLife | None = None
+    summarise_salience_threshold: Threshold | None = None
+    detach_salience_threshold: Threshold | None = None
+    forget_salience_threshold: Threshold | None = None
 
     @model_validator(mode="after")
     def _names_its_topics(self) -> Override:
@@ -102,7 +104,7 @@ class Override(_Section):
         return self
 
 
-class Policy(_Section):
+class Policy(Section):
     """What decides about knowledge; hashed into every manifest and kept with every run.
 
     A stretch of turns continues a topic when they are of one subject with `placement_probability`, and the cosine of
@@ -126,11 +128,11 @@ class Policy(_Section):
     field_salience_initial: Annotated[float, Field(gt=0, le=10)] = 1.0
     field_salience_max: Annotated[float, Field(gt=0, le=10)] = 10.0
     query_salience_bump: Annotated[float, Field(gt=0, le=10)] = 0.1
-    salience_half_life_days: Annotated[float, Field(gt=0, le=36_500)] = 90.0
+    salience_half_life_days: HalfLife = 90.0
     half_life_growth_max: Annotated[float, Field(ge=1, le=1000)] = 8.0
-    summarise_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.2
-    detach_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.1
-    forget_salience_threshold: Annotated[float, Field(ge=0, le=10)] = 0.05
+    summarise_salience_threshold: Threshold = 0.2
+    detach_salience_threshold: Threshold = 0.1
+    forget_salience_threshold: Threshold = 0.05
     max_field_history: Annotated[int, Field(ge=2)] = 500
     summary_keep_revisions: Annotated[int, Field(ge=1)] = 20
     max_topics_for_forget_scan: Annotated[int, Field(ge=1)] = 10_000
@@ -187,7 +189,7 @@ class Policy(_Section):
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-class Settings(_Section):
+class Settings(Section):
     """Everything a user may set."""
 
     store: StoreSettings = StoreSettings()
@@ -218,7 +220,7 @@ def load_settings(home: Path, environ: Mapping[str, str] = os.environ) -> Settin
         raise explained(error, Settings, values, file, sources) from None
 
 
-class _PolicyFile(_Section):
+class _PolicyFile(Section):
     policy: Policy
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from hashlib import sha256
 from hmac import compare_digest
@@ -151,11 +151,10 @@ def add(path: Path, key: Key) -> None:
         KeyRefused: there is one of this name.
         KeysDamaged: the file cannot be read.
     """
-    with _changing(path):
-        kept = read(path) or []
+    with _changing(path) as kept:
         if any(key.name == other.name or key.id == other.id for other in kept):
             raise KeyRefused(key.name, "there is one of this name; revoke it first or choose another name")
-        _write(path, [*kept, key])
+        kept.append(key)
 
 
 def revoke(path: Path, name: str) -> Key:
@@ -165,17 +164,21 @@ def revoke(path: Path, name: str) -> Key:
         KeyRefused: there is none of this name.
         KeysDamaged: the file cannot be read.
     """
-    with _changing(path):
-        kept = read(path) or []
+    with _changing(path) as kept:
         gone = next((key for key in kept if key.name == name), None)
         if gone is None:
             raise KeyRefused(name, "there is none of this name")
-        _write(path, [key for key in kept if key is not gone])
+        kept.remove(gone)
     return gone
 
 
-def _changing(path: Path) -> AbstractContextManager[None]:
-    return exclusive(path.with_suffix(".lock"), f"memstate keys, process {os.getpid()}", _LOCK_SECONDS)
+@contextmanager
+def _changing(path: Path) -> Iterator[list[Key]]:
+    """The keys that are kept, to be changed in place by nobody else; written unless an error is raised."""
+    with exclusive(path.with_suffix(".lock"), f"memstate keys, process {os.getpid()}", _LOCK_SECONDS):
+        kept = read(path) or []
+        yield kept
+        _write(path, kept)
 
 
 def _write(path: Path, keys: list[Key]) -> None:
