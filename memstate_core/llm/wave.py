@@ -62,28 +62,34 @@ class Waves:
 
     def _placed(self, sandboxes: list[Sandbox], choices: list[Choices]) -> list[list[Placed]]:
         """The place of each topic: the model's choice, else what it continues by similarity, else its own."""
-        new = _unchosen(sandboxes, choices)
-        sessions = dict(new.frame.select("id", "session").iter_rows())
-        found = continued(new, self._memory.topics, self._past, self._policy)
-        titles = pl.concat([self._memory.titles, _titles(sandboxes)]).unique("id", keep="first")
-        named = found.join(titles.rename({"id": "topic_id"}), on="topic_id", how="left", maintain_order="left")
-        alike = {row["id"]: row for row in named.iter_rows(named=True)}
+        alike = self._alike(sandboxes, _unchosen(sandboxes, choices))
 
         def place(sandbox: Sandbox, at: int, chosen: Choices) -> Placed:
             topic = sandbox.topics[at]
             if at in chosen:
                 return Placed.chosen(chosen[at].card.topic_id, chosen[at].reason(), not sandbox.long)
-            own = own_id(sandbox.session, topic)
-            near = alike.get(own)
-            # The model kept apart what it found in one session.
-            if near is None or sessions.get(near["topic_id"]) == sessions[own]:
-                return Placed.own(sandbox.session, topic)
-            return Placed.alike(near["topic_id"], near["title"], near["score"], near["probability"])
+            return alike.get(own_id(sandbox.session, topic)) or Placed.own(sandbox.session, topic)
 
         return [
             [place(sandbox, at, chosen) for at in range(len(sandbox.topics))]
             for sandbox, chosen in zip(sandboxes, choices, strict=True)
         ]
+
+    def _alike(self, sandboxes: list[Sandbox], new: Stretches) -> dict[str, Placed]:
+        """The places that similarity gives, by the id that a topic has of its own.
+
+        What the model kept apart in one session stays apart.
+        """
+        found = continued(new, self._memory.topics, self._past, self._policy)
+        titles = pl.concat([self._memory.titles, _titles(sandboxes)]).unique("id", keep="first")
+        sessions = new.frame.select("id", "session")
+        near = found.join(sessions, on="id").join(
+            sessions.rename({"id": "topic_id"}), on="topic_id", how="left", suffix="_of_topic"
+        )
+        apart = near.filter(pl.col("session").ne_missing(pl.col("session_of_topic")))
+        named = apart.join(titles.rename({"id": "topic_id"}), on="topic_id", how="left")
+        rows = named.select("id", "topic_id", "title", "score", "probability").iter_rows()
+        return {own: Placed.alike(*near) for own, *near in rows}
 
     def _remember(self, sandbox: Sandbox, placed: list[Placed], vectors: Vectors) -> None:
         """Makes the new topics of a session known."""

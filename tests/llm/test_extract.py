@@ -299,6 +299,20 @@ def test_a_later_wave_sees_the_topics_of_an_earlier_one(night: Night) -> None:
     assert script.prompt(WAVE).count('"handle"') == WAVE
 
 
+def test_sessions_of_a_wave_go_on_with_each_other_and_what_one_keeps_apart_stays_so(night: Night) -> None:
+    said = ("The kiln needs new bricks.", "New bricks for the kiln are ordered.")
+    turns = pl.concat([talk(*said, *said, hours=1), talk(*said, session="s2", hours=2)])
+    extracted, script = night.run(
+        turns, answer(topic("Kiln", 1, 2), topic("Bricks", 3, 4)), answer(topic("Kiln again", 1, 2))
+    )
+    first, apart, later = rows(extracted)
+    assert [row["title"] for row in (first, apart, later)] == ["Kiln", "Bricks", None]
+    assert first["topic_id"] != apart["topic_id"]
+    assert later["topic_id"] == first["topic_id"]
+    assert later["reason"].startswith("continues 'Kiln': cosine 1.00, probability 0.9")
+    assert len(script.requests) == 2
+
+
 def test_how_many_are_asked_at_once_changes_nothing(tmp_path: Path, encoded: Embed) -> None:
     nights = [Night(tmp_path / str(at), encoded) for at in (1, 4)]
     turns = sessions_of(WAVE + 3)

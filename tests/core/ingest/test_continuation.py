@@ -95,6 +95,20 @@ def test_scopes_are_never_compared() -> None:
     assert found(both) == {}
 
 
+def test_scopes_are_judged_together_as_each_alone() -> None:
+    alone = [
+        stretches(*OTHERS, 1, 2, 1, scope=scope, first=first) for scope, first in (("user:aya", 0), ("user:b", 70))
+    ]
+    ours, theirs = alone
+    mixed = np.arange(2 * len(ours.whole)).reshape(2, -1).T.ravel()
+    halves = [np.concatenate([ours.halves[side], theirs.halves[side]])[mixed] for side in (0, 1)]
+    whole = np.concatenate([ours.whole, theirs.whole])[mixed]
+    both = Stretches(pl.concat([ours.frame, theirs.frame])[mixed], whole, (halves[0], halves[1]))
+    existing = topics(pottery=about(2, seed=5))
+    assert found(both, existing) == found(ours, existing) | found(theirs, existing)
+    assert found(both, existing).keys() == {"user:aya/n21", "user:aya/n22", "user:b/n92"}
+
+
 def test_a_chain_that_wanders_off_is_cut() -> None:
     """Each is like the one before it; the last is not like the first, and begins a topic itself."""
     plain = stretches(*OTHERS, *[0] * 8)
