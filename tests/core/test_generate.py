@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import io
-import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +18,7 @@ import zstandard
 
 from memstate_core.model.observation import Observation
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "generate.py"
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SMALL = ("--observations", "3000", "--topics", "400", "--scopes", "3")
 END = datetime(2026, 2, 1, tzinfo=UTC)
 PYTHON_TYPES = {
@@ -27,15 +27,11 @@ PYTHON_TYPES = {
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    """The script as a module; it lies outside any package."""
-    spec = importlib.util.spec_from_file_location("benchmark_generate", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def script() -> Iterator[ModuleType]:
+    """The script as a module; it lies outside any package, beside those that it loads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        yield import_module("generate")
 
 
 @pytest.fixture(scope="module")
