@@ -92,8 +92,10 @@ def _spans(found: dict[str, str | None], years: Sequence[int]) -> Iterator[Span]
 
 def nearness(moments: pl.Series, spans: Sequence[Span]) -> npt.NDArray[np.float64]:
     """How near each moment lies to the nearest span: 1 inside, falling by e every `FADE_DAYS` outside."""
+    best = np.zeros(len(moments))
+    if not spans:
+        return best
     seconds = moments.dt.epoch("s").cast(pl.Float64).fill_null(float("-inf")).to_numpy()
-    best = np.zeros(len(seconds))
     for span in spans:
         gap = np.maximum(np.maximum(span.start.timestamp() - seconds, seconds - span.end.timestamp()), 0.0)
         best = np.maximum(best, np.exp(-gap / (FADE_DAYS * 86_400)))

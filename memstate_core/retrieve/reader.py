@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from memstate_core.model.frames import ALIASES, REVISIONS, empty
 from memstate_core.retrieve.fact_files import COMPRESSED_FILE, FOLDER, TABLES
 from memstate_core.retrieve.layout import Places, read_rows
-from memstate_core.retrieve.lexical import Postings, Scores
-from memstate_core.retrieve.windows import Floats, Ints
+from memstate_core.retrieve.lexical import Postings
+from memstate_core.retrieve.slices import EvidenceSlice, TopicSlice, Words
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.run import GRAPH_FILE
 from memstate_core.state.snapshots import Snapshot
@@ -30,54 +28,6 @@ BUFFER_MIB = 256
 """Kuzu's buffer pool for reading a few topics at a time."""
 
 _KEPT_SCOPES = 32
-
-
-@dataclass(frozen=True)
-class Words:
-    """The word index of one scope."""
-
-    postings: Postings
-    first: int
-    count: int
-    documents: int
-
-    def scores(self, terms: list[str]) -> Scores:
-        """BM25 of every document of the scope, documents x fields."""
-        return self.postings.scores(terms, first=self.first, count=self.count, documents=self.documents)
-
-    def weights(self, terms: list[str]) -> Scores:
-        """How much each term tells in this scope: its idf."""
-        return self.postings.weights(terms, first=self.first, count=self.count, documents=self.documents)
-
-
-@dataclass(frozen=True)
-class EvidenceSlice:
-    """The evidence of one scope.
-
-    Attributes:
-        frame: columns EVIDENCE_INDEX, n rows.
-        vectors: the rows of the vector file from the scope's first to its last (float32, m x 384).
-        vector_rows: each row's place in `vectors`, -1 without one (n).
-        windows: the row before, the row after, the session's first row (n x 3).
-        window_lengths: the length of each window's summed vectors (n).
-        words: BM25 over the fields `turn` and `window`.
-    """
-
-    frame: pl.DataFrame
-    vectors: Floats
-    vector_rows: npt.NDArray[np.int64]
-    windows: Ints
-    window_lengths: Floats
-    words: Words
-
-
-@dataclass(frozen=True)
-class TopicSlice:
-    """The served topics of one scope: their rows, vectors (n x 384) and words."""
-
-    frame: pl.DataFrame
-    vectors: Floats
-    words: Words
 
 
 class SnapshotReader:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +20,9 @@ import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.dates import named_spans, nearness
-from memstate_core.retrieve.reader import EvidenceSlice, TopicSlice
 from memstate_core.retrieve.relative_dates import relative_spans
+from memstate_core.retrieve.slices import EvidenceSlice, TopicSlice
 from memstate_core.retrieve.windows import NOBODY
-from memstate_core.retrieve.words import words
 
 Array = npt.NDArray[np.float64]
 Parts = dict[str, Array]
@@ -105,17 +105,17 @@ def evidence_parts(evidence: EvidenceSlice, asked: Asked) -> Parts:
     parts = {
         "turn_words": standardised(by_words[:, 0], USUAL_WORDS),
         "window_words": standardised(by_words[:, 1], USUAL_WORDS),
-        "speaker": SPEAKER * _named(evidence.frame["actor"], asked.terms),
+        "speaker": SPEAKER * _named(evidence, asked.terms),
     }
     if asked.vector is not None:
         turn, window = _cosines(evidence, asked.vector)
         parts["turn_vector"] = standardised(turn, USUAL_COSINE)
         parts["window_vector"] = standardised(window, USUAL_COSINE)
     if asked.dated:
-        parts["date"] = NEAR_DATE * _near(evidence.frame["observed_at"], asked)
+        parts["date"] = NEAR_DATE * _near(evidence, asked)
     own = total(parts)
     parts["session"] = SESSION * _best_of(own, evidence.windows[:, 2])
-    parts["topic"] = TOPIC * _best_of_topic(own, evidence.frame["topic_id"], evidence.windows[:, 2])
+    parts["topic"] = TOPIC * _best_of(own, evidence.stretches)
     return parts
 
 
@@ -151,31 +151,22 @@ def _cosines(evidence: EvidenceSlice, vector: Vectors) -> tuple[Array, Array]:
     return turn[:-1], window
 
 
-def _near(observed: pl.Series, asked: Asked) -> Array:
+def _near(evidence: EvidenceSlice, asked: Asked) -> Array:
     """How near each moment lies to the times that a question names."""
-    years = observed.dt.year().drop_nulls().unique().sort().to_list()
     relative, text = ([], asked.text) if asked.at is None else relative_spans(asked.text, asked.at)
-    return nearness(observed, [*relative, *named_spans(text, years)])
+    return nearness(evidence.frame["observed_at"], [*relative, *named_spans(text, evidence.years)])
 
 
-def _named(actors: pl.Series, asked: list[str]) -> Array:
-    """Which share of the words of each actor's name the question contains."""
-    name = pl.col("actor")
-    share = words(name).list.eval(pl.element().is_in(asked).mean()).list.first()
-    shares = actors.to_frame("actor").select(name.unique()).with_columns(share=share)
-    named = actors.to_frame("actor").join(shares, on="actor", how="left", maintain_order="left")
-    return named["share"].fill_null(0.0).to_numpy()
+def _named(evidence: EvidenceSlice, asked: list[str]) -> Array:
+    """Which share of the words of each speaker's name the question contains."""
+    shares = evidence.names.list.eval(pl.element().is_in(asked).mean()).list.first().fill_null(0.0)
+    named: Array = shares.to_numpy()[evidence.speakers]
+    return named
 
 
-def _best_of_topic(scores: Array, topics: pl.Series, sessions: npt.NDArray[np.int32]) -> Array:
-    """For each row the best score of its topic within its session; its own where it has none."""
-    named = pl.DataFrame({"topic": topics, "session": sessions, "score": scores})
-    best = pl.when(pl.col("topic").is_null()).then("score").otherwise(pl.col("score").max().over("topic", "session"))
-    return named.select(best).to_series().to_numpy()
-
-
-def _best_of(scores: Array, groups: npt.NDArray[np.int32]) -> Array:
-    """For each row the best score within its group; a group is named by one of its rows."""
-    best = np.full(len(scores), -np.inf)
+def _best_of(scores: Array, groups: npt.NDArray[Any]) -> Array:
+    """For each row the best score within its group; groups are numbers below the number of rows."""
+    best: Array = np.full(len(scores), -np.inf)
     np.maximum.at(best, groups, scores)
-    return best[groups]
+    found: Array = best[groups]
+    return found

@@ -15,8 +15,9 @@ import polars as pl
 from memstate_core.embed.encoder import DIMENSION
 from memstate_core.retrieve.index import TOPIC_COLUMNS, matrix
 from memstate_core.retrieve.layout import SERVED_STATE
-from memstate_core.retrieve.reader import SnapshotReader, TopicSlice
+from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import Array, Asked, Parts, evidence_parts, topic_parts, total
+from memstate_core.retrieve.slices import TopicSlice
 from memstate_core.state.graph import TOPIC, VECTOR
 
 

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from memstate_core.model.frames import EDGES, conform
-from memstate_core.retrieve.scoring import USUAL_COSINE, _best_of_topic, standardised
+from memstate_core.retrieve.scoring import USUAL_COSINE, _best_of, standardised
+from memstate_core.retrieve.slices import stretches
 from memstate_core.retrieve.structure import DAMPING, lifted
 
 
@@ -47,5 +48,5 @@ def test_a_neighbour_is_lifted_part_of_the_way_and_never_lowered():
 def test_a_topic_lends_within_a_session_only() -> None:
     """A topic that went on for years would lend its best turn's score to all of them."""
     scores, sessions = np.array([1.0, 5.0, 2.0, 3.0, 4.0]), np.array([0, 0, 2, 2, 4], dtype=np.int32)
-    lent = _best_of_topic(scores, pl.Series(["a", "a", "a", "b", None], dtype=pl.String), sessions)
+    lent = _best_of(scores, stretches(pl.Series(["a", "a", "a", "b", None], dtype=pl.String), sessions))
     assert lent.tolist() == [5.0, 5.0, 2.0, 3.0, 4.0]

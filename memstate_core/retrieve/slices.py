@@ -1,0 +1,105 @@
+"""What a reader keeps of one scope: its rows, vectors and words, and what every question wants to know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from memstate_core.retrieve.lexical import Postings, Scores
+from memstate_core.retrieve.windows import Floats, Ints
+from memstate_core.retrieve.words import words
+
+Places = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The word index of one scope."""
+
+    postings: Postings
+    first: int
+    count: int
+    documents: int
+
+    def scores(self, terms: list[str]) -> Scores:
+        """BM25 of every document of the scope, documents x fields."""
+        return self.postings.scores(terms, first=self.first, count=self.count, documents=self.documents)
+
+    def weights(self, terms: list[str]) -> Scores:
+        """How much each term tells in this scope: its idf."""
+        return self.postings.weights(terms, first=self.first, count=self.count, documents=self.documents)
+
+
+@dataclass(frozen=True)
+class EvidenceSlice:
+    """The evidence of one scope.
+
+    Attributes:
+        frame: columns EVIDENCE_INDEX, n rows.
+        vectors: the rows of the vector file from the scope's first to its last (float32, m x 384).
+        vector_rows: each row's place in `vectors`, -1 without one (n).
+        windows: the row before, the row after, the session's first row (n x 3).
+        window_lengths: the length of each window's summed vectors (n).
+        words: BM25 over the fields `turn` and `window`.
+    """
+
+    frame: pl.DataFrame
+    vectors: Floats
+    vector_rows: npt.NDArray[np.int64]
+    windows: Ints
+    window_lengths: Floats
+    words: Words
+
+    @cached_property
+    def years(self) -> list[int]:
+        """The years in which it was observed, ascending."""
+        return self.frame["observed_at"].dt.year().drop_nulls().unique().sort().to_list()
+
+    @cached_property
+    def names(self) -> pl.Series:
+        """The words of each actor's name, lists; every actor once."""
+        return pl.select(words(pl.lit(self._actors.unique().sort()))).to_series()
+
+    @cached_property
+    def speakers(self) -> Places:
+        """Whose name in `names` each row has (n)."""
+        return _ranks(self._actors)
+
+    @cached_property
+    def stretches(self) -> Places:
+        """Numbers that rows of the same topic in the same session share; a row without a topic is alone (n)."""
+        return stretches(self.frame["topic_id"], self.windows[:, 2])
+
+    @property
+    def _actors(self) -> pl.Series:
+        return self.frame["actor"].fill_null("")
+
+
+@dataclass(frozen=True)
+class TopicSlice:
+    """The served topics of one scope: their rows, vectors (n x 384) and words."""
+
+    frame: pl.DataFrame
+    vectors: Floats
+    words: Words
+
+
+def stretches(topics: pl.Series, sessions: Ints) -> Places:
+    """Numbers below n that rows of the same topic in the same session share; a row without a topic is alone.
+
+    Args:
+        topics: the topic of each row, null without one (n).
+        sessions: the first row of each row's session (n).
+    """
+    rows = len(sessions)
+    together = _ranks(topics.fill_null("")) * rows + sessions
+    return np.unique(np.where(topics.is_null().to_numpy(), -1 - np.arange(rows), together), return_inverse=True)[1]
+
+
+def _ranks(values: pl.Series) -> Places:
+    """Each value's place among the distinct ones, sorted."""
+    return (values.rank("dense") - 1).cast(pl.Int64).to_numpy()
