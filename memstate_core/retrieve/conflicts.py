@@ -44,8 +44,11 @@ def conflicting(newest: pl.DataFrame, revisions: pl.DataFrame, as_of: datetime |
         revisions: columns REVISIONS; rivals that are not among them are left out.
         as_of: see `open_rivals`.
     """
+    rivals = open_rivals(newest, as_of)
+    if rivals.is_empty():
+        return {}
     described = revisions.select("value_json", iso_expr(pl.col("valid_from")), "provenance", "evidence_ids", rival="id")
-    rivals = open_rivals(newest, as_of).join(described, on="rival", maintain_order="left")
+    rivals = rivals.join(described, on="rival", maintain_order="left")
     found: Conflicts = {}
     for row in rivals.drop("rival").to_dicts():
         entry = {"value": msgjson.decode(row.pop("value_json"))}
@@ -55,6 +58,9 @@ def conflicting(newest: pl.DataFrame, revisions: pl.DataFrame, as_of: datetime |
 
 def conflict_warnings(newest: pl.DataFrame, conflicts: Conflicts) -> pl.DataFrame:
     """One warning a field in conflict (columns topic_id, kind, message, field, related_topic_id)."""
+    columns = ("topic_id", "kind", "message", "field", "related_topic_id")
+    if not conflicts:
+        return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
     keys = pl.DataFrame(list(conflicts), schema={"topic_id": pl.String, "name": pl.String}, orient="row")
     since = pl.col("valid_from").dt.strftime("%Y-%m-%d").alias("since")
     shown = newest.filter(pl.col("part") == "field").join(keys, on=["topic_id", "name"], maintain_order="left")
@@ -62,7 +68,6 @@ def conflict_warnings(newest: pl.DataFrame, conflicts: Conflicts) -> pl.DataFram
         (topic, "conflict", _told(name, since, [msgjson.decode(value), *_values(conflicts[topic, name])]), name, None)
         for topic, name, since, value in shown.select("topic_id", "name", since, "value_json").rows()
     ]
-    columns = ("topic_id", "kind", "message", "field", "related_topic_id")
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
 

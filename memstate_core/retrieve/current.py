@@ -8,7 +8,7 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.model.frames import EDGES, empty
-from memstate_core.retrieve.facts import Facts, TopicSet, facts_of, read_edges, read_facts, valid_at
+from memstate_core.retrieve.facts import Facts, TopicSet, facts_of, read_edges, read_facts
 from memstate_core.retrieve.reader import SnapshotReader
 
 
@@ -54,10 +54,9 @@ def candidate_edges(
     """
     if not ids:
         return empty(EDGES)
-    moment = as_of or reader.snapshot.manifest.now
     tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
     if explicit or as_of is not None or len(tables) < len(scopes):
-        edges = read_edges(reader.graph, TopicSet.of(ids), moment=moment)
+        edges = read_edges(reader.graph, TopicSet.of(ids), moment=as_of or reader.snapshot.manifest.now)
         return edges if explicit or as_of is not None else edges.filter(~pl.col("detached"))
     mine = pl.col("from_id").is_in(ids) | pl.col("to_id").is_in(ids)
-    return pl.concat([table["edges"].filter(mine & valid_at(moment)).select(*EDGES) for table in tables])
+    return pl.concat([table["edges"].filter(mine) for table in tables])

@@ -15,8 +15,9 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from memstate_core.model.frames import ALIASES, REVISIONS, empty
+from memstate_core.model.frames import ALIASES, EDGES, REVISIONS, empty
 from memstate_core.retrieve.fact_files import COMPRESSED_FILE, FOLDER, TABLES
+from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.layout import Places, read_rows
 from memstate_core.retrieve.lexical import Postings
 from memstate_core.retrieve.slices import EvidenceSlice, TopicSlice, Words
@@ -128,7 +129,9 @@ class SnapshotReader:
         if self._fact_places is None:
             return None
         folder = self._folder / FOLDER
-        return {name: read_rows(folder / f"{name}.parquet", self._fact_places.of(scope, name)) for name in TABLES}
+        rows = {name: read_rows(folder / f"{name}.parquet", self._fact_places.of(scope, name)) for name in TABLES}
+        rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
+        return rows
 
     def _map_array(self, name: str) -> Any:
         return np.load(self._folder / f"{name}.npy", mmap_mode="r")
