@@ -43,7 +43,7 @@ ASKED = ("What do we know about {}?", "Who looks after {}?", "{}: where does it 
 INBOX_ROWS = 200
 LONGEST_PHASE = 7200
 ALONE = "alone"
-MOST_SECONDS_A_SWAP = 30
+MOST_SECONDS_A_SWAP = 120
 
 
 @dataclass

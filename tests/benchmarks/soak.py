@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import random
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 from urllib.parse import urlsplit
 
 import polars as pl
@@ -35,16 +36,35 @@ from memstate_core.model.text import iso
 from memstate_core.state.home import Home
 from memstate_core.state.store import open_store
 
-PROGRAM = [sys.executable, "-m", "memstate_pipeline"]
 SUBJECTS = [f"{colour} {thing}" for colour in ("red", "green", "blue", "grey") for thing in ("mill", "pump", "barge")]
 BUSY = (429, 503)
 """Answers that ask to try again: too many requests; no snapshot is open yet after a start."""
 READY_SHARE = 0.8
 """Of the kills, that wait until the server has opened its snapshot; the others hit it while it starts."""
 MOST_SECONDS_TO_START = 120
+MOST_SECONDS_LONGER = 300
+"""For all to be done at least once, where that took no place in the time that was given."""
+KINDS = ("ingest", "query", "topics", "feedback")
+"""What clients ask for."""
 PREPARED = "2026-01-01T00:00:00Z"
 Use = tuple[str, str, bool]
 """A use as it is recognised again: topic, moment, whether it was of no use."""
+
+
+class Started(Protocol):
+    """A process."""
+
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, number: int, /) -> None: ...
+
+
+Start = Callable[[Sequence[str], IO[bytes], IO[bytes]], Started]
+"""Starts Python with these arguments and these two streams to write to."""
+
+
+def started(arguments: Sequence[str], stdout: IO[bytes], stderr: IO[bytes]) -> Started:
+    """A Python process as anybody starts it."""
+    return subprocess.Popen([sys.executable, *arguments], stdout=stdout, stderr=stderr)
 
 
 @dataclass
@@ -218,17 +238,18 @@ STEPS = (write, write, query, query, tell)
 class Soak:
     """The processes, the clients, and what became of it."""
 
-    def __init__(self, home: Path, seed: int) -> None:
+    def __init__(self, home: Path, seed: int, start: Start = started) -> None:
         self.home, self.seed = Home(home), seed
+        self._begin = start
         self.seen, self.ended = Seen(), threading.Event()
         self.kills = self.runs = 0
         self.url = ""
         self._chance = random.Random(seed)
-        self._server: subprocess.Popen[str] | None = None
+        self._server: Started | None = None
         self._failures: list[str] = []
 
     def run(self, seconds: float) -> list[str]:
-        """Soaks for so long; answers what was violated."""
+        """Soaks for so long, and on until all was done at least once; answers what was violated."""
         self._prepare()
         self._start()
         threads: list[threading.Thread] = [Client(self, at, step) for at, step in enumerate(STEPS)]
@@ -236,18 +257,30 @@ class Soak:
         for thread in threads:
             thread.start()
         ends = time.monotonic() + seconds
-        while (left := ends - time.monotonic()) > 0 and not self._failures:
+        while not self._failures and (time.monotonic() < ends or not self.kills or self._undone()):
             if self._chance.random() < READY_SHARE:
                 self._until_ready()
-                left = ends - time.monotonic()
-            time.sleep(max(0.0, min(left, self._chance.uniform(1, 10))))
+            self._pause(self._chance.uniform(1, 10), ends)
             self._kill()
             self._start()
+            if time.monotonic() > ends + MOST_SECONDS_LONGER and (undone := self._undone()):
+                self._failures.append(f"not done within {seconds + MOST_SECONDS_LONGER:.0f} s: {', '.join(undone)}")
         self.ended.set()
         for thread in threads:
             thread.join()
         self._stop()
         return self._failures or self._judged()
+
+    def _undone(self) -> list[str]:
+        """What no client was answered yet, and whether no run has ended."""
+        unanswered = [kind for kind in KINDS if not self.seen.answers[kind]]
+        return unanswered if self.runs else [*unanswered, "a run"]
+
+    def _pause(self, seconds: float, ends: float) -> None:
+        """Lets the server be for so long; for less once the time is over and all was done."""
+        ready = time.monotonic() + seconds
+        while time.monotonic() < ready and (time.monotonic() < ends or self._undone()):
+            time.sleep(0.05)
 
     def _prepare(self) -> None:
         dump = self.home.root / "prepared.jsonl"
@@ -259,10 +292,14 @@ class Soak:
         self._memstate("maintain")
 
     def _memstate(self, *arguments: str) -> None:
-        command = [*PROGRAM, "--home", str(self.home.root), *arguments, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            self._failures.append(f"memstate {arguments[0]} ended with {done.returncode}: {done.stderr[-500:]}")
+        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+            code = self._begin(self._command(*arguments), stdout, stderr).wait()
+            if code:
+                stderr.seek(0)
+                self._failures.append(f"memstate {arguments[0]} ended with {code}: {stderr.read().decode()[-500:]}")
+
+    def _command(self, *arguments: str) -> list[str]:
+        return ["-m", "memstate_pipeline", "--home", str(self.home.root), *arguments, "--json"]
 
     def _maintain(self) -> None:
         while not self.ended.is_set() and not self._failures:
@@ -271,11 +308,11 @@ class Soak:
             self.ended.wait(self._chance.uniform(0, 3))
 
     def _start(self) -> None:
-        command = [*PROGRAM, "--home", str(self.home.root), "serve", "--port", "0", "--json"]
-        with (self.home.root / "serve.log").open("a") as log:
-            self._server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        assert self._server.stdout is not None
-        line = self._server.stdout.readline()
+        read, write = os.pipe()
+        with os.fdopen(read) as told:
+            with os.fdopen(write, "wb") as stdout, (self.home.root / "serve.log").open("ab") as log:
+                self._server = self._begin(self._command("serve", "--port", "0"), stdout, log)
+            line = told.readline()
         if not line:
             self._failures.append("the server did not start: " + (self.home.root / "serve.log").read_text()[-500:])
             return
@@ -295,14 +332,14 @@ class Soak:
         """Kill -9, then notes what of the journal is on disk."""
         assert self._server is not None
         self._server.send_signal(signal.SIGKILL)
-        self._server.communicate()
+        self._server.wait()
         self.kills += 1
         self.seen.segments |= journal(self.home)
 
     def _stop(self) -> None:
         assert self._server is not None
-        self._server.terminate()
-        self._server.communicate(timeout=60)
+        self._server.send_signal(signal.SIGTERM)
+        self._server.wait(60)
         self.seen.segments |= journal(self.home)
 
     def _judged(self) -> list[str]:

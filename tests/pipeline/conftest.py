@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
+
+from tests import warm
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 NIGHT = "2026-04-06T02:00:00Z"
@@ -31,20 +35,13 @@ class Told:
 Memstate = Callable[..., Told]
 
 
+def clean_environment(**given: str) -> dict[str, str]:
+    """The environment without settings of memstate and Dagster but those that are given."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("MEMSTATE_", "DAGSTER_"))} | given
+
+
 def run_memstate(home: Path, *arguments: str, **environment: str) -> Told:
-    command = [
-        sys.executable,
-        "-W",
-        "error::DeprecationWarning:memstate",
-        "-m",
-        "memstate_pipeline",
-        "--home",
-        str(home),
-    ]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MEMSTATE_", "DAGSTER_"))}
-    done = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, env=clean | environment, timeout=300, check=False
-    )
+    done = warm.run(["-m", "memstate_pipeline", "--home", str(home), *arguments], clean_environment(**environment))
     return Told(done.returncode, done.stdout, done.stderr)
 
 
@@ -54,14 +51,32 @@ def memstate(tmp_path: Path) -> Memstate:
     return lambda *arguments, **environment: run_memstate(tmp_path / "home", *arguments, **environment)
 
 
+def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A home that is made once for all processes among which the tests are spread; tests read or copy it."""
+    spread = "PYTEST_XDIST_WORKER" in os.environ
+    folder = (factory.getbasetemp().parent if spread else factory.getbasetemp()) / f"shared-{name}"
+    folder.mkdir(exist_ok=True)
+    made = folder / "made"
+    with FileLock(folder / "lock"):
+        if not made.exists():
+            shutil.rmtree(folder / "home", ignore_errors=True)
+            make(folder / "home")
+            made.touch()
+    return folder / "home"
+
+
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store in which the demo was played once; tests only read it."""
-    home = tmp_path_factory.mktemp("demo") / "home"
-    told = run_memstate(home, "demo", "--json")
-    assert told.code == 0, told.stderr
+    return shared(tmp_path_factory, "demo", play_demo)
+
+
+def play_demo(home: Path) -> None:
+    """The one command that starts as on a user's machine, with every library to load."""
+    command = [sys.executable, *warm.OPTIONS, "-m", "memstate_pipeline", "--home", str(home), "demo", "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=300, check=False)
+    assert told.returncode == 0, told.stderr
     (home / "told.json").write_text(told.stdout)
-    return home
 
 
 @pytest.fixture(scope="session")

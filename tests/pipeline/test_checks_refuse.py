@@ -1,12 +1,11 @@
 """A failed condition stops the run before it publishes; the served snapshot stays."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.pipeline.conftest import NIGHT, run_memstate
+from tests import warm
+from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
 FAIL_C4 = """
 import sys
@@ -27,9 +26,7 @@ def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
     home, dump = tmp_path / "home", tmp_path / "one.jsonl"
     dump.write_text('{"title": "Yard", "fields": [{"name": "gate", "value": "shut"}]}\n')
     assert run_memstate(home, "import", str(dump)).code == 0
-    told = subprocess.run(
-        [sys.executable, "-c", FAIL_C4, str(home), NIGHT], capture_output=True, text=True, check=False
-    )
+    told = warm.run(["-c", FAIL_C4, str(home), NIGHT], clean_environment())
     assert told.returncode == 4, told.stderr
     assert "C4_provenance_preservation" in told.stdout
     assert run_memstate(home, "status", "--json").document["snapshot"] is None

@@ -1,13 +1,12 @@
 """L6: a run killed at any of its turning points, then run again, gives the same state as one that was not."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.pipeline.conftest import NIGHT, run_memstate
+from tests import warm
+from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
 DIE_AT = """
 import os, sys
@@ -59,7 +58,7 @@ def test_a_killed_run_is_made_good_by_the_next(point: str, prepared: Path, expec
     module, name = TURNING_POINTS[point]
     home = Path(shutil.copytree(prepared, tmp_path / "home"))
     script = DIE_AT.format(module=module, name=name, night=NIGHT)
-    killed = subprocess.run([sys.executable, "-c", script, str(home)], capture_output=True, text=True, check=False)
+    killed = warm.run(["-c", script, str(home)], clean_environment())
     assert killed.returncode == 137, killed.stderr
     assert run_memstate(home, "status", "--json").document["snapshot"] in ("s0/1", "s0/2")
     assert run_memstate(home, "export").code == 0

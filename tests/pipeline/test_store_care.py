@@ -1,15 +1,14 @@
 """A store over several nights: shards, lost snapshots, a bloated graph, old snapshots pruned."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from memstate_core.state.store import open_store
-from tests.pipeline.conftest import NIGHT, run_memstate
+from tests import warm
+from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
 ROW = '{"scope": {"type": "user", "id": "u%d"}, "title": "Yard %d", "fields": [{"name": "gate", "value": "%s"}]}\n'
 COMPACTING = """
@@ -63,8 +62,8 @@ def test_lost_snapshots_are_folded_again_from_the_ledger(home: Path) -> None:
 
 def test_a_bloated_graph_is_written_anew_with_the_same_state(home: Path) -> None:
     before = night(home, "shut")
-    command = [sys.executable, "-c", COMPACTING, "--home", str(home), "maintain", "--now", NIGHT]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = ["-c", COMPACTING, "--home", str(home), "maintain", "--now", NIGHT]
+    told = warm.run(command, clean_environment())
     assert told.returncode == 0, told.stderr
     assert run_memstate(home, "status", "--json").document["state_hash"] == before["state_hash"]
     assert run_memstate(home, "verify").code == 0

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -29,9 +27,10 @@ from memstate_core.serve.server import address, bound, server
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, move_current
 from memstate_core.state.store import Store
+from tests import warm
 from tests.core.retrieve.conftest import NOW, manifest
 from tests.core.retrieve.conftest import Store as Draft
-from tests.pipeline.conftest import NIGHT, run_memstate
+from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate, shared
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -129,22 +128,20 @@ def served(store: Store, options: Options) -> Iterator[Client]:
 
 
 @contextmanager
-def serving_process(home: Path, *arguments: str, **environment: str) -> Iterator[tuple[Client, subprocess.Popen[str]]]:
+def serving_process(home: Path, *arguments: str, **environment: str) -> Iterator[tuple[Client, warm.Started]]:
     """The command `memstate serve` on a free port; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "serve", "--port", "0", "--json"]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MEMSTATE_", "DAGSTER_"))}
-    with (home / "serve.log").open("w") as log:
-        process = subprocess.Popen(
-            [*command, *arguments], env=clean | environment, stdout=subprocess.PIPE, stderr=log, text=True
-        )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, (home / "serve.log").read_text()
-        yield Client(json.loads(line)["url"]), process
-    finally:
-        process.kill()
-        process.communicate()
+    command = ["-m", "memstate_pipeline", "--home", str(home), "serve", "--port", "0", "--json", *arguments]
+    read, write = os.pipe()
+    with os.fdopen(read) as told:
+        with os.fdopen(write, "wb") as stdout, (home / "serve.log").open("wb") as log:
+            process = warm.begin(command, clean_environment(**environment), stdout, log)
+        try:
+            line = told.readline()
+            assert line, (home / "serve.log").read_text()
+            yield Client(json.loads(line)["url"]), process
+        finally:
+            process.kill()
+            process.wait()
 
 
 def free_port() -> int:
@@ -188,14 +185,16 @@ ROWS: list[dict[str, Any]] = [
 @pytest.fixture(scope="session")
 def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home after one real night; tests copy it."""
-    home = tmp_path_factory.mktemp("night") / "home"
+    return shared(tmp_path_factory, "night", one_night)
+
+
+def one_night(home: Path) -> None:
     home.mkdir()
     said = {"scope": {"type": "user", "id": "ines"}, "observed_at": "2026-04-01T00:00:00Z"}
     (home / "dump.jsonl").write_text("".join(json.dumps(said | row) + "\n" for row in ROWS))
     assert run_memstate(home, "import", str(home / "dump.jsonl"), "--now", "2026-04-05T00:00:00Z").code == 0
     told = run_memstate(home, "maintain", "--now", NIGHT)
     assert told.code == 0, told.stderr
-    return home
 
 
 @pytest.fixture
