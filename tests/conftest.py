@@ -10,7 +10,7 @@ import sys
 
 from hypothesis import settings
 
-from tests import warm
+from tests.run_history import hurried
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -20,4 +20,4 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 def pytest_collection_finish() -> None:
     """Before the first test, where tests run Dagster in this process."""
     if "dagster" in sys.modules:
-        warm.hurry_run_history()
+        hurried()

@@ -73,7 +73,7 @@ def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def play_demo(home: Path) -> None:
     """The one command that starts as on a user's machine, with every library to load."""
-    command = [sys.executable, *warm.OPTIONS, "-m", "memstate_pipeline", "--home", str(home), "demo", "--json"]
+    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "demo", "--json"]
     told = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=300, check=False)
     assert told.returncode == 0, told.stderr
     (home / "told.json").write_text(told.stdout)

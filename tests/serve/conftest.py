@@ -128,13 +128,13 @@ def served(store: Store, options: Options) -> Iterator[Client]:
 
 
 @contextmanager
-def serving_process(home: Path, *arguments: str, **environment: str) -> Iterator[tuple[Client, warm.Started]]:
+def serving_process(home: Path, *arguments: str, **environment: str) -> Iterator[tuple[Client, warm.Process]]:
     """The command `memstate serve` on a free port; killed at the end if it still runs."""
     command = ["-m", "memstate_pipeline", "--home", str(home), "serve", "--port", "0", "--json", *arguments]
     read, write = os.pipe()
     with os.fdopen(read) as told:
         with os.fdopen(write, "wb") as stdout, (home / "serve.log").open("wb") as log:
-            process = warm.begin(command, clean_environment(**environment), stdout, log)
+            process = warm.Process(command, clean_environment(**environment), stdout, log)
         try:
             line = told.readline()
             assert line, (home / "serve.log").read_text()
