@@ -35,11 +35,15 @@ def candidate_facts(
             older=reader.compressed if as_of is not None else None,
             detached=explicit or as_of is not None,
         )
-    mine = pl.col("topic_id").is_in(ids)
-    fields, revisions, reviews = (
-        pl.concat([table[name].filter(mine) for table in tables]) for name in ("fields", "revisions", "reviews")
-    )
-    return facts_of(fields, revisions, reviews)
+
+    def read(wanted: list[str]) -> Facts:
+        mine = pl.col("topic_id").is_in(wanted)
+        fields, revisions, reviews = (
+            pl.concat([table[name].filter(mine) for table in tables]) for name in ("fields", "revisions", "reviews")
+        )
+        return facts_of(fields, revisions, reviews)
+
+    return reader.known.of(ids, read)
 
 
 def candidate_edges(

@@ -62,7 +62,7 @@ def _candidate(
             "similarity": None if similarity is None else round(similarity, _DIGITS),
             "neighbors": neighbors,
             "fields": _fields(facts, topic_id, field_names),
-            "warnings": facts.warnings.get(topic_id, []),
+            "warnings": [*facts.warnings.get(topic_id, [])],
         }
     )
 
@@ -73,8 +73,8 @@ def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
             "name": name,
             "field_type": field["field_type"],
             "ref_topic_id": field["ref_topic_id"],
-            "current": field["history"][0],
-            "conflict": field["conflict"],
+            "current": {**field["history"][0]},
+            "conflict": [*field["conflict"]],
             "history": field["history"][1:],
         }
         for name, field in facts.fields.get(topic_id, {}).items()

@@ -153,9 +153,10 @@ def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[s
     if "structural" in question.stages and edges.height:
         topics = lifted(topics, best, edges)
         seen, best = best, _best(topics, question, only)
-        newcomers = best.join(seen, on="id", how="anti")["id"].to_list()
-        further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of, explicit=named)
-        edges = pl.concat([edges, further]).unique(EDGE.key)
+        newcomers = [topic for topic in best["id"] if topic not in set(seen["id"])]
+        if newcomers:
+            further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of, explicit=named)
+            edges = pl.concat([edges, further]).unique(EDGE.key)
     return _Ranked(reader, scopes, topics, best, evidence, edges)
 
 

@@ -18,9 +18,11 @@ import polars as pl
 from memstate_core.model.frames import ALIASES, EDGES, REVISIONS, empty
 from memstate_core.retrieve.fact_files import COMPRESSED_FILE, FOLDER, TABLES
 from memstate_core.retrieve.facts import valid_at
+from memstate_core.retrieve.known_facts import KnownFacts
 from memstate_core.retrieve.layout import Places, read_rows
 from memstate_core.retrieve.lexical import Postings
-from memstate_core.retrieve.slices import EvidenceSlice, TopicSlice, Words
+from memstate_core.retrieve.slices import EvidenceSlice, TopicSlice, Words, places_of
+from memstate_core.retrieve.slices import Places as Rows
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.run import GRAPH_FILE
 from memstate_core.state.snapshots import Snapshot
@@ -43,6 +45,8 @@ class SnapshotReader:
         self.evidence = lru_cache(_KEPT_SCOPES)(self._read_evidence)
         self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
         self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
+        self.homes = lru_cache(_KEPT_SCOPES)(self._read_homes)
+        self.known = KnownFacts()
         self._array = cache(self._map_array)
         self._words = cache(self._map_words)
 
@@ -124,6 +128,10 @@ class SnapshotReader:
             self._array("topic_vectors")[first : first + count],
             Words(self._words("topics"), *self._places.of(scope, "topic_term"), count),
         )
+
+    def _read_homes(self, scope: str) -> Rows:
+        """For each row of evidence the place of its topic among those that are served, -1 without one."""
+        return places_of(self.evidence(scope).frame["topic_id"], self.topics(scope).frame["id"])
 
     def _read_facts(self, scope: str) -> dict[str, pl.DataFrame] | None:
         if self._fact_places is None:

@@ -17,7 +17,8 @@ from memstate_core.retrieve.index import TOPIC_COLUMNS, matrix
 from memstate_core.retrieve.layout import SERVED_STATE
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import Array, Asked, Parts, evidence_parts, topic_parts, total
-from memstate_core.retrieve.slices import TopicSlice
+from memstate_core.retrieve.slices import EvidenceSlice, Flags, Places, TopicSlice, places_of
+from memstate_core.retrieve.windows import NOBODY
 from memstate_core.state.graph import TOPIC, VECTOR
 
 
@@ -48,18 +49,22 @@ def search_scope(
         as_of: look back to this moment.
         topic_ids: keep evidence of these topics only, archived ones too; all that are served when empty.
     """
-    served = reader.topics(scope)
+    served, evidence = reader.topics(scope), reader.evidence(scope)
     topics = _with_departed(reader, scope) if topic_ids or as_of is not None else served
-    visible = topics.frame if as_of is None else topics.frame.filter(pl.col("created_at") <= as_of)
-    if topic_ids and as_of is None:
-        visible = visible.filter(pl.col("id").is_in([*topic_ids, *served.frame["id"]]))
-    evidence = reader.evidence(scope)
-    scored = _scored(evidence.frame, evidence_parts(evidence, asked)).filter(_may_be_seen(visible, as_of))
-    parts, similarity = topic_parts(topics, asked, _best_by_topic(scored, topics.frame))
-    ranked = _scored(topics.frame, parts).with_columns(pl.Series("similarity", similarity).fill_nan(None))
+    homes = reader.homes(scope) if topics is served else places_of(evidence.frame["topic_id"], topics.frame["id"])
+    shown = _shown(topics, served, as_of, topic_ids)
+    heard = _heard(evidence, homes, shown, as_of)
+    parts = evidence_parts(evidence, asked)
+    scores = total(parts)
+    best = np.full(topics.frame.height, -np.inf)
+    np.maximum.at(best, homes[heard & (homes != NOBODY)], scores[heard & (homes != NOBODY)])
+    topic_scores, similarity = topic_parts(topics, asked, np.where(np.isfinite(best), best, np.nan))
     if topic_ids:
-        scored = scored.filter(pl.col("topic_id").is_in(topic_ids))
-    return Found(ranked.join(visible, on="id", how="semi"), best_first(scored, "evidence_id").head(evidence_k))
+        heard &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
+    rows = _highest(scores, np.flatnonzero(heard), evidence_k)
+    found = _scored(evidence.frame[rows], {name: part[rows] for name, part in parts.items()})
+    ranked = _scored(topics.frame, topic_scores).with_columns(pl.Series("similarity", similarity).fill_nan(None))
+    return Found(ranked if shown.all() else ranked.filter(shown), best_first(found, "evidence_id").head(evidence_k))
 
 
 def best_first(rows: pl.DataFrame, key: str) -> pl.DataFrame:
@@ -71,15 +76,27 @@ def _scored(frame: pl.DataFrame, parts: Parts) -> pl.DataFrame:
     return frame.with_columns(pl.Series("score", total(parts)), pl.DataFrame(parts).to_struct("parts"))
 
 
-def _may_be_seen(topics: pl.DataFrame, as_of: datetime | None) -> pl.Expr:
-    seen = pl.col("topic_id").is_null() | pl.col("topic_id").is_in(topics["id"].implode())
-    return seen if as_of is None else seen & (pl.col("observed_at") <= as_of)
+def _highest(scores: Array, rows: Places, count: int) -> Places:
+    """Those of the rows that may be among the first by score; all that tie with the last of them."""
+    if not 0 < count < len(rows):
+        return rows if count else rows[:0]
+    least = np.partition(scores[rows], len(rows) - count)[len(rows) - count]
+    highest: Places = rows[scores[rows] >= least]
+    return highest
 
 
-def _best_by_topic(evidence: pl.DataFrame, topics: pl.DataFrame) -> Array:
-    best = evidence.group_by("topic_id").agg(pl.col("score").max())
-    joined = topics.select("id").join(best, left_on="id", right_on="topic_id", how="left", maintain_order="left")
-    return joined["score"].fill_null(float("nan")).to_numpy()
+def _shown(topics: TopicSlice, served: TopicSlice, as_of: datetime | None, topic_ids: list[str]) -> Flags:
+    """Which topics may be returned."""
+    if as_of is not None:
+        return (topics.frame["created_at"] <= as_of).fill_null(False).to_numpy()
+    shown = np.arange(topics.frame.height) < served.frame.height
+    return shown | topics.frame["id"].is_in(topic_ids).to_numpy() if topic_ids else shown
+
+
+def _heard(evidence: EvidenceSlice, homes: Places, shown: Flags, as_of: datetime | None) -> Flags:
+    """Which evidence may be returned: that of topics which may be, and what has no topic."""
+    heard: Flags = evidence.alone | np.append(shown, False)[homes]
+    return heard if as_of is None else heard & (evidence.frame["observed_at"] <= as_of).fill_null(False).to_numpy()
 
 
 def _with_departed(reader: SnapshotReader, scope: str) -> TopicSlice:

@@ -10,10 +10,11 @@ import numpy.typing as npt
 import polars as pl
 
 from memstate_core.retrieve.lexical import Postings, Scores
-from memstate_core.retrieve.windows import Floats, Ints
+from memstate_core.retrieve.windows import NOBODY, Floats, Ints
 from memstate_core.retrieve.words import words
 
 Places = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,11 @@ class EvidenceSlice:
         """Numbers that rows of the same topic in the same session share; a row without a topic is alone (n)."""
         return stretches(self.frame["topic_id"], self.windows[:, 2])
 
+    @cached_property
+    def alone(self) -> Flags:
+        """Which rows have no topic (n)."""
+        return self.frame["topic_id"].is_null().to_numpy()
+
     @property
     def _actors(self) -> pl.Series:
         return self.frame["actor"].fill_null("")
@@ -86,6 +92,13 @@ class TopicSlice:
     frame: pl.DataFrame
     vectors: Floats
     words: Words
+
+
+def places_of(ids: pl.Series, known: pl.Series) -> Places:
+    """Each id's place among known ones, each of which is there once; `NOBODY` where it is none of them."""
+    numbered = known.to_frame("id").with_row_index("place")
+    places = ids.to_frame("id").join(numbered, on="id", how="left", maintain_order="left")["place"]
+    return places.cast(pl.Int64).fill_null(NOBODY).to_numpy()
 
 
 def stretches(topics: pl.Series, sessions: Ints) -> Places:

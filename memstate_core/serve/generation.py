@@ -37,8 +37,9 @@ class SharedReader(SnapshotReader):
     def close(self) -> None:
         """Closes the graph and lets go of what was read; nobody may be reading."""
         self.__exit__(None, None, None)
-        for kept in (self.evidence, self.topics, self.facts, self._array, self._words):
+        for kept in (self.evidence, self.topics, self.facts, self.homes, self._array, self._words):
             kept.cache_clear()
+        self.known.clear()
 
 
 @dataclass(eq=False)
