@@ -31,6 +31,8 @@ class Options:
         threads: how many requests are worked on at the same time.
         shutdown_seconds: how long running requests may take when the server ends.
         max_age: seconds from which on a snapshot counts as stale; None for never.
+        settle: the process only serves, so what is loaded with the first snapshot is left out of garbage collection;
+            each full walk over the model stopped every thread for a third of a second.
     """
 
     api_key: str | None = None
@@ -48,6 +50,7 @@ class Options:
     threads: int = 16
     shutdown_seconds: int = 20
     max_age: float | None = None
+    settle: bool = False
 
 
 def api_key(environ: Mapping[str, str]) -> str | None:

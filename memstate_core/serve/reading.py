@@ -44,7 +44,7 @@ class Reading:
     def __init__(self, store: Store, options: Options) -> None:
         self.store, self.options = store, options
         self.tally = Tally()
-        self.serving = Serving(store, self.tally)
+        self.serving = Serving(store, self.tally, settle=options.settle)
         self._watcher = Watcher(self.serving, options.poll_seconds, self.tally)
         self._pending = Pending(store)
         self._counter = lru_cache(maxsize=4)(TokenCounter)

@@ -28,8 +28,8 @@ _log = logging.getLogger("memstate.serve")
 class Serving:
     """Follows CURRENT of every shard; for several threads."""
 
-    def __init__(self, store: Store, tally: Tally | None = None) -> None:
-        self._store, self._tally = store, tally or Tally()
+    def __init__(self, store: Store, tally: Tally | None = None, *, settle: bool = False) -> None:
+        self._store, self._tally, self._settle = store, tally or Tally(), settle
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
         self._current: Generation | None = None
@@ -96,8 +96,8 @@ class Serving:
                 return False
             with span("memstate.snapshot.swap", root=True, snapshot=",".join(names)):
                 fresh = self._opened([(shard, number) for shard, number in named if number is not None])
-                if self._current is None:
-                    _settle()
+                if self._settle and self._current is None:
+                    gc.freeze()
                 self._swap(fresh)
         self._tally.add(Count.SWAPS)
         _log.info("serving %s", fresh.snapshot)
@@ -155,11 +155,6 @@ class Serving:
         idle = [each for each in self._open if each.users == 0 and each is not self._current]
         self._open = [each for each in self._open if each not in idle]
         return idle, [reader for each in self._open for reader in each.readers]
-
-
-def _settle() -> None:
-    """Spares the garbage collector what is loaded by now, which stays: each full walk of it stopped all for 0.3 s."""
-    gc.freeze()
 
 
 def _close(idle: list[Generation], needed: list[SharedReader]) -> None:

@@ -54,6 +54,7 @@ def serve(
     sys.stdout.flush()
     note("Ctrl-C ends it.")
     options = Options(
+        settle=True,
         api_key=key,
         record=record,
         body_limit=max_body_mib << 20,
