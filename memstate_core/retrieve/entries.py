@@ -85,8 +85,9 @@ def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
 def evidence_entries(evidence: pl.DataFrame, *, explain: bool) -> list[Entry]:
     """Evidence in the order of the frame (columns EVIDENCE_INDEX, score, parts)."""
     observed = iso_expr(pl.col("observed_at"))
+    told = ("parts",) if explain else ()
     rows = evidence.select(
-        "observation_id", "text", observed, "topic_id", "score", "actor", "session_id", "parts"
+        "observation_id", "text", observed, "topic_id", "score", "actor", "session_id", *told
     ).to_dicts()
     return [
         {name: value for name, value in row.items() if name != "parts"}

@@ -142,7 +142,15 @@ def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[s
     if not scopes:
         return None
     found = [
-        search_scope(reader, scope, asked, evidence_k=question.evidence_k, as_of=question.as_of, topic_ids=only)
+        search_scope(
+            reader,
+            scope,
+            asked,
+            evidence_k=question.evidence_k,
+            as_of=question.as_of,
+            topic_ids=only,
+            explain=question.explain,
+        )
         for scope in scopes
     ]
     evidence = pl.concat([part.evidence for part in found])

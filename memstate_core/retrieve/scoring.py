@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.dates import named_spans, nearness
@@ -159,9 +158,11 @@ def _near(evidence: EvidenceSlice, asked: Asked) -> Array:
 
 def _named(evidence: EvidenceSlice, asked: list[str]) -> Array:
     """Which share of the words of each speaker's name the question contains."""
-    shares = evidence.names.list.eval(pl.element().is_in(asked).mean()).list.first().fill_null(0.0)
-    named: Array = shares.to_numpy()[evidence.speakers]
-    return named
+    speakers, said = evidence.names["speaker"].to_numpy(), evidence.names["word"].is_in(asked).to_numpy()
+    count = int(evidence.speakers.max(initial=-1)) + 1
+    lengths = np.maximum(np.bincount(speakers, minlength=count), 1)
+    shares: Array = np.bincount(speakers, said, minlength=count) / lengths
+    return shares[evidence.speakers]
 
 
 def _best_of(scores: Array, groups: npt.NDArray[Any]) -> Array:

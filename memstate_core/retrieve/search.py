@@ -27,9 +27,10 @@ class Found:
     """What one scope has to say to a question.
 
     Attributes:
-        topics: all topics that may be seen, with `score`, `similarity` (null when not compared) and
-            `parts` (what the score is made of).
-        evidence: the best evidence, best first, with `score` and `parts`.
+        topics: all topics that may be seen, with `score` and `similarity` (null when not compared).
+        evidence: the best evidence, best first, with `score`.
+
+    Both have `parts`, what the score is made of, where that was asked for.
     """
 
     topics: pl.DataFrame
@@ -37,7 +38,14 @@ class Found:
 
 
 def search_scope(
-    reader: SnapshotReader, scope: str, asked: Asked, *, evidence_k: int, as_of: datetime | None, topic_ids: list[str]
+    reader: SnapshotReader,
+    scope: str,
+    asked: Asked,
+    *,
+    evidence_k: int,
+    as_of: datetime | None,
+    topic_ids: list[str],
+    explain: bool,
 ) -> Found:
     """Scores the topics and the evidence of one scope.
 
@@ -48,6 +56,7 @@ def search_scope(
         evidence_k: how much evidence to keep.
         as_of: look back to this moment.
         topic_ids: keep evidence of these topics only, archived ones too; all that are served when empty.
+        explain: keep what each score is made of.
     """
     served, evidence = reader.topics(scope), reader.evidence(scope)
     topics = _with_departed(reader, scope) if topic_ids or as_of is not None else served
@@ -56,14 +65,15 @@ def search_scope(
     heard = _heard(evidence, homes, shown, as_of)
     parts = evidence_parts(evidence, asked)
     scores = total(parts)
-    best = np.full(topics.frame.height, -np.inf)
-    np.maximum.at(best, homes[heard & (homes != NOBODY)], scores[heard & (homes != NOBODY)])
-    topic_scores, similarity = topic_parts(topics, asked, np.where(np.isfinite(best), best, np.nan))
+    best = _best_by_topic(scores, np.where(heard, homes, NOBODY), topics.frame.height)
+    topic_scores, similarity = topic_parts(topics, asked, best)
     if topic_ids:
         heard &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
     rows = _highest(scores, np.flatnonzero(heard), evidence_k)
-    found = _scored(evidence.frame[rows], {name: part[rows] for name, part in parts.items()})
-    ranked = _scored(topics.frame, topic_scores).with_columns(pl.Series("similarity", similarity).fill_nan(None))
+    found = _scored(evidence.frame[rows], {name: part[rows] for name, part in parts.items()}, explain)
+    ranked = _scored(topics.frame, topic_scores, explain).with_columns(
+        pl.Series("similarity", similarity).fill_nan(None)
+    )
     return Found(ranked if shown.all() else ranked.filter(shown), best_first(found, "evidence_id").head(evidence_k))
 
 
@@ -72,8 +82,16 @@ def best_first(rows: pl.DataFrame, key: str) -> pl.DataFrame:
     return rows.sort("score", key, descending=[True, False])
 
 
-def _scored(frame: pl.DataFrame, parts: Parts) -> pl.DataFrame:
-    return frame.with_columns(pl.Series("score", total(parts)), pl.DataFrame(parts).to_struct("parts"))
+def _scored(frame: pl.DataFrame, parts: Parts, explain: bool) -> pl.DataFrame:
+    told = [pl.DataFrame(parts).to_struct("parts")] if explain else []
+    return frame.with_columns(pl.Series("score", total(parts)), *told)
+
+
+def _best_by_topic(scores: Array, homes: Places, topics: int) -> Array:
+    """The best score of each topic's evidence; NaN where it has none."""
+    best = np.full(topics + 1, -np.inf)
+    np.maximum.at(best, homes, scores)  # what has no topic falls on the last one
+    return np.where(np.isfinite(best), best, np.nan)[:-1]
 
 
 def _highest(scores: Array, rows: Places, count: int) -> Places:

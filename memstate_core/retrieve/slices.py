@@ -61,14 +61,15 @@ class EvidenceSlice:
         return self.frame["observed_at"].dt.year().drop_nulls().unique().sort().to_list()
 
     @cached_property
-    def names(self) -> pl.Series:
-        """The words of each actor's name, lists; every actor once."""
-        return pl.select(words(pl.lit(self._actors.unique().sort()))).to_series()
+    def speakers(self) -> Places:
+        """A number for the actor of each row (n)."""
+        return _ranks(self._actors)
 
     @cached_property
-    def speakers(self) -> Places:
-        """Whose name in `names` each row has (n)."""
-        return _ranks(self._actors)
+    def names(self) -> pl.DataFrame:
+        """The words of the actors' names: `speaker`, a number as in `speakers`, and `word`."""
+        actors = self._actors.unique().sort().to_frame("actor").with_row_index("speaker")
+        return actors.select("speaker", word=words(pl.col("actor"))).explode("word").drop_nulls("word")
 
     @cached_property
     def stretches(self) -> Places:

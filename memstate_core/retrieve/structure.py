@@ -27,18 +27,15 @@ def lifted(topics: pl.DataFrame, best: pl.DataFrame, edges: pl.DataFrame) -> pl.
     offered = parents.group_by("neighbor_id").agg(pl.col("parent").max())
     lift = (DAMPING * (pl.col("parent") - pl.col("score"))).clip(0.0).fill_null(0.0)
     joined = topics.join(offered, left_on="id", right_on="neighbor_id", how="left", maintain_order="left")
-    return joined.with_columns(structure=lift).with_columns(pl.col("score") + pl.col("structure")).drop("parent")
+    return joined.with_columns(pl.col("score") + lift, structure=lift).drop("parent")
 
 
 def both_ways(edges: pl.DataFrame) -> pl.DataFrame:
-    """Links seen from either end: `id`, `neighbor_id`, `kind` and `direction` (out or in), sorted."""
-    out = edges.select("kind", id="from_id", neighbor_id="to_id", direction=pl.lit("out"))
-    back = edges.select("kind", id="to_id", neighbor_id="from_id", direction=pl.lit("in"))
-    return (
-        pl.concat([out, back])
-        .filter(pl.col("id") != pl.col("neighbor_id"))
-        .sort("id", "neighbor_id", "kind", "direction")
-    )
+    """Links seen from either end: `id`, `neighbor_id`, `kind` and `direction` (out or in), in no particular order."""
+    others = edges.filter(pl.col("from_id") != pl.col("to_id"))
+    out = others.select("kind", id="from_id", neighbor_id="to_id", direction=pl.lit("out"))
+    back = others.select("kind", id="to_id", neighbor_id="from_id", direction=pl.lit("in"))
+    return pl.concat([out, back])
 
 
 def neighbors_of(topics: pl.DataFrame, edges: pl.DataFrame, limit: int) -> pl.DataFrame:
@@ -53,6 +50,7 @@ def neighbors_of(topics: pl.DataFrame, edges: pl.DataFrame, limit: int) -> pl.Da
         `id`, `topic_id` (the neighbour), `title`, `kind` and `direction`, most salient first.
     """
     named = both_ways(edges).join(topics.select("id", "title", "salience"), left_on="neighbor_id", right_on="id")
-    ranked = named.sort("id", "salience", "neighbor_id", "kind", descending=[False, True, False, False])
+    order = ("id", "salience", "neighbor_id", "kind", "direction")
+    ranked = named.sort(order, descending=[name == "salience" for name in order])
     kept = ranked.group_by("id", maintain_order=True).head(limit)
     return kept.select("id", "title", "kind", "direction", topic_id="neighbor_id")

@@ -32,12 +32,17 @@ def terms(texts: pl.DataFrame) -> pl.DataFrame:
         The identifying columns and `term`, one row an occurrence, in no particular order.
     """
     found = texts.select(pl.exclude("text"), term=words(pl.col("text"))).explode("term").drop_nulls("term")
-    stems = found.filter(pl.col("term").str.contains(_STEMMED)).with_columns(
-        term=pl.col("term").str.slice(0, STEM_LETTERS) + "*"
-    )
+    stems = found.with_columns(term=_stem(pl.col("term"))).drop_nulls("term")
     return pl.concat([found, stems])
 
 
 def question_terms(text: str) -> list[str]:
     """The distinct terms of a question, sorted."""
-    return sorted(set(terms(pl.DataFrame({"text": [text]}))["term"]))
+    found = pl.select(term=words(pl.lit(text)).explode(empty_as_null=False))
+    stems = found.select(_stem(pl.col("term")))
+    return sorted({*found.to_series(), *stems.to_series().drop_nulls()})
+
+
+def _stem(term: pl.Expr) -> pl.Expr:
+    """The marked first letters of a word that is long enough; null for others."""
+    return pl.when(term.str.contains(_STEMMED)).then(term.str.slice(0, STEM_LETTERS) + "*")
