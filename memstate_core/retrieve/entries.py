@@ -31,7 +31,7 @@ def candidate_entries(
     """Candidates by id.
 
     Args:
-        topics: scored topics (columns TOPIC_COLUMNS, score, similarity, parts, structure).
+        topics: scored topics (columns TOPIC_COLUMNS, score, similarity, structure; parts where explained).
         facts: what is known of them.
         neighbors: what `neighbors_of` answered.
         as_of: call topics what they were called at this moment.
@@ -83,7 +83,7 @@ def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
 
 
 def evidence_entries(evidence: pl.DataFrame, *, explain: bool) -> list[Entry]:
-    """Evidence in the order of the frame (columns EVIDENCE_INDEX, score, parts)."""
+    """Evidence in the order of the frame (columns EVIDENCE_INDEX, score; parts where explained)."""
     observed = iso_expr(pl.col("observed_at"))
     told = ("parts",) if explain else ()
     rows = evidence.select(

@@ -161,7 +161,7 @@ def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[s
     if "structural" in question.stages and edges.height:
         topics = lifted(topics, best, edges)
         seen, best = best, _best(topics, question, only)
-        newcomers = [topic for topic in best["id"] if topic not in set(seen["id"])]
+        newcomers = best.filter(~pl.col("id").is_in(seen["id"].implode()))["id"].to_list()
         if newcomers:
             further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of, explicit=named)
             edges = pl.concat([edges, further]).unique(EDGE.key)

@@ -21,8 +21,7 @@ from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.known_facts import KnownFacts
 from memstate_core.retrieve.layout import Places, read_rows
 from memstate_core.retrieve.lexical import Postings
-from memstate_core.retrieve.slices import EvidenceSlice, TopicSlice, Words, places_of
-from memstate_core.retrieve.slices import Places as Rows
+from memstate_core.retrieve.slices import EvidenceSlice, Rows, TopicSlice, Words, places_of
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.run import GRAPH_FILE
 from memstate_core.state.snapshots import Snapshot
@@ -134,6 +133,7 @@ class SnapshotReader:
         return places_of(self.evidence(scope).frame["topic_id"], self.topics(scope).frame["id"])
 
     def _read_facts(self, scope: str) -> dict[str, pl.DataFrame] | None:
+        """What is current in a scope, by table (`fact_files`); links as they held when it was published."""
         if self._fact_places is None:
             return None
         folder = self._folder / FOLDER

@@ -17,7 +17,7 @@ from memstate_core.retrieve.index import TOPIC_COLUMNS, matrix
 from memstate_core.retrieve.layout import SERVED_STATE
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import Array, Asked, Parts, evidence_parts, topic_parts, total
-from memstate_core.retrieve.slices import EvidenceSlice, Flags, Places, TopicSlice, places_of
+from memstate_core.retrieve.slices import EvidenceSlice, Flags, Rows, TopicSlice, places_of
 from memstate_core.retrieve.windows import NOBODY
 from memstate_core.state.graph import TOPIC, VECTOR
 
@@ -87,19 +87,19 @@ def _scored(frame: pl.DataFrame, parts: Parts, explain: bool) -> pl.DataFrame:
     return frame.with_columns(pl.Series("score", total(parts)), *told)
 
 
-def _best_by_topic(scores: Array, homes: Places, topics: int) -> Array:
+def _best_by_topic(scores: Array, homes: Rows, topics: int) -> Array:
     """The best score of each topic's evidence; NaN where it has none."""
     best = np.full(topics + 1, -np.inf)
     np.maximum.at(best, homes, scores)  # what has no topic falls on the last one
     return np.where(np.isfinite(best), best, np.nan)[:-1]
 
 
-def _highest(scores: Array, rows: Places, count: int) -> Places:
+def _highest(scores: Array, rows: Rows, count: int) -> Rows:
     """Those of the rows that may be among the first by score; all that tie with the last of them."""
     if not 0 < count < len(rows):
         return rows if count else rows[:0]
     least = np.partition(scores[rows], len(rows) - count)[len(rows) - count]
-    highest: Places = rows[scores[rows] >= least]
+    highest: Rows = rows[scores[rows] >= least]
     return highest
 
 
@@ -111,7 +111,7 @@ def _shown(topics: TopicSlice, served: TopicSlice, as_of: datetime | None, topic
     return shown | topics.frame["id"].is_in(topic_ids).to_numpy() if topic_ids else shown
 
 
-def _heard(evidence: EvidenceSlice, homes: Places, shown: Flags, as_of: datetime | None) -> Flags:
+def _heard(evidence: EvidenceSlice, homes: Rows, shown: Flags, as_of: datetime | None) -> Flags:
     """Which evidence may be returned: that of topics which may be, and what has no topic."""
     heard: Flags = evidence.alone | np.append(shown, False)[homes]
     return heard if as_of is None else heard & (evidence.frame["observed_at"] <= as_of).fill_null(False).to_numpy()

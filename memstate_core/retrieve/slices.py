@@ -13,7 +13,7 @@ from memstate_core.retrieve.lexical import Postings, Scores
 from memstate_core.retrieve.windows import NOBODY, Floats, Ints
 from memstate_core.retrieve.words import words
 
-Places = npt.NDArray[np.intp]
+Rows = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -61,7 +61,7 @@ class EvidenceSlice:
         return self.frame["observed_at"].dt.year().drop_nulls().unique().sort().to_list()
 
     @cached_property
-    def speakers(self) -> Places:
+    def speakers(self) -> Rows:
         """A number for the actor of each row (n)."""
         return _ranks(self._actors)
 
@@ -72,7 +72,7 @@ class EvidenceSlice:
         return actors.select("speaker", word=words(pl.col("actor"))).explode("word").drop_nulls("word")
 
     @cached_property
-    def stretches(self) -> Places:
+    def stretches(self) -> Rows:
         """Numbers that rows of the same topic in the same session share; a row without a topic is alone (n)."""
         return stretches(self.frame["topic_id"], self.windows[:, 2])
 
@@ -95,14 +95,14 @@ class TopicSlice:
     words: Words
 
 
-def places_of(ids: pl.Series, known: pl.Series) -> Places:
+def places_of(ids: pl.Series, known: pl.Series) -> Rows:
     """Each id's place among known ones, each of which is there once; `NOBODY` where it is none of them."""
     numbered = known.to_frame("id").with_row_index("place")
     places = ids.to_frame("id").join(numbered, on="id", how="left", maintain_order="left")["place"]
     return places.cast(pl.Int64).fill_null(NOBODY).to_numpy()
 
 
-def stretches(topics: pl.Series, sessions: Ints) -> Places:
+def stretches(topics: pl.Series, sessions: Ints) -> Rows:
     """Numbers below n that rows of the same topic in the same session share; a row without a topic is alone.
 
     Args:
@@ -114,6 +114,6 @@ def stretches(topics: pl.Series, sessions: Ints) -> Places:
     return np.unique(np.where(topics.is_null().to_numpy(), -1 - np.arange(rows), together), return_inverse=True)[1]
 
 
-def _ranks(values: pl.Series) -> Places:
+def _ranks(values: pl.Series) -> Rows:
     """Each value's place among the distinct ones, sorted."""
     return (values.rank("dense") - 1).cast(pl.Int64).to_numpy()
