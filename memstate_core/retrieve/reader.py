@@ -110,7 +110,8 @@ class SnapshotReader:
         first, count = self._places.of(scope, "evidence")
         frame = read_rows(self._folder / "evidence.parquet", (first, count))
         rows = frame["vector_row"]
-        low, high = (int(rows.min()), int(rows.max()) + 1) if rows.count() else (0, 0)  # type: ignore[arg-type]
+        known = rows.drop_nulls().to_numpy()
+        low, high = (int(known.min()), int(known.max()) + 1) if len(known) else (0, 0)
         return EvidenceSlice(
             frame,
             self._array("evidence_vectors")[low:high],

@@ -22,7 +22,7 @@ import threading
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,8 +30,8 @@ from typing import IO, Any, Protocol
 from urllib.parse import urlsplit
 
 import polars as pl
+from soak_counts import Use, broken_segments, journal, uses_in, violations
 
-from memstate_core.forget.segments import COMPLETE, OPEN
 from memstate_core.model.text import iso
 from memstate_core.state.home import Home
 from memstate_core.state.store import open_store
@@ -47,8 +47,6 @@ MOST_SECONDS_LONGER = 300
 KINDS = ("ingest", "query", "topics", "feedback")
 """What clients ask for."""
 PREPARED = "2026-01-01T00:00:00Z"
-Use = tuple[str, str, bool]
-"""A use as it is recognised again: topic, moment, whether it was of no use."""
 
 
 class Started(Protocol):
@@ -87,56 +85,6 @@ class Seen:
     segments: dict[str, bytes] = field(default_factory=dict)
     answers: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
-
-
-# --- what is checked
-
-
-def violations(
-    sent: set[str], written: set[str], held: Mapping[str, int], uses: Mapping[Use, int], flushed: Mapping[Use, int],
-    recorded: Mapping[Use, int],
-) -> list[str]:  # fmt: skip
-    """What is not as it must be, a sentence each; empty if all is well.
-
-    Args:
-        sent: ids of observations that were sent.
-        written: those of them that were acknowledged.
-        held: how often the ledger holds each id.
-        uses: feedback that was acknowledged.
-        flushed: how often each use stands in the journal on disk.
-        recorded: how often the ledger holds each use.
-    """
-    lost = sorted(written - held.keys())
-    twice = sorted(each for each, times in held.items() if times > 1)
-    strange = sorted(held.keys() - sent)
-    found = [
-        (lost, "acknowledged writes are not in the ledger"),
-        (twice, "writes are in the ledger more than once"),
-        (strange, "writes in the ledger were never sent"),
-        (_missing(uses, recorded), "acknowledged uses are not in the ledger"),
-        (_missing(flushed, recorded), "flushed uses are not in the ledger"),
-        (_missing(recorded, flushed), "uses are in the ledger more often than in the journal"),
-    ]
-    return [f"{len(each)} {what}, first {each[0]}" for each, what in found if each]
-
-
-def _missing(wanted: Mapping[Use, int], there: Mapping[Use, int]) -> list[Use]:
-    return sorted(use for use, times in wanted.items() if there.get(use, 0) < times)
-
-
-def broken_segments(seen: Mapping[str, bytes], last: Mapping[str, bytes]) -> list[str]:
-    """Segments that were on disk once and are gone now, or begin otherwise."""
-    gone = sorted(name for name, content in seen.items() if not last.get(name, b"").startswith(content))
-    return [f"{len(gone)} segments of the journal are gone or were changed, first {gone[0]}"] if gone else []
-
-
-def uses_in(segments: Mapping[str, bytes]) -> Counter[Use]:
-    """The uses that whole lines of the journal hold."""
-    lines = [line for content in segments.values() for line in content.split(b"\n")[:-1] if line]
-    records = [json.loads(line) for line in lines]
-    return Counter(
-        (each["topic_id"], each["at"], each.get("failed", False)) for each in records if "segment" not in each
-    )
 
 
 # --- clients
@@ -361,21 +309,6 @@ class Soak:
         answers = ", ".join(f"{count:,} {what}" for what, count in sorted(self.seen.answers.items()))
         flushed = uses_in(journal(self.home)).total()
         return f"{self.kills} kills, {self.runs} runs; answered: {answers}; {flushed:,} uses flushed"
-
-
-def journal(home: Home) -> dict[str, bytes]:
-    """Every segment by its name: those that wait, and those that were collected."""
-    found: dict[str, bytes] = {}
-    for folder in (home.accesses, home.collected):  # in this order, since a run moves them that way
-        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-            if path.suffix in (COMPLETE, OPEN):
-                try:
-                    content = path.read_bytes()
-                except FileNotFoundError:
-                    continue
-                name = json.loads(content.partition(b"\n")[0])["segment"] if content.count(b"\n") else path.stem
-                found[name] = content
-    return found
 
 
 def main(given: Sequence[str] | None = None) -> None:

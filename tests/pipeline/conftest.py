@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,15 @@ Memstate = Callable[..., Told]
 def clean_environment(**given: str) -> dict[str, str]:
     """The environment without settings of memstate and Dagster but those that are given."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("MEMSTATE_", "DAGSTER_"))} | given
+
+
+@pytest.fixture(scope="module")
+def no_settings() -> Iterator[None]:
+    """The environment without settings of its own, for all that runs in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ.keys() - clean_environment().keys():
+            patch.delenv(name)
+        yield
 
 
 def run_memstate(home: Path, *arguments: str, **environment: str) -> Told:

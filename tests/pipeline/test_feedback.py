@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
@@ -33,13 +32,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def clean_environment() -> Any:
-    """The environment without settings of its own, for all that runs in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(("MEMSTATE_", "DAGSTER_"))]:
-            patch.delenv(name)
-        yield
+pytestmark = pytest.mark.usefixtures("no_settings")
 
 
 @pytest.fixture(scope="module")

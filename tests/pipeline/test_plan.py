@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,13 +39,7 @@ class Ready:
     path: Path
 
 
-@pytest.fixture(scope="module", autouse=True)
-def clean_environment() -> Any:
-    """The environment without settings of its own, for all that runs in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(("MEMSTATE_", "DAGSTER_"))]:
-            patch.delenv(name)
-        yield
+pytestmark = pytest.mark.usefixtures("no_settings")
 
 
 @pytest.fixture(scope="module")
