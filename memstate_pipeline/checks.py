@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 import dagster as dg
 
-from memstate_core.state.checks import Check
-from memstate_core.state.conditions import CONDITIONS, conditions
-from memstate_core.state.run import Run
+from memstate_core.night.check_suite import CONDITIONS, conditions
+from memstate_core.night.checks import Check
+from memstate_core.run.run import Run
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import as_markdown
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from memstate_core.state.store import home_path, open_store
+from memstate_core.run.store import home_path, open_store
 from memstate_pipeline.assets.forget import forget_assets
 from memstate_pipeline.assets.ingest import ingest_assets
 from memstate_pipeline.assets.publish import publish_assets

@@ -16,9 +16,9 @@ from typing import Any
 from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.model.errors import ExtractorUnavailable, MemstateError, StoreLocked, TopicNotFound
 from memstate_core.model.text import iso
+from memstate_core.run.store import Store, home_path, open_store
 from memstate_core.state.lock import exclusive
 from memstate_core.state.snapshots import current_snapshot
-from memstate_core.state.store import Store, home_path, open_store
 
 PACKAGES = ("dagster", "kuzu", "polars", "deltalake", "sentence-transformers", "torch", "scikit-learn")
 LOW_DISK_BYTES = 2 << 30
@@ -69,9 +69,9 @@ def explain(store: Store, topic_id: str, now: datetime | None) -> dict[str, Any]
     """
     import polars as pl
 
-    from memstate_core.forget.outlook import outlook
+    from memstate_core.forget.forecast import outlook
     from memstate_core.policy.explain import explain_topic
-    from memstate_core.revise.served import read_served
+    from memstate_core.run.served_state import read_served
 
     shards = read_served(store).values()
     for served in shards:

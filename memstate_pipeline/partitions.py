@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
-from memstate_core.state.store import Store
+from memstate_core.run.store import Store
 
 
 def shard_partitions(store: Store) -> dg.StaticPartitionsDefinition:

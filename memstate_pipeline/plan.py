@@ -14,20 +14,20 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
+from memstate_core.night.plan import Action, Plan, Result, actions, read_plan, sealed
+from memstate_core.night.plan_guard import facts_of
+from memstate_core.run.run import GRAPH_FILE
+from memstate_core.run.store import Store
 from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
-from memstate_core.state.expectation import facts_of
 from memstate_core.state.graph import TOPIC, open_graph
-from memstate_core.state.plan import Action, Plan, Result, actions, read_plan, sealed
-from memstate_core.state.run import GRAPH_FILE
 from memstate_core.state.snapshots import served
-from memstate_core.state.store import Store
 from memstate_pipeline.run import Maintained, maintain
 
 _TITLED = (MERGED, ARCHIVED, RESTORED)
 
 
 def plan_on(clone: Store, now: datetime) -> Plan:
-    """Runs the nightly job on a clone of a store (`memstate_core.state.clone`) and writes down what it did.
+    """Runs the nightly job on a clone of a store (`memstate_core.night.clone`) and writes down what it did.
 
     Args:
         clone: the clone; it is not to be used for anything else afterwards.

@@ -14,9 +14,9 @@ import dagster as dg
 import polars as pl
 from pydantic import PrivateAttr
 
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store, open_store
 from memstate_core.state.lock import exclusive
-from memstate_core.state.run import Run
-from memstate_core.state.store import Store, open_store
 
 NOW_TAG = "memstate/now"
 """The run tag that sets the logical clock; without it the clock is the machine's."""

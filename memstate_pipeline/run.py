@@ -12,9 +12,9 @@ import dagster as dg
 
 from memstate_core.model.errors import CheckRefused, MemstateError, StagingMissing, StepFailed
 from memstate_core.model.text import iso
-from memstate_core.state.run import Run
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store
 from memstate_core.state.snapshots import combined_state_hash
-from memstate_core.state.store import Store
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import NIGHTLY

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from memstate_core.state.store import Store
+from memstate_core.run.store import Store
 from memstate_pipeline.jobs import NIGHTLY
 from memstate_pipeline.resources import NOW_TAG
 

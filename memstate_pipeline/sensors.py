@@ -2,9 +2,9 @@
 
 import dagster as dg
 
-from memstate_core.ingest.files import dumps_in
+from memstate_core.ingest.dumps import dumps_in
 from memstate_core.model.ids import sha256_text
-from memstate_core.state.store import Store
+from memstate_core.run.store import Store
 from memstate_pipeline.jobs import IMPORT_INBOX
 
 

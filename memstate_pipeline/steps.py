@@ -8,8 +8,8 @@ from collections.abc import Callable
 import dagster as dg
 import polars as pl
 
-from memstate_core.state.run import Run
-from memstate_core.state.step import StepResult
+from memstate_core.run.run import Run
+from memstate_core.run.step import StepResult
 
 
 def materialize(

@@ -12,7 +12,7 @@ import polars as pl
 
 from memstate_core.policy.settings import Policy
 from memstate_core.state.edges import EXTENSION_KINDS
-from memstate_core.state.rungs import Rungs
+from memstate_core.state.ladder_state import Rungs
 
 _FIELD = ["topic_id", "name"]
 _LINK = ["from_id", "to_id", "kind"]

@@ -13,19 +13,19 @@ import polars as pl
 
 from memstate_core.forget.archiving import to_archive
 from memstate_core.forget.attenuation import detached_fields, detached_links, summaries
-from memstate_core.forget.order import ordered
-from memstate_core.forget.standing import dependence, governed, standing
-from memstate_core.forget.steps import decided, decided_fields, decided_links
+from memstate_core.forget.eviction_order import ordered
+from memstate_core.forget.ladder_decisions import decided, decided_fields, decided_links
+from memstate_core.forget.topic_features import dependence, governed, standing
 from memstate_core.model.frames import CHANGES, LINKS, REVISIONS, conform
-from memstate_core.state.begin import new_accesses
+from memstate_core.run.begin import new_accesses
+from memstate_core.run.run import Run
+from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
+from memstate_core.run.view import decisions
 from memstate_core.state.decisions import ARCHIVED, ATTACHED, DETACHED, EXPANDED, RESTORED, SUMMARISED
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
-from memstate_core.state.run import Run
-from memstate_core.state.rungs import Rungs, rungs
-from memstate_core.state.step import StepResult
-from memstate_core.state.store import Store
+from memstate_core.state.ladder_state import Rungs, rungs
 from memstate_core.state.summaries import summarised
-from memstate_core.state.view import decisions
 
 STEP = "forgetting"
 """The step's name, under which a run keeps its decisions."""

@@ -6,11 +6,11 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.forget.decay import salience
 from memstate_core.policy.settings import Policy
+from memstate_core.run.run import Run
+from memstate_core.run.step import StepResult
 from memstate_core.state.graph import FIELD, TOPIC, open_graph
-from memstate_core.state.run import Run
-from memstate_core.state.step import StepResult
+from memstate_core.state.strength import salience
 
 DECAY = ("strength", "reinforced_at", "half_life_days")
 """The columns that salience follows from; topics have `failed_strength` beside them."""

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from memstate_core.ingest.validate import RECORD, Record
+from memstate_core.ingest.validation.validate import RECORD, Record
 from memstate_core.model.frames import EDGE_TO, EVIDENCE, FIELD_VALUE, MOMENT, Schema, conform
 
 EVIDENCE_ID_LENGTH = 32

@@ -14,17 +14,17 @@ from pathlib import Path
 
 import polars as pl
 
-from memstate_core.ingest.clock import Clock
+from memstate_core.ingest.deduplication import CONFLICT, NEW, Intake
+from memstate_core.ingest.dumps import dumps_of, open_dump
 from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
-from memstate_core.ingest.files import dumps_of, open_dump
-from memstate_core.ingest.intake import CONFLICT, NEW, Intake
-from memstate_core.ingest.part import Part
-from memstate_core.ingest.quarantine import quarantine_frame
-from memstate_core.ingest.readers import reader
+from memstate_core.ingest.file_progress import Part
+from memstate_core.ingest.formats import reader
+from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport, ImportReport
-from memstate_core.ingest.rows import RawRow
-from memstate_core.ingest.sift import sift
-from memstate_core.ingest.validate import Rules
+from memstate_core.ingest.validation.batch import sift
+from memstate_core.ingest.validation.quarantine import quarantine_frame
+from memstate_core.ingest.validation.timestamps import Clock
+from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.errors import UnreadableDump
 from memstate_core.model.scope import GLOBAL_SCOPE, parse_scope
 from memstate_core.policy.settings import Settings
@@ -57,7 +57,7 @@ def import_paths(
         now: the time of the import, UTC.
         run_id: what the rows name as their run.
         default_scope: the scope of rows that name none, as TYPE:ID; the global one if left out.
-        format: one of `memstate_core.ingest.readers.FORMATS`; each file's content tells it if left out.
+        format: one of `memstate_core.ingest.formats.FORMATS`; each file's content tells it if left out.
         progress: called after each batch.
 
     Raises:

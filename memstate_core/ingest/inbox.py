@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
-from memstate_core.ingest.files import dumps_in
+from memstate_core.ingest.containers.compression import MAGIC
+from memstate_core.ingest.dumps import dumps_in
 from memstate_core.ingest.importer import Importer
-from memstate_core.ingest.put_away import put_away
 from memstate_core.ingest.report import ImportReport
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
@@ -59,3 +60,19 @@ def _state(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_size, found.st_mtime_ns
+
+
+def put_away(path: Path, folder: Path) -> None:
+    """Moves a file into a folder of the same file system, which is made if need be, under its name if that is free."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path.rename(_free_name(folder / path.name))
+
+
+def _free_name(wanted: Path) -> Path:
+    """The path itself, or with the first free number before its suffixes: `a.jsonl.gz`, `a.2.jsonl.gz`."""
+    if not wanted.exists():
+        return wanted
+    packing = wanted.suffix if wanted.suffix.lower() in MAGIC and wanted.with_suffix("").suffix else ""
+    plain = Path(wanted.name.removesuffix(packing))
+    numbered = (wanted.with_name(f"{plain.stem}.{n}{plain.suffix}{packing}") for n in count(2))
+    return next(path for path in numbered if not path.exists())

@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from memstate_core.ingest.decode import MAX_DEPTH, deeper_than
+from memstate_core.ingest.validation.decode import MAX_DEPTH, deeper_than
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _DECODER = json.JSONDecoder()

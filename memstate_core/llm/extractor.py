@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.ingest.heard import Embed, Stretches, spoken
-from memstate_core.ingest.quarantine import Refusal
+from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.llm.asking import Asker
 from memstate_core.llm.memory import Memory
 from memstate_core.llm.rows import Placed, linked, segments
 from memstate_core.llm.sandbox import Sandbox
 from memstate_core.llm.sessions import Session, in_sessions, readable, sessions
 from memstate_core.llm.wave import Waves
+from memstate_core.model.evidence import spoken
 from memstate_core.model.frames import SEGMENTS, empty
+from memstate_core.placement.segment_vectors import Embed, Stretches
 from memstate_core.policy.settings import Settings
 
 WAVE = 8

@@ -9,8 +9,8 @@ import polars as pl
 from msgspec import Struct
 
 from memstate_core.embed.encoder import Vectors
-from memstate_core.ingest.similarity import Embeddings
 from memstate_core.model.frames import Schema
+from memstate_core.placement.vectors import Embeddings
 
 _LONGEST_SUMMARY = 300
 _FIELDS_SHOWN = 12

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.ingest.values import FieldRow
+from memstate_core.ingest.validation.values import FieldRow
 from memstate_core.llm.integration import card_id
 from memstate_core.llm.sandbox import Sandbox, SandboxTopic, normal
 from memstate_core.llm.sessions import Session

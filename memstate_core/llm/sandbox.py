@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.ingest.quarantine import Refusal
+from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.llm import prompts
 from memstate_core.llm.asking import Asker
 from memstate_core.llm.conversation import converse

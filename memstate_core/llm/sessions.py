@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import Vectors
-from memstate_core.ingest.segmentation import segment
-from memstate_core.ingest.vectors import means
 from memstate_core.model.text import iso
+from memstate_core.placement.text_tiling import segment
+from memstate_core.placement.vectors import means
 from memstate_core.policy.settings import SegmentSettings
 
 _LONGEST_TURN = 8000

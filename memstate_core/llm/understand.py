@@ -14,20 +14,19 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from memstate_core.ingest.heard import Embed, Heard, known_by_turns
-from memstate_core.ingest.intake import Intake
-from memstate_core.ingest.quarantine import quarantine_frame
-from memstate_core.ingest.similarity import Embeddings
+from memstate_core.ingest.deduplication import Intake
+from memstate_core.ingest.validation.quarantine import quarantine_frame
 from memstate_core.llm.asking import Asker, Time
 from memstate_core.llm.cache import Answers
 from memstate_core.llm.endpoint import Endpoint
 from memstate_core.llm.extractor import Extracted, extract
 from memstate_core.llm.memory import CARDS, Memory
 from memstate_core.model.frames import SEGMENTS, Schema, conform, empty
-from memstate_core.state.expectation import is_planned
+from memstate_core.placement.segment_vectors import Embed, Heard, known_by_turns
+from memstate_core.placement.vectors import Embeddings
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store
 from memstate_core.state.graph import REVISION, TOPIC, open_graph
-from memstate_core.state.run import Run
-from memstate_core.state.store import Store
 
 FAILURES: Schema = {"reason": pl.String, "sessions": pl.Int64}
 """Why sessions were not, or not wholly, understood by the language model."""
@@ -97,7 +96,7 @@ def understand(
 @contextmanager
 def _asker(store: Store, run: Run, clock: Time) -> Iterator[Asker]:
     settings, answers = store.settings.extractor, Answers(store.home.answers)
-    if is_planned(run):
+    if run.is_planned:
         yield Asker(None, answers, settings, clock)
         return
     with closing(Endpoint(settings)) as endpoint:

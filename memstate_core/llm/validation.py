@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
-from memstate_core.ingest.clock import Clock
-from memstate_core.ingest.quarantine import Refusal
+from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason, shortened
-from memstate_core.ingest.rows import RawRow
-from memstate_core.ingest.sift import Sifted, sift
-from memstate_core.ingest.validate import RECORD, Rules
-from memstate_core.ingest.values import FieldRow
+from memstate_core.ingest.validation.batch import Sifted, sift
+from memstate_core.ingest.validation.quarantine import Refusal
+from memstate_core.ingest.validation.timestamps import Clock
+from memstate_core.ingest.validation.validate import RECORD, Rules
+from memstate_core.ingest.validation.values import FieldRow
 from memstate_core.llm.schema import AnswerTopic
 
 PROVENANCE = "llm"

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import Vectors
-from memstate_core.ingest.continuation import continued
-from memstate_core.ingest.heard import STRETCH, Stretches, stretches
-from memstate_core.ingest.vectors import means
 from memstate_core.llm.asking import Asker
 from memstate_core.llm.integration import Choice, chosen_at_once, integrate
 from memstate_core.llm.memory import CARDS, Memory
 from memstate_core.llm.rows import Placed, own_id
 from memstate_core.llm.sandbox import Sandbox, is_long, study
 from memstate_core.llm.sessions import Session
+from memstate_core.placement.continuation import continued
+from memstate_core.placement.segment_vectors import STRETCH, Stretches, stretches
+from memstate_core.placement.vectors import means
 from memstate_core.policy.settings import Settings
 
 Choices = dict[int, Choice]

@@ -57,3 +57,8 @@ def uuid_text(kind: str, *parts: str) -> str:
     """The UUID that `uuid_expr` gives for one row of these parts."""
     digest = sha256_text(_joined_text((kind, *parts)))
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
+
+
+def key_id(scope: pl.Expr, key: pl.Expr) -> pl.Expr:
+    """The id of the topic that a key names within a scope."""
+    return uuid_expr("key", scope, key)

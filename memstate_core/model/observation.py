@@ -1,7 +1,7 @@
 """One record of a dump, as its writer may spell it (DESIGN section 7).
 
 The structs say what types a record may have; msgspec checks them in C. What a type cannot say (dates,
-content, whether a value fits its field) is checked in `memstate_core.ingest.validate`.
+content, whether a value fits its field) is checked in `memstate_core.ingest.validation.validate`.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Policy(Section):
     """What decides about knowledge; hashed into every manifest and kept with every run.
 
     A stretch of turns continues a topic when they are of one subject with `placement_probability`, and the cosine of
-    their vectors is at least `placement_similarity` (`memstate_core.ingest.continuation`).
+    their vectors is at least `placement_similarity` (`memstate_core.placement.continuation`).
 
     Pairs of topics that are the same with `merge_probability` are merged; from `review_probability` on, a
     person is asked, about the `review_max_pairs` most telling pairs of a shard at a time.

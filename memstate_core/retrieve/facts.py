@@ -14,7 +14,7 @@ from msgspec import json as msgjson
 
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.conflicts import Conflicts, conflict_warnings, conflicting
-from memstate_core.retrieve.fact_files import current_revisions
+from memstate_core.retrieve.index.facts_files import current_revisions
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph
 
 Revision = dict[str, Any]

@@ -17,14 +17,14 @@ import polars as pl
 
 from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import Encoder
+from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entries, evidence_entries, summary_text
+from memstate_core.retrieve.graph_boost import lifted, neighbors_of
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import Asked
 from memstate_core.retrieve.search import best_first, search_scope
-from memstate_core.retrieve.structure import lifted, neighbors_of
 from memstate_core.retrieve.topic import resolve
-from memstate_core.retrieve.words import question_terms
 from memstate_core.state.graph import EDGE
 
 NEIGHBORS = 16

@@ -16,15 +16,15 @@ import numpy as np
 import polars as pl
 
 from memstate_core.model.frames import ALIASES, EDGES, REVISIONS, empty
-from memstate_core.retrieve.fact_files import COMPRESSED_FILE, FOLDER, TABLES
 from memstate_core.retrieve.facts import valid_at
-from memstate_core.retrieve.known_facts import KnownFacts
-from memstate_core.retrieve.layout import Places, read_rows
-from memstate_core.retrieve.lexical import Postings
-from memstate_core.retrieve.slices import EvidenceSlice, Rows, TopicSlice, Words, places_of
+from memstate_core.retrieve.facts_cache import KnownFacts
+from memstate_core.retrieve.index.bm25 import Postings
+from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
+from memstate_core.retrieve.index.layout import Places, read_rows
+from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, TopicSlice, Words, places_of
+from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import Graph, open_graph
-from memstate_core.state.run import GRAPH_FILE
-from memstate_core.state.snapshots import Snapshot
+from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
 
 BUFFER_MIB = 256
 """Kuzu's buffer pool for reading a few topics at a time."""

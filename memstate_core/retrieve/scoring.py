@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.dates import named_spans, nearness
+from memstate_core.retrieve.index.windows import NOBODY
 from memstate_core.retrieve.relative_dates import relative_spans
-from memstate_core.retrieve.slices import EvidenceSlice, TopicSlice
-from memstate_core.retrieve.windows import NOBODY
+from memstate_core.retrieve.scope_data import EvidenceSlice, TopicSlice
 
 Array = npt.NDArray[np.float64]
 Parts = dict[str, Array]

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import DIMENSION
-from memstate_core.retrieve.index import TOPIC_COLUMNS, matrix
-from memstate_core.retrieve.layout import SERVED_STATE
+from memstate_core.retrieve.index.layout import SERVED_STATE
+from memstate_core.retrieve.index.windows import NOBODY
+from memstate_core.retrieve.index.write import TOPIC_COLUMNS, matrix
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
 from memstate_core.retrieve.scoring import Array, Asked, Parts, evidence_parts, topic_parts, total
-from memstate_core.retrieve.slices import EvidenceSlice, Flags, Rows, TopicSlice, places_of
-from memstate_core.retrieve.windows import NOBODY
 from memstate_core.state.graph import TOPIC, VECTOR
 
 

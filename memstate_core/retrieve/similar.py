@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import Encoder
+from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import Asked, topic_parts, total
 from memstate_core.retrieve.search import best_first
-from memstate_core.retrieve.words import question_terms
 
 SIMILAR = 8
 """How many are named."""

@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memstate_core.forget.standing import standing
+from memstate_core.forget.topic_features import standing
 from memstate_core.policy.bands import pair_bands
 from memstate_core.policy.rules import Rule
-from memstate_core.revise.blocking import Candidates
-from memstate_core.revise.corpus import Corpus
-from memstate_core.state.begin import new_accesses
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.run.begin import new_accesses
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store
 from memstate_core.state.graph import open_graph
-from memstate_core.state.run import Run
-from memstate_core.state.rungs import rungs
-from memstate_core.state.store import Store
+from memstate_core.state.ladder_state import rungs
 
 Probabilities = NDArray[np.float64]
 

@@ -15,18 +15,18 @@ from msgspec import json as msgjson
 
 from memstate_core.model.frames import CALIBRATION, DECISION, LINKS, MERGE_BAND, PAIRS, REVIEW_BAND, conform, empty
 from memstate_core.revise.bands import Probabilities, asked_of
-from memstate_core.revise.blocking import all_pairs, completeness
 from memstate_core.revise.constraints import constraints, verdict_levels
-from memstate_core.revise.corpus import Corpus
-from memstate_core.revise.deduplication import Deduplicated, deduplicate
-from memstate_core.revise.gather import gather
-from memstate_core.revise.matching import contributions, explained
+from memstate_core.revise.matching.blocking import all_pairs, completeness
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
+from memstate_core.revise.matching.fellegi_sunter import contributions, explained
+from memstate_core.revise.matching.load_corpus import gather
 from memstate_core.revise.suggestions import suggested
+from memstate_core.run.run import Run
+from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
+from memstate_core.run.view import decisions as decisions_of
 from memstate_core.state.decisions import MATCH_MODEL
-from memstate_core.state.run import Run
-from memstate_core.state.step import StepResult
-from memstate_core.state.store import Store
-from memstate_core.state.view import decisions as decisions_of
 
 
 def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.embed.refresh import refresh_embeddings
 from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty
-from memstate_core.revise.clustering import joined
-from memstate_core.state.apply import apply_state, changes, fold_run
+from memstate_core.revise.matching.clustering import joined
+from memstate_core.run.apply import apply_state, changes, fold_run
+from memstate_core.run.embed_topics import refresh_embeddings
+from memstate_core.run.run import Run
+from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
 from memstate_core.state.decisions import MERGED
 from memstate_core.state.graph import TOPIC, open_graph
-from memstate_core.state.run import Run
-from memstate_core.state.step import StepResult
-from memstate_core.state.store import Store
 
 STEP = "merges"
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.forget.person import PERSON, restore_decisions
+from memstate_core.forget.manual_actions import PERSON, restore_decisions
 from memstate_core.model.errors import MergeUndone, NothingToUndo, NotStale
 from memstate_core.model.frames import DECISION, conform
 from memstate_core.model.text import iso, iso_expr
-from memstate_core.revise.listing import merge_list
-from memstate_core.revise.served import Served
+from memstate_core.revise.merge_history import merge_list
+from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import REVIEW_ENDED, UNMERGED, merges
-from memstate_core.state.resolve import survivors
+from memstate_core.state.identity import survivors
 
 TAKEN_BACK = "taken back by a person"
 CONFIRMED = "confirmed by a person"

@@ -16,21 +16,21 @@ from starlette.types import ASGIApp
 
 from memstate_core import __version__
 from memstate_core.model.observation import Observation
+from memstate_core.serve.access.keyring import Keyring
 from memstate_core.serve.answers import ProblemDocument
-from memstate_core.serve.bodies import BodyCheck
-from memstate_core.serve.deadline import Deadline
-from memstate_core.serve.entrance import KeyCheck
-from memstate_core.serve.guards import AccessLog, request_id_of
-from memstate_core.serve.keyring import Keyring
-from memstate_core.serve.metrics import Measured, Metrics, route_of
+from memstate_core.serve.error_responses import PROBLEM_OF
+from memstate_core.serve.http.authentication import KeyCheck
+from memstate_core.serve.http.body_limits import BodyCheck
+from memstate_core.serve.http.deadline import Deadline
+from memstate_core.serve.http.metrics import Measured, Metrics, route_of
+from memstate_core.serve.http.middleware import AccessLog, request_id_of
+from memstate_core.serve.http.routes import health, v1
+from memstate_core.serve.http.traced import Traced
 from memstate_core.serve.problems import Problem, response
-from memstate_core.serve.routes import health, v1
 from memstate_core.serve.service import Service
-from memstate_core.serve.tellings import PROBLEM_OF
-from memstate_core.serve.tracing import Traced
 
 if TYPE_CHECKING:
-    from memstate_core.serve.mcp_http import Mounted
+    from memstate_core.serve.mcp.http import Mounted
 
 NO_TELEMETRY: Any = {
     "tracing": False,
@@ -91,7 +91,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def _tools(service: Service) -> Mounted | None:
     """The tools for models, under /mcp; None where the extra `mcp` is not installed."""
     try:
-        from memstate_core.serve.mcp_http import Mounted
+        from memstate_core.serve.mcp.http import Mounted
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("mcp", "mcp_types"):
             raise

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from memstate_core.serve.generation import Generation
-from memstate_core.serve.principal import Principal
-from memstate_core.state.run import GRAPH_FILE
+from memstate_core.run.run import GRAPH_FILE
+from memstate_core.serve.access.principal import Principal
+from memstate_core.serve.snapshots.generation import Generation
 
 BACKEND = "kuzu"
 COUNTED = {"topics": "topic", "fields": "fields", "edges": "edges", "evidence": "evidence"}

@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from memstate_core.ingest.clock import Clock
-from memstate_core.ingest.quarantine import Refusal
-from memstate_core.ingest.rows import line_rows
-from memstate_core.ingest.sift import Sifted, sift
-from memstate_core.ingest.validate import RECORD, Record, Rules
+from memstate_core.ingest.raw_rows import line_rows
+from memstate_core.ingest.validation.batch import Sifted, sift
+from memstate_core.ingest.validation.quarantine import Refusal
+from memstate_core.ingest.validation.timestamps import Clock
+from memstate_core.ingest.validation.validate import RECORD, Record, Rules
 from memstate_core.model.errors import NotAllowed
 from memstate_core.model.ids import uuid_text
 from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
-from memstate_core.serve.principal import OWNER, Principal
+from memstate_core.serve.access.principal import OWNER, Principal
 
 _COLUMN = {name: place for place, name in enumerate(RECORD)}
 _TELLING = ("text", "topic_id", "topic_key", "fields", "edges")
@@ -137,7 +137,7 @@ def _marked(row: bytes, record: Record) -> bytes:
 
 
 def _topic_id(record: Record) -> str | None:
-    """The topic that an observation names by itself (`memstate_core.ingest.placement`, rules 1 to 3)."""
+    """The topic that an observation names by itself (`memstate_core.placement.named`, rules 1 to 3)."""
     scope, observation_id = record[_COLUMN["scope"]], record[_COLUMN["observation_id"]]
     if (given := record[_COLUMN["topic_id"]]) is not None:
         return str(given)

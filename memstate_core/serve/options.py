@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from memstate_core.ingest.decode import MAX_DEPTH
+from memstate_core.ingest.validation.decode import MAX_DEPTH
 
 KEY_VARIABLE = "MEMSTATE_API_KEY"
 
@@ -64,3 +64,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz", "/health", "/health/graph"})

@@ -14,22 +14,22 @@ from memstate_core.model.errors import StoreNotFound, TopicNotFound
 from memstate_core.retrieve.context import context_pack
 from memstate_core.retrieve.query import Question, answer, unanswered
 from memstate_core.retrieve.topic import topic_record
-from memstate_core.serve.generation import Generation
+from memstate_core.run.store import Store
+from memstate_core.serve.access.principal import Principal
 from memstate_core.serve.graph_health import graph_health
-from memstate_core.serve.listing import Position, topics_page
 from memstate_core.serve.options import Options
-from memstate_core.serve.pending import PENDING_STATE, Pending, record_of
-from memstate_core.serve.placements import named_as_before
-from memstate_core.serve.principal import Principal
-from memstate_core.serve.readiness import age_of, is_stale, readiness
+from memstate_core.serve.pending.overlay import PENDING_STATE, Pending, record_of
+from memstate_core.serve.placement_requests import named_as_before
 from memstate_core.serve.runs import runs
-from memstate_core.serve.serving import Serving
-from memstate_core.serve.sight import seen
-from memstate_core.serve.tally import Tally
-from memstate_core.serve.tracing import span
+from memstate_core.serve.scope_filter import seen
+from memstate_core.serve.snapshots.generation import Generation
+from memstate_core.serve.snapshots.readiness import age_of, is_stale, readiness
+from memstate_core.serve.snapshots.swap import Serving
+from memstate_core.serve.snapshots.watcher import Watcher
+from memstate_core.serve.telemetry.counters import Tally
+from memstate_core.serve.telemetry.tracing import span
+from memstate_core.serve.topic_pages import Position, topics_page
 from memstate_core.serve.uses import Use, UseRecorder
-from memstate_core.serve.watcher import Watcher
-from memstate_core.state.store import Store
 
 Document = dict[str, Any]
 

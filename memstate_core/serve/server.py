@@ -7,12 +7,12 @@ import socket
 
 import uvicorn
 
+from memstate_core.run.store import Store
 from memstate_core.serve.app import application
-from memstate_core.serve.connections import LimitedConnection
-from memstate_core.serve.log import log_as_json
+from memstate_core.serve.http.connections import LimitedConnection
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
-from memstate_core.state.store import Store
+from memstate_core.serve.telemetry.log import log_as_json
 
 _BACKLOG = 512
 

@@ -8,18 +8,18 @@ from datetime import datetime
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.model.text import iso
 from memstate_core.retrieve.topic import Resolved, resolve
+from memstate_core.run.store import Store
+from memstate_core.serve.access.principal import Principal, Role
 from memstate_core.serve.inbox_writer import InboxWriter
 from memstate_core.serve.observations import Taken, clock_at, take
 from memstate_core.serve.options import Options
-from memstate_core.serve.placements import Request, request, told_alone
-from memstate_core.serve.principal import Principal, Role
+from memstate_core.serve.placement_requests import Request, request, told_alone
 from memstate_core.serve.reading import Document, Reading, clock
-from memstate_core.serve.sight import check_given
-from memstate_core.serve.tally import Count
-from memstate_core.serve.tracing import span
+from memstate_core.serve.scope_filter import check_given
+from memstate_core.serve.telemetry.counters import Count
+from memstate_core.serve.telemetry.tracing import span
 from memstate_core.serve.uses import Use
 from memstate_core.state.graph import FIELD
-from memstate_core.state.store import Store
 
 
 class Service(Reading):
@@ -49,7 +49,7 @@ class Service(Reading):
         Args:
             who: sends them.
             rows: one JSON object each, without line feeds.
-            alone: it is one observation, told in full (`memstate_core.serve.placements`).
+            alone: it is one observation, told in full (`memstate_core.serve.placement_requests`).
 
         Raises:
             ObservationsRefused: at least one is refused, and none was taken.

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from memstate_core.forget.journal import AccessJournal
+from memstate_core.ingest.accesses.journal import AccessJournal
 from memstate_core.serve.options import Options
-from memstate_core.serve.tally import Count, Tally
+from memstate_core.serve.telemetry.counters import Count, Tally
 
 SOURCE = "server"
 _log = logging.getLogger("memstate.serve")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.frames import DECISION, PAIRS, SEGMENTS, conform
-from memstate_core.state.resolve import survivors
+from memstate_core.state.identity import survivors
 
 SEGMENT_PLACED, MERGED, UNMERGED, ARCHIVED, RESTORED = (
     "segment_placed",

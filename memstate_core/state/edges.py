@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.ingest.placement import key_id
 from memstate_core.model.frames import EDGES, PROBLEMS, conform
-from memstate_core.state.resolve import answering
+from memstate_core.model.ids import key_id
+from memstate_core.state.identity import answering
 
 EXTENSION_KINDS = ("has_detail", "has_subtopic", "part_of", "extends", "derives")
 """Kinds over which a change in one topic concerns the other; every other kind is association."""

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.embed.cache import text_hash
-from memstate_core.forget.decay import strength
-from memstate_core.forget.events import topic_events, uses
 from memstate_core.model.frames import ACCESSES, EDGES, FIELDS, PROBLEMS, TOPICS, Schema, conform, empty
 from memstate_core.model.text import embedding_text
 from memstate_core.policy.overrides import value_for
@@ -23,10 +21,12 @@ from memstate_core.state.edges import fold_edges
 from memstate_core.state.history import fields as fold_fields
 from memstate_core.state.history import in_order, topic_parts
 from memstate_core.state.history import revisions as fold_revisions
-from memstate_core.state.resolve import answering, survivors
-from memstate_core.state.rungs import Rungs, rungs
+from memstate_core.state.identity import answering, survivors
+from memstate_core.state.ladder_state import Rungs, rungs
+from memstate_core.state.strength import strength
 from memstate_core.state.summaries import summarised
 from memstate_core.state.tombstones import tombstone_names
+from memstate_core.state.usage_events import topic_events, uses
 
 _NAMED = {
     "topic_id": pl.String, "_key": pl.String,

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.forget.decay import strength
-from memstate_core.forget.events import field_events
 from memstate_core.model.frames import FIELDS, REVISIONS, conform
 from memstate_core.model.ids import uuid_expr
 from memstate_core.policy.settings import Policy
+from memstate_core.state.strength import strength
+from memstate_core.state.usage_events import field_events
 
 SLOT = ["topic_id", "part", "name"]
 """What has a history: a field of a topic, or one of its own parts (title, summary, topic_kind)."""
@@ -86,7 +86,7 @@ def fields(
     Args:
         ordered: assertions as `in_order` gives them.
         histories: what `revisions` makes of them.
-        used: uses of topics and fields (`memstate_core.forget.events`).
+        used: uses of topics and fields (`memstate_core.state.usage_events`).
         half_lives: columns topic_id, half_life (days).
         policy: weighs what is said, and bounds the change of half-lives.
     """

@@ -151,3 +151,7 @@ def combined_state_hash(hashes: Mapping[str, str]) -> str:
         return next(iter(hashes.values()))
     lines = "\n".join(f"{shard}:{value}" for shard, value in sorted(hashes.items()))
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+COMPRESSED_FILE = "compressed.parquet"
+"""Beside the index: the revisions that summaries stand for."""

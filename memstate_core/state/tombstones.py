@@ -11,7 +11,7 @@ import polars as pl
 from memstate_core.policy.settings import Policy
 from memstate_core.state.assertions import from_evidence, from_segments
 from memstate_core.state.history import in_order, revisions, topic_parts
-from memstate_core.state.resolve import owning
+from memstate_core.state.identity import owning
 
 
 def tombstone_names(

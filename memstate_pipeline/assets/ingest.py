@@ -7,16 +7,16 @@ from pathlib import Path
 import dagster as dg
 import polars as pl
 
-from memstate_core.forget.accesses import AccessReport, collect_accesses
+from memstate_core.ingest.accesses.collect import AccessReport, collect_accesses
 from memstate_core.ingest.inbox import import_inbox
-from memstate_core.ingest.place import place
 from memstate_core.ingest.report import ImportReport
 from memstate_core.model.text import parse_moment
-from memstate_core.state.begin import begin_run, new_evidence
-from memstate_core.state.expectation import expect, require_unmoved
-from memstate_core.state.plan import Plan, read_plan
-from memstate_core.state.rebuild import ensure_served
-from memstate_core.state.step import StepResult
+from memstate_core.night.placements import place
+from memstate_core.night.plan import Plan, read_plan
+from memstate_core.night.plan_guard import expect, require_unmoved
+from memstate_core.night.rebuild import ensure_served
+from memstate_core.run.begin import begin_run, new_evidence
+from memstate_core.run.step import StepResult
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, StoreResource
 from memstate_pipeline.steps import materialize, shown

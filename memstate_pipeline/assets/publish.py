@@ -3,8 +3,8 @@
 import dagster as dg
 import polars as pl
 
-from memstate_core.state.expectation import require_planned
-from memstate_core.state.publish import publish
+from memstate_core.night.plan_guard import require_planned
+from memstate_core.night.publish import publish
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.report.collect import collect
 from memstate_pipeline.report.page import write_report

@@ -3,8 +3,8 @@
 import dagster as dg
 import polars as pl
 
-from memstate_core.embed.refresh import refresh_embeddings
-from memstate_core.state.apply import update_topics
+from memstate_core.run.apply import update_topics
+from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import materialize

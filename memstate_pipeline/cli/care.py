@@ -11,7 +11,7 @@ from memstate_pipeline.cli.output import Json, as_uri, show
 from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 
 def status(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
@@ -81,8 +81,8 @@ def doctor(
 
 def verify(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Check what is served: digests, index, C1 to C5, and the ledger folded again; exit 1 on a failure."""
+    from memstate_core.night.verify import verify as verify_snapshot
     from memstate_core.state.snapshots import served
-    from memstate_core.state.verify import verify as verify_snapshot
 
     store: Store = context.obj.store
     verdicts = {snapshot.name: verify_snapshot(store, snapshot) for snapshot in served(store.home, store.shards)}

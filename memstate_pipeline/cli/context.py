@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.read import AsOf, open_readers, scopes_given, stages_given
+from memstate_pipeline.cli.read import AsOf, scopes_given, stages_given
+from memstate_pipeline.cli.readers import open_readers
 from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 
 def context(

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-    from memstate_core.revise.served import Served
-    from memstate_core.state.store import Store
+    from memstate_core.run.served_state import Served
+    from memstate_core.run.store import Store
 
 
 @contextmanager
 def deciding(store: Store, command: str) -> Iterator[dict[str, Served]]:
     """Holds the store and what it serves, folded again first where nothing is left of what was published."""
     from memstate_core.model.errors import StoreNotFound
-    from memstate_core.revise.served import read_served
+    from memstate_core.night.rebuild import ensure_served
+    from memstate_core.run.served_state import read_served
     from memstate_core.state.lock import exclusive
-    from memstate_core.state.rebuild import ensure_served
 
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
@@ -36,7 +36,7 @@ def publish(
     store: Store, shards: Mapping[str, Served], rows: Mapping[str, pl.DataFrame], at: datetime | None, why: str
 ) -> dict[str, Any]:
     """Records decisions by shard; without a time at the machine's, though never before what is served."""
-    from memstate_core.state.correct import correct
+    from memstate_core.night.corrections import correct
     from memstate_core.state.snapshots import combined_state_hash, served
 
     run_id = f"correction-{uuid.uuid4()}"
@@ -54,7 +54,7 @@ def named_topic(store: Store, topic_id: str) -> dict[str, str]:
     from contextlib import ExitStack
 
     from memstate_core.retrieve.topic import resolve
-    from memstate_pipeline.cli.read import open_readers
+    from memstate_pipeline.cli.readers import open_readers
 
     with ExitStack() as stack:
         topic = resolve(open_readers(store, stack), topic_id).topic

@@ -11,7 +11,7 @@ import typer
 from memstate_pipeline.cli.output import Json, as_uri, note, show
 
 if TYPE_CHECKING:
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 FOLDER = "memstate-demo"
 NIGHT = datetime(2026, 4, 6, 2, tzinfo=UTC)
@@ -20,7 +20,7 @@ NIGHT = datetime(2026, 4, 6, 2, tzinfo=UTC)
 
 def demo(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Import a bundled sample, run one night of maintenance, ask two questions."""
-    from memstate_core.state.store import open_store
+    from memstate_core.run.store import open_store
 
     home = Path(context.obj.home or FOLDER).expanduser().absolute()
     store = open_store(home)
@@ -36,7 +36,7 @@ def _play(store: Store) -> tuple[dict[str, Any], tuple[Path, ...]]:
     from memstate_core.ingest.importer import import_paths
     from memstate_core.retrieve.query import Question, answer
     from memstate_pipeline import run
-    from memstate_pipeline.cli.read import open_readers
+    from memstate_pipeline.cli.readers import open_readers
 
     paths = sample.sample_paths()
     note("Importing the sample …")

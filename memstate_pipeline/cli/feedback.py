@@ -14,7 +14,7 @@ from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
     from memstate_core.retrieve.topic import Resolved
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 SOURCE = "cli"
 Record = Annotated[
@@ -40,7 +40,7 @@ def feedback(
     from contextlib import ExitStack
 
     from memstate_core.retrieve.topic import resolve
-    from memstate_pipeline.cli.read import open_readers
+    from memstate_pipeline.cli.readers import open_readers
 
     at, store = moment(now), context.obj.store
     with ExitStack() as stack:
@@ -71,7 +71,7 @@ def record_uses(
     Returns:
         What was recorded, ready for JSON; `segment` is null where there was no topic.
     """
-    from memstate_core.forget.journal import AccessJournal
+    from memstate_core.ingest.accesses.journal import AccessJournal
     from memstate_core.model.text import iso
 
     when = at or datetime.now(UTC)

@@ -16,16 +16,16 @@ from memstate_pipeline.cli.write import Now, moment
 if TYPE_CHECKING:
     import polars as pl
 
-    from memstate_core.revise.served import Served
-    from memstate_core.state.store import Store
+    from memstate_core.run.served_state import Served
+    from memstate_core.run.store import Store
 
 Topics = Annotated[list[str], typer.Argument(metavar="TOPIC_ID…", help="Topics; aliases and tombstones will do.")]
 
 
 def restore(context: typer.Context, topic_ids: Topics, now: Now = None, as_json: Annotated[bool, Json] = False) -> None:
     """Bring topics back: archived ones, detached fields and links, summarised histories; counts as a use."""
-    from memstate_core.forget.journal import AccessJournal
-    from memstate_core.forget.person import restore_decisions
+    from memstate_core.forget.manual_actions import restore_decisions
+    from memstate_core.ingest.accesses.journal import AccessJournal
 
     def decide(served: Served, topics: list[str], at: datetime) -> pl.DataFrame:
         with AccessJournal(store.home.accesses, f"restore-{uuid.uuid4()}") as journal:
@@ -48,7 +48,7 @@ def pin(
     """Keep topics for ever: they are never archived, detached or summarised; brings them back where they were."""
     import polars as pl
 
-    from memstate_core.forget.person import pin_decisions, restore_decisions
+    from memstate_core.forget.manual_actions import pin_decisions, restore_decisions
 
     def decide(served: Served, topics: list[str], _: datetime) -> pl.DataFrame:
         pins = pin_decisions(served, topics, on=not off)

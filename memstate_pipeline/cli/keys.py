@@ -12,7 +12,7 @@ from memstate_pipeline.cli.output import Json, note, show
 from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
-    from memstate_core.serve.keys import Key
+    from memstate_core.serve.access.key_file import Key
 
 Name = Annotated[str, typer.Argument(help="What the key is called, in logs too.")]
 app = typer.Typer(help="Make, list and revoke the keys that callers of `memstate serve` show.", no_args_is_help=True)
@@ -35,21 +35,21 @@ def add(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Make a key and print it, this once. A running server takes it within a second."""
-    from memstate_core.serve import keys
+    from memstate_core.serve.access import key_file
 
     if bool(scope) == all_scopes:
         raise typer.BadParameter("expected either --scope TYPE:ID, once or more often, or --all-scopes")
     home = context.obj.store.home
-    made = keys.make(
+    made = key_file.make(
         name,
         scopes=None if all_scopes else _scopes(scope or []),
         role=role,
-        entropy=secrets.token_bytes(keys.ID_BYTES + keys.SECRET_BYTES),
+        entropy=secrets.token_bytes(key_file.ID_BYTES + key_file.SECRET_BYTES),
         now=datetime.now(UTC),
         rate=rate,
         expires_at=moment(expires),
     )
-    keys.add(home.keys, made.key)
+    key_file.add(home.keys, made.key)
     note("Keep it now: only its hash is stored.")
     show(_told(made.key) | {"key": made.token}, as_json, lambda: [made.token])
 
@@ -57,20 +57,20 @@ def add(
 @app.command("list")
 def list_(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """List the keys; what opens the door is not among what is stored."""
-    from memstate_core.serve import keys
+    from memstate_core.serve.access import key_file
 
-    found = keys.read(context.obj.store.home.keys) or []
+    found = key_file.read(context.obj.store.home.keys) or []
     show({"keys": [_told(key) for key in found]}, as_json, lambda: [_line(key) for key in found] or ["no keys"])
 
 
 @app.command()
 def revoke(context: typer.Context, name: Name, as_json: Annotated[bool, Json] = False) -> None:
     """Let a key open nothing any more. A running server hears of it within a second."""
-    from memstate_core.serve import keys
+    from memstate_core.serve.access import key_file
 
     home = context.obj.store.home
-    gone = keys.revoke(home.keys, name)
-    if not keys.read(home.keys):
+    gone = key_file.revoke(home.keys, name)
+    if not key_file.read(home.keys):
         note(f"No key is left. The server goes on to ask for one until {home.keys} is removed and it is started anew.")
     show({"revoked": _told(gone)}, as_json, lambda: [f"revoked {name}"])
 

@@ -30,8 +30,8 @@ def mcp(
     except ValueError as error:
         raise typer.BadParameter(f"--scope {error}") from None
     try:
-        from memstate_core.serve import mcp_stdio
+        from memstate_core.serve.mcp import stdio
     except ImportError as error:
         fail(ImportError(f"{error}; the tools need more packages: pip install 'memstate[mcp]'"), 1, as_json)
         raise typer.Exit(1) from None
-    mcp_stdio.run(store, Options(record=record and not read_only), scopes, read_only)
+    stdio.run(store, Options(record=record and not read_only), scopes, read_only)

@@ -15,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Context:
         Raises:
             SettingsError: its settings are not allowed.
         """
-        from memstate_core.state.store import home_path, open_store
+        from memstate_core.run.store import home_path, open_store
 
         return open_store(home_path(self.home))
 

@@ -15,8 +15,8 @@ from memstate_pipeline.cli.priority import step_aside
 from memstate_pipeline.cli.write import Now, moment, step_progress, told_lines
 
 if TYPE_CHECKING:
-    from memstate_core.state.plan import Action, Plan
-    from memstate_core.state.store import Store
+    from memstate_core.night.plan import Action, Plan
+    from memstate_core.run.store import Store
 
 SHOWN = 20
 """Merges, and archivals, that are told to people; the file has all."""
@@ -32,8 +32,8 @@ def plan(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Write every action that the next run would take to a file, and change nothing."""
-    from memstate_core.state.clone import cloned
-    from memstate_core.state.plan import write_plan
+    from memstate_core.night.clone import cloned
+    from memstate_core.night.plan import write_plan
     from memstate_pipeline.plan import plan_on
 
     at = moment(now) or datetime.now(UTC)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 
 def step_aside(store: Store) -> None:

@@ -12,14 +12,13 @@ import typer
 
 from memstate_pipeline.cli.feedback import At, Record, record_uses, recorded_lines
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.readers import open_readers
 from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from contextlib import ExitStack
 
-    from memstate_core.retrieve.reader import SnapshotReader
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 AsOf = Annotated[str | None, typer.Option(help="Answer from the state at that time, ISO 8601.")]
 
@@ -127,18 +126,6 @@ def export(
             target.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in export_records(readers))
     if output is not None:
         show({"output": str(output), "format": format_}, as_json, lambda: [f"wrote {output}"])
-
-
-def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
-    """The served snapshot of each shard, open until the stack closes.
-
-    Raises:
-        StoreNotFound: nothing was published yet.
-    """
-    from memstate_core.retrieve.reader import SnapshotReader
-    from memstate_core.state.snapshots import served
-
-    return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in served(store.home, store.shards)]
 
 
 def _time_of_use(record: bool, now: str | None, failed: bool = False) -> datetime | None:

@@ -18,8 +18,8 @@ from memstate_pipeline.cli.words import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.write import Now, moment
 
 if TYPE_CHECKING:
-    from memstate_core.revise.served import Served
-    from memstate_core.state.store import Store
+    from memstate_core.run.served_state import Served
+    from memstate_core.run.store import Store
 
 _UNDECIDED = "nothing was decided"
 
@@ -31,8 +31,8 @@ def merges(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """List what was merged, newest first, with the reasons; `memstate undo ID` takes one back."""
-    from memstate_core.revise.listing import merge_documents
-    from memstate_core.revise.served import read_served
+    from memstate_core.revise.merge_history import merge_documents
+    from memstate_core.run.served_state import read_served
 
     listed = merge_documents(list(read_served(context.obj.store).values()), undone_too=all_, topic=topic)
     show({"merges": listed}, as_json, lambda: merge_lines(listed))
@@ -75,7 +75,7 @@ def review(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Show pairs of topics that may be one, the most telling first, and record verdicts on them."""
-    from memstate_core.revise.served import read_served
+    from memstate_core.run.served_state import read_served
 
     at, store = moment(now), context.obj.store
     verdicts = given_verdicts(decide or [], file)
@@ -102,8 +102,8 @@ def confirm(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Say that topics marked as stale still hold, and publish; without topics, list those that are marked."""
-    from memstate_core.revise.served import read_served
     from memstate_core.revise.undo import confirm_decisions, stale_documents, stale_topics
+    from memstate_core.run.served_state import read_served
 
     at, store = moment(now), context.obj.store
     if not topic_ids:
@@ -121,7 +121,7 @@ def confirm(
 
 
 def _judge(store: Store, verdicts: Sequence[Verdict], at: datetime | None) -> dict[str, Any]:
-    from memstate_core.revise.judgements import verdict_decisions
+    from memstate_core.revise.verdicts import verdict_decisions
 
     with deciding(store, "review") as shards:
         by_shard = located_verdicts(shards, verdicts)
@@ -135,8 +135,8 @@ def _judge(store: Store, verdicts: Sequence[Verdict], at: datetime | None) -> di
 
 def _waiting(shards: Mapping[str, Served], limit: int) -> tuple[list[dict[str, Any]], int]:
     """The first pairs that wait, of all shards together, and how many wait."""
-    from memstate_core.revise.judgements import open_pairs
-    from memstate_core.revise.sides import side_by_side
+    from memstate_core.revise.pair_view import side_by_side
+    from memstate_core.revise.verdicts import open_pairs
 
     found = {shard: open_pairs(served) for shard, served in shards.items()}
     pairs = [pair for shard, rows in found.items() for pair in side_by_side(shards[shard], rows.head(limit))]

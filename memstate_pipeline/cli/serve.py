@@ -29,11 +29,11 @@ def serve(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Answer questions over HTTP from what is published; take observations and feedback for the next run."""
-    from memstate_core.serve import keys
+    from memstate_core.serve.access import key_file
     from memstate_core.serve.options import KEY_VARIABLE, Options, api_key, is_loopback
 
     store, key = context.obj.store, api_key(os.environ)
-    kept = keys.read(store.home.keys)
+    kept = key_file.read(store.home.keys)
     if key is None and not kept and not is_loopback(host):
         raise typer.BadParameter(
             f"--host {host} can be reached from other machines: make a key that callers have to show with "

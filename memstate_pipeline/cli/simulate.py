@@ -13,7 +13,7 @@ from memstate_pipeline.cli.output import Json, as_uri, note, show
 from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 ROWS = 15
 """At most so many nights are told to people; the JSON has all."""
@@ -35,7 +35,7 @@ def simulate(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Show what another policy would have kept, archived and missed, beside the present one; changes nothing."""
-    from memstate_core.forget.comparison import simulate as rehearse
+    from memstate_core.forget.simulation.policy_comparison import simulate as rehearse
     from memstate_core.policy.settings import load_policy
     from memstate_pipeline.report.rehearsal import SUFFIXES, write_plot
 
@@ -75,7 +75,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _sampled(document: Mapping[str, Any]) -> list[tuple[str, dict[str, tuple[int, int]]]]:
     """Nights spread evenly over all, and the totals: a title, and by column the figures of both policies."""
-    from memstate_core.forget.comparison import FLOWS
+    from memstate_core.forget.simulation.policy_comparison import FLOWS
 
     sides = document["present"], document["other"]
     count = document["days"]

@@ -20,7 +20,7 @@ def ui(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Open Dagster's web UI on this store, with the schedule and the sensor running."""
-    from memstate_core.state.store import HOME_VARIABLE
+    from memstate_core.run.store import HOME_VARIABLE
     from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_home
 
     store = context.obj.store

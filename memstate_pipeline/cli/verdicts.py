@@ -12,7 +12,7 @@ import typer
 from memstate_pipeline.cli.words import pair_lines
 
 if TYPE_CHECKING:
-    from memstate_core.revise.served import Served
+    from memstate_core.run.served_state import Served
 
 Verdict = tuple[str, str]
 """A pair of topics, written as A:B, and the word said of it."""

@@ -19,7 +19,7 @@ from memstate_pipeline.cli.priority import step_aside
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from memstate_core.state.store import Store
+    from memstate_core.run.store import Store
 
 Now = Annotated[str | None, typer.Option(help="The logical time of the run, ISO 8601; the machine's clock without it.")]
 STEPS = 11
@@ -54,14 +54,14 @@ def import_(
 
     Formats: observations, chatgpt, claude, claude-code, codex, slack, sharegpt, openai, whatsapp.
     """
-    from memstate_core.ingest import readers
+    from memstate_core.ingest import formats
     from memstate_core.ingest.importer import import_paths
     from memstate_core.model.scope import parse_scope
 
     try:
         default_scope = None if scope is None else parse_scope(scope)
         if format is not None:
-            readers.reader(format)
+            formats.reader(format)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     store: Store = context.obj.store
@@ -101,8 +101,8 @@ def maintain(context: typer.Context, now: Now = None, as_json: Annotated[bool, J
 
 def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Fold the ledger again, from nothing, and publish the result if it is the same state."""
+    from memstate_core.night.rebuild import rebuild as rebuild_shard
     from memstate_core.state.lock import exclusive
-    from memstate_core.state.rebuild import rebuild as rebuild_shard
     from memstate_core.state.snapshots import combined_state_hash, current_snapshot
 
     store: Store = context.obj.store

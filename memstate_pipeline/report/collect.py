@@ -6,15 +6,15 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.forget.order import ORDERS
+from memstate_core.forget.eviction_order import ORDERS
 from memstate_core.llm.understand import FAILURES
 from memstate_core.model.frames import CALIBRATION, PROBLEMS, empty
 from memstate_core.model.text import iso
+from memstate_core.run.run import GRAPH_FILE, Run
+from memstate_core.run.store import Store
 from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
 from memstate_core.state.graph import TOPIC, open_graph
-from memstate_core.state.run import GRAPH_FILE, Run
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
-from memstate_core.state.store import Store
 from memstate_pipeline.report.explanations import explanations
 from memstate_pipeline.report.page import ReportData
 

@@ -37,7 +37,7 @@ def write_plot(document: Mapping[str, Any], path: Path) -> None:
     """Writes the plot of a rehearsal.
 
     Args:
-        document: what `memstate_core.forget.comparison.simulate` gives.
+        document: what `memstate_core.forget.simulation.policy_comparison.simulate` gives.
         path: the file, by its suffix SVG or a page with it; folders that are missing are made.
     """
     svg = _drawn(document)

@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 from replacement import Bools, Ints, best
 
-from memstate_core.forget.curves import Curve, Events, Floats, group_events, retention, strengths
-from memstate_core.forget.retention import DAYS, candidates, choose, halvings, replay, sampled
+from memstate_core.forget.eviction_fit import DAYS, candidates, choose, halvings, replay, sampled
+from memstate_core.forget.retention_curves import Curve, Events, Floats, group_events, retention, strengths
 
 REPLAYED_CAPACITY = 128
 """The least capacity of a replay by request, if the trace's is as large."""

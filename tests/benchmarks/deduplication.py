@@ -32,8 +32,8 @@ from memstate_core.model.observation import Observation
 from memstate_core.model.text import embedding_text
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import constraints, verdict_levels
-from memstate_core.revise.corpus import Corpus, field_values
-from memstate_core.revise.deduplication import deduplicate
+from memstate_core.revise.matching.corpus import Corpus, field_values
+from memstate_core.revise.matching.deduplication import deduplicate
 
 STEPS = np.round(np.arange(0.30, 1.0, 0.01), 2)
 """Thresholds that are tried with the labels in hand."""

@@ -31,9 +31,9 @@ from scoring import Result, judged_groups, pair_keys
 
 from memstate_core.model.frames import DECISION, LINKS, empty
 from memstate_core.policy.settings import Policy
-from memstate_core.revise import deduplication
 from memstate_core.revise.constraints import constraints, verdict_levels
-from memstate_core.revise.corpus import Corpus
+from memstate_core.revise.matching import deduplication
+from memstate_core.revise.matching.corpus import Corpus
 
 DIMENSIONS = 384
 TWIN_SHARE = 0.05

@@ -22,15 +22,15 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 
-from memstate_core.forget.decay import strength
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
 from memstate_core.model.frames import ACCESSES, ALIASES, EDGES, FIELDS, LINKS, REVISIONS, TOPICS, conform, empty
 from memstate_core.policy.settings import Policy
-from memstate_core.state.begin import begin_run
+from memstate_core.run.begin import begin_run
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store, open_store
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, open_graph
-from memstate_core.state.run import Run
-from memstate_core.state.store import Store, open_store
+from memstate_core.state.strength import strength
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 YEARS = 3

@@ -28,10 +28,10 @@ import polars as pl
 from ranking import CUTS, Floats, best_first, bootstrapped, reciprocal_ranks, scores, z_scores
 from scipy.sparse import csr_array
 
+from memstate_core.model.terms import question_terms, terms
 from memstate_core.retrieve.query import STAGES, Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.words import question_terms, terms
-from memstate_core.serve.encoder import QuestionEncoder
+from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import current_snapshot
 
@@ -48,7 +48,7 @@ Ranker = Callable[[str, str], Sequence[str]]
 
 
 class Bm25:
-    """BM25 over single turns, as in `memstate_core.retrieve.lexical`, written again in a few lines.
+    """BM25 over single turns, as in `memstate_core.retrieve.index.bm25`, written again in a few lines.
 
     Args:
         texts: the documents (n).

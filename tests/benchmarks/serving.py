@@ -32,7 +32,7 @@ import polars as pl
 from made_store import make
 
 from memstate_core.model.text import iso
-from memstate_core.serve.generation import Generation, SharedReader
+from memstate_core.serve.snapshots.generation import Generation, SharedReader
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import current_number, load_snapshot, move_current, numbers
 
@@ -184,7 +184,7 @@ def write_questions(home: Path, file: Path, count: int, seed: int) -> int:
 
 def memory_of_snapshots(home: Path) -> list[tuple[str, float, float]]:
     """What each of the last two snapshots adds when it is opened and warmed: anonymous and mapped MiB."""
-    from memstate_core.serve.encoder import QuestionEncoder
+    from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 
     found, held = [], []
     encoder = QuestionEncoder(load_snapshot(Home(home), SHARD, numbers(Home(home), SHARD)[-1]).manifest.embedding_model)

@@ -33,8 +33,8 @@ import polars as pl
 from soak_counts import Use, broken_segments, journal, uses_in, violations
 
 from memstate_core.model.text import iso
+from memstate_core.run.store import open_store
 from memstate_core.state.home import Home
-from memstate_core.state.store import open_store
 
 SUBJECTS = [f"{colour} {thing}" for colour in ("red", "green", "blue", "grey") for thing in ("mill", "pump", "barge")]
 BUSY = (429, 503)

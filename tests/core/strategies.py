@@ -14,14 +14,14 @@ from typing import Any
 import polars as pl
 from hypothesis import strategies as st
 
-from memstate_core.ingest.placement import place_named
 from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, conform, empty
 from memstate_core.model.ids import uuid_text
+from memstate_core.placement.named import place_named
 from memstate_core.policy.settings import Policy
-from memstate_core.state.apply import LATER_STEPS_SET
+from memstate_core.run.apply import LATER_STEPS_SET
+from memstate_core.run.run import Run, RunFacts
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
-from memstate_core.state.run import Run, RunFacts
 from tests.core import reference
 from tests.core.reference import Merge, Observation, World, normalised
 

@@ -18,15 +18,15 @@ def die(*arguments, **named):
 
 module.{name} = die
 from memstate_core.model.text import parse_moment
-from memstate_core.state.store import open_store
+from memstate_core.run.store import open_store
 from memstate_pipeline.run import maintain
 maintain(open_store(Path(sys.argv[1])), parse_moment({night!r}))
 """
 TURNING_POINTS = {
-    "before the graph is written": ("memstate_core.state.apply", "apply_state"),
-    "with the draft written, before it has its name": ("memstate_core.state.publish", "_problems"),
-    "with its name, before the ledger knows": ("memstate_core.state.publish", "_record"),
-    "after the ledger knows, before CURRENT moves": ("memstate_core.state.publish", "move_current"),
+    "before the graph is written": ("memstate_core.run.apply", "apply_state"),
+    "with the draft written, before it has its name": ("memstate_core.night.publish", "_problems"),
+    "with its name, before the ledger knows": ("memstate_core.night.publish", "_record"),
+    "after the ledger knows, before CURRENT moves": ("memstate_core.night.publish", "move_current"),
     "after CURRENT moved, before the report": ("memstate_pipeline.assets.publish", "collect"),
 }
 ROW = '{"title": "Yard", "observed_at": "2026-01-0%d", "fields": [{"name": "gate", "value": "%s"}]}\n'

@@ -14,33 +14,33 @@ from typing import Any
 import polars as pl
 
 from memstate_core.embed.encoder import Encoder
-from memstate_core.embed.refresh import refresh_embeddings
-from memstate_core.forget.accesses import collect_accesses
-from memstate_core.forget.journal import AccessJournal
 from memstate_core.forget.ladder import forget
-from memstate_core.forget.person import pin_decisions, restore_decisions
+from memstate_core.forget.manual_actions import pin_decisions, restore_decisions
 from memstate_core.forget.salience import update_salience
+from memstate_core.ingest.accesses.collect import collect_accesses
+from memstate_core.ingest.accesses.journal import AccessJournal
 from memstate_core.ingest.importer import import_paths
-from memstate_core.ingest.place import place
-from memstate_core.ingest.placement import key_id
+from memstate_core.model.ids import key_id
 from memstate_core.model.text import iso
+from memstate_core.night.check_suite import conditions
+from memstate_core.night.corrections import correct
+from memstate_core.night.placements import place
+from memstate_core.night.publish import publish
+from memstate_core.night.rebuild import fold_recorded
 from memstate_core.policy.settings import Policy, Settings, StoreSettings
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import topic_record
 from memstate_core.revise.dependency import queue_reviews
-from memstate_core.revise.judgements import verdict_decisions
-from memstate_core.revise.served import Served, read_served
 from memstate_core.revise.undo import undo_decisions
-from memstate_core.state.apply import update_topics
-from memstate_core.state.begin import begin_run, new_evidence
-from memstate_core.state.conditions import conditions
-from memstate_core.state.correct import correct
+from memstate_core.revise.verdicts import verdict_decisions
+from memstate_core.run.apply import update_topics
+from memstate_core.run.begin import begin_run, new_evidence
+from memstate_core.run.embed_topics import refresh_embeddings
+from memstate_core.run.run import Run
+from memstate_core.run.served_state import Served, read_served
+from memstate_core.run.store import Store
 from memstate_core.state.graph import EDGE, FIELD, TOPIC, Table, open_graph
 from memstate_core.state.home import Home
-from memstate_core.state.publish import publish
-from memstate_core.state.rebuild import fold_recorded
-from memstate_core.state.run import Run
-from memstate_core.state.store import Store
 from tests.core.strategies import day
 
 AYA = "user:aya"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memstate_core.forget.attenuation import detached_fields, detached_links, summaries
 from memstate_core.model.frames import DECISION, empty
 from memstate_core.policy.settings import Policy
-from memstate_core.state.rungs import Rungs, rungs
+from memstate_core.state.ladder_state import Rungs, rungs
 
 POLICY = Policy(summary_keep_revisions=2)
 LONG = 4

@@ -14,7 +14,7 @@ from memstate_core.model.frames import CHANGES, DECISION
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Override
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
-from memstate_core.state.statehash import state_hash
+from memstate_core.state.state_hash import state_hash
 from tests.core.forget.lives import AYA, Life, owner, topic_id
 
 KEPT = {"summary_keep_revisions": 2}

@@ -14,12 +14,12 @@ import pytest
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
 from memstate_core.model.frames import DECISION, PAIRS, conform
+from memstate_core.night.verify import verify
 from memstate_core.policy.settings import Override
 from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.merge import merge_duplicates
-from memstate_core.state.verify import verify
 from tests.core.forget.lives import AYA, Life, owner, topic_id
 from tests.core.forget.test_ladder import KEPT, begun
 

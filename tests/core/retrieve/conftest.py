@@ -26,10 +26,10 @@ from memstate_core.model.frames import (
     VECTORS,
     conform,
 )
-from memstate_core.retrieve.fact_files import write_facts
-from memstate_core.retrieve.index import write_index
+from memstate_core.model.terms import question_terms
+from memstate_core.retrieve.index.facts_files import write_facts
+from memstate_core.retrieve.index.write import write_index
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.words import question_terms
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, open_graph
 from memstate_core.state.snapshots import Manifest, Snapshot
 

@@ -9,22 +9,22 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.embed.refresh import refresh_embeddings
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
 from memstate_core.ingest.importer import import_paths
-from memstate_core.ingest.place import place
+from memstate_core.night.placements import place
+from memstate_core.night.publish import publish
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.duplicates import find_duplicates
 from memstate_core.revise.merge import merge_duplicates
-from memstate_core.state.apply import update_topics
-from memstate_core.state.begin import begin_run, new_evidence
+from memstate_core.run.apply import update_topics
+from memstate_core.run.begin import begin_run, new_evidence
+from memstate_core.run.embed_topics import refresh_embeddings
+from memstate_core.run.run import Run
+from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
 from memstate_core.state.graph import TOPIC, open_graph
-from memstate_core.state.publish import publish
-from memstate_core.state.run import Run
 from memstate_core.state.snapshots import current_snapshot
-from memstate_core.state.step import StepResult
-from memstate_core.state.store import Store
 from tests.core.strategies import day
 
 Topic = Mapping[str, Any]

@@ -14,8 +14,8 @@ from memstate_core.model.frames import REVIEW_BAND
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.bands import Asked
-from memstate_core.revise.blocking import Candidates
-from memstate_core.state.store import open_store
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.run.store import open_store
 from tests.core.revise.nights import night, told, topics
 
 SURE = Policy().merge_probability

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from memstate_core.model.frames import LINKS
-from memstate_core.revise.blocking import Candidates
 from memstate_core.revise.constraints import RENEWED, Constraints, constraints, verdict_levels
-from memstate_core.revise.corpus import Corpus
-from tests.core.revise.corpora import corpus, every_pair
-from tests.core.test_judgements import judged, ledger, merged, suggested, unmerged
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.corpus import Corpus
+from tests.core.revise.matching.corpora import corpus, every_pair
+from tests.core.revise.test_verdicts import judged, ledger, merged, suggested, unmerged
 
 NAMES = ("a", "b", "c", "d")
 

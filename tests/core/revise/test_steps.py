@@ -10,9 +10,9 @@ import pytest
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import DECISION, PAIRS
-from memstate_core.state.store import Store, open_store
+from memstate_core.run.store import Store, open_store
 from tests.core.revise.nights import Night, Topic, ids, night, pair, told, topics, transitions
-from tests.core.test_judgements import judged
+from tests.core.revise.test_verdicts import judged
 
 QUARTZ = {"title": "Quartz lagoon harvest", "summary": "Signing with the northern partner at the harbour office"}
 OWNED = {"fields": [{"name": "owner", "value": "Aya"}, {"name": "since", "value": "2019-03-04"}]}

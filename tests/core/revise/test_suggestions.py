@@ -13,7 +13,7 @@ from memstate_core.model.frames import DECISION, PAIRS, conform
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.suggestions import DRIFT, suggested
 from memstate_core.state.decisions import suggestions
-from tests.core.test_judgements import FEATURES, judged, ledger, merged, unmerged
+from tests.core.revise.test_verdicts import FEATURES, judged, ledger, merged, unmerged
 
 NAMES = "abcdef"
 Row = tuple[str, str, float]

@@ -1,0 +1,39 @@
+"""Where served topics stand at a time: what the next night would find if nothing new were said or used."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.forget.salience import DECAY, saliences
+from memstate_core.forget.topic_features import TOPIC_COLUMNS, Known, counted, standing_of
+from memstate_core.policy.settings import Policy
+from memstate_core.run.run import GRAPH_FILE
+from memstate_core.run.served_state import Served
+from memstate_core.state.graph import EDGE, FIELD, TOPIC, open_graph
+from memstate_core.state.ladder_state import rungs
+
+_OWN = [name for name in TOPIC_COLUMNS if name not in ("salience", "failed_salience", *DECAY)]
+
+
+def outlook(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
+    """Every topic of a shard that is not a tombstone, sorted by id.
+
+    Args:
+        served: the shard as it is served.
+        now: the time, not before that of the snapshot.
+        policy: gives limits and thresholds; half-lives are those that the snapshot's own policy gave.
+
+    Returns:
+        The columns of `memstate_core.forget.topic_features.standing_of`, with `id` in place of `topic_id`.
+    """
+    with open_graph(served.snapshot.path / GRAPH_FILE, read_only=True) as graph:
+        topics = graph.read(TOPIC, [*_OWN, "failed_strength", *DECAY], "r.state <> 'merged'")
+        fields = graph.read(FIELD, ["id", "topic_id", *DECAY])
+        edges = graph.read(EDGE, ["from_id", "to_id", "kind"])
+    fields, topics = saliences(fields, topics, now, policy)
+    held = rungs(served.transitions).held
+    known = Known(topics, counted(served.links, "evidence"), counted(fields, "fields"), edges, held)
+    none = topics["id"].clear()
+    return standing_of(known, now, policy, told=none, used=none).rename({"topic_id": "id"})

@@ -1,0 +1,1 @@
+"""Simulation of a policy over a store's recorded past, night by night."""

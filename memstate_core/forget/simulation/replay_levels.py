@@ -1,0 +1,98 @@
+"""Strengths and lengths as one night after another would find them under a policy.
+
+Only what had an event since the night before is worked out anew, by the functions of the fold.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.forget.salience import DECAY
+from memstate_core.forget.simulation.event_history import Past
+from memstate_core.policy.overrides import value_for
+from memstate_core.policy.settings import Policy
+from memstate_core.state.history import SLOT, in_order, repeated
+from memstate_core.state.strength import strength
+from memstate_core.state.usage_events import field_events, topic_events
+
+_STRENGTHS = ["id", *DECAY, "failed_strength"]
+_EVENT = ["id", "at", "weight", "failed", "half_life"]
+_FIELD = ["topic_id", "name"]
+
+
+class Levels:
+    """Topics, or fields, with their strengths as of the last moment that was asked for."""
+
+    def __init__(self, slots: pl.DataFrame, events: pl.DataFrame, policy: Policy) -> None:
+        """Before the first moment.
+
+        Args:
+            slots: columns id and since (from when on it is there), and more that stay beside them.
+            events: columns id, at, weight, failed, half_life.
+            policy: bounds the change of half-lives.
+        """
+        self._slots, self._policy = slots, policy
+        self._events = events.select(_EVENT).sort("id", "at", "failed", "weight")
+        self._levels = self._strengths(self._events.clear())
+        self._known: datetime | None = None
+
+    def until(self, moment: datetime) -> pl.DataFrame:
+        """Those that are there with what happened up to a moment; moments never fall from call to call.
+
+        Returns:
+            The columns of the slots, DECAY and failed_strength, sorted by id.
+        """
+        happened = pl.col("at") <= moment
+        fresh = happened if self._known is None else happened & (pl.col("at") > self._known)
+        touched = self._events.filter(fresh)["id"].unique()
+        if len(touched):
+            newer = self._strengths(self._events.filter(pl.col("id").is_in(touched.implode()) & happened))
+            self._levels = pl.concat([self._levels.join(newer, on="id", how="anti"), newer]).sort("id")
+        self._known = moment
+        there = self._slots.filter(pl.col("since") <= moment).sort("id")
+        return there.join(self._levels, on="id", how="left", maintain_order="left")
+
+    def _strengths(self, events: pl.DataFrame) -> pl.DataFrame:
+        return strength(events, ["id"], self._policy).select(_STRENGTHS)
+
+
+class Lengths:
+    """How many revisions fields had, of those that could have too many."""
+
+    def __init__(self, past: Past, policy: Policy) -> None:
+        """Puts the claims of long histories in order."""
+        long = pl.len().over("field") > policy.summary_keep_revisions + 1
+        ordered = in_order(past.claims.filter(long), policy)
+        self._claims = ordered.select("field", *SLOT, "value_json", "observed_at")
+
+    def until(self, moment: datetime) -> pl.DataFrame:
+        """Columns id (of the field) and revisions, with what was said up to a moment."""
+        said = self._claims.filter(pl.col("observed_at") <= moment).filter(~repeated())
+        return said.group_by(id="field").agg(revisions=pl.len().cast(pl.Int64))
+
+
+def topic_levels(past: Past, policy: Policy) -> Levels:
+    """Levels of topics, as the fold would give them."""
+    topics = past.topics.with_columns(since="created_at")
+    events = topic_events(past.evidence, _weighed(past, policy), policy).rename({"topic_id": "id"})
+    return Levels(topics, events.join(_half_lives(past, policy), on="id"), policy)
+
+
+def field_levels(past: Past, policy: Policy) -> Levels:
+    """Levels of fields, as the fold would give them."""
+    known = past.fields.select("topic_id", "name", field="id")
+    said = past.claims.select("field", at="observed_at").join(known, on="field").select(*_FIELD, "at")
+    events = field_events(said, _weighed(past, policy), policy).join(known, on=_FIELD)
+    half_lives = _half_lives(past, policy).rename({"id": "topic_id"})
+    dated = events.join(half_lives, on="topic_id").drop("topic_id").rename({"field": "id"})
+    return Levels(past.fields, dated, policy)
+
+
+def _weighed(past: Past, policy: Policy) -> pl.DataFrame:
+    return past.used.with_columns(weight=pl.lit(policy.query_salience_bump))
+
+
+def _half_lives(past: Past, policy: Policy) -> pl.DataFrame:
+    return past.topics.select("id", half_life=value_for("salience_half_life_days", policy))

@@ -1,0 +1,1 @@
+"""Accesses: recorded reads of topics, journalled by whoever answers and collected into the ledger exactly once."""

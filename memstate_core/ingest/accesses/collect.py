@@ -1,0 +1,144 @@
+"""Collecting the journal of uses: what the query side wrote down goes into the ledger, exactly once.
+
+A segment is known by the SHA-256 of its bytes, under which the ledger takes each of its batches once. It is
+moved only after that, so a crash in between is a segment that is read again and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import polars as pl
+
+from memstate_core.ingest.accesses.record import LONGEST_LINE, RECORD, Sifted, sift
+from memstate_core.ingest.accesses.segments import waiting_segments
+from memstate_core.ingest.containers.compression import unpacked
+from memstate_core.ingest.deduplication import Intake
+from memstate_core.ingest.dumps import OpenDump
+from memstate_core.ingest.inbox import put_away
+from memstate_core.ingest.raw_rows import line_rows
+from memstate_core.ingest.validation.quarantine import quarantine_frame
+from memstate_core.ingest.validation.timestamps import Clock
+from memstate_core.model.frames import ACCESSES, conform
+from memstate_core.model.ids import uuid_expr
+from memstate_core.policy.settings import Settings
+from memstate_core.state.home import Home
+from memstate_core.state.ledger import Ledger
+
+BATCH_ROWS, BATCH_BYTES = 50_000, 16 << 20
+"""A batch ends at the first of these. They are fixed, since a batch is known by its number."""
+
+
+@dataclass(frozen=True)
+class AccessReport:
+    """What became of the lines of all segments; read = accepted + duplicate + quarantined.
+
+    Attributes:
+        segments: segments that were read and put away.
+        read: records found; blank lines and those that name their segment are none.
+        accepted: uses that the ledger holds now and did not before.
+        duplicate: uses of segments that the ledger had taken before.
+        quarantined: lines that were refused.
+    """
+
+    segments: int = 0
+    read: int = 0
+    accepted: int = 0
+    duplicate: int = 0
+    quarantined: int = 0
+
+    def __add__(self, other: AccessReport) -> AccessReport:
+        mine, more = asdict(self), asdict(other)
+        return AccessReport(**{name: mine[name] + more[name] for name in mine})
+
+    def to_json(self) -> dict[str, int]:
+        """The counts by name."""
+        return asdict(self)
+
+
+def collect_accesses(home: Home, ledger: Ledger, settings: Settings, now: datetime, run_id: str) -> AccessReport:
+    """Reads the segments that wait into the ledger, in the order of their names, and puts each away.
+
+    The caller holds the store's lock. Lines that cannot be read go to quarantine and do not disturb others.
+
+    Args:
+        home: whose journal is read; segments that are being written are left alone.
+        ledger: where uses and refusals go; its lock is taken for each batch.
+        settings: the home's settings, of which `ingest.max_future_days` matters here.
+        now: the time of collecting, UTC.
+        run_id: what the rows name as their run.
+
+    Raises:
+        UnreadableDump: the disk refuses to read a segment.
+        StoreLocked: another process kept the ledger for longer than the wait allows.
+    """
+    collector = _Collector(ledger, settings, now, run_id)
+    report = AccessReport()
+    for path in waiting_segments(home.accesses):
+        report += collector.read(path)
+        put_away(path, home.collected)
+    return report
+
+
+class _Collector:
+    """One collecting in progress; what it learns of the ledger serves all segments."""
+
+    def __init__(self, ledger: Ledger, settings: Settings, now: datetime, run_id: str) -> None:
+        days = settings.ingest.max_future_days
+        self._clock = Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
+        self._ledger, self._intake = ledger, Intake(ledger)
+        self._now, self._run_id = now, run_id
+
+    def read(self, path: Path) -> AccessReport:
+        """Reads one segment; when it returns, its uses are safe in the ledger."""
+        digest, newlines = _scanned(path)
+        report = AccessReport(segments=1)
+        with path.open("rb") as file:
+            rows = line_rows(unpacked(file, None), LONGEST_LINE)
+            batches = OpenDump(path, 0, lambda _line: 0, rows).batches(BATCH_ROWS, BATCH_BYTES)
+            for number, batch in enumerate(batches, start=1):
+                report += self._take(path.name, digest, number, sift(batch, newlines, self._clock))
+        return report
+
+    def _take(self, file: str, digest: str, number: int, sifted: Sifted) -> AccessReport:
+        """Brings a batch into the ledger unless it is there; the append to `accesses` is what takes it."""
+        uses = access_frame(sifted, digest, self._now, self._run_id)
+        refused = quarantine_frame(sifted.refusals, file, self._now, self._run_id)
+        read, app_id = uses.height + refused.height, f"accesses/{digest}"
+        with self._ledger.writing(f"accesses {self._run_id}"):
+            known = (self._ledger.last_transaction("accesses", app_id) or 0) >= number
+            if read and not known:
+                self._intake.quarantine(refused)
+                self._ledger.append("accesses", uses, app_id, number)
+        accepted = 0 if known else uses.height
+        return AccessReport(0, read, accepted, uses.height - accepted, refused.height)
+
+
+def access_frame(sifted: Sifted, digest: str, now: datetime, run_id: str) -> pl.DataFrame:
+    """Uses as rows of the ledger (columns ACCESSES), in their order.
+
+    Args:
+        sifted: what was read of a segment.
+        digest: SHA-256 of the segment's bytes, which makes an id together with the line.
+        now: the time of collecting.
+        run_id: the run that collects.
+    """
+    columns = {name: ACCESSES[name] for name in RECORD} | {"at": pl.String}
+    at = pl.col("at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", time_zone="UTC")
+    frame = pl.DataFrame(sifted.records, schema=columns, orient="row").with_columns(
+        at, line=pl.Series(sifted.lines, dtype=pl.Int64), recorded_at=pl.lit(now), run_id=pl.lit(run_id)
+    )
+    return conform(frame.with_columns(access_id=uuid_expr("access", digest, pl.col("line"))), ACCESSES)
+
+
+def _scanned(path: Path) -> tuple[str, int]:
+    """SHA-256 of a file's bytes, and how many line feeds it has."""
+    digest, newlines = sha256(), 0
+    with path.open("rb") as file:
+        for block in unpacked(file, None):
+            digest.update(block)
+            newlines += block.count(b"\n")
+    return digest.hexdigest(), newlines

@@ -1,0 +1,129 @@
+"""The writer of the journal of uses: whoever answers from a store notes there which topics were used."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from memstate_core.ingest.accesses.record import AccessRecord, heading, written
+from memstate_core.ingest.accesses.segments import COMPLETE, OPEN, append, claimed
+from memstate_core.model.text import iso
+from memstate_core.state.snapshots import sync_path
+
+
+class AccessJournal:
+    """A writer of uses, for several threads; a context manager.
+
+    Attributes:
+        path: the segment being written, or after `close` the last one.
+    """
+
+    def __init__(self, folder: Path, name: str, *, limit: int = 1000) -> None:
+        """Begins a segment.
+
+        Args:
+            folder: the store's `accesses`; made where it is missing.
+            name: the segment's name without suffix; one that no segment of the store ever had.
+            limit: how many uses are held in memory at most; then they are flushed.
+
+        Raises:
+            FileExistsError: a segment of this name lies there.
+            ValueError: the name is no file name.
+        """
+        self._folder, self._limit = folder, limit
+        self._lines: list[bytes] = []
+        self._lock = threading.Lock()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._begin(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def record(
+        self,
+        topic_id: str,
+        at: datetime,
+        source: str,
+        *,
+        fields: Sequence[str] | None = None,
+        failed: bool = False,
+        scope: str | None = None,
+    ) -> None:
+        """Notes a use; it is safe after the next `flush`.
+
+        Args:
+            topic_id: the topic.
+            at: when it was used, aware of its time zone.
+            source: who used it, such as `cli`.
+            fields: the fields that were used; None for the topic as a whole.
+            failed: the topic was returned and was of no use.
+            scope: the topic's scope, TYPE:ID, where it is known.
+
+        Raises:
+            OSError: the disk refuses; what was noted before is kept in memory, this use is not if that is full.
+            ValueError: the journal is closed.
+        """
+        use = AccessRecord(topic_id=topic_id, at=iso(at), source=source, fields=fields, failed=failed, scope=scope)
+        with self._lock:
+            self._flush_if_full()
+            self._lines.append(written(use))
+            self._flush_if_full()
+
+    def flush(self) -> None:
+        """Brings every use noted so far to disk.
+
+        Raises:
+            OSError: the disk refuses; the uses are kept for the next try and none is written in part.
+            ValueError: the journal is closed.
+        """
+        with self._lock:
+            self._flush()
+
+    def rotate(self, name: str) -> None:
+        """Completes the segment, for the next run to collect, and goes on in another one; errors as for both."""
+        with self._lock:
+            self._end()
+            self._begin(name)
+
+    def close(self) -> None:
+        """Completes the segment; one without uses is removed. Closing again does nothing."""
+        with self._lock:
+            if self._handle is not None:
+                self._end()
+
+    def _begin(self, name: str) -> None:
+        if not name or name.startswith(".") or Path(name).name != name:
+            raise ValueError(f"{name!r} cannot name a segment: expected a file name without folder and suffix")
+        self.path = self._folder / f"{name}{OPEN}"
+        self._handle: int | None = claimed(self.path)
+        self._heading = written(heading(name))
+        self._size = append(self._handle, self._heading, 0)
+
+    def _flush_if_full(self) -> None:
+        if len(self._lines) >= self._limit:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._handle is None:
+            raise ValueError(f"the journal of {self.path} is closed, expected an open one")
+        if self._lines:
+            self._size = append(self._handle, b"".join(self._lines), self._size)
+            self._lines.clear()
+
+    def _end(self) -> None:
+        self._flush()
+        if self._size > len(self._heading):
+            self.path = self.path.rename(self.path.with_suffix(COMPLETE))
+        else:
+            self.path.unlink()
+        sync_path(self._folder)
+        if self._handle is not None:
+            os.close(self._handle)
+        self._handle = None

@@ -1,0 +1,72 @@
+"""How the bytes of a dump are packed: plain, gzip, zstd, a zip or a parquet file, told by its first bytes.
+
+A name that promises a container (.gz, .zst, .zip, .parquet) must keep its promise, since an export that was cut
+off at its first byte would else look like an empty dump. A packed file that ends early is an error.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+
+from memstate_core.ingest.raw_rows import BrokenContainer
+
+MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".zip": b"PK\x03\x04", ".parquet": b"PAR1"}
+"""The first bytes of each container, by the suffix that promises it."""
+
+UNPACK_ERRORS = (EOFError, zlib.error, zstandard.ZstdError)
+BLOCK = 1 << 20
+_PACKED_BLOCK = 1 << 12
+
+
+def packing_of(path: Path, file: BinaryIO) -> str | None:
+    """How the file is packed, as a key of MAGIC; None for plain text.
+
+    Raises:
+        BrokenContainer: it does not begin as its name promises.
+    """
+    head = file.read(4)
+    file.seek(0)
+    found = next((suffix for suffix, magic in MAGIC.items() if head.startswith(magic)), None)
+    promised = path.suffix.lower()
+    if promised in MAGIC and promised != found:
+        begins = f"begins with {head!r}" if head else "is empty"
+        raise BrokenContainer(f"its name ends in {promised}, but it {begins}, expected {MAGIC[promised]!r} first")
+    return found
+
+
+def unpacked(file: BinaryIO, packing: str | None) -> Iterator[bytes]:
+    """The file's text in blocks of at most a megabyte.
+
+    Raises:
+        EOFError, OSError, zlib.error, ZstdError, BrokenContainer: the file is damaged, or ends early.
+    """
+    if packing == ".gz":
+        with gzip.GzipFile(fileobj=file) as unzipped:
+            yield from iter(lambda: unzipped.read1(BLOCK), b"")
+    elif packing == ".zst":
+        yield from _unpacked_zstd(file)
+    else:
+        yield from iter(lambda: file.read(BLOCK), b"")
+
+
+def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:
+    """Frame by frame, since the library's stream reader takes a cut-off file for a whole one.
+
+    Four packed kilobytes hold at most 128 MiB, so they are taken a few at a time.
+    """
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    while packed := file.read(_PACKED_BLOCK):
+        while packed:
+            if frame.eof:
+                frame = zstandard.ZstdDecompressor().decompressobj()
+            block = frame.decompress(packed)
+            packed = frame.unused_data if frame.eof else b""
+            yield from (block[at : at + BLOCK] for at in range(0, len(block), BLOCK))
+    if not frame.eof:
+        raise BrokenContainer("the compressed data ends before its end mark")

@@ -1,0 +1,118 @@
+"""What a reader reads: a plain file, or the members of an archive, each as a stream of bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from memstate_core.ingest.containers.compression import UNPACK_ERRORS, unpacked
+from memstate_core.ingest.containers.sniff import HEAD_BYTES, head_objects
+from memstate_core.ingest.containers.zip_archive import MEMBER_ERRORS, Archive, RefusedArchive
+from memstate_core.ingest.raw_rows import BrokenContainer, RawRow
+from memstate_core.ingest.reasons import Reason, shortened
+
+
+@dataclass(frozen=True)
+class Member:
+    """One stream of bytes.
+
+    Attributes:
+        name: its path inside the archive; None where the file is no archive.
+        blocks: begins the stream anew; only the stream that began last may be read.
+    """
+
+    name: str | None
+    blocks: Callable[[], Iterator[bytes]]
+
+    @cached_property
+    def head(self) -> bytes:
+        """Its first bytes, HEAD_BYTES of them unless it ends or breaks before."""
+        found = b""
+        with closing(self.blocks()) as blocks:  # type: ignore[type-var]
+            try:
+                while len(found) < HEAD_BYTES and (block := next(blocks, b"")):
+                    found += block
+            except RefusedArchive:
+                raise
+            except (BrokenContainer, OSError, *UNPACK_ERRORS):
+                pass
+        return found[:HEAD_BYTES]
+
+    @cached_property
+    def objects(self) -> list[dict[str, Any]]:
+        """The JSON objects that it begins with."""
+        return head_objects(self.head)
+
+    def guarded(self, rows: Iterator[RawRow]) -> Iterator[RawRow]:
+        """Rows of this member; where a member of an archive is damaged, the last row says so.
+
+        Raises:
+            RefusedArchive: the archive is not to be read on.
+        """
+        line = 0
+        try:
+            for row in rows:
+                line = row.line
+                yield row
+        except RefusedArchive:
+            raise
+        except BrokenContainer as problem:
+            if self.name is None:
+                raise
+            detail = shortened(f"{self.name} cannot be read on: {problem}; expected a whole member")
+            raw = self.name.encode("utf-8", "replace")
+            yield RawRow(line + 1, raw, len(raw), None, self.name, None, Reason.BROKEN_MEMBER, detail)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dump to be read.
+
+    Attributes:
+        path: the file.
+        members: its streams, by name: one that bears no name, unless the file is an archive.
+        archive: the archive, if it is one.
+    """
+
+    path: Path
+    members: tuple[Member, ...]
+    archive: Archive | None = None
+
+    def matching(self, names: re.Pattern[str]) -> list[Member]:
+        """The members of an archive whose path is like that; a plain file is meant whatever its name."""
+        return [member for member in self.members if member.name is None or names.search(member.name)]
+
+
+def plain_source(path: Path, file: BinaryIO, packing: str | None) -> Source:
+    """A file that is no archive, but may be packed (a key of MAGIC)."""
+
+    def blocks() -> Iterator[bytes]:
+        file.seek(0)
+        yield from unpacked(file, packing)
+
+    return Source(path, (Member(None, blocks),))
+
+
+def zip_source(path: Path, file: BinaryIO) -> Source:
+    """A zip file.
+
+    Raises:
+        BrokenContainer: it is damaged, or would fill the machine.
+    """
+    archive = Archive(file)
+    members = tuple(Member(name, partial(_member_blocks, archive, name)) for name in sorted(archive.members))
+    return Source(path, members, archive)
+
+
+def _member_blocks(archive: Archive, name: str) -> Iterator[bytes]:
+    try:
+        yield from archive.blocks(name)
+    except RefusedArchive:
+        raise
+    except MEMBER_ERRORS as error:
+        raise BrokenContainer(str(error) or type(error).__name__) from None

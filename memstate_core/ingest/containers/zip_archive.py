@@ -1,0 +1,122 @@
+"""A zip file as members that are streamed, never unpacked to disk, and never trusted.
+
+What a member is called only says which reader wants it; a name that leads out of the archive is refused. A
+member that is damaged is one refused row, and the others are read. What would fill the machine (too many
+members, too much data, data packed beyond what text allows) is an error that names the member.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from memstate_core.ingest.containers.compression import BLOCK
+from memstate_core.ingest.raw_rows import BrokenContainer, RawRow
+from memstate_core.ingest.reasons import Reason, shortened
+
+MAX_DIRECTORY_BYTES = 32 << 20
+"""The list of members may take so much, which is about 300,000 of them."""
+
+MAX_UNPACKED_BYTES = 64 << 30
+"""All members together may unpack to so much."""
+
+MAX_RATIO, RATIO_FROM_BYTES = 200, 16 << 20
+"""A member over so many bytes may unpack to at most so many times its packed size; text reaches about 20."""
+
+MEMBER_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError),
+    *(NotImplementedError, ValueError, BrokenContainer),
+)
+"""What a damaged member raises while it is read; RuntimeError is how zipfile asks for a password."""
+
+_PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_UNSAFE = re.compile(r"^/|^[A-Za-z]:|(?:^|/)\.\.(?:/|$)")
+_IGNORED = re.compile(r"(?:^|/)(?:__MACOSX/|\.)|/$")
+_OPEN_ERRORS = (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, EOFError, IndexError, OverflowError)
+_END, _END_64 = b"PK\x05\x06", b"PK\x06\x06"
+
+
+class RefusedArchive(BrokenContainer):
+    """An archive that is not read on, since it would fill the machine; the text names the member."""
+
+
+class Archive:
+    """An open zip file.
+
+    Attributes:
+        members: what may be read of it, by name; folders, hidden files and unsafe names are not among them.
+        position: how many bytes of the file were read.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        _check_directory(file)
+        try:
+            self._zip = zipfile.ZipFile(file)
+        except _OPEN_ERRORS as error:
+            raise BrokenContainer(f"the zip file is damaged: {error}") from None
+        found = [(info.filename.replace("\\", "/"), info) for info in self._zip.infolist()]
+        self._unsafe = [name for name, _ in found if _UNSAFE.search(name)]
+        self.members = {name: info for name, info in found if not (_UNSAFE.search(name) or _IGNORED.search(name))}
+        self.position = 0
+        _check_total(self.members)
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        """The bytes of a member in blocks of at most a megabyte.
+
+        Raises:
+            RefusedArchive: it unpacks to more than it may.
+            zipfile.BadZipFile: it is damaged; so say the other MEMBER_ERRORS.
+        """
+        info = self.members[name]
+        _check_ratio(name, info)
+        if info.compress_type not in _PLAIN_METHODS:
+            raise BrokenContainer(f"it is packed by method {info.compress_type}, expected stored or deflated")
+        before, given = self.position, 0
+        with self._zip.open(info) as stream:
+            while block := stream.read(BLOCK):
+                given += len(block)
+                self.position = before + info.compress_size * given // max(info.file_size, given)
+                yield block
+
+    def refused_rows(self) -> Iterator[RawRow]:
+        """A row for each member whose name leads out of the archive."""
+        for at, name in enumerate(self._unsafe, start=1):
+            raw = name.encode("utf-8", "replace")
+            detail = shortened(f"the archive holds {name!r}, expected a path below the archive's top")
+            yield RawRow(at, raw, len(raw), member=shortened(name), reason=Reason.UNSAFE_PATH, detail=detail)
+
+
+def _check_directory(file: BinaryIO) -> None:
+    """Reads how long the list of members is before anything reads the list itself."""
+    file.seek(0, 2)
+    file.seek(max(0, file.tell() - (1 << 16) - 100))
+    tail = file.read()
+    file.seek(0)
+    end = tail.rfind(_END)
+    long_end = tail.rfind(_END_64)
+    sizes = [0]
+    if 0 <= end <= len(tail) - 22:
+        sizes += struct.unpack_from("<L", tail, end + 12)
+    if 0 <= long_end <= len(tail) - 56:
+        sizes += struct.unpack_from("<Q", tail, long_end + 40)
+    size = max(size for size in sizes if size != 0xFFFFFFFF)
+    if size > MAX_DIRECTORY_BYTES:
+        raise RefusedArchive(f"its list of members takes {size:,} bytes, expected at most {MAX_DIRECTORY_BYTES:,}")
+
+
+def _check_total(members: dict[str, zipfile.ZipInfo]) -> None:
+    total = sum(info.file_size for info in members.values())
+    if total > MAX_UNPACKED_BYTES:
+        largest = max(members, key=lambda name: members[name].file_size)
+        found = f"its members unpack to {total:,} bytes (the largest is {largest!r})"
+        raise RefusedArchive(f"{found}, expected at most {MAX_UNPACKED_BYTES:,}")
+
+
+def _check_ratio(name: str, info: zipfile.ZipInfo) -> None:
+    if info.file_size > max(RATIO_FROM_BYTES, MAX_RATIO * info.compress_size):
+        found = f"{name!r} unpacks from {info.compress_size:,} to {info.file_size:,} bytes"
+        raise RefusedArchive(f"{found}, expected at most {MAX_RATIO} times its packed size: it looks like a zip bomb")

@@ -1,0 +1,151 @@
+"""Dumps on disk: which files a path means, and the rows of each in batches, whatever its format.
+
+The content decides how a file is read (`memstate_core.ingest.formats`), unless a format is asked for. Every
+error of reading leaves here as an UnreadableDump, after the rows that came before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow.parquet as pq
+from pyarrow import ArrowException
+
+from memstate_core.ingest.containers.compression import UNPACK_ERRORS, packing_of
+from memstate_core.ingest.containers.parquet import parquet_rows
+from memstate_core.ingest.containers.source import Source, plain_source, zip_source
+from memstate_core.ingest.formats import OBSERVATIONS, chosen, reader
+from memstate_core.ingest.formats.shared.base import Reading
+from memstate_core.ingest.notes import Notes
+from memstate_core.ingest.raw_rows import BrokenContainer, RawRow
+from memstate_core.model.errors import UnreadableDump
+
+_FORMATS = "JSON Lines, one JSON array (either as .gz or .zst too), parquet, or a chat export"
+_READ_ERRORS = (OSError, ArrowException, BrokenContainer, *UNPACK_ERRORS)
+
+
+@dataclass(frozen=True)
+class OpenDump:
+    """A dump whose rows are being read.
+
+    Attributes:
+        path: the file.
+        total: its size on disk in bytes.
+        position: how many of these were read, given the number of the last row.
+        rows: its rows, unread.
+        format: the name of its format.
+        notes: what its reader has to say beside the rows; whole once they are read.
+    """
+
+    path: Path
+    total: int
+    position: Callable[[int], int]
+    rows: Iterator[RawRow]
+    format: str = OBSERVATIONS
+    notes: Notes = field(default_factory=Notes)
+
+    def batches(self, most_rows: int, most_bytes: int) -> Iterator[list[RawRow]]:
+        """The rows in lists of at most so many, that end sooner once they hold so many bytes.
+
+        Raises:
+            UnreadableDump: the file is damaged; all whole rows before the damage have been given.
+        """
+        batch: list[RawRow] = []
+        size, last, error = 0, None, None
+        try:
+            for row in self.rows:
+                batch.append(row)
+                size += len(row.raw)
+                if len(batch) >= most_rows or size >= most_bytes:
+                    yield batch
+                    last, batch, size = row.line, [], 0
+        except _READ_ERRORS as problem:
+            error = problem
+        if batch:
+            last = batch[-1].line
+            yield batch
+        if error is not None:
+            raise UnreadableDump(str(self.path), _problem(error), last)
+
+
+def dumps_in(folder: Path) -> list[Path]:
+    """The files directly in a folder, by name, without hidden ones and those still being written."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if not path.name.startswith(".") and path.suffix.lower() not in (".tmp", ".part") and path.is_file()
+    )
+
+
+def dumps_of(path: Path) -> list[Path]:
+    """The files that a path means: itself, or the dumps of a folder.
+
+    Raises:
+        UnreadableDump: nothing is there, or a folder without dumps.
+    """
+    try:
+        found = dumps_in(path) if path.is_dir() else [path] if path.exists() else None
+    except OSError as error:
+        raise UnreadableDump(str(path), _problem(error)) from None
+    if found is None:
+        raise UnreadableDump(str(path), "there is no such file")
+    if not found:
+        raise UnreadableDump(str(path), f"the folder holds no dump, expected {_FORMATS}")
+    return found
+
+
+@contextmanager
+def open_dump(path: Path, longest: int, format: str | None = None) -> Iterator[OpenDump]:
+    """Opens a dump.
+
+    Args:
+        path: the file.
+        longest: the most bytes that a row may have without being cut.
+        format: one of `memstate_core.ingest.formats.FORMATS`; told by the content if left out.
+
+    Raises:
+        UnreadableDump: it cannot be opened, is not what its name promises, or not of the format.
+    """
+    with ExitStack() as stack:
+        try:
+            dump = _dump(path, stack.enter_context(path.open("rb")), longest, format)
+        except _READ_ERRORS as error:
+            raise UnreadableDump(str(path), _problem(error)) from None
+        yield dump
+
+
+def _dump(path: Path, file: BinaryIO, longest: int, format: str | None) -> OpenDump:
+    total = path.stat().st_size
+    packing = packing_of(path, file)
+    if packing == ".parquet":
+        if format not in (None, OBSERVATIONS):
+            raise BrokenContainer(
+                f"format {format} was asked for, expected {reader(format).expected}, but it is parquet"
+            )
+        table = pq.ParquetFile(file, pre_buffer=False)
+        count = max(1, table.metadata.num_rows)
+        return OpenDump(path, total, lambda line: total * line // count, parquet_rows(table, longest))
+    source = zip_source(path, file) if packing == ".zip" else plain_source(path, file, packing)
+    name, reading = chosen(source, format), Reading(longest)
+    archive = source.archive
+    rows = _rows(source, name, reading)
+    if archive is None:
+        return OpenDump(path, total, lambda _line: file.tell(), rows, name, reading.notes)
+    archive.position = 0
+    return OpenDump(path, total, lambda _line: archive.position, rows, name, reading.notes)
+
+
+def _rows(source: Source, format: str, reading: Reading) -> Iterator[RawRow]:
+    if source.archive is not None:
+        yield from source.archive.refused_rows()
+    yield from reader(format).rows(source, reading)
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).strip().partition("\n")[0] or type(error).__name__

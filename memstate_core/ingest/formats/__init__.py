@@ -1,0 +1,57 @@
+"""The formats that dumps may have: each module here is one, named as `--format` names it.
+
+A module defines READER; nothing else has to be told of it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from memstate_core.ingest.containers.source import Source
+from memstate_core.ingest.formats.shared.base import Reader
+from memstate_core.ingest.raw_rows import BrokenContainer
+
+OBSERVATIONS = "observations"
+"""The format of rows that are observations already, and of whatever no reader knows."""
+
+FORMATS = tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__) if not module.ispkg))
+
+
+def reader(name: str) -> Reader:
+    """The reader of a format.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in FORMATS:
+        raise ValueError(f"{name!r} is no format: expected one of {', '.join(FORMATS)}")
+    found = import_module(f"{__name__}.{name.replace('-', '_')}").READER
+    assert isinstance(found, Reader)
+    return found
+
+
+def recognised(source: Source) -> list[str]:
+    """The formats that a source has by its looks; the first is meant, since observations come first."""
+    names = sorted(FORMATS, key=lambda name: (name != OBSERVATIONS, name))
+    return [name for name in names if reader(name).recognises(source)]
+
+
+def chosen(source: Source, wanted: str | None) -> str:
+    """The format in which a source is read.
+
+    Raises:
+        BrokenContainer: it has another format than the one wanted, or is an archive of none.
+        ValueError: there is no format of that name.
+    """
+    if wanted is not None and wanted != OBSERVATIONS:
+        if reader(wanted).recognises(source):
+            return wanted
+        others = ", ".join(name for name in recognised(source) if name != OBSERVATIONS)
+        like = f"it looks like {others}" if others else "it does not look like that"
+        raise BrokenContainer(f"format {wanted} was asked for, expected {reader(wanted).expected}, but {like}")
+    found = recognised(source) if wanted is None else []
+    if source.archive is not None and not found:
+        expected = "; ".join(reader(name).expected for name in FORMATS if name != OBSERVATIONS)
+        raise BrokenContainer(f"the archive holds no export that is known, expected one of: {expected}")
+    return found[0] if found else OBSERVATIONS

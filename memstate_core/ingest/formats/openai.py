@@ -1,0 +1,105 @@
+"""Chat completions of OpenAI as JSON Lines: fine-tuning data, requests, and answers with `choices`.
+
+The id of a message is `openai/<hash>` of what was said up to it (`memstate_core.ingest.formats.shared.message_ids`),
+so the history that each request of a log repeats is known already. Choices beyond the first are branches. `created`,
+where a line has it, is the time of its messages; without it they count as observed when first imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from memstate_core.ingest.formats.shared.json_documents import Document, Odd, Turns, document_reader
+from memstate_core.ingest.formats.shared.message import (
+    CALL,
+    KINDS,
+    SYSTEM,
+    Turn,
+    call_text,
+    moment,
+    plain_text,
+    text_or_none,
+)
+from memstate_core.ingest.formats.shared.message_ids import Chain
+from memstate_core.ingest.notes import Notes
+from memstate_core.ingest.reasons import Reason, Rejection
+
+_WRAPPERS = ("request", "response", "body")
+
+
+def _knows(document: Document) -> bool:
+    asked, choices = _asked(document), _choices(document)
+    return any(isinstance(message, dict) and "role" in message for message in asked[:1]) or any(
+        isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices[:1]
+    )
+
+
+def _begin(notes: Notes) -> Turns:
+    return lambda document: _turns(document, notes)
+
+
+def _found(document: Document, key: str, depth: int = 3) -> Any:
+    """What stands under a key of a line, or of the request or answer that it wraps."""
+    if key in document:
+        return document[key]
+    inner = (document.get(wrapper) for wrapper in _WRAPPERS)
+    found = (_found(item, key, depth - 1) for item in inner if isinstance(item, dict) and depth)
+    return next((value for value in found if value is not None), None)
+
+
+def _asked(document: Document) -> list[Any]:
+    found = _found(document, "messages")
+    return found if isinstance(found, list) else []
+
+
+def _choices(document: Document) -> list[Any]:
+    found = _found(document, "choices")
+    return found if isinstance(found, list) else []
+
+
+def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
+    asked, choices = _asked(document), _choices(document)
+    if not asked and not choices:
+        raise Rejection(Reason.WRONG_TYPE, "found neither `messages` nor `choices`, expected a chat completion")
+    chain, time = Chain("openai"), moment(_found(document, "created"))
+    for message in asked:
+        yield from _told(chain, message, time, notes)
+    answers = [choice.get("message") if isinstance(choice, dict) else choice for choice in choices]
+    forks = [chain, *(chain.fork() for _ in answers[1:])]
+    for fork, answer in zip(forks, answers, strict=False):
+        yield from _told(fork, answer, time, notes)
+
+
+def _told(chain: Chain, message: Any, time: str | None, notes: Notes) -> Iterator[Turn | Odd]:
+    if not isinstance(message, dict):
+        yield Odd(message, "a message is no object, expected `role` and `content`")
+        return
+    role, text = str(message.get("role")), plain_text(message.get("content"))
+    actor = text_or_none(message.get("name")) or role
+    calls = list(_calls(message))
+    if text.strip():
+        yield chain.add(KINDS.get(role, SYSTEM), text, actor=actor, observed_at=time)
+    elif not calls:
+        notes.left_out("message without words")
+    for call in calls:
+        yield chain.add(CALL, call, actor=actor, observed_at=time)
+
+
+def _calls(message: dict[str, Any]) -> Iterator[str]:
+    listed = message.get("tool_calls")
+    single = message.get("function_call")
+    for call in listed if isinstance(listed, list) else []:
+        inner = call.get("function") if isinstance(call, dict) else None
+        if isinstance(inner, dict):
+            yield call_text(inner.get("name"), inner.get("arguments"))
+    if isinstance(single, dict):
+        yield call_text(single.get("name"), single.get("arguments"))
+
+
+READER = document_reader(
+    "OpenAI chat completions: JSON Lines with `messages` of `role` and `content`, or with `choices`",
+    r"\.jsonl?$",
+    _knows,
+    _begin,
+)

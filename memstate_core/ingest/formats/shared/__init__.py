@@ -1,0 +1,1 @@
+"""What several formats share: the reader's interface, messages as rows, branches, ids of messages without one."""

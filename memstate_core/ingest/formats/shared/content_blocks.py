@@ -1,0 +1,53 @@
+"""Messages made of blocks, as Claude writes them: words, calls of tools, their results, thoughts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memstate_core.ingest.formats.shared.message import CALL, RESULT, Turn, call_text, plain_text, text_or_none
+from memstate_core.ingest.notes import Notes
+
+_CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
+_THOUGHTS = {"thinking", "redacted_thinking", "token_budget"}
+
+
+def said_in(content: Any, kind: str, notes: Notes) -> list[Turn]:
+    """The turns of one message (kind, text, and the tool's name as actor), in their order.
+
+    Words that follow one another are one turn; thoughts, and blocks without words, are left out.
+
+    Args:
+        content: a text, or a list of blocks.
+        kind: the kind of the words.
+        notes: where is counted what was left out.
+    """
+    turns: list[Turn] = []
+    words: list[str] = []
+    for block in content if isinstance(content, list) else [content]:
+        found = block.get("type") if isinstance(block, dict) else None
+        if found in _THOUGHTS:
+            notes.left_out(str(found))
+        elif found in _CALLS or str(found).endswith("tool_result"):
+            turns += [*_words(words, kind), *_tool(block, str(found), notes)]
+            words = []
+        else:
+            words.append(plain_text(block))
+    turns += _words(words, kind)
+    if not turns:
+        notes.left_out("message without words")
+    return turns
+
+
+def _words(texts: list[str], kind: str) -> list[Turn]:
+    text = "\n".join(text for text in texts if text.strip())
+    return [{"kind": kind, "text": text}] if text else []
+
+
+def _tool(block: dict[str, Any], found: str, notes: Notes) -> list[Turn]:
+    if found in _CALLS:
+        return [{"kind": CALL, "text": call_text(block.get("name"), block.get("input"))}]
+    text = plain_text(block.get("content"))
+    if not text.strip():
+        notes.left_out("tool result without words")
+        return []
+    return [{"kind": RESULT, "actor": text_or_none(block.get("name")) or "tool", "text": text}]

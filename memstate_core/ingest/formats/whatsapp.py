@@ -1,0 +1,118 @@
+"""A chat that WhatsApp exported: the text file, or the zip that holds it.
+
+Each message begins a line with its date, in the style of the phone that wrote it; whether the day or the
+month comes first is decided once for the file. Messages have no ids: theirs is `whatsapp/<hash>` of the
+time as written, the sender, the text, and how often the same came before in that minute, so neither its
+place in the file nor the file's name matters. A session is a day: `whatsapp/<chat>/<day>`, with the chat's
+name taken from the file's. Times carry no zone and count as UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from memstate_core.ingest.containers.sniff import BOM
+from memstate_core.ingest.containers.source import Member, Source
+from memstate_core.ingest.formats.shared.base import Reader, Reading
+from memstate_core.ingest.formats.shared.date_order import DateOrder, Written, moment_of
+from memstate_core.ingest.formats.shared.message import SYSTEM, USER, Turn, turn_row
+from memstate_core.ingest.formats.shared.whatsapp_text import MARKS, Message, begins, date_of, messages
+from memstate_core.ingest.notes import Notes
+from memstate_core.ingest.raw_rows import RawRow, line_rows
+from memstate_core.ingest.validation.values import canonical
+from memstate_core.model.text import iso
+
+_NAMES = re.compile(r"\.txt$", re.IGNORECASE)
+_NO_WORDS = re.compile(
+    r"<(?:media|\w+) omitted>|(?:image|video|audio|sticker|gif|document|contact card) omitted|null"
+    r"|this message was deleted\.?|you deleted this message\.?",
+    re.IGNORECASE,
+)
+_CHAT_NAME = re.compile(r"^WhatsApp Chat (?:with|-) |\s*\(\d+\)$")
+
+
+def _recognises(source: Source) -> bool:
+    lines = [line for member in source.matching(_NAMES)[:3] for line in member.head.removeprefix(BOM).splitlines()[:5]]
+    return any(begins(line) for line in lines)
+
+
+def _rows(source: Source, reading: Reading) -> Iterator[RawRow]:
+    for member in source.matching(_NAMES):
+        yield from member.guarded(_chat(member, _chat_name(source, member), reading))
+
+
+def _chat(member: Member, chat: str, reading: Reading) -> Iterator[RawRow]:
+    dates = DateOrder()
+    for row in line_rows(member.blocks(), reading.longest):
+        if found := begins(row.raw):
+            dates.see(date_of(found))
+    order, remark = dates.decided()
+    if remark is not None:
+        reading.notes.say(f"{member.name}: {remark}" if member.name else remark)
+    days = _Days(chat, order)
+    for message in messages(member, reading.longest):
+        if isinstance(message, RawRow):
+            yield message
+        elif turn := days.turn(message, reading.notes):
+            yield turn_row(message.line, member.name, turn)
+
+
+class _Days:
+    """The messages of a chat on their way to turns, counted by day."""
+
+    def __init__(self, chat: str, order: str) -> None:
+        self._chat, self._order = chat, order
+        self._day, self._turns = "", 0
+        self._minute: tuple[Written, Written] | None = None
+        self._same: Counter[tuple[str | None, str]] = Counter()
+
+    def turn(self, message: Message, notes: Notes) -> Turn | None:
+        """The message as a turn; None for one without words."""
+        text = "\n".join(message.texts).strip().lstrip(MARKS)
+        if not text or _NO_WORDS.fullmatch(text):
+            notes.left_out("message without words")
+            return None
+        at = moment_of(message.date, message.time, self._order)
+        day = "undated" if at is None else f"{at:%Y-%m-%d}"
+        self._turns = self._turns + 1 if day == self._day else 0
+        self._day = day
+        return {
+            "observation_id": f"whatsapp/{self._hash(message, text)}",
+            "kind": USER if message.sender else SYSTEM,
+            "actor": message.sender,
+            "session_id": f"whatsapp/{self._chat}/{day}",
+            "turn": self._turns,
+            "observed_at": iso(at) if at else "-".join(map(str, message.date)),
+            "source_uri": f"whatsapp:{self._chat}",
+            "text": text,
+        }
+
+    def _hash(self, message: Message, text: str) -> str:
+        """The written numbers count, not what they were taken for, which a longer export may decide otherwise."""
+        minute = (message.date, message.time)
+        if minute != self._minute:
+            self._minute = minute
+            self._same.clear()
+        said = (message.sender, text)
+        self._same[said] += 1
+        first, second, year = message.date
+        written = [first, second, year + 2000 * (year < 100), *message.time, *said, self._same[said]]
+        return sha256(canonical(written)).hexdigest()[:32]
+
+
+def _chat_name(source: Source, member: Member) -> str:
+    """The name of the chat: that of the text file, or of the zip if the text file bears none."""
+    name = Path(member.name).name if member.name else source.path.name
+    name = source.path.name if name.startswith("_") else name
+    return _CHAT_NAME.sub("", name.partition(".txt")[0].removesuffix(".zip")).strip() or "chat"
+
+
+READER = Reader(
+    "a WhatsApp chat: text whose messages begin with date, time and sender, or the zip that holds it",
+    _recognises,
+    _rows,
+)

@@ -1,0 +1,1 @@
+"""The nightly run as a whole: the placements step, checks, publishing, rebuilding, verifying, plans, corrections."""

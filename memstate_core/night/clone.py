@@ -1,0 +1,85 @@
+"""A clone of a store, on which a run can be tried: it reads the same bytes, and what it writes is its own.
+
+Files that are never rewritten in place are hard links, so a clone of a large store costs little time and
+next to no space: the data and log files of Delta tables, and published snapshots. The few that are
+rewritten, the settings and the dumps in the inbox, which their writer may still change, are copies; so are
+segments of uses that wait to be collected. The embedding cache is shared, since it only saves time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from memstate_core.ingest.accesses.segments import waiting_segments
+from memstate_core.ingest.dumps import dumps_in
+from memstate_core.model.errors import StoreNotFound
+from memstate_core.policy.settings import FILE_NAME
+from memstate_core.run.store import Store, open_store
+from memstate_core.state.home import Home
+from memstate_core.state.lock import exclusive
+
+_NAME = "plan"
+_REWRITTEN = ("CURRENT", "CURRENT.new", "_last_checkpoint")
+_OF_A_PROCESS = ("*.lock", "*.holder.json")
+
+
+@contextmanager
+def cloned(store: Store) -> Iterator[Store]:
+    """A clone of the store for the length of the block, in its work folder; there is one at a time.
+
+    The store's locks are held while the clone is made, so that nobody writes in the middle, and not while
+    it is used. What a killed process left of an earlier clone is removed first.
+
+    Raises:
+        StoreNotFound: the home does not exist.
+        StoreLocked: a run or another clone holds the store, or an import kept its ledger for too long.
+    """
+    if not store.home.root.is_dir():
+        raise StoreNotFound(str(store.home.root), "nothing")
+    root, holder = store.home.work(_NAME), f"process {os.getpid()} (memstate plan)"
+    with exclusive(root.with_suffix(".lock"), holder):
+        shutil.rmtree(root, ignore_errors=True)
+        try:
+            _clone(store, Home(root), holder)
+            yield open_store(root)
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def _clone(store: Store, clone: Home, holder: str) -> None:
+    home = store.home
+    clone.inbox.mkdir(parents=True)
+    clone.accesses.mkdir()
+    home.cache.parent.mkdir(parents=True, exist_ok=True)
+    clone.cache.parent.symlink_to(home.cache.parent.absolute(), target_is_directory=True)
+    with ExitStack() as locks:
+        locks.enter_context(exclusive(home.lock, holder))
+        if home.ledger.is_dir():
+            locks.enter_context(store.ledger.writing(holder))
+        for folder in (home.ledger, home.root / "snapshots"):
+            _link_tree(folder, clone.root / folder.name)
+        copies = [(home.root / FILE_NAME, clone.root)]
+        copies += [(dump, clone.inbox) for dump in (dumps_in(home.inbox) if home.inbox.is_dir() else [])]
+        copies += [(segment, clone.accesses) for segment in waiting_segments(home.accesses)]
+        for file, target in copies:
+            with suppress(FileNotFoundError):
+                shutil.copy2(file, target / file.name)
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    if source.is_dir():
+        ignored = shutil.ignore_patterns(*_OF_A_PROCESS)
+        shutil.copytree(source, target, copy_function=_link, ignore=ignored)
+
+
+def _link(source: str, target: str) -> None:
+    """Links a file, or copies it where it is one that is rewritten or the file system has no links."""
+    if Path(source).name not in _REWRITTEN:
+        with suppress(OSError):
+            os.link(source, target)
+            return
+    shutil.copy2(source, target)

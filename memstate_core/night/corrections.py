@@ -1,0 +1,102 @@
+"""A small run that records what a person decided and publishes at once.
+
+Nothing else moves: the run keeps the evidence, the policy and the model of the served snapshot, finds no
+duplicates and forgets nothing. The ledger is folded again with the new decisions, so taking a merge back
+is never having decided it (law L4).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.forget.salience import update_salience
+from memstate_core.model.errors import CheckRefused, StoreNotFound
+from memstate_core.model.frames import LINKS, empty
+from memstate_core.night.check_suite import conditions
+from memstate_core.night.placements import place
+from memstate_core.night.publish import publish
+from memstate_core.night.rebuild import ensure_served
+from memstate_core.revise.dependency import queue_reviews
+from memstate_core.run.apply import apply_state, changes, fold_run
+from memstate_core.run.begin import begin_run
+from memstate_core.run.embed_topics import refresh_embeddings
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store
+from memstate_core.state.decisions import CORRECTIONS, REVIEW_ENDED
+from memstate_core.state.graph import REVIEW, Graph, open_graph
+from memstate_core.state.snapshots import Manifest, Snapshot, current_snapshot, load_snapshot
+
+
+def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.DataFrame, why: str) -> Manifest:
+    """Records decisions and publishes what follows from them; the caller holds the store's lock.
+
+    Args:
+        store: the store.
+        shard: which shard.
+        run_id: the run's name in the ledger.
+        now: its logical time, for salience and for the record.
+        decisions: what was decided (columns DECISION).
+        why: the reason of decisions that name none.
+
+    Returns:
+        The manifest of the new snapshot.
+
+    Raises:
+        StoreNotFound: nothing of this shard was published yet.
+        CheckRefused: a correctness condition would not hold; nothing was recorded or published.
+    """
+    served = served_snapshot(store, shard, run_id)
+    as_served = _with_model(store, served.manifest.embedding_model)
+    run = begin_run(as_served, shard, run_id, now, pinned=served.manifest)
+    try:
+        run.decide(CORRECTIONS, decisions.with_columns(pl.col("reason").fill_null(why)))
+        _follow(as_served, run)
+        _refuse_violations(as_served, run)
+        publish(as_served, run)
+        return load_snapshot(store.home, shard, run.facts.number).manifest
+    finally:
+        run.end()
+
+
+def served_snapshot(store: Store, shard: str, run_id: str) -> Snapshot:
+    """The served snapshot of a shard, folded again first if the ledger records one and none is left.
+
+    Raises:
+        StoreNotFound: nothing of this shard was published yet.
+    """
+    ensure_served(store, shard, run_id)
+    served = current_snapshot(store.home, shard)
+    if served is None:
+        raise StoreNotFound(str(store.home.root))
+    return served
+
+
+def _with_model(store: Store, model: str) -> Store:
+    embedding = store.settings.embedding.model_copy(update={"model": model})
+    return Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
+
+
+def _follow(store: Store, run: Run) -> None:
+    """Makes the working graph what the ledger says with the new decisions."""
+    place(store, run, empty({"evidence_id": LINKS["evidence_id"]}))
+    state = fold_run(store, run)
+    with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
+        applied = apply_state(run, graph, state, new_evidence=False)
+        _end_reviews(graph, run)
+    refresh_embeddings(store, run)
+    run.keep("dependency_review", queue_reviews(run, changes(state, applied)), 0.0)
+    update_salience(run)
+
+
+def _end_reviews(graph: Graph, run: Run) -> None:
+    ended = run.decisions(CORRECTIONS).filter(pl.col("kind") == REVIEW_ENDED)
+    waiting = graph.read(REVIEW, ["id", "topic_id"]).join(ended, on="topic_id", how="semi")
+    graph.delete(REVIEW, waiting.select("id"))
+
+
+def _refuse_violations(store: Store, run: Run) -> None:
+    failed = {name: check for name, check in conditions(store, run).items() if not check.passed}
+    if failed:
+        raise CheckRefused(list(failed), {name: check.violations.head(20).rows() for name, check in failed.items()})

@@ -1,0 +1,126 @@
+"""The `placements` step: where every piece of evidence belongs, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from memstate_core.embed.cache import embed
+from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.llm.understand import Topics, Understood, understand
+from memstate_core.model.evidence import names_a_topic
+from memstate_core.model.frames import DECISION, SEGMENTS, conform, empty
+from memstate_core.placement import turns as unnamed
+from memstate_core.placement.entity_mentions import known_names
+from memstate_core.placement.links import linked
+from memstate_core.placement.named import REFUSED, place_named
+from memstate_core.placement.segment_vectors import heard
+from memstate_core.placement.vectors import Embeddings
+from memstate_core.run.run import Run
+from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
+from memstate_core.run.view import decisions, shard_evidence
+from memstate_core.state import decisions as decided
+from memstate_core.state.graph import TOPIC, VECTOR, open_graph
+from memstate_core.state.identity import survivors
+
+
+def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
+    """Places all evidence: what names its topic as a set, turns by stretches, recorded ones as recorded.
+
+    Args:
+        store: the store.
+        run: the run in progress.
+        new: evidence of this run (column evidence_id).
+
+    Returns:
+        Columns PLACEMENTS, for the whole shard.
+    """
+    evidence = shard_evidence(store.ledger, run)
+    before = decisions(store.ledger, run, "evidence", decided.CORRECTIONS)
+    recorded, merged = decided.segments(before), decided.merges(before)
+    topics = _known_topics(run)
+    understood = _new_segments(store, run, evidence, recorded, survivors(merged), topics)
+    segments = pl.concat([recorded, understood.segments])
+    placed = place_named(
+        evidence, segments.select("topic_id", "scope"), settled=[*merged["dropped"], *merged["survivor"]]
+    )
+    frame = pl.concat([placed.placements, unnamed.placements(segments)])
+    run.keep_table("placements", frame)
+    run.keep_table("title_aliases", placed.aliases)
+    fresh = frame.join(new.select("evidence_id"), on="evidence_id", how="semi")
+    made = decided.segment_decisions(_linked(understood.segments, evidence, placed.placements, topics, new))
+    named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
+    counts, tables = {**_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
+    return StepResult(frame, counts, tables, pl.concat([named, made]))
+
+
+def _new_segments(
+    store: Store,
+    run: Run,
+    evidence: pl.DataFrame,
+    recorded: pl.DataFrame,
+    followed: pl.DataFrame,
+    topics: pl.DataFrame,
+) -> Understood:
+    before = recorded.select(pl.col("evidence_ids").explode().alias("evidence_id"))
+    turns = evidence.filter(~names_a_topic()).join(before, on="evidence_id", how="anti")
+    vectors = topics["embedding"].to_numpy().reshape(-1, DIMENSION)
+    known = Topics(Embeddings(topics["id"], topics["scope"], vectors), topics.select("id", "title"))
+    if turns.is_empty():
+        return Understood(empty(SEGMENTS), known)
+
+    def embedded(texts: Sequence[str]) -> Vectors:
+        return embed(store.home.cache, store.encoder, texts).vectors
+
+    answering = recorded.with_columns(pl.col("topic_id").replace(followed["dropped"], followed["survivor"]))
+    past = heard(answering, evidence, turns["scope"].unique(), embedded)
+    told = understand(store, run, turns, known, past, embedded)
+    taken = told.segments.select(pl.col("evidence_ids").explode().alias("evidence_id"))
+    rest = turns.join(taken, on="evidence_id", how="anti")
+    named = evidence.filter(pl.col("title").is_not_null())
+    taken = pl.concat([frame.select("scope", "title") for frame in (topics, named)])
+    found = unnamed.place_turns(rest, told.known.vectors, told.known.titles, taken, past, embedded, store.settings)
+    return replace(told, segments=pl.concat([told.segments, found]))
+
+
+def _linked(
+    segments: pl.DataFrame, evidence: pl.DataFrame, placed: pl.DataFrame, topics: pl.DataFrame, new: pl.DataFrame
+) -> pl.DataFrame:
+    """New stretches with their links; known are active topics, and those that new evidence names."""
+    if segments.is_empty():
+        return segments
+    active, told = (
+        pl.col("topic_id").is_in(topics["id"].implode()),
+        pl.col("evidence_id").is_in(new["evidence_id"].implode()),
+    )
+    return linked(segments, evidence, known_names(topics, evidence, placed.filter(active | told), segments))
+
+
+def _known_topics(run: Run) -> pl.DataFrame:
+    """The active topics of the working graph (columns id, scope, title, topic_kind, embedding)."""
+    with open_graph(run.graph, read_only=True) as graph:
+        topics = graph.read(TOPIC, ["id", "scope", "title", "topic_kind"], "r.state = 'active'")
+        return topics.join(graph.read(VECTOR, ["id", "embedding"]), on="id").sort("id")
+
+
+def _named_decisions(named: pl.DataFrame) -> pl.DataFrame:
+    grouped = named.group_by("scope", "topic_id", "operation", "given", "reason", maintain_order=True).agg(
+        evidence_ids=pl.col("evidence_id")
+    )
+    payload = pl.struct("operation", "given").struct.json_encode()
+    return conform(grouped.with_columns(kind=pl.lit("placed"), payload_json=payload), DECISION)
+
+
+def _counts(fresh: pl.DataFrame) -> dict[str, int | float]:
+    made = dict(fresh["operation"].value_counts().sort("operation").iter_rows())
+    operations = ("new_topic", "extend_topic", "version_field", REFUSED)
+    return {"placed": fresh.height, **{name: made.get(name, 0) for name in operations}}
+
+
+def _by_reason(fresh: pl.DataFrame) -> pl.DataFrame:
+    reason = pl.col("reason").str.replace(r"'.*'", "…").str.replace_all(r"\d+(\.\d+)?", "…")
+    grouped = fresh.group_by("operation", "given", reason=reason).agg(evidence=pl.len())
+    return grouped.sort("evidence", "operation", "reason", descending=[True, False, False]).head(20)

@@ -1,0 +1,151 @@
+"""The `snapshot` step: a working graph becomes a published version, or nothing changes.
+
+The order is what makes a kill at any moment harmless: the folder is complete, verified and flushed before
+it gets its name; the ledger's record that it is published is the commit point; CURRENT moves last, and
+moving it again is harmless.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.model.errors import SnapshotDamaged
+from memstate_core.model.frames import ALIASES, DECISION, REVISIONS, conform
+from memstate_core.retrieve.index.evidence import evidence_index
+from memstate_core.retrieve.index.facts_files import write_facts
+from memstate_core.retrieve.index.write import index_problems, write_index
+from memstate_core.run.begin import last_published
+from memstate_core.run.run import GRAPH_FILE, Run
+from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
+from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, Graph, leftovers, open_graph
+from memstate_core.state.snapshots import (
+    COMPRESSED_FILE,
+    MANIFEST,
+    SCHEMA_VERSION,
+    Manifest,
+    Snapshot,
+    current_number,
+    file_digests,
+    load_snapshot,
+    move_current,
+    numbers,
+    sync_path,
+)
+from memstate_core.state.state_hash import state_hash
+
+STEP = "snapshot"
+
+
+def publish(store: Store, run: Run) -> StepResult:
+    """Publishes the run's working graph.
+
+    Returns:
+        One row: snapshot (number), state_hash, and the counts of the manifest.
+
+    Raises:
+        SnapshotDamaged: what was written reads back otherwise; nothing was published.
+    """
+    draft = _draft(store, run)
+    problems = _problems(draft)
+    if problems:
+        raise SnapshotDamaged(f"{draft.name} (not published)", problems)
+    home, facts = store.home, run.facts
+    final = home.snapshots(facts.shard) / str(facts.number)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    draft.path.rename(final)
+    sync_path(final.parent)
+    _record(store, run, draft.manifest)
+    move_current(home, facts.shard, facts.number)
+    _prune(store, facts.shard)
+    row = {"snapshot": facts.number, "state_hash": draft.manifest.state_hash, **draft.manifest.counts}
+    return StepResult(pl.DataFrame([row]), draft.manifest.counts)
+
+
+def graph_counts(graph: Graph) -> dict[str, int]:
+    """How many topics a graph holds in each state, and how many fields, revisions and edges.
+
+    `detached` counts topics that have detached fields or links, whatever their state.
+    """
+    states = dict(graph.read(TOPIC, ["state"])["state"].value_counts().iter_rows())
+    named = {state: int(states.get(state, 0)) for state in ("active", "archived", "merged")}
+    apart = [graph.read(table, [table.owner], "r.detached = true")[table.owner] for table in (FIELD, EDGE)]
+    named["detached"] = pl.concat(apart).n_unique()
+    tables = {"fields": FIELD, "revisions": REVISION, "edges": EDGE}
+    return named | {name: graph.read(table, [table.key[0]]).height for name, table in tables.items()}
+
+
+def _draft(store: Store, run: Run) -> Snapshot:
+    folder = run.scratch / "snapshot"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    shutil.copyfile(run.graph, folder / GRAPH_FILE)
+    evidence, vectors = evidence_index(store, run)
+    with open_graph(folder / GRAPH_FILE, read_only=True) as graph:
+        topics, topic_vectors = graph.read(TOPIC), graph.read(VECTOR)
+        counts = graph_counts(graph) | {"evidence": evidence.height}
+        hashed = state_hash(graph)
+        write_facts(folder, graph)
+    write_index(folder, topics=topics, vectors=topic_vectors, evidence=evidence, evidence_vectors=vectors)
+    run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
+    compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")
+    compressed.write_parquet(folder / COMPRESSED_FILE, row_group_size=10_000)
+    manifest = _manifest(store, run, folder, counts, hashed)
+    (folder / MANIFEST).write_bytes(msgjson.format(msgjson.encode(manifest)))
+    for path in [*folder.rglob("*"), folder]:
+        sync_path(path)
+    return Snapshot(folder, manifest)
+
+
+def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hashed: str) -> Manifest:
+    facts, size = run.facts, (folder / GRAPH_FILE).stat().st_size
+    base = None if facts.base is None else load_snapshot(store.home, facts.shard, facts.base)
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        shard=facts.shard,
+        number=facts.number,
+        run_id=facts.run_id,
+        now=facts.now,
+        embedding_model=facts.embedding_model,
+        policy_hash=run.policy.digest(),
+        policy=facts.policy,
+        evidence_version=facts.evidence_version,
+        accesses_version=facts.accesses_version,
+        counts=counts,
+        state_hash=hashed,
+        graph_fresh_bytes=size if base is None or facts.fresh_graph else base.manifest.graph_fresh_bytes,
+        files=file_digests(folder),
+    )
+
+
+def _problems(draft: Snapshot) -> list[str]:
+    left = [f"{path.name} is left beside the graph" for path in leftovers(draft.path / GRAPH_FILE)]
+    with open_graph(draft.path / GRAPH_FILE, read_only=True) as graph:
+        found = state_hash(graph)
+        index = index_problems(draft.path, graph)
+    expected = draft.manifest.state_hash
+    changed = [] if found == expected else [f"reading it again gives state {found}, expected {expected}"]
+    return left + changed + index + draft.damage()
+
+
+def _record(store: Store, run: Run, manifest: Manifest) -> None:
+    payload = msgjson.encode(manifest).decode()
+    row = {"kind": PUBLISHED, "payload_json": payload, "evidence_ids": [], "reason": "all checks passed"}
+    run.decide(STEP, conform(pl.DataFrame([row], schema_overrides={"evidence_ids": pl.List(pl.String)}), DECISION))
+    with store.ledger.writing(f"run {run.facts.run_id}, publishing"):
+        last = store.ledger.scan("transitions").select(pl.col("seq").max()).collect().item()
+        rows = run.transitions(0 if last is None else last + 1)
+        store.ledger.append("transitions", rows, f"publish/{run.facts.shard}", run.facts.number)
+
+
+def _prune(store: Store, shard: str) -> None:
+    kept = numbers(store.home, shard)
+    current, recorded = current_number(store.home, shard), last_published(store, shard)
+    for number in kept[: -store.settings.store.keep_snapshots]:
+        if number not in (current, recorded):
+            shutil.rmtree(store.home.snapshots(shard) / str(number))

@@ -1,0 +1,115 @@
+"""Folding the ledger again, from nothing, as it stood when the served snapshot was published (law L3).
+
+Only the ledger is read: evidence up to the recorded version, every recorded decision, the recorded policy
+and logical time. Nothing is decided anew and no model is asked, as long as the embedding cache is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import convert
+
+from memstate_core.forget.salience import update_salience
+from memstate_core.model.errors import RebuildMismatch, StoreNotFound
+from memstate_core.model.frames import TRANSITIONS, empty
+from memstate_core.night.placements import place
+from memstate_core.night.publish import publish
+from memstate_core.revise.dependency import recorded_queue
+from memstate_core.run.apply import update_topics
+from memstate_core.run.begin import last_published_payload, next_number, recover
+from memstate_core.run.embed_topics import refresh_embeddings
+from memstate_core.run.run import Run, RunFacts
+from memstate_core.run.store import Store
+from memstate_core.state.graph import REVIEW, open_graph
+from memstate_core.state.snapshots import Manifest, current_number
+from memstate_core.state.state_hash import state_hash
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A shard folded again in a scratch folder.
+
+    Attributes:
+        run: the run whose working graph holds the result.
+        store: the store with the model that the ledger recorded.
+        recorded: the manifest that the ledger recorded.
+        state_hash: the hash of the new fold.
+    """
+
+    run: Run
+    store: Store
+    recorded: Manifest
+    state_hash: str
+
+
+def rebuild(store: Store, shard: str, run_id: str) -> Manifest:
+    """Folds a shard's ledger again and publishes the result; the caller holds the store's lock.
+
+    Returns:
+        The manifest that the ledger recorded, whose state hash the rebuilt snapshot has too.
+
+    Raises:
+        StoreNotFound: the ledger records no published snapshot of this shard.
+        RebuildMismatch: the fold gave another state; nothing was published.
+    """
+    recover(store, shard)
+    folded = fold_recorded(store, shard, store.home.work(shard), run_id)
+    if folded.state_hash != folded.recorded.state_hash:
+        raise RebuildMismatch(shard, folded.recorded.state_hash, folded.state_hash)
+    publish(folded.store, folded.run)
+    folded.run.end()
+    return folded.recorded
+
+
+def fold_recorded(store: Store, shard: str, scratch: Path, run_id: str) -> Folded:
+    """Folds a shard as it stood when it was last published, in a scratch folder.
+
+    Raises:
+        StoreNotFound: the ledger records no published snapshot of this shard.
+    """
+    payload = last_published_payload(store, shard)
+    if payload is None:
+        raise StoreNotFound(str(store.home.root), f"no record of a published snapshot of shard {shard}")
+    recorded = convert(payload, Manifest)
+    embedding = store.settings.embedding.model_copy(update={"model": recorded.embedding_model})
+    as_recorded = Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
+    run = _fold_again(as_recorded, recorded, scratch, run_id)
+    with open_graph(run.graph, read_only=True) as graph:
+        return Folded(run, as_recorded, recorded, state_hash(graph))
+
+
+def ensure_served(store: Store, shard: str, run_id: str) -> None:
+    """Rebuilds a shard whose ledger records a published snapshot while none is left to serve."""
+    recover(store, shard)
+    if last_published_payload(store, shard) is not None and current_number(store.home, shard) is None:
+        rebuild(store, shard, run_id)
+
+
+def _fold_again(store: Store, recorded: Manifest, scratch: Path, run_id: str) -> Run:
+    facts = RunFacts(
+        run_id=run_id,
+        shard=recorded.shard,
+        shards=store.settings.store.shards,
+        now=recorded.now,
+        number=next_number(store, recorded.shard),
+        base=None,
+        evidence_version=recorded.evidence_version,
+        transitions_version=store.ledger.version("transitions"),
+        accesses_version=recorded.accesses_version,
+        fresh_graph=True,
+        embedding_model=recorded.embedding_model,
+        policy=recorded.policy,
+    )
+    run = Run.begin(scratch, facts)
+    with open_graph(run.graph):
+        pass
+    place(store, run, empty({"evidence_id": TRANSITIONS["run_id"]}))
+    update_topics(store, run)
+    refresh_embeddings(store, run)
+    update_salience(run)
+    transitions = store.ledger.scan("transitions", facts.transitions_version).sort("seq").collect()
+    with open_graph(run.graph) as graph:
+        graph.sync(REVIEW, recorded_queue(transitions.filter(transitions["shard"] == recorded.shard)))
+    return run

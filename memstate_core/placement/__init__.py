@@ -1,0 +1,1 @@
+"""Which topic evidence belongs to: by id, key, title or subject. Nothing here touches the graph."""

@@ -1,0 +1,113 @@
+"""Topics whose names are said in stretches of turns, found by the algorithm of Aho and Corasick (1975).
+
+A name counts where it stands as whole words, whatever the case. One word alone counts only where it is written inside
+a sentence just as the topic writes it, with a capital or a digit: a common word is no name. Neither is what a scope
+says all the time, such as the names of those who talk there.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import Schema
+from memstate_core.model.terms import UNSPACED
+from memstate_core.model.text import normalised
+
+_SHORTEST, _LONGEST = 4, 80
+"""Characters of a name."""
+
+_OFTEN, _SOME = 0.1, 3
+"""A name that is said in more than so large a share of a scope's stretches, and in more than so many, is none."""
+
+NAMES: Schema = {"scope": pl.String, "topic_id": pl.String, "name": pl.String}
+_FOUND: Schema = {"segment": pl.Int64, "to_topic_id": pl.String}
+
+
+def known_names(
+    topics: pl.DataFrame, evidence: pl.DataFrame, placements: pl.DataFrame, segments: pl.DataFrame
+) -> pl.DataFrame:
+    """What topics may be called in speech (columns NAMES and `since`, when a new stretch's name is first known).
+
+    Args:
+        topics: active topics before this night (columns id, scope, title, topic_kind).
+        evidence: columns EVIDENCE.
+        placements: where evidence that names its topic belongs (columns PLACEMENTS).
+        segments: new stretches (columns SEGMENTS).
+
+    Topics that stretches made are called by their first key phrase, if it has several words.
+    """
+    scopes = segments["scope"].unique().implode()
+    placed = placements.filter(pl.col("topic_id").is_not_null() & pl.col("scope").is_in(scopes))
+    named = evidence.select("evidence_id", "title", "topic_key").join(
+        placed.select("evidence_id", "scope", "topic_id"), on="evidence_id"
+    )
+    spoken = pl.col("topic_kind").is_in(["conversation", "note"]).fill_null(False)
+    before = topics.select("scope", "title", "topic_kind", topic_id="id").filter(pl.col("scope").is_in(scopes))
+    fresh = segments.filter(pl.col("title").is_not_null()).select(
+        "scope", "title", "topic_id", "topic_kind", since="began_at"
+    )
+    told = pl.concat([before.filter(spoken), fresh], how="diagonal")
+    phrase = told.with_columns(name=pl.col("title").str.split(", ").list.first()).filter(
+        pl.col("name").str.contains(r"\S\s+\S")
+    )
+    rest = [
+        before.filter(~spoken).rename({"title": "name"}),
+        *(named.rename({part: "name"}) for part in ("title", "topic_key")),
+    ]
+    wanted = [*NAMES, "since"]
+    every = pl.concat([phrase, *rest], how="diagonal").drop_nulls("name")
+    long = pl.col("name").str.len_chars().is_between(_SHORTEST, _LONGEST)
+    return every.filter(long).select(wanted).unique(["scope", "topic_id", "name"], keep="first", maintain_order=True)
+
+
+def mentions(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Topics that stretches mention.
+
+    Args:
+        said: turns: columns segment, scope, topic_id (of the stretch), began_at, text.
+        names: columns NAMES, since.
+
+    Returns:
+        Columns segment, to_topic_id, without repeats.
+    """
+    folded = names.with_columns(pattern=_folded(pl.col("name")))
+    texts = said.filter(pl.col("text").is_not_null()).with_row_index("row").with_columns(_text=_folded(pl.col("text")))
+    found = [pl.DataFrame(schema={"row": pl.UInt32, "scope": pl.String, "pattern": pl.String})]
+    for (scope,), own in folded.partition_by("scope", as_dict=True).items():
+        patterns = own["pattern"].unique().sort()
+        matched = pl.col("_text").str.extract_many(patterns.implode(), overlapping=True)
+        hits = texts.filter(pl.col("scope") == scope).select("row", "scope", pattern=matched)
+        found.append(hits.explode("pattern").drop_nulls("pattern").unique(maintain_order=True))
+    hits = pl.concat(found).join(folded, on=["scope", "pattern"]).join(texts.drop("scope"), on="row")
+    known = pl.col("since").is_null() | (pl.col("since") < pl.col("began_at"))
+    meant = hits.filter((pl.col("topic_id") != pl.col("topic_id_right")) & known & (_several() | _as_written()))
+    pairs = meant.select("segment", "scope", to_topic_id="topic_id", name="pattern").unique(maintain_order=True)
+    spread = said.group_by("scope").agg(stretches=pl.col("segment").n_unique())
+    among = pairs.join(spread, on="scope").with_columns(among=pl.col("segment").n_unique().over("scope", "name"))
+    rare = among.filter((pl.col("among") <= _SOME) | (pl.col("among") <= _OFTEN * pl.col("stretches")))
+    return (
+        rare.select("segment", "to_topic_id")
+        .unique(maintain_order=True)
+        .select(list(_FOUND))
+        .sort("segment", "to_topic_id")
+    )
+
+
+def _folded(text: pl.Expr) -> pl.Expr:
+    """Words in lower case between single spaces, with one at either end; unspaced scripts without those."""
+    words = normalised(text).str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars()
+    apart = words.str.replace_all(rf"([{UNSPACED}])", " $1 ").str.replace_all(r" +", " ").str.strip_chars()
+    return pl.concat_str([pl.lit(" "), apart, pl.lit(" ")])
+
+
+def _several() -> pl.Expr:
+    return pl.col("pattern").str.strip_chars().str.contains(" ")
+
+
+def _as_written() -> pl.Expr:
+    """Whether a name of one word stands inside a sentence with the capitals or digits that it has."""
+    inside = pl.col("text").str.replace_all(r"(?:^|[.!?\u{2026}:\n])[^\p{L}\p{N}]*[\p{L}\p{N}]+", " ")
+    spaced = pl.concat_str([pl.lit(" "), inside.str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " "), pl.lit(" ")])
+    name = pl.col("name").str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars()
+    marked = name.str.contains(r"\p{Lu}|\p{N}")
+    return marked & spaced.str.contains(pl.concat_str([pl.lit(" "), name, pl.lit(" ")]), literal=True)

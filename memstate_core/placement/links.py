@@ -1,0 +1,49 @@
+"""Links of new stretches: to the next topic of their session, and to topics whose names are said in them.
+
+Recorded with the decision that places the stretch, so that a rebuild finds none anew.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import SEGMENTS, Schema, conform
+from memstate_core.placement.entity_mentions import mentions
+
+ASSOCIATED, MENTIONS = "associated_with", "mentions"
+LINKS: Schema = {"segment": pl.Int64, "kind": pl.String, "to_topic_id": pl.String}
+
+
+def linked(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Stretches with their links beside those that they have (columns SEGMENTS).
+
+    Args:
+        segments: the new stretches, in the order of time within a scope.
+        evidence: columns EVIDENCE, all of their turns among it.
+        names: what known topics are called (columns scope, topic_id, name), as `known_names` gives them.
+    """
+    numbered = segments.with_row_index("segment").with_columns(pl.col("segment").cast(pl.Int64))
+    texts = numbered.select("segment", "scope", "topic_id", "began_at", evidence_id="evidence_ids").explode(
+        "evidence_id"
+    )
+    said = texts.join(evidence.select("evidence_id", "text"), on="evidence_id", maintain_order="left")
+    found = pl.concat(
+        [_next_in_session(numbered), mentions(said, names).with_columns(kind=pl.lit(MENTIONS))], how="diagonal"
+    )
+    own = numbered.select("segment", "links").explode("links").drop_nulls("links").unnest("links")
+    both = pl.concat([conform(frame, LINKS) for frame in (own, found)])
+    listed = (
+        both.unique(maintain_order=True)
+        .group_by("segment", maintain_order=True)
+        .agg(links=pl.struct("kind", "to_topic_id").sort_by("kind", "to_topic_id"))
+    )
+    joined = numbered.drop("links").join(listed, on="segment", how="left", maintain_order="left")
+    return conform(joined.with_columns(pl.col("links").fill_null([])), SEGMENTS)
+
+
+def _next_in_session(segments: pl.DataFrame) -> pl.DataFrame:
+    """From each stretch's topic to the topic of the next stretch of its session, where that is another one."""
+    session = ["scope", "session_id"]
+    within = segments.filter(pl.col("session_id").is_not_null()).sort(*session, "began_at", maintain_order=True)
+    after = within.with_columns(to_topic_id=pl.col("topic_id").shift(-1).over(session), kind=pl.lit(ASSOCIATED))
+    return after.filter(pl.col("to_topic_id") != pl.col("topic_id")).select(list(LINKS))

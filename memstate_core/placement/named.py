@@ -1,0 +1,135 @@
+"""Where a piece of evidence belongs, when it names its topic by id, by key or by title.
+
+Placement is a function of the *set* of evidence: the order in which dumps arrive, and the nights between
+them, do not show in it (law L2). A topic's id follows from the first of these that an observation has:
+
+1. `topic_id`: that id, as given.
+2. `topic_key`: an id made of scope and key.
+3. placement `new_topic`: an id made of scope and observation id.
+4. `title`: the topic in the scope that already bears this normalised title and kind.
+
+For the fourth, every (scope, kind, title) has an id of its own, the *alias*. Of the topics that rules 1
+to 3 made and that bear the title, the one that bore it first owns the alias; where there is none, the
+alias is itself the topic. A title without a kind belongs to the kind that bore it first. When a later
+dump brings an owner, the evidence moves to it, and the alias keeps answering for the old id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from memstate_core.model.evidence import names_a_topic
+from memstate_core.model.frames import ALIASES, PLACEMENTS, conform
+from memstate_core.model.ids import key_id, uuid_expr
+from memstate_core.model.text import normalised
+
+TITLE, GIVEN_ID, KEY, OBSERVATION = "title", "id", "key", "observation"
+REFUSED = "refused"
+_GROUP = ("scope", "_kind", "_title")
+_FIRST = ("observed_at", "evidence_id")
+_REASONS = {
+    GIVEN_ID: "topic_id names it",
+    KEY: "topic_key names it",
+    OBSERVATION: "placement new_topic asks for a topic of its own",
+    TITLE: "exact normalised title and kind",
+}
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Placements of the evidence that names its topic (PLACEMENTS) and the title aliases (ALIASES)."""
+
+    placements: pl.DataFrame
+    aliases: pl.DataFrame
+
+
+def place_named(evidence: pl.DataFrame, owned_elsewhere: pl.DataFrame, settled: Sequence[str] = ()) -> Placed:
+    """Places all evidence that names its topic.
+
+    Args:
+        evidence: the whole evidence of the shard (columns EVIDENCE); rows that name nothing are skipped.
+        owned_elsewhere: topics that other rules made (columns topic_id, scope), so that an id of another
+            scope's topic is refused here too.
+        settled: topics that merges in force name; an alias among them stays a topic of its own, so that no
+            later dump takes the evidence away from under a recorded decision.
+    """
+    named = _with_owner_scope(_with_anchor(evidence.filter(names_a_topic())), owned_elsewhere)
+    aliases = _aliases(named.filter(~pl.col("_foreign")), settled)
+    placed = named.join(aliases.select(anchor="alias", _owner="topic_id"), on="anchor", how="left")
+    placed = placed.with_columns(topic_id=pl.coalesce("_owner", "anchor"))
+    return Placed(conform(_with_operation(placed), PLACEMENTS), aliases)
+
+
+def _with_anchor(named: pl.DataFrame) -> pl.DataFrame:
+    scope = pl.col("scope")
+    by_title = uuid_expr("title", scope, pl.col("_kind"), pl.col("_title"))
+    anchors = {
+        GIVEN_ID: (pl.col("topic_id").is_not_null(), pl.col("topic_id")),
+        KEY: (pl.col("topic_key").is_not_null(), key_id(scope, pl.col("topic_key"))),
+        OBSERVATION: (
+            pl.col("placement") == "new_topic",
+            uuid_expr("observation", scope, pl.col("observation_id")),
+        ),
+    }
+    anchor, rule = pl.when(False).then(None), pl.when(False).then(None)
+    for name, (applies, identity) in anchors.items():
+        anchor, rule = anchor.when(applies).then(identity), rule.when(applies).then(pl.lit(name))  # type: ignore[assignment]
+    return (
+        named.with_columns(_kind=normalised(pl.col("topic_kind")), _title=normalised(pl.col("title")))
+        .with_columns(_alias=pl.when(pl.col("_title").is_not_null()).then(by_title))
+        .with_columns(anchor=anchor.otherwise(pl.col("_alias")), rule=rule.otherwise(pl.lit(TITLE)))
+    )
+
+
+def _aliases(named: pl.DataFrame, settled: Sequence[str]) -> pl.DataFrame:
+    titled = named.filter(pl.col("_title").is_not_null()).sort(_FIRST)
+    groups = titled.group_by(*_GROUP, "_alias", maintain_order=True).agg(_order=pl.struct(_FIRST).first())
+    eligible = titled.filter(pl.col("rule") != TITLE).join(groups, left_on="anchor", right_on="_alias", how="anti")
+    owners = eligible.group_by(_GROUP, maintain_order=True).agg(_owner=pl.col("anchor").first())
+    owned = groups.join(owners, on=_GROUP, how="left", nulls_equal=True).with_columns(
+        topic_id=pl.coalesce("_owner", "_alias")
+    )
+    first_kind = (
+        owned.filter(pl.col("_kind").is_not_null())
+        .sort("_order")
+        .group_by("scope", "_title", maintain_order=True)
+        .agg(_of_kind=pl.col("topic_id").first())
+    )
+    kindless = pl.col("_kind").is_null() & pl.col("_owner").is_null()
+    resolved = owned.join(first_kind, on=["scope", "_title"], how="left").with_columns(
+        topic_id=pl.when(kindless).then(pl.coalesce("_of_kind", "topic_id")).otherwise("topic_id")
+    )
+    stays = pl.col("_alias").is_in(list(settled))
+    kept = resolved.with_columns(topic_id=pl.when(stays).then("_alias").otherwise("topic_id"))
+    return conform(kept.rename({"_alias": "alias"}), ALIASES)
+
+
+def _with_owner_scope(named: pl.DataFrame, owned_elsewhere: pl.DataFrame) -> pl.DataFrame:
+    titles = named.filter(pl.col("_alias").is_not_null()).select(anchor="_alias", _scope="scope")
+    anchors = named.sort(pl.col("rule") == GIVEN_ID, *_FIRST).select("anchor", _scope="scope")
+    owners = pl.concat([owned_elsewhere.select(anchor="topic_id", _scope="scope"), titles, anchors])
+    owners = owners.unique("anchor", keep="first", maintain_order=True)
+    return named.join(owners, on="anchor", how="left").with_columns(_foreign=pl.col("_scope") != pl.col("scope"))
+
+
+def _with_operation(placed: pl.DataFrame) -> pl.DataFrame:
+    is_first = pl.struct(_FIRST).rank("ordinal").over("topic_id") == 1
+    derived = (
+        pl.when(is_first)
+        .then(pl.lit("new_topic"))
+        .when(pl.col("fields").list.len() > 0)
+        .then(pl.lit("version_field"))
+        .otherwise(pl.lit("extend_topic"))
+    )
+    foreign = pl.col("_foreign")
+    return placed.with_columns(
+        given=pl.col("placement").is_not_null(),
+        operation=pl.when(foreign).then(pl.lit(REFUSED)).otherwise(pl.coalesce("placement", derived)),
+        reason=pl.when(foreign)
+        .then(pl.lit("topic_id belongs to another scope"))
+        .otherwise(pl.col("rule").replace_strict(_REASONS)),
+        topic_id=pl.when(~foreign).then("topic_id"),
+    )

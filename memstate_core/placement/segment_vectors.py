@@ -1,0 +1,111 @@
+"""Stretches of turns as vectors: new ones, and those that earlier runs placed.
+
+The vector of a stretch is the middle of its turns' vectors. Those of earlier turns are in the cache, so that a night
+asks the encoder for none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.model.evidence import spoken
+from memstate_core.model.frames import Schema
+from memstate_core.placement.vectors import Embeddings, means, unit
+
+Embed = Callable[[Sequence[str]], Vectors]
+
+_HALF = 2
+"""Turns that a half must have to tell anything."""
+
+STRETCH: Schema = {"id": pl.String, "scope": pl.String, "session": pl.String, "tells": pl.Boolean}
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Stretches of turns with the vectors of their turns' middle.
+
+    Attributes:
+        frame: columns STRETCH: id, scope, session (alone for each stretch outside one), and whether enough is said to
+            compare it with others. In the order of time within a scope where they are new.
+        whole: unit vectors (float32, n x 384).
+        halves: those of the first and the second half of the turns, zeros where a half is too short.
+    """
+
+    frame: pl.DataFrame
+    whole: Vectors
+    halves: tuple[Vectors, Vectors]
+
+    @classmethod
+    def none(cls) -> Stretches:
+        """No stretch."""
+        nothing = np.zeros((0, DIMENSION), dtype=np.float32)
+        return cls(pl.DataFrame(schema=STRETCH), nothing, (nothing, nothing))
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What earlier runs heard in the scopes that have news.
+
+    Attributes:
+        stretches: as they were placed.
+        topics: the middle of all turns of each topic that has any.
+    """
+
+    stretches: Stretches
+    topics: Embeddings
+
+
+def stretches(frame: pl.DataFrame, turns: pl.Series, vectors: Vectors) -> Stretches:
+    """Stretches with their vectors.
+
+    Args:
+        frame: columns STRETCH, a row for each number in `turns`.
+        turns: the number of each turn's stretch (from 0), in the order of speech within it.
+        vectors: the turns' unit vectors.
+    """
+    placed = turns.to_frame("segment").with_columns(
+        at=pl.int_range(pl.len()).over("segment"), length=pl.len().over("segment")
+    )
+    second = (2 * placed["at"] >= placed["length"]).to_numpy()
+    long = (placed["length"] >= 2 * _HALF).to_numpy()
+    groups = turns.to_numpy().astype(np.int64)
+    first, last = (means(groups[side & long], vectors[side & long], frame.height) for side in (~second, second))
+    return Stretches(frame, means(groups, vectors, frame.height), (first, last))
+
+
+def heard(recorded: pl.DataFrame, evidence: pl.DataFrame, scopes: pl.Series, embed: Embed) -> Heard:
+    """What was heard before in some scopes.
+
+    Args:
+        recorded: columns SEGMENTS, with the topics that answer for them now.
+        evidence: columns EVIDENCE.
+        scopes: the scopes.
+        embed: gives unit vectors for texts.
+    """
+    own = recorded.filter(pl.col("scope").is_in(scopes.implode())).with_row_index("segment")
+    turns = own.select("segment", "topic_id", evidence_id="evidence_ids").explode("evidence_id")
+    said = evidence.select("evidence_id", "text", "actor", "scope")
+    turns = turns.join(said, on="evidence_id", maintain_order="left")
+    vectors = embed(turns.select(spoken().fill_null("")).to_series().to_list())
+    alone = pl.format("alone/{}", "segment")
+    frame = own.select(id="topic_id", scope="scope", session=pl.coalesce("session_id", alone), tells=pl.lit(True))
+    past = stretches(frame, turns["segment"], vectors)
+    topics = turns.select("topic_id", "scope").unique("topic_id", keep="first", maintain_order=True).with_row_index()
+    groups = turns.join(topics, on="topic_id", maintain_order="left")["index"].to_numpy().astype(np.int64)
+    return Heard(past, Embeddings(topics["topic_id"], topics["scope"], means(groups, vectors, topics.height)))
+
+
+def known_by_turns(topics: Embeddings, past: Heard) -> Embeddings:
+    """Topics with the middle of their turns as vector, where they have turns; else with the vector of their text."""
+    rows = topics.ids.to_frame("id").join(
+        past.topics.ids.to_frame("id").with_row_index("row"), on="id", how="left", maintain_order="left"
+    )["row"]
+    has = rows.is_not_null().to_numpy()
+    vectors = topics.vectors.copy()
+    vectors[has] = past.topics.vectors[rows.drop_nulls().to_numpy()]
+    return Embeddings(topics.ids, topics.scopes, unit(vectors))

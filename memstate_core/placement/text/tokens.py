@@ -1,0 +1,80 @@
+"""The words of sentences one row each, with what a choice of phrases needs to know of them.
+
+Knows no language: what a word is worth follows from where it stands, how often, and how it is written.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.placement.text.stop_words import stop_words
+
+_TOKEN = r"[\p{L}\p{M}\p{N}][\p{L}\p{M}\p{N}_]*(?:['\u{2019}.\-&][\p{L}\p{M}\p{N}_]+)*[+#]*|[^\s\p{L}\p{M}\p{N}]"
+_POSSESSIVE = r"['\u{2019}]s$"
+_ASIDE = 0.4
+"""Share of its occurrences from which a word that stands alone at the start of a sentence is an interjection."""
+_ENOUGH = 3
+_SHORTEST, _CAPITAL = 3, 0.8
+"""A short form of a name has so many letters at least, and is written with a capital so often."""
+
+
+def tokens(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Words in order.
+
+    Args:
+        said: columns number, segment, scope, turn_row, sentence.
+        names: parts of the names of those who speak (columns scope, name), as `speakers` gives them.
+
+    Returns:
+        Columns number, segment, scope, turn_row, at (place in the sentence), surface, word (lower case), empty
+        (stop words, interjections, names of those who speak), named (written with a capital inside sentences), vague
+        (says little), run (words of one run follow each other without an empty word or a mark between them).
+    """
+    cut = said.select("number", "segment", "scope", "turn_row", surface=pl.col("sentence").str.extract_all(_TOKEN))
+    long = cut.explode("surface").drop_nulls("surface").with_columns(at=pl.int_range(pl.len()).over("number"))
+    plain = pl.col("surface").str.normalize("NFKC").str.to_lowercase().str.replace_all(r"\u{2019}", "'")
+    long = long.with_columns(word=plain.str.replace(_POSSESSIVE, ""), _mark=~plain.str.contains(r"[\p{L}\p{N}]"))
+    capital = pl.col("surface").str.contains(r"^\p{Lu}")
+    next_mark = pl.col("_mark").shift(-1).over("number").fill_null(True)
+    long = long.with_columns(_capital=capital, _alone=(pl.col("at") == 0) & next_mark)
+    counted = _counts(long, names)
+    judged = long.join(counted, on=["scope", "word"], how="left").with_columns(
+        pl.col("named", "vague").fill_null(False), empty=pl.col("empty").fill_null(True) | pl.col("_mark")
+    )
+    starts = pl.col("empty") | pl.col("empty").shift(1).fill_null(True) | (pl.col("at") == 0)
+    return judged.with_columns(run=starts.cum_sum()).drop("_capital", "_alone")
+
+
+def _counts(long: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Words by scope (columns scope, word, empty, named, vague)."""
+    inside = pl.col("at") > 0
+    found = long.filter(~pl.col("_mark")).group_by("scope", "word").agg(
+        count=pl.len(),
+        alone=pl.col("_alone").mean(),
+        capital=pl.col("_capital").mean(),
+        named=(pl.col("_capital") & inside).sum() > 0.5 * inside.sum(),
+    )  # fmt: skip
+    interjection = (pl.col("alone") >= _ASIDE) & (pl.col("count") >= _ENOUGH)
+    bare = ~pl.col("word").str.contains(r"\p{L}{2}|[\p{L}--\p{Latin}]")
+    marked = found.join(stop_words(found), on=["scope", "word"], how="left")
+    called = marked.join(_called(names), on=["scope", "word"], how="left")
+    vocative = pl.col("whole").fill_null(False) | (pl.col("whole").is_not_null() & (pl.col("capital") >= _CAPITAL))
+    empty = (~pl.col("vague")).fill_null(False) | interjection | bare | vocative
+    return called.select("scope", "word", "named", pl.col("vague").fill_null(False), empty=empty)
+
+
+def _called(names: pl.DataFrame) -> pl.DataFrame:
+    """What speakers may be called: their names and the beginnings of them (columns scope, word, whole)."""
+    sizes = pl.int_ranges(_SHORTEST, pl.col("name").str.len_chars() + 1)
+    cut = names.with_columns(size=sizes).explode("size").drop_nulls("size")
+    short = cut.select(
+        "scope", word=pl.col("name").str.head("size"), whole=pl.col("name").str.len_chars() == pl.col("size")
+    )
+    full = names.select("scope", word="name", whole=pl.lit(True))
+    return pl.concat([short, full]).group_by("scope", "word").agg(pl.col("whole").any())
+
+
+def speakers(turns: pl.DataFrame) -> pl.DataFrame:
+    """Parts of the names of those who speak in each scope (columns scope, name)."""
+    split = turns.select("scope", name=pl.col("actor").str.to_lowercase().str.extract_all(r"[\p{L}\p{N}]+"))
+    return split.unique().explode("name").drop_nulls("name").unique()

@@ -1,0 +1,123 @@
+"""Turns without structure become topics: cut sessions into stretches, name them, place them.
+
+A stretch that continues a topic of its scope, or an earlier stretch, extends it; any other becomes a topic of its
+own. What was decided here, with the texts and scores that a model contributed, is recorded, and never decided again.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.embed.encoder import Vectors
+from memstate_core.model.evidence import spoken
+from memstate_core.model.frames import PLACEMENTS, SEGMENTS, conform, empty
+from memstate_core.model.ids import uuid_expr
+from memstate_core.placement.continuation import continued
+from memstate_core.placement.segment_vectors import STRETCH, Embed, Heard, Stretches, known_by_turns, stretches
+from memstate_core.placement.text.describe import described
+from memstate_core.placement.text_tiling import segment
+from memstate_core.placement.vectors import Embeddings
+from memstate_core.policy.settings import Policy, Settings
+
+CONVERSATION, NOTE = "conversation", "note"
+SUBSTANCE = 8
+"""Words that say something, at least so many, make a stretch comparable: greetings alone continue nothing."""
+
+
+def place_turns(
+    turns: pl.DataFrame,
+    existing: Embeddings,
+    titles: pl.DataFrame,
+    taken: pl.DataFrame,
+    past: Heard,
+    embed: Embed,
+    settings: Settings,
+) -> pl.DataFrame:
+    """Stretches of new turns with the topic of each (columns SEGMENTS), in the order of time within a scope.
+
+    Args:
+        turns: evidence that names no topic and was not placed before (columns EVIDENCE).
+        existing: the shard's active topics with the vectors of their texts.
+        titles: what they are called (columns id, title).
+        taken: titles that others bear (columns scope, title); a stretch gets another one where it can.
+        past: the turns of earlier runs.
+        embed: gives unit vectors for texts.
+        settings: lengths of stretches and what it takes to continue a topic.
+
+    A record without a session is a stretch of its own; so is one whose placement is `new_topic`, which
+    then continues nothing.
+    """
+    if not turns.height:
+        return empty(SEGMENTS)
+    own_topic = pl.col("placement") == "new_topic"
+    alone = pl.col("session_id").is_null() | own_topic.fill_null(False)
+    session = pl.when(alone).then("alone/" + pl.col("evidence_id")).otherwise("in/" + pl.col("session_id"))
+    ordered = turns.with_columns(
+        _session=pl.concat_str("scope", session, separator="\x1f"), _forced=own_topic.fill_null(False)
+    ).sort("_session", "turn", "observed_at", "evidence_id", nulls_last=True)
+    vectors = embed(ordered.select(spoken()).to_series().to_list())
+    ordered = _numbered(ordered.with_columns(segment=segment(ordered["_session"], vectors, settings.segment)))
+    vectors = vectors[ordered["_row"].to_numpy()]
+    told = _told(ordered, vectors, embed, taken)
+    new = stretches(_compared(told), ordered["segment"], vectors)
+    return _with_topics(told, titles, new, known_by_turns(existing, past), past.stretches, settings.policy)
+
+
+def placements(segments: pl.DataFrame) -> pl.DataFrame:
+    """Where recorded stretches put each of their turns (columns PLACEMENTS)."""
+    made = pl.when(pl.col("title").is_not_null()).then(pl.lit("new_topic")).otherwise(pl.lit("extend_topic"))
+    rows = segments.with_columns(operation=made, given=pl.lit(False), evidence_id="evidence_ids")
+    return conform(rows.explode("evidence_id"), PLACEMENTS)
+
+
+def _numbered(turns: pl.DataFrame) -> pl.DataFrame:
+    """Turns with their stretches numbered by scope and time, `_row` being where each turn was."""
+    began = pl.col("observed_at").min().over("segment")
+    moved = turns.with_columns(_began=began, _row=pl.int_range(pl.len()))
+    ordered = moved.sort("scope", "_began", "segment", maintain_order=True)
+    return ordered.with_columns(segment=pl.col("segment").rle_id().cast(pl.Int64)).drop("_began")
+
+
+def _told(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.DataFrame) -> pl.DataFrame:
+    """Stretches with their titles, summaries and ids, a row a number."""
+    grouped = turns.group_by("segment", maintain_order=True).agg(
+        pl.col("scope", "session_id", "_session", "_forced").first(),
+        pl.col("evidence_id").alias("evidence_ids"),
+        participants=pl.col("actor").drop_nulls().unique().sort(),
+        began_at=pl.col("observed_at").min(),
+        ended_at=pl.col("observed_at").max(),
+    )
+    told = grouped.join(described(turns, vectors, embed, taken), on="segment", maintain_order="left")
+    kind = pl.when(pl.col("session_id").is_null()).then(pl.lit(NOTE)).otherwise(pl.lit(CONVERSATION))
+    return told.with_columns(
+        id=uuid_expr("segment", pl.col("scope"), pl.col("evidence_ids").list.first()), topic_kind=kind
+    )
+
+
+def _compared(told: pl.DataFrame) -> pl.DataFrame:
+    tells = (pl.col("substance") >= SUBSTANCE) & ~pl.col("_forced")
+    return told.select("id", "scope", session="_session", tells=tells).select(list(STRETCH))
+
+
+def _with_topics(
+    told: pl.DataFrame, titles: pl.DataFrame, new: Stretches, existing: Embeddings, past: Stretches, policy: Policy
+) -> pl.DataFrame:
+    names = pl.concat([titles.select("id", "title"), told.select("id", "title")])
+    found = continued(new, existing, past, policy)
+    named = found.join(names.rename({"id": "topic_id", "title": "_called"}), on="topic_id", how="left")
+    placed = told.join(named, on="id", how="left", maintain_order="left")
+    goes_on = pl.col("topic_id").is_not_null()
+    cosine, probability = (pl.col(name).round(2) for name in ("score", "probability"))
+    continues = pl.format("continues '{}': cosine {}, probability {}", "_called", cosine, probability)
+    own = pl.format("{} turns of one subject", pl.col("evidence_ids").list.len())
+    return conform(
+        placed.with_columns(
+            reason=pl.when(goes_on).then(continues).otherwise(own),
+            title=pl.when(~goes_on).then("title"),
+            summary=pl.when(~goes_on).then("summary"),
+            topic_kind=pl.when(~goes_on).then("topic_kind"),
+            topic_id=pl.coalesce("topic_id", "id"),
+            provenance=pl.lit("import"),
+        ),
+        SEGMENTS,
+    )

@@ -1,0 +1,54 @@
+"""Unit vectors of topics and texts, and arithmetic on groups of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from memstate_core.embed.encoder import Vectors
+
+Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+
+_USUAL_ROWS = 10
+"""Few rows say little of what is common: their mean counts as if so many rows of zeros stood beside them."""
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Topics or texts with their vectors, compared within a scope and never across scopes.
+
+    Attributes:
+        ids: n ids.
+        scopes: the scope of each.
+        vectors: unit vectors (float32, n x 384).
+    """
+
+    ids: pl.Series
+    scopes: pl.Series
+    vectors: Vectors
+
+
+def unit(rows: npt.NDArray[np.floating]) -> Vectors:
+    """Rows at unit length (float32); a row of zeros stays one."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+
+def means(groups: Numbers, vectors: Vectors, count: int) -> Vectors:
+    """The unit vector of the middle of each group of rows (count x 384); of a group without rows, zeros."""
+    sums = np.zeros((count, vectors.shape[1]), dtype=np.float32)
+    np.add.at(sums, groups, vectors)
+    return unit(sums)
+
+
+def common(rows: Vectors, groups: Numbers) -> Array:
+    """What the rows of each group have in common: their mean, drawn towards zero where they are few."""
+    count = int(groups.max()) + 1 if len(groups) else 0
+    sums = np.zeros((count, rows.shape[1]))
+    np.add.at(sums, groups, rows)
+    shared: Array = sums / (np.bincount(groups, minlength=count) + _USUAL_ROWS)[:, None]
+    return shared

@@ -1,0 +1,48 @@
+"""Evidence as a snapshot serves it: the text that was said or stored, its topic, its vector."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from memstate_core.embed.cache import embed
+from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.model.evidence import names_a_topic, spoken
+from memstate_core.model.frames import EVIDENCE_INDEX, LINKS, conform
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store
+from memstate_core.run.view import shard_evidence
+
+_COLUMNS = [
+    "evidence_id", "observation_id", "scope", "kind", "actor", "session_id", "turn", "observed_at", "text",
+    "topic_id", "topic_key", "title", "summary", "fields",
+]  # fmt: skip
+
+
+def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
+    """Evidence in the order of the index (columns EVIDENCE_INDEX), and the vectors of what was said.
+
+    Structured evidence is rendered as text, for lexical search; only turns have vectors, which are in the
+    cache since they were placed.
+    """
+    links = run.table("links", LINKS).drop("scope")
+    evidence = shard_evidence(store.ledger, run, _COLUMNS).sort("scope", "observed_at", "evidence_id")
+    named = names_a_topic()
+    evidence = evidence.with_columns(
+        _turn=~named, _said=spoken(), text=pl.when(named).then(rendered()).otherwise("text")
+    )
+    numbered = evidence.with_columns(vector_row=pl.when("_turn").then(pl.col("_turn").cum_sum().cast(pl.Int64) - 1))
+    joined = numbered.drop("topic_id").join(links, on="evidence_id", how="left", maintain_order="left")
+    said = numbered.filter("_turn")["_said"].to_list()
+    vectors = embed(store.home.cache, store.encoder, said).vectors if said else np.zeros((0, DIMENSION), np.float32)
+    return conform(joined, EVIDENCE_INDEX), vectors
+
+
+def rendered() -> pl.Expr:
+    """Structured evidence as text: title, summary, fields as `name: value`, then the text, a line each."""
+    item = pl.element().struct
+    value = item.field("value_json").str.replace_all(r'^"|"$', "")
+    values = pl.col("fields").list.eval(pl.format("{}: {}", item.field("name"), value)).list.join("; ")
+    lines = ["title", "summary", pl.when(pl.col("fields").list.len() > 0).then(values), "text"]
+    rendered = pl.concat_str(lines, separator="\n", ignore_nulls=True)
+    return pl.when(rendered.str.len_chars() > 0).then(rendered).otherwise(pl.coalesce("topic_key", "topic_id"))

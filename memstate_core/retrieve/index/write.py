@@ -1,0 +1,131 @@
+"""The files that a query reads beside the graph, written when a snapshot is made.
+
+| file | rows |
+|---|---|
+| `topics.parquet`, `topic_vectors.npy` | active topics with a vector, by scope and id |
+| `evidence.parquet`, `windows.npy`, `window_lengths.npy` | evidence by scope, time and id |
+| `evidence_vectors.npy` | numbered by `vector_row` of `evidence.parquet` |
+| `lexical/evidence/`, `lexical/topics/` | BM25 postings of both (`memstate_core.retrieve.index.bm25`) |
+| `scopes.parquet` | where each scope's rows lie in all of the above |
+| `facts/` | current facts (`memstate_core.retrieve.index.facts_files`, written by `write_facts`) |
+
+Invariants: a scope's rows lie together in every file, so a query reads those of its scopes and no others;
+the same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.model.frames import EVIDENCE_INDEX, TOPICS, VECTORS, conform
+from memstate_core.retrieve.index.facts_files import fact_problems
+from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, scope_layout, write_rows
+from memstate_core.retrieve.index.term_counts import write_evidence_words, write_topic_words
+from memstate_core.retrieve.index.windows import NOBODY, session_windows, window_lengths, window_members
+from memstate_core.state.graph import TOPIC, VECTOR, Graph
+
+TOPIC_COLUMNS = (
+    "id", "scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state", "created_at"
+)  # fmt: skip
+
+
+def write_index(
+    folder: Path, *, topics: pl.DataFrame, vectors: pl.DataFrame, evidence: pl.DataFrame, evidence_vectors: Vectors
+) -> None:
+    """Writes all index files of a snapshot.
+
+    Args:
+        folder: the snapshot's folder, without index files.
+        topics: topics in all states (columns TOPICS).
+        vectors: their vectors (columns VECTORS).
+        evidence: columns EVIDENCE_INDEX, sorted by scope, observed_at, evidence_id; `topic_id` names the
+            topic that holds the evidence now, merges followed.
+        evidence_vectors: unit vectors, float32, n x 384; row numbers as in `evidence["vector_row"]`.
+    """
+    evidence = conform(evidence, EVIDENCE_INDEX)
+    active = served_topics(topics, vectors)
+    write_rows(active.select(TOPIC_COLUMNS), folder / "topics.parquet")
+    write_rows(evidence, folder / "evidence.parquet")
+    np.save(folder / "topic_vectors.npy", matrix(active["embedding"]))
+    np.save(folder / "evidence_vectors.npy", np.ascontiguousarray(evidence_vectors, dtype=np.float32))
+
+    layout = scope_layout(evidence)
+    starts = evidence.select("scope").join(layout, on="scope", maintain_order="left")["first"].to_numpy()
+    windows = session_windows(evidence, starts)
+    vector_rows = evidence["vector_row"].fill_null(NOBODY).to_numpy()
+    np.save(folder / "windows.npy", windows)
+    np.save(folder / "window_lengths.npy", window_lengths(windows, starts, vector_rows, evidence_vectors))
+
+    lexical, topic_layout = folder / "lexical", scope_layout(active)
+    layouts = {
+        "evidence": layout,
+        "evidence_term": write_evidence_words(lexical / "evidence", evidence, layout, window_members(windows, starts)),
+        "topic": topic_layout,
+        "topic_term": write_topic_words(lexical / "topics", active, topic_layout),
+    }
+    write_rows(place_scopes(layouts), folder / "scopes.parquet")
+
+
+def served_topics(topics: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
+    """Topics that a default query may return, with their vectors, by scope and id."""
+    active = conform(topics, TOPICS).filter(pl.col("state") == SERVED_STATE)
+    return active.join(conform(vectors, VECTORS).select("id", "embedding"), on="id").sort("scope", "id")
+
+
+def matrix(embeddings: pl.Series) -> Vectors:
+    """A column of vectors as one array, float32, n x 384."""
+    return np.ascontiguousarray(embeddings.to_numpy(), dtype=np.float32).reshape(-1, DIMENSION)
+
+
+def index_problems(folder: Path, graph: Graph) -> list[str]:
+    """Compares the index files with the graph beside them; empty when they say the same."""
+    return _topic_problems(folder, graph) + _evidence_problems(folder, graph) + fact_problems(folder, graph)
+
+
+def _topic_problems(folder: Path, graph: Graph) -> list[str]:
+    expected = served_topics(graph.read(TOPIC), graph.read(VECTOR))
+    ids = pl.read_parquet(folder / "topics.parquet", columns=["id"])["id"]
+    vectors = np.load(folder / "topic_vectors.npy", mmap_mode="r")
+    if not ids.equals(expected["id"]):
+        counts = f"topics.parquet lists {len(ids)} topics, the graph serves {expected.height}"
+        return [f"{counts}; {_difference(ids, expected['id'])}"]
+    if len(vectors) != len(ids):
+        return [f"topic_vectors.npy has {len(vectors)} rows, topics.parquet has {len(ids)}"]
+    unequal = np.flatnonzero((vectors != matrix(expected["embedding"])).any(axis=1))
+    if len(unequal):
+        return [f"topic_vectors.npy differs from the graph in {len(unequal)} rows, first {ids[int(unequal[0])]}"]
+    return []
+
+
+def _difference(found: pl.Series, expected: pl.Series) -> str:
+    odd = sorted(set(found) ^ set(expected))
+    return f"only one of them has {', '.join(odd[:3])}" if odd else "the order differs"
+
+
+def _evidence_problems(folder: Path, graph: Graph) -> list[str]:
+    evidence = pl.read_parquet(folder / "evidence.parquet")
+    lengths = {name: _rows_of(folder / f"{name}.npy") for name in ("windows", "window_lengths", "evidence_vectors")}
+    problems = [
+        f"{name}.npy has {lengths[name]} rows, evidence.parquet has {evidence.height}"
+        for name in ("windows", "window_lengths")
+        if lengths[name] != evidence.height
+    ]
+    beyond = evidence.filter(~pl.col("vector_row").is_between(0, lengths["evidence_vectors"] - 1))
+    if beyond.height:
+        problems.append(f"evidence_vectors.npy lacks {beyond.height} rows, first that of {beyond['evidence_id'][0]}")
+    order = ["scope", "observed_at", "evidence_id"]
+    if not evidence.select(order).equals(evidence.select(order).sort(order)):
+        problems.append(f"evidence.parquet is not sorted by {', '.join(order)}")
+    known = graph.read(TOPIC, ["id"])["id"]
+    strangers = evidence.filter(~pl.col("topic_id").is_in(known.implode()))["topic_id"].unique().sort()
+    if len(strangers):
+        problems.append(f"evidence.parquet names {len(strangers)} topics that the graph lacks, first {strangers[0]}")
+    return problems
+
+
+def _rows_of(path: Path) -> int:
+    return len(np.load(path, mmap_mode="r"))

@@ -1,0 +1,119 @@
+"""What a reader keeps of one scope: its rows, vectors and words, and what every question wants to know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from memstate_core.model.terms import words
+from memstate_core.retrieve.index.bm25 import Postings, Scores
+from memstate_core.retrieve.index.windows import NOBODY, Floats, Ints
+
+Rows = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The word index of one scope."""
+
+    postings: Postings
+    first: int
+    count: int
+    documents: int
+
+    def scores(self, terms: list[str]) -> Scores:
+        """BM25 of every document of the scope, documents x fields."""
+        return self.postings.scores(terms, first=self.first, count=self.count, documents=self.documents)
+
+    def weights(self, terms: list[str]) -> Scores:
+        """How much each term tells in this scope: its idf."""
+        return self.postings.weights(terms, first=self.first, count=self.count, documents=self.documents)
+
+
+@dataclass(frozen=True)
+class EvidenceSlice:
+    """The evidence of one scope.
+
+    Attributes:
+        frame: columns EVIDENCE_INDEX, n rows.
+        vectors: the rows of the vector file from the scope's first to its last (float32, m x 384).
+        vector_rows: each row's place in `vectors`, -1 without one (n).
+        windows: the row before, the row after, the session's first row (n x 3).
+        window_lengths: the length of each window's summed vectors (n).
+        words: BM25 over the fields `turn` and `window`.
+    """
+
+    frame: pl.DataFrame
+    vectors: Floats
+    vector_rows: npt.NDArray[np.int64]
+    windows: Ints
+    window_lengths: Floats
+    words: Words
+
+    @cached_property
+    def years(self) -> list[int]:
+        """The years in which it was observed, ascending."""
+        return self.frame["observed_at"].dt.year().drop_nulls().unique().sort().to_list()
+
+    @cached_property
+    def speakers(self) -> Rows:
+        """A number for the actor of each row (n)."""
+        return _ranks(self._actors)
+
+    @cached_property
+    def names(self) -> pl.DataFrame:
+        """The words of the actors' names: `speaker`, a number as in `speakers`, and `word`."""
+        actors = self._actors.unique().sort().to_frame("actor").with_row_index("speaker")
+        return actors.select("speaker", word=words(pl.col("actor"))).explode("word").drop_nulls("word")
+
+    @cached_property
+    def stretches(self) -> Rows:
+        """Numbers that rows of the same topic in the same session share; a row without a topic is alone (n)."""
+        return stretches(self.frame["topic_id"], self.windows[:, 2])
+
+    @cached_property
+    def alone(self) -> Flags:
+        """Which rows have no topic (n)."""
+        return self.frame["topic_id"].is_null().to_numpy()
+
+    @property
+    def _actors(self) -> pl.Series:
+        return self.frame["actor"].fill_null("")
+
+
+@dataclass(frozen=True)
+class TopicSlice:
+    """The served topics of one scope: their rows, vectors (n x 384) and words."""
+
+    frame: pl.DataFrame
+    vectors: Floats
+    words: Words
+
+
+def places_of(ids: pl.Series, known: pl.Series) -> Rows:
+    """Each id's place among known ones, each of which is there once; `NOBODY` where it is none of them."""
+    numbered = known.to_frame("id").with_row_index("place")
+    places = ids.to_frame("id").join(numbered, on="id", how="left", maintain_order="left")["place"]
+    return places.cast(pl.Int64).fill_null(NOBODY).to_numpy()
+
+
+def stretches(topics: pl.Series, sessions: Ints) -> Rows:
+    """Numbers below n that rows of the same topic in the same session share; a row without a topic is alone.
+
+    Args:
+        topics: the topic of each row, null without one (n).
+        sessions: the first row of each row's session (n).
+    """
+    rows = len(sessions)
+    together = _ranks(topics.fill_null("")) * rows + sessions
+    return np.unique(np.where(topics.is_null().to_numpy(), -1 - np.arange(rows), together), return_inverse=True)[1]
+
+
+def _ranks(values: pl.Series) -> Rows:
+    """Each value's place among the distinct ones, sorted."""
+    return (values.rank("dense") - 1).cast(pl.Int64).to_numpy()

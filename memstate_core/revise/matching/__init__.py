@@ -1,0 +1,1 @@
+"""Entity resolution: blocking, comparison, a Fellegi-Sunter model fitted by EM, clustering."""

@@ -1,0 +1,85 @@
+"""From probable pairs to groups that are merged, without chaining.
+
+Groups grow by average linkage (Sokal and Michener, 1958) on the pairs' probabilities: two groups join only
+while the mean probability between all their members holds, so that a chain of likely pairs does not tie
+together what is unlikely at its ends. Pairs that must not be one keep their groups apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.nearest import Ints
+
+MEAN = 0.5
+"""The mean probability that two groups need to join: their pairs lack what only some of the records say."""
+MAX_COMPONENT = 2048
+"""Topics that sure pairs may connect; what is larger is no group of duplicates and is left alone."""
+APART = 1e6
+"""Distance of a pair that must not be one: no mean over a group brings it below the cut."""
+
+
+def group(
+    pairs: Candidates, probability: NDArray[np.float64], apart: NDArray[np.bool_], *, topics: int, sure: float
+) -> Ints:
+    """Groups of duplicates.
+
+    Args:
+        pairs: scored pairs; within a group those that were not scored count as impossible.
+        probability: of a match (pairs,).
+        apart: pairs that must never end in one group (pairs,).
+        topics: how many topics there are.
+        sure: the probability from which a pair can start a group.
+
+    Returns:
+        A group's number for each topic; topics without duplicates have one of their own (topics,).
+    """
+    start = (probability >= sure) & ~apart
+    links = coo_array((start[start], (pairs.a[start], pairs.b[start])), shape=(topics, topics))
+    component = connected_components(links, directed=False)[1].astype(np.int64)
+    inside = np.flatnonzero(component[pairs.a] == component[pairs.b])
+    return _split(component, pairs, np.where(apart, -APART, probability), inside)
+
+
+def joined(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Topics that pairs (columns a, b) join, directly or through others.
+
+    Returns:
+        Columns id, group; topics in no pair are left out.
+    """
+    ids = pl.concat([pairs["a"], pairs["b"]]).unique().sort()
+    if ids.is_empty():
+        return pl.DataFrame(schema={"id": pl.String, "group": pl.Int32})
+    row, column = ids.search_sorted(pairs["a"]), ids.search_sorted(pairs["b"])
+    links = coo_array((np.ones(pairs.height), (row, column)), shape=(len(ids), len(ids)))
+    return pl.DataFrame({"id": ids, "group": connected_components(links, directed=False)[1]})
+
+
+def _split(component: Ints, pairs: Candidates, probability: NDArray[np.float64], inside: Ints) -> Ints:
+    """Cuts the components of three topics and more; hierarchies are built one by one."""
+    groups, following = component.copy(), int(component.max(initial=0)) + 1
+    rows = inside[np.argsort(component[pairs.a[inside]], kind="stable")]
+    owner, members = component[pairs.a[rows]], np.argsort(component, kind="stable")
+    for one in np.flatnonzero(np.bincount(component, minlength=1) > 2):
+        part = members[slice(*np.searchsorted(component[members], [one, one + 1]))]
+        own = rows[slice(*np.searchsorted(owner, [one, one + 1]))]
+        labels = np.arange(len(part))
+        if len(part) <= MAX_COMPONENT:
+            labels = _cut(part, pairs.a[own], pairs.b[own], probability[own])
+        groups[part] = following + labels
+        following += len(part) + 1
+    return groups
+
+
+def _cut(part: Ints, a: Ints, b: Ints, probability: NDArray[np.float64]) -> Ints:
+    distance = np.ones((len(part), len(part)))
+    i, j = np.searchsorted(part, a), np.searchsorted(part, b)
+    distance[i, j] = distance[j, i] = 1 - probability
+    condensed = distance[np.triu_indices(len(part), 1)]
+    return np.asarray(fcluster(linkage(condensed, "average"), 1 - MEAN, "distance"), np.int64)

@@ -1,0 +1,217 @@
+"""What is compared of two topics, and the levels of agreement that each comparison can show.
+
+Level 0 is the least agreement, -1 means that there is nothing to compare. The levels of one comparison are
+ordered, so that a higher one never speaks more against a match than a lower one. Only `time` has no better
+and worse: what a distance in time says is what the store's own pairs show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.nearest import Floats, pair_products
+from memstate_core.revise.matching.unit_overlap import Overlap
+
+Levels = NDArray[np.int64]
+
+NOTHING = -1
+LEVELS = 10
+"""The most levels that a comparison has."""
+TITLE_EDGES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
+SUMMARY_EDGES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
+MEANING_EDGES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96)
+FIELD_EDGES = (0.1, 0.3, 0.5, 0.7, 0.85, 0.97)
+SURPRISE_EDGES = (0.0, 3.0, 8.0)
+"""Nats by which what two titles share is rarer than chance would have it among the topics of the scope."""
+FAR_NUMBERS, FAR_DAYS = 0.2, 10.0
+"""Relative distance of numbers, and days between dates, from which values have nothing in common."""
+TIME_EDGES = (1 / 24, 1.0, 7.0, 30.0, 365.0)
+"""Days between the first word of one topic and that of the other."""
+NEAR_TITLE = 0.6
+"""Title similarity from which the rarity of what is shared says something of its own."""
+RARE_CODE = 5.0
+"""Nats of rarity from which shared numbers and codes count as rare."""
+STRATA = (0.4, 0.6)
+"""Title similarities that part the strata: pairs that were proposed for their titles seldom agree in other
+things by chance, the rest were proposed for those other things, so chance differs between them."""
+
+TEXT = ("title", "numbers", "rarity", "meaning", "rank")
+"""Comparisons that all look at the title; together they say no more than the rarity of what titles share."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was compared of pairs.
+
+    Attributes:
+        names: the comparisons; those of fields are called `field:<name>`.
+        pair: for each single comparison that could be made, the pair's position (observations,).
+        comparison: the position in `names` (observations,).
+        level: the level of agreement (observations,).
+        stratum: by title similarity (pairs,).
+        similarity: of the titles, in [0, 1] (pairs,).
+        rankings: ways to rank pairs by agreement alone (rankings, pairs).
+        surprise: nats by which the shared units are rarer than chance among the scope's topics (pairs,).
+        same_title: whether the titles have the same words in the same order (pairs,).
+    """
+
+    names: tuple[str, ...]
+    pair: Levels
+    comparison: Levels
+    level: Levels
+    stratum: Levels
+    similarity: NDArray[np.float64]
+    rankings: NDArray[np.float64]
+    surprise: NDArray[np.float64]
+    same_title: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.stratum)
+
+
+def compare(corpus: Corpus, pairs: Candidates) -> Compared:
+    """Compares candidate pairs."""
+    a, b = pairs.a, pairs.b
+    overlap = corpus.title_units.overlap(a, b)
+    letters = pair_products(corpus.title_groups, corpus.title_groups, a, b)
+    similarity, containment = _title_similarity(letters, overlap)
+    meaning = pair_products(corpus.vectors, corpus.vectors, a, b)
+    surprise = overlap.shared - np.log(np.maximum(corpus.peers[a], 1))
+    levels = {
+        "title": _level(similarity, TITLE_EDGES),
+        "numbers": _numbers(corpus.title_units.overlap(a, b, numeric=True)),
+        "rarity": np.where(similarity >= NEAR_TITLE, _level(surprise, SURPRISE_EDGES), NOTHING),
+        "meaning": _level(meaning, MEANING_EDGES),
+        "summary": _summary(corpus, pairs),
+        "time": _time(corpus, pairs),
+    }
+    fields = _fields(corpus, pairs)
+    names = corpus.fields["name"].unique().sort().to_list()
+    position = {name: len(levels) + i for i, name in enumerate(names)}
+    made = [np.flatnonzero(level != NOTHING) for level in levels.values()]
+    return Compared(
+        names=(*levels, *(f"field:{name}" for name in names), "rank"),
+        pair=np.concatenate([*made, fields["pair"].to_numpy()]),
+        comparison=np.concatenate(
+            [
+                *(np.full(len(rows), i) for i, rows in enumerate(made)),
+                _positions(fields["name"], position),
+            ]
+        ),
+        level=np.concatenate(
+            [
+                *(level[rows] for level, rows in zip(levels.values(), made, strict=True)),
+                _level(fields["similarity"].to_numpy(), FIELD_EDGES),
+            ]
+        ),
+        stratum=_level(similarity, STRATA),
+        similarity=similarity,
+        rankings=np.stack([similarity + 2 * containment, letters, similarity + meaning]).astype(np.float64),
+        surprise=surprise.astype(np.float64),
+        same_title=corpus.title_code[a] == corpus.title_code[b],
+    )
+
+
+def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], topics: int) -> Compared:
+    """Adds the comparison `rank`: 2 when both topics are each other's nearest, 1 when one is, 0 otherwise.
+
+    Args:
+        compared: what was compared.
+        pairs: the same pairs.
+        eligible: pairs that can be matches at all; only they are ranked (pairs,).
+        topics: how many topics there are.
+    """
+    score = np.where(eligible, compared.rankings[0], -np.inf)
+    best = np.full(topics, -np.inf)
+    for end in (pairs.a, pairs.b):
+        np.maximum.at(best, end, score)
+    rows = np.flatnonzero(eligible)
+    level = (score >= best[pairs.a]).astype(np.int64) + (score >= best[pairs.b])
+    return replace(
+        compared,
+        pair=np.concatenate([compared.pair, rows]),
+        comparison=np.concatenate([compared.comparison, np.full(len(rows), compared.names.index("rank"))]),
+        level=np.concatenate([compared.level, level[rows]]),
+    )
+
+
+def together(one: Compared, other: Compared) -> Compared:
+    """Both sets of pairs of one corpus, the second after the first."""
+    flat = ("comparison", "level", "stratum", "similarity", "surprise", "same_title")
+    joined = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat}
+    pair = np.concatenate([one.pair, other.pair + len(one)])
+    return Compared(names=one.names, pair=pair, rankings=np.hstack([one.rankings, other.rankings]), **joined)
+
+
+def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean of letters, units of both titles (Jaccard), and containment; and containment alone.
+
+    Containment leaves one-sided additions out: what counts is what one says in place of the other.
+    """
+    shared = overlap.shared.astype(np.float64)
+    jaccard = shared / (shared + overlap.only_a + overlap.only_b + 1e-6)
+    containment = shared / (shared + overlap.conflict + 1e-6)
+    return (letters + jaccard + containment) / 3, containment
+
+
+def _numbers(overlap: Overlap) -> Levels:
+    """Numbers, versions and codes of titles that both have some.
+
+    0 they share none, 1 some are shared and some stand against each other, 2 few stand against each other,
+    3 no conflict, 4 no conflict and what is shared is rare.
+    """
+    shared, conflict = overlap.shared, overlap.conflict
+    both = (shared + overlap.only_a > 0.01) & (shared + overlap.only_b > 0.01)
+    level = np.where(shared <= 0.01, 0, np.where(conflict > 0.3 * shared, 1, np.where(conflict > 0.01, 2, 3)))
+    level = np.where((level == 3) & (shared > RARE_CODE), 4, level)
+    return np.where(both, level, NOTHING)
+
+
+def _summary(corpus: Corpus, pairs: Candidates) -> Levels:
+    matrix, enough = corpus.remainder
+    level = _level(pair_products(matrix, matrix, pairs.a, pairs.b), SUMMARY_EDGES)
+    return np.where(enough[pairs.a] & enough[pairs.b], level, NOTHING)
+
+
+def _time(corpus: Corpus, pairs: Candidates) -> Levels:
+    days = np.abs(corpus.created[pairs.a] - corpus.created[pairs.b])
+    return np.where(np.isnan(days), NOTHING, _level(days, TIME_EDGES))
+
+
+def _fields(corpus: Corpus, pairs: Candidates) -> pl.DataFrame:
+    """Values of the same name on both sides (columns pair, name, similarity in [0, 1])."""
+    values = corpus.fields.with_row_index("value").with_columns(pl.col("value", "row").cast(pl.Int64))
+    ends = pl.DataFrame({"a": pairs.a, "b": pairs.b}).with_row_index("pair").with_columns(pl.col("pair").cast(pl.Int64))
+    both = ends.join(values.rename({"row": "a"}), on="a").join(
+        values.rename({"row": "b"}), on=["b", "name"], suffix="_b"
+    )
+    letters = pair_products(corpus.values, corpus.values, both["value"].to_numpy(), both["value_b"].to_numpy())
+    one, other = pl.col("number"), pl.col("number_b")
+    distance = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
+    numeric = pl.when(one == other).then(1.0).otherwise(_near(distance / FAR_NUMBERS))
+    dated = _near((pl.col("day") - pl.col("day_b")).abs() / FAR_DAYS)
+    same = pl.when(pl.col("text") == pl.col("text_b")).then(1.0)
+    words = pl.Series("letters", letters, pl.Float64)
+    alike = both.with_columns(similarity=same.otherwise(pl.coalesce(dated, numeric, words)))
+    return alike.select("pair", "name", "similarity").sort("pair", "name")
+
+
+def _near(distance: pl.Expr) -> pl.Expr:
+    """Similarity of values that can be close without being equal, from 0.8 down to 0 at a distance of 1."""
+    return 0.8 * (1 - distance).clip(lower_bound=0)
+
+
+def _positions(names: pl.Series, position: dict[str, int]) -> Levels:
+    if not position:
+        return np.empty(0, np.int64)
+    return names.replace_strict(position, return_dtype=pl.Int64).to_numpy()
+
+
+def _level(values: Floats | NDArray[np.float64], edges: tuple[float, ...]) -> Levels:
+    return np.asarray(np.digitize(values, edges), np.int64)

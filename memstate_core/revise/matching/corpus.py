@@ -1,0 +1,135 @@
+"""The topics of a shard as the comparisons see them: texts, vectors, fields, sources, keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.model.text import normalised
+from memstate_core.revise.matching.nearest import Ints, tfidf
+from memstate_core.revise.matching.tokens import letter_groups, words
+from memstate_core.revise.matching.unit_overlap import UnitIndex
+
+NONE = -1
+"""Code of what a topic does not have: a kind, a source, a key."""
+_MIN_REMAINDER = 3
+"""Words that a summary must add to title and fields before it is compared."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Active topics, one row each, in the order of (scope, id).
+
+    Attributes:
+        topics: columns id, scope, title, summary, topic_kind, created_at.
+        fields: current values, sorted by row: columns row, name, text, number and day (null where it is none).
+        vectors: embeddings of unit length, float32 (topics, dimensions); zeros where there is none.
+        sources: columns row, source: distinct, of those topics all of whose evidence names a source.
+        keys: columns row, key: keys that observations gave.
+    """
+
+    topics: pl.DataFrame
+    fields: pl.DataFrame
+    vectors: NDArray[np.float32]
+    sources: pl.DataFrame
+    keys: pl.DataFrame
+
+    def __len__(self) -> int:
+        return self.topics.height
+
+    @cached_property
+    def titles(self) -> list[str]:
+        """The titles; empty where there is none."""
+        return self.topics["title"].fill_null("").to_list()
+
+    @cached_property
+    def scope(self) -> Ints:
+        """A code of each topic's scope."""
+        return self.topics["scope"].rank("dense").to_numpy().astype(np.int64)
+
+    @cached_property
+    def kind(self) -> Ints:
+        """A code of each topic's kind, NONE where it has none."""
+        kinds = self.topics.select(normalised(pl.col("topic_kind"))).to_series()
+        return (kinds.rank("dense").cast(pl.Int64).fill_null(NONE)).to_numpy()
+
+    @cached_property
+    def peers(self) -> NDArray[np.float64]:
+        """How many topics each topic's scope holds."""
+        return self.topics.select(pl.len().over("scope")).to_series().to_numpy().astype(np.float64)
+
+    @cached_property
+    def created(self) -> NDArray[np.float64]:
+        """When each topic was first heard of, in days since 1970; NaN where that is unknown."""
+        return (self.topics["created_at"].dt.epoch("ms") / 86_400_000).to_numpy().astype(np.float64)
+
+    @cached_property
+    def title_code(self) -> Ints:
+        """Equal for titles of the same words in the same order."""
+        return np.unique([" ".join(words(title)) for title in self.titles], return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def title_groups(self) -> Any:
+        """Titles as letter groups, TF-IDF, CSR (topics, groups)."""
+        return tfidf(self.titles, letter_groups)
+
+    @cached_property
+    def title_units(self) -> UnitIndex:
+        """Titles as units weighted by rarity."""
+        return UnitIndex(self.titles)
+
+    @cached_property
+    def all_words(self) -> Any:
+        """Title, summary and field values together as words, TF-IDF, CSR (topics, words)."""
+        values = self._joined_values()
+        summaries = self.topics["summary"].fill_null("")
+        return tfidf([" ".join(part) for part in zip(self.titles, summaries, values, strict=True)], words)
+
+    @cached_property
+    def remainder(self) -> tuple[Any, NDArray[np.bool_]]:
+        """What summaries add to titles and fields, as words (CSR), and which add enough to compare."""
+        own = [set(words(f"{title} {value}")) for title, value in zip(self.titles, self._joined_values(), strict=True)]
+        added = [
+            [word for word in words(summary) if word not in known]
+            for summary, known in zip(self.topics["summary"].fill_null(""), own, strict=True)
+        ]
+        enough = np.array([len(row) >= _MIN_REMAINDER for row in added], dtype=bool)
+        return tfidf([" ".join(row) for row in added], words), enough
+
+    @cached_property
+    def values(self) -> Any:
+        """Field values as letter groups, TF-IDF, CSR (rows of `fields`, groups)."""
+        return tfidf(self.fields["text"].to_list(), letter_groups)
+
+    def _joined_values(self) -> list[str]:
+        joined = self.fields.group_by("row").agg(pl.col("text").str.join(" "))
+        rows = pl.DataFrame({"row": np.arange(len(self))}).join(joined, on="row", how="left", maintain_order="left")
+        return rows["text"].fill_null("").to_list()
+
+
+def field_values(current: pl.DataFrame) -> pl.DataFrame:
+    """Current revisions as comparable values.
+
+    Args:
+        current: columns row, name, value_json, field_type; no null values.
+
+    Returns:
+        Columns row, name, text (strings without their quotes), number (null where the text spells no finite
+        one), day (days since 1970 of a field that is a date or datetime, null where its text spells none); sorted.
+    """
+    raw = pl.col("value_json")
+    is_text = raw.str.starts_with('"')
+    decoded = pl.when(is_text).then(raw).otherwise(pl.lit('""')).str.json_decode(pl.String)
+    plain = current.with_columns(text=pl.when(is_text).then(decoded).otherwise(raw))
+    number = pl.col("text").cast(pl.Float64, strict=False)
+    day = pl.col("text").str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False).cast(pl.Int32).cast(pl.Float64)
+    typed = {
+        "number": pl.when(number.is_finite()).then(number),
+        "day": pl.when(pl.col("field_type").is_in(["date", "datetime"])).then(day),
+    }
+    return plain.select("row", "name", "text", **typed).sort("row", "name")

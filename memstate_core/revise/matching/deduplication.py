@@ -1,0 +1,120 @@
+"""Duplicates of a corpus from end to end: candidates, comparisons, sources, model, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.revise.constraints import Constraints
+from memstate_core.revise.matching.blocking import (
+    Candidates,
+    compatible,
+    joined,
+    missing_pairs,
+    nearest_neighbours,
+    within_groups,
+)
+from memstate_core.revise.matching.clustering import MAX_COMPONENT, group
+from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
+from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.sources import Origins, learn_origins
+
+PROBABLE = 0.5
+"""Pairs from here on connect the groups whose other pairs are compared too."""
+
+
+@dataclass(frozen=True)
+class Deduplicated:
+    """What was found.
+
+    Attributes:
+        pairs: every pair that was compared.
+        compared: what the comparisons showed.
+        scored: weights and probabilities.
+        apart: pairs that must not be one (pairs,).
+        groups: a group's number for each topic (topics,).
+        model: the fitted model.
+        origins: what was learnt about sources.
+    """
+
+    pairs: Candidates
+    compared: Compared
+    scored: Scored
+    apart: NDArray[np.bool_]
+    groups: Ints
+    model: MatchModel
+    origins: Origins
+
+    @property
+    def grouped(self) -> NDArray[np.bool_]:
+        """Pairs whose topics are in one group (pairs,)."""
+        return np.asarray(self.groups[self.pairs.a] == self.groups[self.pairs.b])
+
+
+def deduplicate(
+    corpus: Corpus,
+    constraints: Constraints,
+    verdicts: pl.DataFrame,
+    *,
+    sure: float,
+    decisive: Callable[[Candidates, NDArray[np.float64]], NDArray[np.float64]] | None = None,
+) -> Deduplicated:
+    """Finds the duplicates of a corpus.
+
+    Args:
+        corpus: the topics.
+        constraints: pairs that are kept apart.
+        verdicts: columns name, level, stratum, same, for the fit.
+        sure: the probability from which a pair is merged.
+        decisive: moves the probabilities of pairs, where more or less than `sure` is asked of some of them.
+    """
+    pairs = nearest_neighbours(corpus)
+    plain = compare(corpus, pairs)
+    origins = learn_origins(corpus, pairs, plain.rankings)
+    standing = origins.standing(pairs)
+    compared = ranked(plain, pairs, ~standing.same, len(corpus))
+    model = fit(compared, standing, constraints.different(corpus, pairs), verdicts)
+    more = within_groups(corpus, pairs, score(model, compared, standing).probability >= PROBABLE)
+    pairs, plain = joined(pairs, more), together(plain, compare(corpus, more))
+    standing = origins.standing(pairs)
+    compared = ranked(plain, pairs, ~standing.same, len(corpus))
+    scored = score(model, compared, standing)
+
+    def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
+        told = constraints.apart(corpus, some, weight) | origins.standing(some).same
+        return np.asarray(told | ~compatible(corpus, some))
+
+    apart = barred(pairs, scored.weight)
+    decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
+    groups = _groups(pairs, decided, apart, barred, topics=len(corpus), sure=sure)
+    return Deduplicated(pairs, compared, scored, apart, groups, model, origins)
+
+
+def _groups(
+    pairs: Candidates,
+    probability: NDArray[np.float64],
+    apart: NDArray[np.bool_],
+    barred: Callable[[Candidates, NDArray[np.float64]], NDArray[np.bool_]],
+    *,
+    topics: int,
+    sure: float,
+) -> Ints:
+    """Groups in which no pair is barred, be it one that was never compared, as two kinds are not.
+
+    Such pairs are looked for in the groups that come out; where there are any, groups are formed anew.
+    """
+    while True:
+        groups = group(pairs, probability, apart, topics=topics, sure=sure)
+        unseen = missing_pairs(groups, pairs, at_most=MAX_COMPONENT)
+        kept = unseen.where(barred(unseen, np.full(len(unseen), -np.inf)))
+        if not len(kept):
+            return groups
+        pairs = joined(pairs, kept)
+        probability = np.append(probability, np.zeros(len(kept)))
+        apart = np.append(apart, np.ones(len(kept), bool))

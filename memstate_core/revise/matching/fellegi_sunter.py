@@ -1,0 +1,205 @@
+"""The matching model: a probability for each candidate pair, fitted without labels on the store's own pairs.
+
+The model is that of Fellegi and Sunter (1969), fitted by expectation and maximisation (as in Winkler, 1988,
+and Splink): each level of each comparison has a probability among matches (m) and among other candidates
+(u); log(m / u) is its weight, and the weights add up to the logarithm of the odds. Five things keep it
+honest where the plain method drifts off:
+
+* m starts from, and is always mixed with, what matches look like in general (`priors`);
+* u depends on the stratum of title similarity, since candidates were chosen for their titles or in spite
+  of them;
+* the weights of a comparison rise with its levels (isotonic regression);
+* comparisons of the title alone can say no more than the rarity of what the titles share, and titles that
+  differ never suffice by themselves, unless a source that never repeats itself makes matches compete;
+* in a source that does not repeat itself a topic of another source has at most one match, so matches
+  compete and take probability from each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from msgspec import Struct
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from memstate_core.revise.matching.comparisons import LEVELS, STRATA, TEXT, Compared
+from memstate_core.revise.matching.corpus import NONE
+from memstate_core.revise.matching.priors import (
+    AT_MOST,
+    MATCH_RATE,
+    TEMPER,
+    UNORDERED,
+    ceiling,
+    level_prior,
+    levels_of,
+    others_prior,
+)
+from memstate_core.revise.matching.sources import Standing
+
+Reals = NDArray[np.float64]
+
+ROUNDS = 25
+PRIOR_PAIRS = 50.0
+"""Pairs that the prior of m counts for, at least."""
+OTHER_PAIRS = 20.0
+"""Pairs that the prior of u counts for."""
+PRIOR_SHARE = 0.5
+"""Pairs that the prior of m counts for with each pair of the data, however many there are."""
+RATE_PAIRS = 20.0
+"""Pairs that the prior of the match rate counts for."""
+RATE_BOUNDS = (1e-5, 0.9)
+STRATUM_PAIRS = 20.0
+"""Pairs that the u of all strata counts for in each."""
+VERDICT_PAIRS = 5.0
+"""Pairs that a person's verdict counts for."""
+STRATIFIED = ("rank",)
+"""Comparisons of the title for which chance differs between strata, as it does for those of other things."""
+MAX_WEIGHT = 6.0
+_MAX_LOGIT = 25.0
+
+
+class MatchModel(Struct, frozen=True, kw_only=True):
+    """A fitted model.
+
+    Attributes:
+        comparisons: names, as in `Compared.names`.
+        match_rate: the share of matches among candidates.
+        weights: natural logarithms of m / u by comparison, stratum and level.
+        pairs: how many candidate pairs it was fitted on.
+    """
+
+    comparisons: tuple[str, ...]
+    match_rate: float
+    weights: list[list[list[float]]]
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Pairs with what the model says of them.
+
+    Attributes:
+        weight: the logarithm of the odds of a match, before matches compete (pairs,).
+        probability: of a match, in [0, 1] (pairs,).
+    """
+
+    weight: Reals
+    probability: Reals
+
+
+def fit(compared: Compared, standing: Standing, different: NDArray[np.bool_], verdicts: pl.DataFrame) -> MatchModel:
+    """Fits the model on all candidate pairs.
+
+    Args:
+        compared: what was compared of candidate pairs.
+        standing: what sources say of them; pairs within a source that is taken at its word do not count.
+        different: pairs that are known to be no matches (pairs,).
+        verdicts: what people's verdicts were on: columns name, level, stratum, same, a row for each
+            comparison of each judged pair. Each pair counts as VERDICT_PAIRS.
+    """
+    eligible = ~standing.same
+    probability = np.where(eligible & ~different, MATCH_RATE, 0.0)
+    told = _told(compared.names, verdicts)
+    rate, model = MATCH_RATE, _model(compared, MATCH_RATE, np.zeros((len(compared.names), len(STRATA) + 1, LEVELS)))
+    for turn in range(ROUNDS):
+        weights = _weights(compared, eligible, probability, told, learn=turn > 0)
+        if turn > 0:
+            found = probability[eligible].sum() + MATCH_RATE * RATE_PAIRS
+            rate = float(np.clip(found / (eligible.sum() + RATE_PAIRS), *RATE_BOUNDS))
+        model = _model(compared, rate, weights)
+        probability = np.where(different, 0.0, score(model, compared, standing).probability)
+    return model
+
+
+def score(model: MatchModel, compared: Compared, standing: Standing) -> Scored:
+    """The model's word on pairs; a comparison that the model does not know says nothing."""
+    added = contributions(model, compared)
+    is_text = np.isin(compared.comparison, [i for i, name in enumerate(compared.names) if name in TEXT])
+    count = len(compared)
+    text = np.bincount(compared.pair[is_text], added[is_text], minlength=count).astype(np.float64)
+    other = np.bincount(compared.pair[~is_text], added[~is_text], minlength=count).astype(np.float64)
+    text += np.log(model.match_rate / (1 - model.match_rate))
+    bound = np.where(standing.competing, np.inf, ceiling(compared.surprise, compared.same_title))
+    weight = np.clip(np.minimum(text, bound) + other, -_MAX_LOGIT, _MAX_LOGIT)
+    return Scored(weight, _exclusive(np.where(standing.same, 0.0, np.exp(weight)), standing))
+
+
+def contributions(model: MatchModel, compared: Compared) -> Reals:
+    """What each single comparison adds to its pair's weight (observations,)."""
+    known = {name: i for i, name in enumerate(model.comparisons)}
+    place = np.array([known.get(name, NONE) for name in compared.names], dtype=np.int64)[compared.comparison]
+    table = np.asarray(model.weights).reshape(len(model.comparisons), len(STRATA) + 1, LEVELS)
+    found = table[place, compared.stratum[compared.pair], compared.level]
+    return np.where(place == NONE, 0.0, found)
+
+
+def _weights(compared: Compared, eligible: NDArray[np.bool_], probability: Reals, told: Reals, *, learn: bool) -> Reals:
+    """Weights by comparison, stratum and level, from the present probabilities."""
+    used = eligible[compared.pair]
+    pair, comparison, level = (part[used] for part in (compared.pair, compared.comparison, compared.level))
+    shape = (len(compared.names), len(STRATA) + 1, LEVELS)
+    flat = (comparison * shape[1] + compared.stratum[pair]) * LEVELS + level
+    size = int(np.prod(shape))
+    matches = np.bincount(flat, probability[pair], minlength=size).reshape(shape) * learn + told[1]
+    others = np.bincount(flat, 1 - probability[pair], minlength=size).reshape(shape) + told[0]
+    weights = np.zeros(shape)
+    for i, name in enumerate(compared.names):
+        weights[i] = _comparison_weights(name, matches[i], others[i])
+    return weights
+
+
+def _told(names: tuple[str, ...], verdicts: pl.DataFrame) -> Reals:
+    """Pairs that people's verdicts stand for, by same, comparison, stratum and level."""
+    counts = np.zeros((2, len(names), len(STRATA) + 1, LEVELS))
+    place = pl.DataFrame({"name": names}, schema={"name": pl.String}).with_row_index("place")
+    known = verdicts.join(place, on="name").select(pl.col("same", "place", "stratum", "level").cast(pl.Int64))
+    np.add.at(counts, tuple(known.to_numpy().T), VERDICT_PAIRS)
+    return counts
+
+
+def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
+    """Weights by stratum and level of one comparison; its unused levels stay 0."""
+    count, prior = levels_of(name), level_prior(name)
+    matches, others = matches[:, :count], others[:, :count]
+    seen, every = matches.sum(axis=0), (matches + others).sum(axis=0)
+    if prior is None:
+        prior = (every + 1) / (every.sum() + count)
+    strength = max(PRIOR_PAIRS, PRIOR_SHARE * seen.sum())
+    m = (seen + strength * prior) / (seen.sum() + strength)
+    assumed = prior if name in UNORDERED else others_prior(name)
+    pooled = (others.sum(axis=0) + OTHER_PAIRS * assumed) / (others.sum() + OTHER_PAIRS)
+    u = np.tile(pooled, (len(others), 1))
+    if name not in TEXT or name in STRATIFIED:
+        u = (others + STRATUM_PAIRS * pooled) / (others.sum(axis=1, keepdims=True) + STRATUM_PAIRS)
+    rising = np.log(m / u)
+    if name not in UNORDERED:
+        rising = np.stack([isotonic_regression(row, weights=every + 1).x for row in rising])
+    weights = np.zeros((len(others), LEVELS))
+    weights[:, :count] = np.clip(rising, -MAX_WEIGHT, MAX_WEIGHT) * TEMPER.get(name, 1.0)
+    most = AT_MOST.get(name, ())
+    weights[:, : len(most)] = np.minimum(weights[:, : len(most)], most)
+    return weights
+
+
+def _exclusive(odds: Reals, standing: Standing) -> Reals:
+    """Probabilities where a topic has at most one match in each other distinct source."""
+    contested = odds * (standing.a_competes | standing.b_competes)
+    places = np.concatenate([standing.rivals_of_a, standing.rivals_of_b])
+    total = np.bincount(places, np.tile(contested, 2))
+    of_a, of_b = (total[place] - contested for place in (standing.rivals_of_a, standing.rivals_of_b))
+    rivals = np.where(standing.a_competes, of_a, 0.0) + np.where(standing.b_competes, of_b, 0.0)
+    return np.asarray(odds / (1 + odds + np.maximum(rivals, 0.0)))
+
+
+def _model(compared: Compared, rate: float, weights: Reals) -> MatchModel:
+    return MatchModel(comparisons=compared.names, match_rate=rate, weights=weights.tolist(), pairs=len(compared))
+
+
+def explained(model: MatchModel) -> Mapping[str, list[list[float]]]:
+    """The weights of each comparison by stratum (titles unlike to alike) and level, to four decimals."""
+    table = np.asarray(model.weights).reshape(len(model.comparisons), len(STRATA) + 1, LEVELS)
+    return {name: table[i, :, : levels_of(name)].round(4).tolist() for i, name in enumerate(model.comparisons)}

@@ -1,0 +1,185 @@
+"""Which sources never repeat themselves, found out from the store.
+
+A catalogue, a CRM export or a curated list says by its nature that its own records are distinct. If a source
+repeated itself as often as it repeats others, then of the pairs that agree best and have an end in it, as many
+would lie within it as chance has it. Where they hardly ever do, the source is taken at its word. Sources with
+too few topics to tell are judged as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.corpus import NONE, Corpus
+from memstate_core.revise.matching.nearest import Ints, pair_products
+
+DEPTHS = (50, 100, 200, 400, 800, 1600)
+"""How many of the best pairs of a source are looked at; the depth that speaks clearest decides."""
+MAX_SHARE = 0.35
+"""Upper confidence bound of pairs within a source, over what chance has, below which it is distinct."""
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where topics come from, as far as their sources are taken at their word.
+
+    Attributes:
+        member: which topics have evidence from which source, CSR (topics, sources); empty rows where some
+            evidence names none.
+        share: the upper bound of each source's share of pairs within it, over chance; NaN where there was too
+            little to say (sources,).
+    """
+
+    member: Any
+    share: NDArray[np.float64]
+
+    @property
+    def distinct(self) -> NDArray[np.bool_]:
+        """Which sources were found to have no duplicates of their own (sources,)."""
+        return np.asarray(self.share < MAX_SHARE)
+
+    def standing(self, pairs: Candidates) -> Standing:
+        """What sources say of pairs."""
+        first = _first_source(self.member)
+        one, other = first[pairs.a], first[pairs.b]
+        trusted = self.member.multiply(self.distinct[None, :]).tocsr()
+        shared = pair_products(self.member, self.member, pairs.a, pairs.b) > 0
+        places = [
+            end * self.member.shape[1] + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))
+        ]
+        rivals = np.unique(np.concatenate(places), return_inverse=True)[1].astype(np.int64)
+        told = (one != NONE) & (other != NONE) & ~shared
+        return Standing(
+            same=pair_products(trusted, trusted, pairs.a, pairs.b) > 0,
+            a_competes=told & self.distinct[np.maximum(other, 0)],
+            b_competes=told & self.distinct[np.maximum(one, 0)],
+            rivals_of_a=rivals[: len(one)],
+            rivals_of_b=rivals[len(one) :],
+        )
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What sources say of pairs.
+
+    Attributes:
+        same: from a common source, which says that they are distinct (pairs,).
+        a_competes: b's source is distinct, so that a has at most one match in it (pairs,).
+        b_competes: the same of a's source and b (pairs,).
+        rivals_of_a: a number for a and b's source, among whose pairs a's match there is to be found (pairs,).
+        rivals_of_b: a number, out of the same, for b and a's source (pairs,).
+    """
+
+    same: NDArray[np.bool_]
+    a_competes: NDArray[np.bool_]
+    b_competes: NDArray[np.bool_]
+    rivals_of_a: Ints
+    rivals_of_b: Ints
+
+    @property
+    def competing(self) -> NDArray[np.bool_]:
+        """Pairs over two sources of which one at least is distinct (pairs,)."""
+        return np.asarray(self.a_competes | self.b_competes)
+
+
+def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float64]) -> Origins:
+    """Finds out which sources repeat themselves.
+
+    Args:
+        corpus: the topics.
+        pairs: candidate pairs.
+        rankings: ways to rank pairs by agreement (rankings, pairs); the one that speaks clearest decides.
+    """
+    member = _membership(corpus)
+    source = _first_source(member)
+    best = [_best_pairs(source, pairs, ranking) for ranking in rankings]
+    share = _shares(corpus, source, source, best, member.shape[1])
+    unsure = np.isnan(share)
+    together = np.where((source != NONE) & unsure[source], member.shape[1], source)
+    rest = _shares(corpus, source, together, best, member.shape[1] + 1)[-1]
+    return Origins(member, np.where(unsure, rest, share))
+
+
+def _membership(corpus: Corpus) -> Any:
+    codes = corpus.sources["source"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    shape = (len(corpus), int(codes.max(initial=0)) + 1)
+    return csr_matrix((np.ones(len(codes), np.float32), (corpus.sources["row"].to_numpy(), codes)), shape=shape)
+
+
+def _first_source(member: Any) -> Ints:
+    """The first source of each topic, NONE where it has none (topics,)."""
+    has = np.diff(member.indptr) > 0
+    first = np.full(member.shape[0], NONE, np.int64)
+    first[has] = member.indices[member.indptr[:-1][has]]
+    return first
+
+
+def _best_pairs(source: Ints, pairs: Candidates, score: NDArray[np.float64]) -> pl.DataFrame:
+    """Pairs of which each topic is the other's best, the best first (columns a, b: positions of topics)."""
+    among = np.flatnonzero((source[pairs.a] != NONE) & (source[pairs.b] != NONE))
+    a, b, score = pairs.a[among], pairs.b[among], score[among]
+    best = np.full(len(source), -np.inf)
+    for end in (a, b):
+        np.maximum.at(best, end, score)
+    mutual = np.flatnonzero((score >= best[a]) & (score >= best[b]))
+    order = mutual[np.argsort(-score[mutual], kind="stable")]
+    return pl.DataFrame({"a": a[order], "b": b[order]})
+
+
+def _shares(corpus: Corpus, source: Ints, party: Ints, best: list[pl.DataFrame], parties: int) -> NDArray[np.float64]:
+    """The upper bound of the share within a source, over chance, of the best pairs with an end in a party.
+
+    Args:
+        corpus: the topics.
+        source: the source of each topic, NONE where it has none (topics,).
+        party: what is judged: a number for one source, or for several (topics,).
+        best: rankings of pairs (columns a, b).
+        parties: how many parties there may be.
+
+    Returns:
+        The bound at the depth and in the ranking that speak clearest; NaN where so few pairs have an end in
+        the party that not even none of them within a source would tell (parties,).
+    """
+    counted = pl.concat([_counted(ranked, source, party) for ranked in best])
+    told = counted.join(_chances(corpus, source, party), on="party")
+    expected = pl.col("depth") * pl.col("chance")
+    upper = (_upper(pl.col("count")) / expected).min()
+    telling = (_upper(pl.lit(0)) / expected).min() < MAX_SHARE
+    judged = told.group_by("party").agg(share=upper, telling=telling).filter("telling")
+    shares = np.full(parties, np.nan)
+    shares[judged["party"].to_numpy()] = judged["share"].to_numpy()
+    return shares
+
+
+def _upper(count: pl.Expr) -> pl.Expr:
+    """An upper bound of the mean of what was counted once: about two standard deviations of a Poisson count."""
+    return count + 2 + 2 * (count + 1).sqrt()
+
+
+def _counted(ranked: pl.DataFrame, source: Ints, party: Ints) -> pl.DataFrame:
+    """How many of a party's best pairs lie within a source (columns party, depth, count), at each of DEPTHS."""
+    a, b = ranked["a"].to_numpy(), ranked["b"].to_numpy()
+    within = pl.Series("within", source[a] == source[b], dtype=pl.Int64)
+    ends = [pl.DataFrame({"party": party[end], "within": within}).with_row_index("at") for end in (a, b)]
+    placed = pl.concat(ends).unique(["party", "at"]).sort("party", "at")
+    depth, count = pl.int_range(1, pl.len() + 1), pl.col("within").cum_sum()
+    counted = placed.select("party", depth=depth.over("party"), count=count.over("party"))
+    return counted.filter(pl.col("depth").is_in(DEPTHS))
+
+
+def _chances(corpus: Corpus, source: Ints, party: Ints) -> pl.DataFrame:
+    """Of a scope's pairs with an end in a party, the share that lies within one source (columns party, chance)."""
+    frame = corpus.topics.select("scope").with_columns(source=source, party=party).filter(pl.col("source") != NONE)
+    pairs = pl.col("len").cast(pl.Float64) * (pl.col("len") - 1.0) / 2
+    own = frame.group_by("scope", "party", "source").len().group_by("party").agg(own=pairs.sum())
+    sized = frame.group_by("scope", "party").len().join(frame.group_by("scope").agg(all=pl.len()), on="scope")
+    touching = pairs + pl.col("len").cast(pl.Float64) * (pl.col("all").cast(pl.Float64) - pl.col("len"))
+    ends = sized.group_by("party").agg(touching=touching.sum())
+    return own.join(ends, on="party").select("party", chance=pl.col("own") / pl.col("touching"))

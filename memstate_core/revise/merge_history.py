@@ -1,0 +1,131 @@
+"""What was merged, with its reasons: every recorded merge, and whether it is still in force."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from memstate_core.model.frames import MOMENT, PAIRS, Schema, conform
+from memstate_core.model.ids import uuid_expr
+from memstate_core.model.text import iso_expr
+from memstate_core.run.served_state import Served
+from memstate_core.state.decisions import MERGED, MOVED, SEGMENT_PLACED, UNMERGED, merges
+
+MERGE_LIST: Schema = {
+    "seq": pl.Int64,
+    "id": pl.String,
+    "at": MOMENT,
+    "run_id": pl.String,
+    "scope": pl.String,
+    "dropped": pl.String,
+    "dropped_title": pl.String,
+    "survivor": pl.String,
+    "survivor_title": pl.String,
+    "into": pl.String,
+    "into_title": pl.String,
+    "probability": pl.Float64,
+    "weight": pl.Float64,
+    "features": PAIRS["features"],
+    "evidence_ids": pl.List(pl.String),
+    "reason": pl.String,
+    "actor": pl.String,
+    "undone": pl.Boolean,
+    "undone_at": MOMENT,
+}
+"""A recorded merge: survivor as it was decided, `into` the topic that answers for the dropped one today,
+features by falling size of their weight, evidence of the dropped topic and of what was merged into it."""
+
+_PAYLOAD = pl.Struct(
+    {
+        "survivor": pl.String,
+        "dropped_title": pl.String,
+        "probability": pl.Float64,
+        "weight": pl.Float64,
+        "features": PAIRS["features"],
+        "actor": pl.String,
+    }
+)
+
+
+def merge_id(dropped: str | pl.Expr, survivor: str | pl.Expr, run_id: str | pl.Expr) -> pl.Expr:
+    """The public id of a merge: the same for the same topics and run."""
+    return uuid_expr("merge", dropped, survivor, run_id)
+
+
+def merge_list(served: Served) -> pl.DataFrame:
+    """Every merge that a shard's ledger records, newest first (columns MERGE_LIST)."""
+    made = _with_end(served.transitions)
+    payload = made.with_columns(_payload=pl.col("payload_json").str.json_decode(_PAYLOAD)).unnest("_payload")
+    titles = served.topics.select("id", "title")
+    named = (
+        payload.rename({"topic_id": "dropped"})
+        .with_columns(into=served.answering(pl.col("dropped")))
+        .join(titles.rename({"id": "survivor", "title": "survivor_title"}), on="survivor", how="left")
+        .join(titles.rename({"id": "into", "title": "into_title"}), on="into", how="left")
+        .drop("evidence_ids")
+        .join(_evidence(served.transitions), on="dropped", how="left")
+    )
+    size = pl.element().struct.field("weight").abs()
+    rows = named.with_columns(
+        id=merge_id(pl.col("dropped"), pl.col("survivor"), pl.col("run_id")),
+        features=pl.col("features").fill_null([]).list.eval(pl.element().sort_by(size, descending=True)),
+        evidence_ids=pl.col("evidence_ids").fill_null([]),
+        actor=pl.col("actor").fill_null("nightly run"),
+    )
+    return conform(rows.sort("seq", descending=True), MERGE_LIST)
+
+
+def merge_documents(
+    shards: Sequence[Served], *, undone_too: bool = False, topic: str | None = None
+) -> list[dict[str, Any]]:
+    """The merges of some shards as documents, newest first.
+
+    Args:
+        shards: the shards.
+        undone_too: those that were taken back as well.
+        topic: only merges that dropped this topic, that it survived, or for which it answers today.
+
+    Returns:
+        `{id, at, run_id, scope, dropped: {id, title}, survivor: {id, title}, into: {id, title}, probability,
+        weight, features: [{name, value, weight}], evidence_ids, reason, actor, undone, undone_at}`.
+    """
+    rows = pl.concat([pl.DataFrame(schema=MERGE_LIST), *map(merge_list, shards)])
+    if not undone_too:
+        rows = rows.filter(~pl.col("undone"))
+    if topic is not None:
+        rows = rows.filter(pl.any_horizontal(pl.col("dropped", "survivor", "into") == topic))
+    ends = [pl.struct(id=end, title=f"{end}_title").alias(end) for end in ("dropped", "survivor", "into")]
+    told = rows.with_columns(*ends, iso_expr(pl.col("at")), iso_expr(pl.col("undone_at")))
+    ordered = told.sort("seq", descending=True)
+    return ordered.drop("seq", "dropped_title", "survivor_title", "into_title").to_dicts()
+
+
+def _with_end(transitions: pl.DataFrame) -> pl.DataFrame:
+    """Merges, each with what became of it: the next decision on the same topic, if there is one."""
+    rows = transitions.filter(pl.col("kind").is_in([MERGED, UNMERGED])).sort("seq")
+    ended = pl.col("at").shift(-1).over("topic_id")
+    undone = pl.col("kind").shift(-1).over("topic_id").is_not_null()
+    return rows.with_columns(undone_at=ended, undone=undone).filter(pl.col("kind") == MERGED)
+
+
+def _evidence(transitions: pl.DataFrame) -> pl.DataFrame:
+    """The evidence of each dropped topic and of what was merged into it (columns dropped, evidence_ids)."""
+    placed = transitions.filter(pl.col("kind").is_in(["placed", SEGMENT_PLACED, MOVED])).sort("seq")
+    own = placed.select("topic_id", evidence_id="evidence_ids").explode("evidence_id", empty_as_null=True)
+    own = own.unique("evidence_id", keep="last").drop_nulls()
+    dropped = transitions.filter(pl.col("kind") == MERGED).select(dropped="topic_id", topic_id="topic_id").unique()
+    inside = pl.concat([dropped, _held(transitions)]).unique()
+    return inside.join(own, on="topic_id").group_by("dropped").agg(evidence_ids=pl.col("evidence_id").unique().sort())
+
+
+def _held(transitions: pl.DataFrame) -> pl.DataFrame:
+    """Which topics lie within a dropped one by merges in force (columns dropped, topic_id), chains included."""
+    step = merges(transitions).select(dropped="survivor", topic_id="dropped")
+    reached = frontier = step
+    while frontier.height:
+        frontier = frontier.join(step.rename({"dropped": "topic_id", "topic_id": "_next"}), on="topic_id")
+        frontier = frontier.select("dropped", topic_id="_next")
+        reached = pl.concat([reached, frontier])
+    return reached

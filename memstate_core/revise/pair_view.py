@@ -1,0 +1,59 @@
+"""Pairs of topics side by side, as a person sees them before a verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from memstate_core.model.frames import TOPICS, conform
+from memstate_core.retrieve.facts import TopicSet
+from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.records import topic_records
+from memstate_core.run.served_state import Served
+from memstate_core.state.graph import TOPIC
+
+_SHOWN = ("id", "scope", "title", "topic_kind", "summary", "created_at", "updated_at")
+_SAID = ("probability", "weight", "value", "skipped")
+
+
+def side_by_side(served: Served, pairs: pl.DataFrame) -> list[dict[str, Any]]:
+    """Pairs with what is known of both topics, in the order of the frame.
+
+    Args:
+        served: the shard that holds the topics.
+        pairs: columns a, b, probability, weight, value, features, skipped.
+
+    Returns:
+        For each pair `probability`, `weight`, `value`, `skipped`, `features` (name, value, weight; by falling
+        size of the weight), and for `a` and `b`: `id`, `scope`, `title`, `topic_kind`, `summary`, `fields`
+        (current values by name), `evidence` (number of pieces), `created_at`, `updated_at`.
+    """
+    sides = _sides(served, pl.concat([pairs["a"], pairs["b"]]).unique().sort().to_list())
+    return [
+        {name: row[name] for name in _SAID}
+        | {
+            "features": sorted(row["features"] or [], key=_size, reverse=True),
+            "a": sides[row["a"]],
+            "b": sides[row["b"]],
+        }
+        for row in pairs.to_dicts()
+        if row["a"] in sides and row["b"] in sides
+    ]
+
+
+def _size(feature: dict[str, Any]) -> float:
+    return abs(float(feature["weight"] or 0.0))
+
+
+def _sides(served: Served, ids: list[str]) -> dict[str, dict[str, Any]]:
+    counts = dict(served.links.group_by("topic_id").len().iter_rows())
+    with SnapshotReader(served.snapshot) as reader:
+        topics = conform(reader.graph.read(TOPIC, where="r.id IN $ids", ids=ids), TOPICS)
+        records = list(topic_records(reader.graph, topics, TopicSet.of(ids)))
+    return {
+        record["id"]: {name: record[name] for name in _SHOWN}
+        | {"fields": {name: field["history"][0]["value"] for name, field in record["fields"].items()}}
+        | {"evidence": counts.get(record["id"], 0)}
+        for record in records
+    }

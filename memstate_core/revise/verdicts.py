@@ -1,0 +1,146 @@
+"""People's verdicts on pairs of topics: what waits for one, and the decisions that follow from one.
+
+`same` merges the two at once, `different` keeps them apart for good, `skip` puts the pair last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from memstate_core.forget.manual_actions import PERSON
+from memstate_core.model.errors import VerdictRefused
+from memstate_core.model.frames import DECISION, PAIRS, Schema, conform
+from memstate_core.revise.matching.clustering import joined
+from memstate_core.run.served_state import Served
+from memstate_core.state.decisions import (
+    ARCHIVED,
+    DIFFERENT,
+    JUDGED,
+    MERGED,
+    SAME,
+    SKIP,
+    judgements,
+    merges,
+    suggestions,
+)
+from memstate_core.state.identity import survivors
+
+VERDICT: Schema = {"a": pl.String, "b": pl.String, "verdict": pl.String}
+"""A person's word on two topics: same, different or skip."""
+
+
+def open_pairs(served: Served) -> pl.DataFrame:
+    """Suggested pairs in the order in which to decide them: the most telling first, skipped ones last.
+
+    A pair with an archived topic is left out: it waits until the topic is active again.
+
+    Returns:
+        Columns a, b, scope, probability, weight, value, features, skipped.
+    """
+    verdicts = judgements(served.transitions)
+    active = served.topics.filter(pl.col("state") == "active")["id"].implode()
+    waiting = suggestions(served.transitions).filter(pl.col("a").is_in(active) & pl.col("b").is_in(active))
+    known = waiting.join(verdicts, on=["a", "b"], how="left")
+    rows = known.with_columns(skipped=pl.col("verdict").eq_missing(pl.lit(SKIP))).drop("verdict")
+    return rows.sort("skipped", "value", "a", "b", descending=[False, True, False, False], nulls_last=True)
+
+
+def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) -> pl.DataFrame:
+    """Verdicts as decisions (columns DECISION): each of them recorded, and the merges that follow.
+
+    Args:
+        served: the shard that holds the topics.
+        verdicts: two topics and what was said of them (same, different, skip); said of a topic that was
+            merged away, it is said of the one that answers for it.
+
+    Raises:
+        VerdictRefused: a pair lies in two scopes or is one topic, or the verdicts contradict what was
+            judged different.
+    """
+    given = pl.DataFrame(list(verdicts), orient="row", schema=VERDICT).with_columns(given_a="a", given_b="b")
+    said = _scoped(served, _ordered(given.with_columns(served.answering(pl.col("a", "b")))))
+    _refuse_unnamed(served, said.filter(pl.col("verdict") == SAME))
+    _refuse_archived(served, said.filter(pl.col("verdict") == SAME))
+    rows = pl.concat([_judged(said), _merged(served, said)])
+    _refuse_contradictions(served.transitions.select(DECISION.keys()), rows)
+    return rows
+
+
+def _scoped(served: Served, said: pl.DataFrame) -> pl.DataFrame:
+    """The verdicts with the one scope of both topics."""
+    scopes = dict(served.topics.select("id", "scope").iter_rows())
+    homes = {end: pl.col(end).replace_strict(scopes, return_dtype=pl.String) for end in ("a", "b")}
+    for a, b in said.filter(homes["a"] != homes["b"]).select("a", "b").iter_rows():
+        raise VerdictRefused(a, b, "they belong to different scopes, and nothing is compared across scopes")
+    return said.with_columns(scope=homes["a"])
+
+
+def _refuse_unnamed(served: Served, same: pl.DataFrame) -> None:
+    """A pair that was judged different becomes one only by its own name, not by that of what was merged into it."""
+    different = judgements(served.transitions).filter(pl.col("verdict") == DIFFERENT)
+    unnamed = pl.min_horizontal("given_a", "given_b") != pl.col("a")
+    unnamed = unnamed | (pl.max_horizontal("given_a", "given_b") != pl.col("b"))
+    for row in same.filter(unnamed).join(different, on=["a", "b"], how="semi").iter_rows(named=True):
+        why = f"{row['a']} and {row['b']} answer for them and were judged different; name these two to change that"
+        raise VerdictRefused(row["given_a"], row["given_b"], why)
+
+
+def _refuse_archived(served: Served, same: pl.DataFrame) -> None:
+    archived = served.topics.filter(pl.col("state") == ARCHIVED)["id"]
+    for a, b in same.select("a", "b").iter_rows():
+        for topic in (a, b):
+            if topic in archived:
+                raise VerdictRefused(a, b, f"{topic} is archived; `memstate undo {topic}` brings it back first")
+
+
+def _ordered(said: pl.DataFrame) -> pl.DataFrame:
+    """The last verdict on each pair, its smaller id first."""
+    for a, b in said.filter(pl.col("a") == pl.col("b")).select("a", "b").iter_rows():
+        raise VerdictRefused(a, b, f"they are one topic; `memstate merges --topic {a}` lists what was merged")
+    turned = pl.col("a") > pl.col("b")
+    ends = {"a": pl.when(turned).then("b").otherwise("a"), "b": pl.when(turned).then("a").otherwise("b")}
+    return said.with_columns(**ends).unique(["a", "b"], keep="last", maintain_order=True)
+
+
+def _judged(said: pl.DataFrame) -> pl.DataFrame:
+    payload = pl.struct("a", "b", "verdict", actor=pl.lit(PERSON)).struct.json_encode()
+    reason = pl.format("judged {} by a person", "verdict")
+    return conform(said.with_columns(kind=pl.lit(JUDGED), topic_id="a", payload_json=payload, reason=reason), DECISION)
+
+
+def _merged(served: Served, said: pl.DataFrame) -> pl.DataFrame:
+    """Merges of what is the same; the topic that was there first (created_at, then id) survives."""
+    same = said.filter(pl.col("verdict") == SAME)
+    members = joined(same).join(served.topics, on="id").sort("group", "created_at", "id")
+    ranked = members.with_columns(survivor=pl.col("id").first().over("group"))
+    known = suggestions(served.transitions).select("a", "b", "weight", "features")
+    pair = {"a": pl.min_horizontal("id", "survivor"), "b": pl.max_horizontal("id", "survivor")}
+    dropped = ranked.filter(pl.col("id") != pl.col("survivor")).with_columns(**pair)
+    dropped = dropped.join(known, on=["a", "b"], how="left").sort("id")
+    payload = pl.struct(
+        "survivor",
+        "weight",
+        pl.col("features").fill_null(pl.lit([], dtype=PAIRS["features"])),
+        dropped_title="title",
+        dropped_kind="topic_kind",
+        probability=pl.lit(1.0),
+        actor=pl.lit(PERSON),
+    )
+    rows = dropped.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
+    return conform(rows.with_columns(reason=pl.lit("judged the same by a person")), DECISION)
+
+
+def _refuse_contradictions(before: pl.DataFrame, rows: pl.DataFrame) -> None:
+    known = _torn(before)
+    for a, b in _torn(pl.concat([before, rows])).join(known, on=["a", "b"], how="anti").iter_rows():
+        raise VerdictRefused(a, b, "the two were judged different, and these verdicts would make them one topic")
+
+
+def _torn(decisions: pl.DataFrame) -> pl.DataFrame:
+    """Pairs judged different that merges in force make one (columns a, b)."""
+    followed = survivors(merges(decisions))
+    apart = judgements(decisions).filter(pl.col("verdict") == DIFFERENT)
+    roots = [pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b")]
+    return apart.filter(roots[0] == roots[1]).select("a", "b")

@@ -1,0 +1,105 @@
+"""Putting a folded state into the working graph, and the step that does so after new evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from memstate_core.model.frames import ALIASES, CHANGES, DECISION, PLACEMENTS, conform
+from memstate_core.run.begin import base_links
+from memstate_core.run.run import Run
+from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
+from memstate_core.run.view import decisions, shard_accesses, shard_evidence
+from memstate_core.state.decisions import MOVED
+from memstate_core.state.fold import State, fold
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
+
+LATER_STEPS_SET = ("salience", "failed_salience", "embedding_model")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What applying a state changed: ids of new and of changed topics, rows of new revisions."""
+
+    created: pl.Series
+    changed: pl.Series
+    new_revisions: int
+
+
+def fold_run(store: Store, run: Run) -> State:
+    """Folds everything that the run sees, with the decisions of its steps so far."""
+    placements, aliases = run.table("placements", PLACEMENTS), run.table("title_aliases", ALIASES)
+    evidence, accesses = shard_evidence(store.ledger, run), shard_accesses(store.ledger, run)
+    return fold(evidence, placements, aliases, decisions(store.ledger, run), run.policy, accesses)
+
+
+def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> Applied:
+    """Makes the working graph equal to a state, and keeps what the graph does not hold beside it.
+
+    Without new evidence a topic's links change only because what they lead to was merged or freed; that is
+    no change of the topic itself, but one that concerns it (condition C3).
+    """
+    before = graph.read(TOPIC, ["id"])["id"]
+    known = graph.read(REVISION, ["id"])
+    own = [
+        graph.sync(TOPIC, state.topics, keep=LATER_STEPS_SET).topics,
+        graph.sync(REVISION, state.revisions).topics,
+        graph.sync(FIELD, state.fields, keep=("salience",)).topics,
+    ]
+    linked = graph.sync(EDGE, state.edges).topics
+    touched = pl.concat([*own, linked] if new_evidence else own).unique()
+    for name, frame in state.beside().items():
+        run.keep_table(name, frame)
+    ids = state.topics["id"]
+    created = ids.filter(~ids.is_in(before.implode())).sort()
+    changed = touched.filter(~touched.is_in(created.implode())).sort()
+    return Applied(created, changed, state.revisions.join(known, on="id", how="anti").height)
+
+
+def changes(state: State, applied: Applied) -> pl.DataFrame:
+    """Created and updated topics (columns CHANGES); a topic that vanished is among neither."""
+    change = pl.when(pl.col("id").is_in(applied.created.implode())).then(pl.lit("created"))
+    change = change.when(pl.col("id").is_in(applied.changed.implode())).then(pl.lit("updated"))  # type: ignore[assignment]
+    rows = state.topics.select("scope", topic_id="id", change=change).filter(pl.col("change").is_not_null())
+    return conform(rows.sort("topic_id"), CHANGES)
+
+
+def update_topics(store: Store, run: Run) -> StepResult:
+    """The `topics` step: folds the ledger and writes what changed into the working graph.
+
+    Returns:
+        Columns CHANGES.
+    """
+    state = fold_run(store, run)
+    with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
+        applied = apply_state(run, graph, state, new_evidence=True)
+    frame = changes(state, applied)
+    counts = {
+        "topics_created": len(applied.created),
+        "topics_updated": len(applied.changed),
+        "revisions": applied.new_revisions,
+        "topics": state.topics.height,
+        "edges": state.edges.height,
+        "left_open": state.problems.height,
+    }
+    moved = _moved(base_links(store, run), state.links)
+    counts["evidence_moved"] = int(moved["evidence_ids"].list.len().sum())
+    decided = [_recorded(frame.filter(pl.col("change") == name), f"topic_{name}") for name in ("created", "updated")]
+    decided.append(moved)
+    return StepResult(frame, counts, {"left open": state.problems.head(20)}, pl.concat(decided))
+
+
+def _moved(before: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
+    """Decisions for evidence that a later dump gave another topic: the owner of the title came after it."""
+    both = now.join(before.select("evidence_id", was="topic_id"), on="evidence_id")
+    pairs = both.filter(pl.col("was") != pl.col("topic_id")).group_by("scope", "was", "topic_id")
+    grouped = pairs.agg(evidence_ids=pl.col("evidence_id").sort()).sort("was", "topic_id")
+    payload = pl.struct("was").struct.json_encode()
+    reason = pl.lit("a later dump brought the topic that the title belongs to")
+    return conform(grouped.with_columns(kind=pl.lit(MOVED), payload_json=payload, reason=reason), DECISION)
+
+
+def _recorded(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
+    return conform(rows.with_columns(kind=pl.lit(kind), reason=pl.lit("new evidence")), DECISION)

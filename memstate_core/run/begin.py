@@ -1,0 +1,144 @@
+"""Beginning a run: finish what a killed run left half done, pin the inputs, copy the graph."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, conform, empty
+from memstate_core.run.run import GRAPH_FILE, Run, RunFacts
+from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
+from memstate_core.run.view import decisions, shard_evidence
+from memstate_core.state.decisions import PUBLISHED, merges
+from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
+from memstate_core.state.identity import answering, survivors
+from memstate_core.state.snapshots import (
+    Manifest,
+    Snapshot,
+    current_number,
+    current_snapshot,
+    load_snapshot,
+    move_current,
+    numbers,
+)
+
+COMPACT_AT = 2.0
+"""A graph file this many times its fresh size is written anew."""
+
+
+def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: Manifest | None = None) -> Run:
+    """Starts a run of a shard; the caller holds the store's lock.
+
+    The run sees the ledger as it is now and starts from a copy of the served snapshot.
+
+    Args:
+        store: the store.
+        shard: which shard.
+        run_id: the run's name in the ledger.
+        now: its logical time.
+        pinned: the manifest whose evidence, policy and model the run keeps instead of today's.
+    """
+    recover(store, shard)
+    base = current_snapshot(store.home, shard)
+    facts = RunFacts(
+        run_id=run_id,
+        shard=shard,
+        shards=store.settings.store.shards,
+        now=now,
+        number=next_number(store, shard),
+        base=None if base is None else base.manifest.number,
+        evidence_version=store.ledger.version("evidence") if pinned is None else pinned.evidence_version,
+        transitions_version=store.ledger.version("transitions"),
+        accesses_version=store.ledger.version("accesses") if pinned is None else pinned.accesses_version,
+        fresh_graph=base is None or _is_bloated(base),
+        embedding_model=store.encoder.model if pinned is None else pinned.embedding_model,
+        policy=store.settings.policy.model_dump(mode="json") if pinned is None else pinned.policy,
+    )
+    run = Run.begin(store.home.work(shard), facts)
+    _stage_graph(store, run, base)
+    return run
+
+
+def new_evidence(store: Store, run: Run) -> StepResult:
+    """The evidence that the served snapshot does not know yet (columns evidence_id, observation_id, scope)."""
+    have = shard_evidence(store.ledger, run, ["evidence_id", "observation_id", "scope"])
+    new = have.join(base_links(store, run), on="evidence_id", how="anti").sort("evidence_id")
+    scopes = new.group_by("scope").agg(evidence=pl.len()).sort("evidence", "scope", descending=[True, False])
+    return StepResult(new, {"evidence": new.height, "evidence_total": have.height}, {"new evidence": scopes.head(20)})
+
+
+def new_accesses(store: Store, run: Run) -> pl.DataFrame:
+    """Uses of topics that the served snapshot does not know yet (columns ACCESSES), by topics that answer now."""
+    now, base = run.facts.accesses_version, run.facts.base
+    if now is None:
+        return empty(ACCESSES)
+    rows = store.ledger.scan("accesses", now)
+    if base is not None:
+        known = load_snapshot(store.home, run.facts.shard, base).manifest.accesses_version
+        if known is not None:
+            rows = rows.join(store.ledger.scan("accesses", known).select("access_id"), on="access_id", how="anti")
+    followed = survivors(merges(decisions(store.ledger, run)))
+    return rows.collect().with_columns(answering(pl.col("topic_id"), run.table("aliases", ALIASES), followed))
+
+
+def base_links(store: Store, run: Run) -> pl.DataFrame:
+    """Evidence of the snapshot that the run started from, with its topic there (columns LINKS)."""
+    if run.facts.base is None:
+        return empty(LINKS)
+    path = load_snapshot(store.home, run.facts.shard, run.facts.base).path / "evidence.parquet"
+    return conform(pl.read_parquet(path, columns=list(LINKS)), LINKS)
+
+
+def recover(store: Store, shard: str) -> None:
+    """Finishes or forgets what a killed run left.
+
+    A run's commit point is the ledger's record that it published. If that record names a later snapshot
+    than CURRENT does, the run died in between: CURRENT is moved now. A folder that no record names was
+    never published and is removed.
+    """
+    recorded = last_published(store, shard)
+    kept = numbers(store.home, shard)
+    if recorded is not None and recorded in kept and recorded > (current_number(store.home, shard) or 0):
+        move_current(store.home, shard, recorded)
+    unpublished = [number for number in kept if number > (recorded or 0)]
+    for number in unpublished:
+        shutil.rmtree(store.home.snapshots(shard) / str(number))
+
+
+def next_number(store: Store, shard: str) -> int:
+    """The number of the shard's next snapshot; one that was ever recorded is not used again."""
+    return 1 + max(last_published(store, shard) or 0, *numbers(store.home, shard), 0)
+
+
+def last_published(store: Store, shard: str) -> int | None:
+    """The number of the last snapshot that the ledger records as published."""
+    payload = last_published_payload(store, shard)
+    return None if payload is None else int(payload["number"])
+
+
+def last_published_payload(store: Store, shard: str) -> dict[str, Any] | None:
+    """What the ledger recorded with the last published snapshot."""
+    rows = store.ledger.scan("transitions").filter((pl.col("shard") == shard) & (pl.col("kind") == PUBLISHED))
+    last = rows.sort("seq").tail(1).select("payload_json").collect()
+    return msgjson.decode(last.item()) if last.height else None
+
+
+def _is_bloated(base: Snapshot) -> bool:
+    return (base.path / GRAPH_FILE).stat().st_size > COMPACT_AT * base.manifest.graph_fresh_bytes
+
+
+def _stage_graph(store: Store, run: Run, base: Snapshot | None) -> None:
+    if base is not None and not run.facts.fresh_graph:
+        shutil.copyfile(base.path / GRAPH_FILE, run.graph)
+        return
+    buffer = store.settings.store.graph_buffer_mib
+    with open_graph(run.graph, buffer_mib=buffer) as new:
+        if base is not None:
+            with open_graph(base.path / GRAPH_FILE, read_only=True, buffer_mib=buffer) as old:
+                for table in (*NODE_TABLES, EDGE):
+                    new.insert(table, old.read(table))

@@ -1,0 +1,162 @@
+"""One run of one shard: its fixed facts, its scratch folder, and what its steps leave for each other.
+
+A run is begun once, by the first step, which pins everything that could change under it: the logical
+time, the version of the evidence table, the snapshot it starts from, the policy. Every later step loads
+those facts from the scratch folder, so that a step never reads a clock or the newest state of anything.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from msgspec import Struct
+from msgspec import json as msgjson
+
+from memstate_core.model.errors import StagingMissing
+from memstate_core.model.frames import DECISION, TRANSITIONS, Schema, conform, empty
+from memstate_core.policy.settings import Policy
+from memstate_core.run.step import StepResult
+
+GRAPH_FILE = "graph.kuzu"
+PLAN_FILE = "plan.json"
+
+
+class RunFacts(Struct, frozen=True, kw_only=True):
+    """What is fixed for the length of a run."""
+
+    run_id: str
+    shard: str
+    shards: int
+    now: datetime
+    number: int
+    base: int | None
+    evidence_version: int | None
+    transitions_version: int | None
+    accesses_version: int | None = None
+    fresh_graph: bool
+    embedding_model: str
+    policy: dict[str, Any]
+
+
+class Run:
+    """A run in progress, seen from one of its steps."""
+
+    def __init__(self, scratch: Path, facts: RunFacts) -> None:
+        self.scratch = scratch
+        self.facts = facts
+        self.policy = Policy.recorded(facts.policy)
+
+    @classmethod
+    def begin(cls, scratch: Path, facts: RunFacts) -> Run:
+        """Clears the scratch folder and starts a run in it."""
+        shutil.rmtree(scratch, ignore_errors=True)
+        for folder in ("notes", "decisions", "tables", "frames"):
+            (scratch / folder).mkdir(parents=True)
+        (scratch / "run.json").write_bytes(msgjson.encode(facts))
+        return cls(scratch, facts)
+
+    @classmethod
+    def load(cls, scratch: Path) -> Run:
+        """The run whose scratch folder this is.
+
+        Raises:
+            StagingMissing: no run was begun here, or it has ended.
+        """
+        try:
+            return cls(scratch, msgjson.decode((scratch / "run.json").read_bytes(), type=RunFacts))
+        except FileNotFoundError:
+            raise StagingMissing(str(scratch)) from None
+
+    @property
+    def graph(self) -> Path:
+        """The working copy of the graph."""
+        return self.scratch / GRAPH_FILE
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the run is held to a plan."""
+        return (self.scratch / PLAN_FILE).exists()
+
+    def keep(self, step: str, result: StepResult, seconds: float) -> None:
+        """Keeps a step's decisions and counts beside the graph, for the end of the run.
+
+        Keeping them again, as a retried step does, replaces what was kept.
+        """
+        self.decide(step, result.decisions if result.decisions is not None else empty(DECISION))
+        note = {"seconds": round(seconds, 3), "counts": dict(result.counts)}
+        (self.scratch / "notes" / f"{step}.json").write_text(json.dumps(note))
+
+    def decide(self, step: str, decisions: pl.DataFrame) -> None:
+        """Keeps what a step decided (columns DECISION), so that a fold within the run can follow it."""
+        conform(decisions, DECISION).write_parquet(self.scratch / "decisions" / f"{step}.parquet")
+
+    def keep_table(self, name: str, frame: pl.DataFrame) -> None:
+        """Keeps a frame that later steps read beside the graph."""
+        frame.write_parquet(self.scratch / "tables" / f"{name}.parquet")
+
+    def table(self, name: str, schema: Schema) -> pl.DataFrame:
+        """A kept frame, with exactly these columns.
+
+        Raises:
+            StagingMissing: the step that keeps it has not run.
+        """
+        path = self.scratch / "tables" / f"{name}.parquet"
+        if not path.exists():
+            raise StagingMissing(str(path))
+        return conform(pl.read_parquet(path), schema)
+
+    def has_table(self, name: str) -> bool:
+        """Whether a frame of this name was kept."""
+        return (self.scratch / "tables" / f"{name}.parquet").exists()
+
+    def keep_import(self, report: dict[str, Any]) -> None:
+        """Keeps what the import at the run's beginning reported."""
+        (self.scratch / "import.json").write_text(json.dumps(report))
+
+    def imported(self) -> dict[str, Any]:
+        """What the import at the run's beginning reported."""
+        path = self.scratch / "import.json"
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+
+    def keep_checks(self, verdicts: list[dict[str, Any]]) -> None:
+        """Keeps the verdicts of the checks: name, passed, severity."""
+        (self.scratch / "checks.json").write_text(json.dumps(verdicts))
+
+    def checks(self) -> list[dict[str, Any]]:
+        """The verdicts of the checks, in their order."""
+        path = self.scratch / "checks.json"
+        return list(json.loads(path.read_text())) if path.exists() else []
+
+    def end(self) -> None:
+        """Removes the scratch folder."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def notes(self) -> dict[str, dict[str, Any]]:
+        """Seconds and counts by step, in the order in which the steps ended."""
+        files = sorted((self.scratch / "notes").glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
+        return {file.stem: json.loads(file.read_text()) for file in files}
+
+    def decisions(self, *steps: str, but: str | None = None) -> pl.DataFrame:
+        """What the named steps (or all, or all but one) decided so far in this run (columns DECISION)."""
+        files = [self.scratch / "decisions" / f"{step}.parquet" for step in steps]
+        files = files or sorted((self.scratch / "decisions").glob("*.parquet"), key=lambda f: f.stat().st_mtime_ns)
+        frames = [pl.read_parquet(file) for file in files if file.exists() and file.stem != but]
+        return pl.concat([empty(DECISION), *frames])
+
+    def transitions(self, first_seq: int) -> pl.DataFrame:
+        """All decisions as rows of the ledger (columns TRANSITIONS), numbered from `first_seq`."""
+        return conform(
+            self.decisions().with_columns(
+                seq=pl.int_range(first_seq, first_seq + pl.len(), dtype=pl.Int64),
+                shard=pl.lit(self.facts.shard),
+                run_id=pl.lit(self.facts.run_id),
+                at=pl.lit(self.facts.now),
+                policy=pl.lit(self.policy.digest()),
+            ),
+            TRANSITIONS,
+        )

@@ -1,0 +1,76 @@
+"""What a person decides upon: a shard's served topics, and every decision that the ledger records of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from memstate_core.model.frames import ALIASES, LINKS, REVIEWS, TRANSITIONS, conform
+from memstate_core.run.run import GRAPH_FILE
+from memstate_core.run.store import Store
+from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.graph import REVIEW, TOPIC, open_graph
+from memstate_core.state.identity import answering
+from memstate_core.state.snapshots import Snapshot, served
+
+_COLUMNS = [
+    "id", "scope", "title", "topic_kind", "salience", "state", "pinned", "merged_into", "created_at", "updated_at",
+    "reinforced_at",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Served:
+    """A shard as it is served.
+
+    Attributes:
+        snapshot: the served snapshot.
+        transitions: its recorded decisions in order (columns TRANSITIONS), publications left out.
+        topics: columns id, scope, title, topic_kind, salience, state, pinned, merged_into (the topic that
+            answers today), created_at, updated_at, reinforced_at; tombstones among them.
+        aliases: columns ALIASES.
+        links: the topic of each piece of evidence (columns LINKS).
+        reviews: the topics that wait for review (columns REVIEWS).
+    """
+
+    snapshot: Snapshot
+    transitions: pl.DataFrame
+    topics: pl.DataFrame
+    aliases: pl.DataFrame
+    links: pl.DataFrame
+    reviews: pl.DataFrame
+
+    def answering(self, ids: pl.Expr) -> pl.Expr:
+        """The topic that answers for an id today, or the id itself where none does."""
+        dead = self.topics.filter(pl.col("merged_into").is_not_null())
+        return answering(ids, self.aliases, dead.select(dropped="id", survivor="merged_into"))
+
+    def living(self, name: str) -> str | None:
+        """The id of the living topic that answers for one id, or None."""
+        found = pl.DataFrame({"id": [name]}).select(self.answering(pl.col("id")))
+        alive = self.topics.filter(pl.col("merged_into").is_null())
+        return str(found.item()) if found["id"].is_in(alive["id"].implode()).item() else None
+
+
+def read_served(store: Store) -> dict[str, Served]:
+    """Every shard that serves a snapshot, by name.
+
+    Raises:
+        StoreNotFound: no shard does.
+    """
+    return {snapshot.manifest.shard: _read(store, snapshot) for snapshot in served(store.home, store.shards)}
+
+
+def _read(store: Store, snapshot: Snapshot) -> Served:
+    mine = (pl.col("shard") == snapshot.manifest.shard) & (pl.col("kind") != PUBLISHED)
+    with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
+        topics, reviews = graph.read(TOPIC, _COLUMNS), graph.read(REVIEW)
+    return Served(
+        snapshot=snapshot,
+        transitions=conform(store.ledger.scan("transitions").filter(mine).sort("seq").collect(), TRANSITIONS),
+        topics=topics,
+        aliases=conform(pl.read_parquet(snapshot.path / "aliases.parquet"), ALIASES),
+        links=conform(pl.read_parquet(snapshot.path / "evidence.parquet", columns=list(LINKS)), LINKS),
+        reviews=conform(reviews, REVIEWS),
+    )

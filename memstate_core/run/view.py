@@ -1,0 +1,49 @@
+"""What a run may see of the ledger: the evidence it pinned, and every decision up to this step."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, empty
+from memstate_core.model.scope import scopes_of_shard
+from memstate_core.run.run import Run
+from memstate_core.state.ledger import Ledger
+
+_UNUSED = ("payload_json", "content_sha256", "source_uri")
+
+
+def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -> pl.DataFrame:
+    """The shard's evidence at the version that the run pinned (columns EVIDENCE, or those named).
+
+    Payload, digest and source are left out unless named: no step reads them.
+    """
+    facts = run.facts
+    if facts.evidence_version is None:
+        return pl.DataFrame(schema={name: EVIDENCE[name] for name in columns or EVIDENCE})
+    table = ledger.scan("evidence", facts.evidence_version)
+    scopes = table.select(pl.col("scope").unique().sort()).collect()["scope"]
+    own = scopes_of_shard(scopes, facts.shard, facts.shards)
+    if len(own) < len(scopes):
+        table = table.filter(pl.col("scope").is_in(own.implode()))
+    wanted = columns or [name for name in EVIDENCE if name not in _UNUSED]
+    return table.select(wanted).collect()
+
+
+def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:
+    """Uses of topics at the version that the run pinned (columns ACCESSES), those of other shards among them."""
+    if run.facts.accesses_version is None:
+        return empty(ACCESSES)
+    return ledger.scan("accesses", run.facts.accesses_version).collect()
+
+
+def decisions(ledger: Ledger, run: Run, *steps: str, but: str | None = None) -> pl.DataFrame:
+    """Decisions of earlier runs, then those of this run's steps (all, the named ones, or all but one).
+
+    Returns:
+        Columns DECISION.
+    """
+    facts = run.facts
+    if facts.transitions_version is None:
+        return run.decisions(*steps, but=but)
+    table = ledger.scan("transitions", facts.transitions_version).filter(pl.col("shard") == facts.shard)
+    return pl.concat([table.sort("seq").select(DECISION.keys()).collect(), run.decisions(*steps, but=but)])

@@ -1,0 +1,198 @@
+"""The routes: what each takes and answers. What they do is in `memstate_core.serve.service` and `reading`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
+
+from memstate_core.model.scope import parse_scope
+from memstate_core.serve import answers
+from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.http.metrics import MEDIA_TYPE as METRICS_TYPE
+from memstate_core.serve.http.metrics import Metrics
+from memstate_core.serve.http.request_bodies import ContextBody, FeedbackBody, Moment, QueryBody, ScopeName
+from memstate_core.serve.observations import observations_in
+from memstate_core.serve.problems import MEDIA_TYPE, Problem
+from memstate_core.serve.service import Service
+from memstate_core.serve.topic_pages import position
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "An error",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
+    }
+}
+INGEST_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "oneOf": [
+                        {"$ref": "#/components/schemas/Observation"},
+                        {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/Observation"}},
+                    ]
+                }
+            }
+        },
+    }
+}
+health = APIRouter(tags=["health"], responses=PROBLEMS)
+v1 = APIRouter(prefix="/v1", tags=["memory"], responses=PROBLEMS)
+
+
+async def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+async def _principal(request: Request) -> Principal:
+    """Who asks, as the guard has found out; without it no route answers."""
+    who: Principal = request.state.principal
+    return who
+
+
+async def _body(request: Request) -> bytes:
+    """The body of a request that says that it is JSON; no page of another origin can say so unasked."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        detail = f"found content type {kind[:100]!r}, expected application/json"
+        raise Problem(415, "unsupported-media-type", detail)
+    return await request.body()
+
+
+Here = Annotated[Service, Depends(_service)]
+Who = Annotated[Principal, Depends(_principal)]
+AsOf = Annotated[Moment | None, Query(description="From the state at that time, ISO 8601.")]
+Body = Annotated[bytes, Depends(_body)]
+
+
+def _json(document: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(document), status, media_type="application/json")
+
+
+@health.get("/healthz", response_model=answers.Health)
+async def healthz() -> Response:
+    """Whether the process answers."""
+    return _json({"status": "ok"})
+
+
+@health.get("/readyz", response_model=answers.Readiness)
+async def readyz(here: Here, who: Who) -> Response:
+    """Whether questions can be answered: which snapshot is served, its age, the run that made it."""
+    return _json(here.readiness(who))
+
+
+@health.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def metrics(request: Request, who: Who) -> Response:
+    """What Prometheus collects, for an admin of every scope."""
+    who.require(Role.ADMIN)
+    who.require_all()
+    told: Metrics = request.app.state.metrics
+    return Response(told.text(), media_type=METRICS_TYPE)
+
+
+@health.get("/health", response_model=answers.Health)
+async def alive() -> Response:
+    """Whether the process answers."""
+    return _json({"status": "ok"})
+
+
+@health.get("/health/graph", response_model=answers.GraphHealth)
+def graph(here: Here, who: Who) -> Response:
+    """Whether a graph is served, and how much of it the caller sees."""
+    return _json(here.graph_health(who))
+
+
+@v1.post("/query", response_model=answers.QueryAnswer)
+def query(here: Here, who: Who, body: QueryBody) -> Response:
+    """Topics and evidence that answer a question, from one published snapshot."""
+    return _json(here.query(who, body.question(), body.record, body.pending))
+
+
+@v1.post("/context", response_model=answers.ContextAnswer)
+def context(here: Here, who: Who, body: ContextBody) -> Response:
+    """A text for a prompt within a budget of tokens, each line cited, from one published snapshot."""
+    return _json(here.context(who, body.question(), body.budget, body.record))
+
+
+@v1.get("/topics", response_model=answers.TopicsPage)
+def topics(
+    here: Here,
+    who: Who,
+    scope: Annotated[list[ScopeName] | None, Query(description="TYPE:ID; every scope without it.")] = None,
+    cursor: Annotated[str | None, Query(max_length=4096, description="`next_cursor` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """Served topics, page by page, by scope and id."""
+    after = None if cursor is None else _checked("cursor", position, cursor)
+    scopes = None if scope is None else [_checked("scope", parse_scope, each) for each in scope]
+    return _json(here.topics(who, scopes, after, limit))
+
+
+@v1.get("/topics/{topic_id:path}/history", response_model=answers.TopicRecord)
+def history(
+    here: Here,
+    who: Who,
+    topic_id: str,
+    expand: Annotated[bool, Query(description="The revisions that summaries stand for, too.")] = False,
+    as_of: AsOf = None,
+) -> Response:
+    """One topic with every revision of its fields and of its own title, summary and kind."""
+    return _json(here.topic(who, topic_id, history=True, expand=expand, as_of=as_of))
+
+
+@v1.get("/topics/{topic_id:path}", response_model=answers.TopicRecord)
+def topic(
+    here: Here,
+    who: Who,
+    topic_id: str,
+    as_of: AsOf = None,
+    pending: Annotated[bool, Query(description="Also what is accepted of it and not published yet.")] = False,
+) -> Response:
+    """One topic by its id, an alias, or the id of a topic that was merged into it."""
+    return _json(here.topic(who, topic_id, as_of=as_of, pending=pending))
+
+
+@v1.get("/runs", response_model=answers.RunsAnswer)
+def runs(here: Here, who: Who, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> Response:
+    """The last runs, newest first."""
+    return _json(here.runs(who, limit))
+
+
+@v1.post("/ingest", status_code=202, response_model=answers.IngestAnswer, openapi_extra=INGEST_BODY)
+def ingest(here: Here, who: Who, body: Body) -> Response:
+    """Takes one observation or a list of them. Durable when it answers; visible after the next run."""
+    try:
+        rows = observations_in(body)
+    except msgspec.MsgspecError as error:
+        raise Problem(400, "broken-json", f"the body cannot be read: {error}") from None
+    if not any(rows):
+        raise Problem(422, "no-observation", "found no observation, expected one object or a list of them")
+    return _json(here.ingest(who, rows, alone=not body.lstrip().startswith(b"[")), 202)
+
+
+@v1.post("/feedback", status_code=202, response_model=answers.FeedbackAnswer)
+def feedback(here: Here, who: Who, body: FeedbackBody) -> Response:
+    """Notes that a topic was of use or was not. Durable when it answers; counted by the next run."""
+    return _json(here.feedback(who, body.topic_id, body.fields, body.failed, body.at), 202)
+
+
+def _checked(name: str, read: Any, given: str) -> Any:
+    """A parameter, read.
+
+    Raises:
+        RequestValidationError: it cannot be; says why.
+    """
+    try:
+        return read(given)
+    except ValueError as error:
+        raise RequestValidationError([{"type": "value_error", "loc": ("query", name), "msg": str(error)}]) from None

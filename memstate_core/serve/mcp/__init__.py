@@ -1,0 +1,1 @@
+"""The Model Context Protocol server. Thin over `serve.reading` and `serve.service`."""

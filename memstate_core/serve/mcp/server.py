@@ -1,0 +1,110 @@
+"""A server of the tools (Model Context Protocol), whichever way its client is connected.
+
+An error is told to the model as a tool error, in the very sentence of the problem document.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
+
+from memstate_core import __version__
+from memstate_core.serve.error_responses import invalid, told
+from memstate_core.serve.mcp import descriptions as words
+from memstate_core.serve.mcp.tools import Tools, Who
+from memstate_core.serve.problems import Problem
+from memstate_core.serve.service import Service
+from memstate_core.serve.telemetry.tracing import span
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
+
+
+class MemoryServer(MCPServer[None]):
+    """A server of tools whose errors are sentences, and that takes no argument which it does not know."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Calls a tool.
+
+        Raises:
+            ToolError: there is no such tool, or something happened that nobody foresaw.
+        """
+        tool = self._tool_manager.get_tool(name)
+        expected = [] if tool is None else list(tool.parameters["properties"])
+        unknown = [argument for argument in arguments if argument not in expected]
+        if tool is not None and unknown:
+            found = ", ".join(repr(argument[:100]) for argument in unknown)
+            return _failed(f"{name} takes no argument {found}; expected some of {', '.join(expected)}")
+        meta = None if context is None else context.request_context.meta
+        try:
+            with span("memstate.tool", carrier=meta, tool=name if tool is not None else "none"):
+                return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            problem = _problem(error.__cause__)
+            if problem is None:
+                raise
+            return _failed(problem.detail)
+
+
+def memory_server(
+    service: Service,
+    who: Who,
+    *,
+    read_only: bool = False,
+    lifespan: Lifespan | None = None,
+) -> MemoryServer:
+    """A server of the tools.
+
+    Args:
+        service: what they ask.
+        who: whoever calls.
+        read_only: offer no tool that writes.
+        lifespan: what is entered while the server runs.
+    """
+    _keep_root_logger()
+    server = MemoryServer(
+        "memstate",
+        title="memstate: a memory",
+        instructions=words.INSTRUCTIONS,
+        version=__version__,
+        subscriptions=False,
+        lifespan=lifespan,
+    )
+    # The SDK's own spans would hold names and messages as callers sent them; `call_tool` leaves one that does not.
+    server.middleware[:] = [each for each in server.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
+    tools = Tools(service, who)
+    offered: list[tuple[Callable[..., Any], str, str, ToolAnnotations]] = [
+        (tools.memory_query, "Ask the memory", words.QUERY, words.READS),
+        (tools.memory_topic, "Read a topic", words.TOPIC, words.READS),
+        (tools.memory_history, "Read a topic's history", words.HISTORY, words.READS),
+        (tools.memory_ingest, "Remember", words.INGEST, words.ADDS),
+    ]
+    for function, title, description, hints in offered:
+        if hints.read_only_hint or not read_only:
+            server.add_tool(function, title=title, description=description, annotations=hints)
+    return server
+
+
+def _problem(cause: BaseException | None) -> Problem | None:
+    if cause is None:
+        return None
+    return invalid(cause) if isinstance(cause, ValidationError) else told(cause)
+
+
+def _failed(sentence: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=sentence)], is_error=True)
+
+
+def _keep_root_logger() -> None:
+    """Keeps the SDK from sending the whole process's log to stderr in a form of its own."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.NullHandler())

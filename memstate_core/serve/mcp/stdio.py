@@ -1,0 +1,51 @@
+"""The tools over standard input and output, for a client that starts the server as a process of its own.
+
+Standard output is the protocol; logs go to stderr as JSON lines. Whoever started the process is whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from mcp.server.mcpserver import Context
+
+from memstate_core.run.store import Store
+from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.mcp.server import memory_server
+from memstate_core.serve.options import Options
+from memstate_core.serve.service import Service
+from memstate_core.serve.telemetry.log import log_as_json
+
+
+def run(store: Store, options: Options, scopes: frozenset[str] | None, read_only: bool) -> None:
+    """Serves until the client closes standard input.
+
+    Args:
+        store: what is served.
+        options: how.
+        scopes: which scopes the client sees; None means every scope.
+        read_only: offer no tool that writes, and write nothing.
+    """
+    log_as_json()
+    service = Service(store, options)
+    who = Principal("stdio", scopes, Role.READ if read_only else Role.WRITE)
+
+    def caller(_: Context[Any, Any]) -> Principal:
+        if service.serving.current is None:
+            service.serving.refresh()  # the first call waits for the first snapshot; there is nobody else to wait
+        return who
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        await anyio.to_thread.run_sync(service.start)
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(service.close)
+
+    server = memory_server(service, caller, read_only=read_only, lifespan=lifespan)
+    server.run("stdio")

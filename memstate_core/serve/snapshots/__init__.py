@@ -1,0 +1,1 @@
+"""The served snapshot: opened, warmed, swapped when a run publishes, closed when idle."""

@@ -1,0 +1,1 @@
+"""Logs, counters and traces of a server."""

@@ -1,0 +1,48 @@
+"""Dependence between topics: extension edges only, breadth first, within the caps of the policy (condition C3)."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.policy.settings import Policy
+from memstate_core.state.edges import EXTENSION_KINDS
+
+_POINTING_DOWN = ("has_detail", "has_subtopic")
+"""Extension kinds whose target depends on their source; for the others it is the other way round."""
+
+
+def dependents(edges: pl.DataFrame) -> pl.DataFrame:
+    """Extension edges as dependence (columns base, dependent), each once."""
+    extension = edges.filter(pl.col("kind").is_in(EXTENSION_KINDS))
+    down = pl.col("kind").is_in(_POINTING_DOWN)
+    base, dependent = (
+        pl.when(down).then("from_id").otherwise("to_id"),
+        pl.when(down).then("to_id").otherwise("from_id"),
+    )
+    return extension.select(base=base, dependent=dependent).unique().sort("base", "dependent")
+
+
+def affected(changed: pl.Series, dependence: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Topics that depend on changed ones and did not change themselves, nearest first.
+
+    Args:
+        changed: topic ids.
+        dependence: columns base, dependent.
+        policy: gives the caps.
+
+    Returns:
+        Columns topic_id, cause_topic_id (the changed topic it depends on most directly), hops.
+    """
+    reached = pl.DataFrame({"topic_id": changed.unique().sort()}).with_columns(
+        cause_topic_id="topic_id", hops=pl.lit(0, pl.Int64)
+    )
+    frontier = reached
+    for hop in range(1, policy.dependency_max_hops + 1):
+        step = frontier.join(dependence, left_on="topic_id", right_on="base")
+        step = step.select(topic_id="dependent", cause_topic_id="cause_topic_id", hops=pl.lit(hop, pl.Int64))
+        frontier = step.sort("topic_id", "cause_topic_id").unique("topic_id", keep="first", maintain_order=True)
+        frontier = frontier.join(reached, on="topic_id", how="anti")
+        if not frontier.height:
+            break
+        reached = pl.concat([reached, frontier])
+    return reached.filter(pl.col("hops") > 0).head(policy.dependency_max_topics)

@@ -1,0 +1,74 @@
+"""What concerns the salience of topics and fields: what was said of them, and who used them.
+
+An access of a topic counts for the topic and for the fields it names, or for all of them where it names
+none. It follows aliases and merges, so use of a topic that was merged away is use of what it is one with;
+nothing ever crosses from one scope to another.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import MOMENT, Schema, conform
+from memstate_core.policy.settings import Policy
+from memstate_core.state.identity import answering
+
+USES: Schema = {
+    "access_id": pl.String,
+    "topic_id": pl.String,
+    "name": pl.String,
+    "at": MOMENT,
+    "weight": pl.Float64,
+    "failed": pl.Boolean,
+}
+"""Uses of topics: `name` is a field's, or null where the topic as a whole was used."""
+
+
+def uses(accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Accesses as events (columns USES), each field on a row of its own.
+
+    Args:
+        accesses: columns ACCESSES; an access that was recorded twice counts once.
+        aliases: columns ALIASES.
+        followed: columns dropped, survivor.
+        policy: gives the weight of a use.
+    """
+    once = accesses.unique("access_id").sort("access_id")
+    moved = once.with_columns(
+        topic_id=answering(pl.col("topic_id"), aliases, followed), weight=pl.lit(policy.query_salience_bump)
+    )
+    named = moved.explode("fields", empty_as_null=True).rename({"fields": "name"})
+    return conform(named.unique(["access_id", "name"], maintain_order=True), USES)
+
+
+def topic_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Events of topics as a whole (columns topic_id, at, weight, failed).
+
+    Args:
+        said: evidence of topics (columns topic_id, at).
+        used: what `uses` gives; an access that names several fields is one event.
+        policy: gives the weight of what is said.
+    """
+    spoken = _said(said, policy)
+    return pl.concat([spoken, used.unique(["access_id", "topic_id"], maintain_order=True).select(spoken.columns)])
+
+
+def field_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Events of fields (columns topic_id, name, at, weight, failed).
+
+    Args:
+        said: values of fields (columns topic_id, name, at).
+        used: what `uses` gives; a name that the topic has no field of is left out.
+        policy: gives the weight of what is said.
+    """
+    spoken = _said(said, policy)
+    if not used.height:
+        return spoken
+    there = said.select("topic_id", "name").unique()
+    whole = used.filter(pl.col("name").is_null()).drop("name").join(there, on="topic_id")
+    named = used.join(there, on=["topic_id", "name"], how="semi")
+    return pl.concat([spoken, whole.select(spoken.columns), named.select(spoken.columns)])
+
+
+def _said(said: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    return said.with_columns(weight=pl.lit(policy.field_salience_initial), failed=pl.lit(False))

@@ -1,0 +1,97 @@
+"""The benchmarks of duplicates: what they count is right, and they run on a small set of their own."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import sys
+from itertools import combinations
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1]
+
+
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def scoring(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return _script("scoring")
+
+
+def test_groups_are_judged_by_all_their_pairs(scoring: ModuleType) -> None:
+    groups = np.array([0, 0, 0, 1, 1, 2])
+    truth = scoring.pair_keys(np.array([1, 3, 5]), np.array([0, 4, 0]), 6)
+    result = scoring.judged_groups(groups, truth)
+    assert (result.pairs, result.true, result.all_true) == (4, 2, 3)
+    assert (result.precision, result.recall) == (2 / 4, 2 / 3)
+    assert result.f1 == pytest.approx(2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3))
+
+
+def test_pairs_and_the_groups_that_they_connect(scoring: ModuleType) -> None:
+    a, b = np.array([2, 0, 0]), np.array([1, 1, 1])
+    assert scoring.pair_keys(a, b, 4).tolist() == [1, 6]
+    groups = scoring.components(a, b, 4)
+    assert [groups[i] == groups[j] for i, j in combinations(range(4), 2)] == [True, True, False, True, False, False]
+
+
+def test_made_topics_follow_from_the_seed_and_carry_their_duplicates(scoring: ModuleType) -> None:
+    del scoring
+    growth = _script("growth")
+    one, truth = growth.made_corpus(400, 7)
+    same, _ = growth.made_corpus(400, 7)
+    other, _ = growth.made_corpus(400, 8)
+    assert one.topics.equals(same.topics)
+    assert np.array_equal(one.vectors, same.vectors)
+    assert not one.topics.equals(other.topics)
+    a, b = np.divmod(truth, 400)
+    near = np.einsum("ij,ij->i", one.vectors[a], one.vectors[b])
+    assert len(truth) == 20
+    assert near.min() > np.cos(np.radians(46))
+    assert near.max() < np.cos(np.radians(19))
+
+
+def test_a_size_is_measured_in_all_its_parts(scoring: ModuleType) -> None:
+    del scoring
+    growth = _script("growth")
+    measured = growth.measure(400, 7)
+    assert all(measured.seconds[part] > 0 for part in growth.PARTS)
+    assert sum(measured.seconds.values()) <= measured.total
+    assert measured.result.recall > 0.5
+    assert growth.row(measured, None).count("|") == 13
+
+
+@pytest.mark.slow
+def test_methods_are_compared_on_the_same_records(
+    scoring: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del scoring
+    titles = ["Bent copper kettle", "Bent copper kettle", "A ferry to the islands", "Notes on wool", "Notes on glass"]
+    rows = [
+        {"observation_id": f"x{i}", "observed_at": "2026-01-01T00:00:00Z", "title": title, "summary": f"{title}."}
+        for i, title in enumerate(titles)
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "observations.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "pairs.csv").write_text("x1,x0\n")
+    _script("deduplication").main([str(tmp_path)])
+    told = capsys.readouterr().out
+    assert "5 records, 1 true pairs" in told
+    assert "5 texts encoded" not in told
+    assert "4 texts encoded" in told
+    lines_of = [line for line in told.splitlines() if line.startswith("| TF-IDF")]
+    assert len(lines_of) == 2
+    assert all("| 1 | 1.000 | 1.000 | 1.000 |" in line for line in lines_of)

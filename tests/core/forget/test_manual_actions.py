@@ -1,0 +1,161 @@
+"""A person has the last word on forgetting: what is brought back or pinned stays, what is let go does not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memstate_core.forget.manual_actions import pin_decisions, restore_decisions
+from memstate_core.revise.undo import undo_decisions
+from memstate_core.state.graph import EDGE, FIELD, TOPIC
+from tests.core.forget.lives import Life, owner, topic_id
+from tests.core.forget.test_ladder import KEPT, begun, owners
+
+ALL = ["restored", "attached", "expanded"]
+
+
+@pytest.fixture(scope="module")
+def faded_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    life = begun(tmp_path_factory.mktemp("faded") / "home")
+    life.night(10)
+    return life.home.root
+
+
+@pytest.fixture
+def faded(faded_home: Path, tmp_path: Path) -> Life:
+    return Life(shutil.copytree(faded_home, tmp_path / "home"), **KEPT)
+
+
+def pinned(life: Life) -> list[str]:
+    return life.read(TOPIC, ["id"], "r.pinned = true")["id"].sort().to_list()
+
+
+# Bringing back
+
+
+def test_restoring_takes_every_step_back_at_once(faded: Life) -> None:
+    faded.restores("acme", 10)
+    assert (faded.states("acme", "boat"), len(owners(faded))) == (["active", "archived"], 6)
+    assert faded.detached() == ["mentions", "owner"]
+    assert [row["kind"] for row in faded.decided(*ALL)] == ALL
+    assert {row["reason"] for row in faded.decided(*ALL)} == {"a person"}
+
+
+def test_restoring_attaches_the_links_that_start_at_a_topic(faded: Life) -> None:
+    faded.restores("boat", 10)
+    assert faded.detached() == ["owner"]
+
+
+def test_what_is_all_there_needs_no_decision(faded: Life) -> None:
+    faded.restores("acme", 10)
+    assert restore_decisions(faded.served(), [topic_id("acme")], "again").is_empty()
+    assert restore_decisions(faded.served(), ["nobody"], "x").is_empty()
+    assert undo_decisions(faded.served(), topic_id("acme")) is None
+
+
+def test_the_ladder_leaves_it_alone_until_another_event_and_then_not(faded: Life) -> None:
+    """However long it takes, and whatever is said of other topics."""
+    faded.undoes("acme", 10)
+    assert faded.night(100) == {}
+    faded.says(100, {"boat": owner("Zoe")})
+    faded.night(101)
+    assert (faded.states("acme"), len(owners(faded))) == (["active"], 6)
+    faded.says(101, {"acme": owner("Late")})
+    assert faded.night(101) == {"attached": 1}
+    assert faded.night(130) == {"archived": 2, "summarised": 1, "detached": 3}
+
+
+def test_what_was_restored_as_a_use_is_not_undone_in_the_next_night(faded: Life) -> None:
+    """As `memstate restore` does: the decision, then the use."""
+    faded.restores("acme", 10)
+    faded.uses(10, "acme")
+    faded.night(10.5)
+    assert topic_id("acme") not in faded.read(FIELD, ["topic_id"], "r.detached = true")["topic_id"]
+    assert len(owners(faded)) == 6
+
+
+def test_over_the_bound_what_a_person_brought_back_leaves_last(faded: Life) -> None:
+    faded.undoes("acme", 10)
+    faded.under(**KEPT, max_active_topics=1)
+    faded.says(11, {"boat": owner("Zoe")})
+    assert "restored" not in faded.night(11)
+    assert faded.states("acme", "boat") == ["active", "archived"]
+
+
+# Pinning
+
+
+def test_a_pin_holds_through_nights_and_a_rebuild_until_it_is_taken_off(faded: Life, tmp_path: Path) -> None:
+    faded.restores("acme", 10)
+    faded.pins("acme", 10)
+    faded.says(11, {"acme": owner("Zoe")})
+    faded.night(11)
+    assert faded.night(500) == {}
+    assert (faded.states("acme"), pinned(faded)) == (["active"], [topic_id("acme")])
+    assert faded.rebuilt(tmp_path / "fold") == faded.state_hash()
+    faded.pins("acme", 500, on=False)
+    assert pinned(faded) == []
+    assert faded.night(501) == {"archived": 1, "summarised": 1, "detached": 2}
+
+
+def test_pinning_twice_and_letting_go_of_what_is_loose_decide_nothing(faded: Life) -> None:
+    assert pin_decisions(faded.served(), [topic_id("acme")], on=False).is_empty()
+    faded.pins("acme", 10)
+    assert pin_decisions(faded.served(), [topic_id("acme")], on=True).is_empty()
+    assert pin_decisions(faded.served(), [topic_id("boat")], on=True).height == 1
+
+
+def test_a_pin_follows_its_topic_into_a_merge_and_back(tmp_path: Path) -> None:
+    life = begun(tmp_path)
+    life.night(0.5)
+    acme, boat = topic_id("acme"), topic_id("boat")
+    life.pins("boat", 0.5)
+    life.merges("acme", "boat", 0.6)
+    assert (life.states("acme", "boat"), pinned(life)) == (["active", "merged"], [acme])
+    assert life.night(30) == {"archived": 1}
+    life.undoes("boat", 30)
+    assert pinned(life) == [boat]
+    assert life.states("acme", "boat") == ["active", "active"]
+    assert life.night(30.1) == {"archived": 1, "summarised": 1, "detached": 1}
+
+
+def test_letting_go_of_a_topic_lets_go_of_the_pins_on_all_that_it_is_one_with(tmp_path: Path) -> None:
+    life = begun(tmp_path)
+    life.night(0.5)
+    for key in ("acme", "boat"):
+        life.pins(key, 0.5)
+    life.merges("acme", "boat", 0.6)
+    rows = pin_decisions(life.served(), [topic_id("acme")], on=False)
+    assert set(rows["topic_id"]) == {topic_id("acme"), topic_id("boat")}
+    life.decides(rows, 0.7)
+    assert pinned(life) == []
+    life.undoes("boat", 0.8)
+    assert pinned(life) == []
+
+
+# Merges and the ladder
+
+
+def test_use_of_a_topic_that_was_merged_away_brings_its_survivor_back(tmp_path: Path) -> None:
+    life = begun(tmp_path)
+    life.night(0.5)
+    life.merges("acme", "boat", 0.6)
+    assert life.night(10)["archived"] == 2
+    life.uses(10.5, "boat")
+    assert life.night(11) == {"restored": 1}
+    assert life.states("acme", "boat", "cat") == ["active", "merged", "archived"]
+
+
+def test_what_a_merge_took_in_comes_out_of_it_as_if_never_merged(tmp_path: Path) -> None:
+    """The survivor was archived meanwhile; the freed topic was not, and goes in its own night."""
+    life = begun(tmp_path)
+    life.night(0.5)
+    life.merges("acme", "boat", 0.6)
+    life.night(10)
+    life.undoes("boat", 10.1)
+    assert life.states("acme", "boat", "cat") == ["archived", "active", "archived"]
+    assert life.night(10.2)["archived"] == 1
+    assert life.read(EDGE, ["kind"], "r.detached = true")["kind"].to_list() == ["mentions"]
+    assert life.rebuilt(tmp_path / "fold") == life.state_hash()

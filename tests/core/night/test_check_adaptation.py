@@ -1,0 +1,124 @@
+"""Condition C6 sees a graph in which use did not help, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from memstate_core.model.frames import ACCESSES, DECISION, conform
+from memstate_core.night.check_adaptation import not_raised
+from memstate_core.run.run import Run
+from memstate_core.state.graph import TOPIC, Graph, open_graph
+from tests.core.strategies import BUFFER_MIB, accessed, begin, day, fill, folded, observation
+
+STREAM = [observation(number, topic_id=name) for number, name in enumerate(("used", "idle", "failed"))]
+OLD_USE = {"topic_id": "used", "at": 1}
+NEW_USES: list[dict[str, Any]] = [
+    {"topic_id": "used", "at": 5},
+    {"topic_id": "failed", "at": 5},
+    {"topic_id": "failed", "at": 6, "failed": True},
+]
+
+
+class Night:
+    """The graph of a base, and that of a night (day 10) with more uses, which a test may tamper with."""
+
+    def __init__(self, folder: Path, *new: dict[str, Any]) -> None:
+        self.run, self.base = begin(folder / "run"), folder / "base"
+        self.new = accessed(OLD_USE, *new)[1:]
+        for path, accesses in ((self.base, accessed(OLD_USE)), (self.run.graph, accessed(OLD_USE, *new))):
+            with open_graph(path, buffer_mib=BUFFER_MIB) as graph:
+                fill(graph, folded(STREAM, accesses=accesses))
+
+    def tamper(self, topic: str, **values: Any) -> None:
+        with open_graph(self.run.graph, buffer_mib=BUFFER_MIB) as graph:
+            graph.update(TOPIC, pl.DataFrame([{"id": topic, **values}]))
+
+    def violations(self) -> list[str]:
+        return self._over(lambda graph, base: not_raised(graph, base, self.run, self.new))["topic_id"].sort().to_list()
+
+    def _over(self, ask: Callable[[Graph, Graph], pl.DataFrame]) -> pl.DataFrame:
+        with (
+            open_graph(self.run.graph, read_only=True, buffer_mib=BUFFER_MIB) as graph,
+            open_graph(self.base, read_only=True, buffer_mib=BUFFER_MIB) as base,
+        ):
+            return ask(graph, base)
+
+
+def moved(run: Run, was: str) -> None:
+    row = {"kind": "moved", "topic_id": "idle", "payload_json": json.dumps({"was": was})}
+    run.decide("topics", conform(pl.DataFrame([row]), DECISION))
+
+
+@pytest.fixture
+def night(tmp_path: Path) -> Night:
+    return Night(tmp_path, *NEW_USES)
+
+
+def test_a_night_that_counted_its_uses_passes(night: Night) -> None:
+    assert night.violations() == []
+
+
+@pytest.mark.parametrize("damage", [{"strength": 0.9}, {"half_life_days": 5.0}, {"reinforced_at": day(-40)}])
+def test_a_used_topic_that_is_less_salient_than_without_is_found(night: Night, damage: dict[str, Any]) -> None:
+    night.tamper("used", **damage)
+    assert night.violations() == ["used"]
+
+
+def test_a_used_topic_that_is_just_as_salient_as_without_is_found(night: Night) -> None:
+    with open_graph(night.base, read_only=True, buffer_mib=BUFFER_MIB) as base:
+        (row,) = base.read(TOPIC, ["strength", "reinforced_at", "half_life_days"], "r.id = 'used'").to_dicts()
+    night.tamper("used", **row)
+    assert night.violations() == ["used"]
+
+
+def test_topics_that_nobody_used_are_not_asked(night: Night) -> None:
+    night.tamper("idle", strength=0.01)
+    assert night.violations() == []
+
+
+def test_a_topic_that_failed_somebody_may_fade_faster(night: Night) -> None:
+    night.tamper("failed", strength=0.01)
+    assert night.violations() == []
+
+
+def test_a_topic_that_lost_evidence_may_fade(night: Night) -> None:
+    night.tamper("used", strength=0.01)
+    assert night.violations() == ["used"]
+    moved(night.run, "used")
+    assert night.violations() == []
+
+
+def test_it_is_told_apart_however_far_it_has_faded(tmp_path: Path) -> None:
+    """After years the rounded salience of either is 0."""
+    night = Night(tmp_path, {"topic_id": "used", "at": 5})
+    night.run.facts = type(night.run.facts)(**(_facts(night.run) | {"now": day(200_000)}))
+    assert night.violations() == []
+    with open_graph(night.base, read_only=True, buffer_mib=BUFFER_MIB) as base:
+        before = base.read(TOPIC, ["strength", "half_life_days"], "r.id = 'used'").row(0, named=True)
+    night.tamper(
+        "used", reinforced_at=day(1), half_life_days=before["half_life_days"], strength=before["strength"] * 0.99
+    )
+    assert night.violations() == ["used"]
+
+
+def test_without_uses_nothing_is_asked(night: Night) -> None:
+    night.new = pl.DataFrame(schema=ACCESSES)
+    night.tamper("used", strength=0.01)
+    assert night.violations() == []
+
+
+def test_new_topics_have_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    night = Night(tmp_path, {"topic_id": "used", "at": 5}, {"topic_id": "nobody", "at": 5})
+    with open_graph(night.base, buffer_mib=BUFFER_MIB) as base:
+        base.delete(TOPIC, pl.DataFrame({"id": ["used"]}))
+    assert night.violations() == []
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    return {name: getattr(run.facts, name) for name in run.facts.__struct_fields__}

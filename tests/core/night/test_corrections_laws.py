@@ -1,0 +1,158 @@
+"""Law L4 over random histories: observations, merges and undos in any order, as one graph lives through them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memstate_core.model.frames import DECISION, empty
+from memstate_core.night.checks import Check, provenance_preservation, query_soundness, transition_soundness
+from memstate_core.placement.named import place_named
+from memstate_core.policy.settings import Policy
+from memstate_core.run.run import Run
+from memstate_core.state import decisions as decided
+from memstate_core.state.fold import State, fold
+from memstate_core.state.graph import Graph, open_graph
+from memstate_core.state.state_hash import state_hash
+from tests.core.reference import Observation
+from tests.core.state.test_fold_properties import canonical
+from tests.core.strategies import BUFFER_MIB, NO_SEGMENTS, begin, evidence_frame, fill, observation, streams
+
+Stage = tuple[list[Observation], pl.DataFrame]
+"""The evidence and the decisions (columns DECISION) of one moment."""
+
+
+def settled_fold(stream: list[Observation], decisions: pl.DataFrame) -> tuple[State, pl.DataFrame]:
+    """A fold whose placement follows the merges in force, as the `placements` step does; with the placements."""
+    evidence, merged = evidence_frame(stream), decided.merges(decisions)
+    placed = place_named(evidence, NO_SEGMENTS, [*merged["dropped"], *merged["survivor"]])
+    return fold(evidence, placed.placements, placed.aliases, decisions, Policy()), placed.placements
+
+
+def state_of(stage: Stage) -> State:
+    return settled_fold(*stage)[0]
+
+
+def decision(kind: str, topic: dict[str, Any], survivor: str) -> pl.DataFrame:
+    names = {"dropped_title": topic["title"], "dropped_kind": topic["topic_kind"]}
+    row = {"kind": kind, "scope": topic["scope"], "topic_id": topic["id"], "_said": {"survivor": survivor} | names}
+    said = pl.Struct(dict.fromkeys(("survivor", "dropped_title", "dropped_kind"), pl.String))
+    frame = pl.DataFrame([row], schema_overrides={"_said": said})
+    return frame.select(
+        "kind", "scope", "topic_id",
+        payload_json=pl.col("_said").struct.json_encode(),
+        evidence_ids=pl.lit(None, pl.List(pl.String)), reason=pl.lit("a person"),
+    )  # fmt: skip
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Stage]:
+    """The stages of a shard's life: each brings evidence, merges two living topics, or takes a merge back.
+
+    Merges chain, and a topic may be merged, freed and merged again; what comes after a merge may name the
+    topics that it joined.
+    """
+    stream = draw(streams(min_size=4))
+    heard, decisions = draw(st.integers(2, len(stream))), empty(DECISION)
+    stages = [(stream[:heard], decisions)]
+    for _ in range(draw(st.integers(2, 7))):
+        act = draw(st.sampled_from(("hear", "merge", "merge", "undo")))
+        topics = state_of(stages[-1]).topics
+        living = topics.filter(pl.col("state") == "active").sort("scope", "id")
+        pairs = living.join(living, on="scope", suffix="_b").filter(pl.col("id") != pl.col("id_b")).to_dicts()
+        in_force = decided.merges(decisions).sort("dropped").to_dicts()
+        if act == "hear":
+            heard = min(heard + 1, len(stream))
+        elif act == "merge" and pairs:
+            pair = draw(st.sampled_from(pairs))
+            decisions = pl.concat([decisions, decision("merged", pair, pair["id_b"])])
+        elif act == "undo" and in_force:
+            merge = draw(st.sampled_from(in_force))
+            topic = {"id": merge["dropped"], "title": None, "topic_kind": None, "scope": merge["scope"]}
+            decisions = pl.concat([decisions, decision("unmerged", topic, merge["survivor"])])
+        stages.append((stream[:heard], decisions))
+    return stages
+
+
+def without_what_was_undone(decisions: pl.DataFrame) -> pl.DataFrame:
+    """The decisions that a history has in which no undone merge was ever made; told in plain Python."""
+    kept: dict[str, int] = {}
+    for place, (kind, topic) in enumerate(decisions.select("kind", "topic_id").iter_rows()):
+        if kind == "merged":
+            kept[topic] = place
+        else:
+            del kept[topic]
+    return decisions[sorted(kept.values())] if kept else empty(DECISION)
+
+
+@settings(max_examples=40, deadline=None)
+@given(histories())
+def test_a_history_with_undone_merges_folds_to_the_one_without(stages: list[Stage]) -> None:
+    stream, decisions = stages[-1]
+    assert canonical(state_of((stream, decisions))) == canonical(state_of((stream, without_what_was_undone(decisions))))
+
+
+@settings(max_examples=10, deadline=None)
+@given(histories())
+def test_a_graph_that_lived_through_it_has_the_hash_of_one_that_did_not(stages: list[Stage]) -> None:
+    stream, decisions = stages[-1]
+    with tempfile.TemporaryDirectory() as folder:
+        with open_graph(Path(folder) / "lived", buffer_mib=BUFFER_MIB) as graph:
+            for stage in stages:
+                fill(graph, state_of(stage))
+            lived = state_hash(graph)
+        with open_graph(Path(folder) / "never", buffer_mib=BUFFER_MIB) as graph:
+            fill(graph, state_of((stream, without_what_was_undone(decisions))))
+            never = state_hash(graph)
+    assert lived == never
+
+
+@settings(max_examples=8, deadline=None)
+@given(histories())
+def test_the_conditions_accept_every_stage(stages: list[Stage]) -> None:
+    """Taking a merge back makes values current that another topic's had outranked; that revives nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = begin(Path(folder) / "run")
+        paths = [Path(folder) / f"graph-{place}" for place in range(len(stages))]
+        for path, stage in zip(paths, stages, strict=True):
+            with open_graph(path, buffer_mib=BUFFER_MIB) as graph:
+                fill(graph, state_of(stage))
+        for place in range(1, len(stages)):
+            with (
+                open_graph(paths[place - 1], read_only=True, buffer_mib=BUFFER_MIB) as base,
+                open_graph(paths[place], read_only=True, buffer_mib=BUFFER_MIB) as graph,
+            ):
+                for check in verdicts(run, graph, base, stages[place]):
+                    assert check.passed, check.violations.rows()
+
+
+def verdicts(run: Run, graph: Graph, base: Graph, stage: Stage) -> list[Check]:
+    state, placements = settled_fold(*stage)
+    run.keep_table("links", state.links)
+    run.keep_table("placements", placements)
+    return [
+        query_soundness(graph),
+        transition_soundness(graph, base, run, stage[1]),
+        provenance_preservation(graph, run),
+    ]
+
+
+@pytest.mark.parametrize("order", [("b", "a"), ("a", "b")])
+def test_a_chain_is_taken_apart_in_either_order(order: tuple[str, str]) -> None:
+    """`b` into `a`, then `a` into `c`: freeing `b` leaves `a` in `c`, freeing `a` keeps `b` with it."""
+    stream = [observation(n, topic_id=name, title=name) for n, name in enumerate("abc")]
+    topics = {row["id"]: row for row in state_of((stream, empty(DECISION))).topics.to_dicts()}
+    merged = [decision("merged", topics["b"], "a"), decision("merged", topics["a"], "c")]
+    into = {"b": "a", "a": "c"}
+    first, second = (decision("unmerged", topics[name], into[name]) for name in order)
+    half = state_of((stream, pl.concat([*merged, first])))
+    expected = {"b": {"e00": "c", "e01": "b", "e02": "c"}, "a": {"e00": "a", "e01": "a", "e02": "c"}}
+    assert dict(half.links.select("evidence_id", "topic_id").iter_rows()) == expected[order[0]]
+    whole = state_of((stream, pl.concat([*merged, first, second])))
+    assert canonical(whole) == canonical(state_of((stream, empty(DECISION))))

@@ -1,0 +1,157 @@
+"""Detached and archived parts stay out of default answers and are there for whoever asks for them outright."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memstate_core.retrieve.export import export_records
+from memstate_core.retrieve.index.facts_files import fact_problems
+from memstate_core.retrieve.query import Question, answer
+from memstate_core.retrieve.topic import topic_record
+from memstate_core.state.snapshots import COMPRESSED_FILE
+from tests.core.retrieve.conftest import REVISIONS, Store, _frame, day
+
+
+@pytest.fixture
+def readers(store, opened):
+    store.topic("acme", title="Acme renewal", summary="The contract")
+    store.field("acme", "owner", (9, "Aya"))
+    store.field("acme", "note", (5, "gate code"), detached=True)
+    store.topic("boat", title="Boat shed")
+    store.topic("old", title="Acme of old", state="archived", created_at=day(2))
+    store.field("old", "price", (3, "cheap"))
+    store.field("old", "shade", (3, "grey"), detached=True)
+    store.edge("acme", "boat", "mentions", detached=True)
+    store.edge("acme", "old", "cites")
+    store.edge("boat", "acme", "cites")
+    return opened(store)
+
+
+def ask(readers, store, **given):
+    """Candidates by topic: the names of their fields, and their neighbours with the kinds of links."""
+    question = Question("Acme renewal", **{"scopes": ("user:a",), "stages": frozenset({"structural"})} | given)
+    found = answer(readers, store.encoder, None, question)
+    return {
+        entry["topic_id"]: (
+            [field["name"] for field in entry["fields"]],
+            sorted((near["topic_id"], near["kind"]) for near in entry["neighbors"]),
+        )
+        for entry in found["candidates"]
+    }
+
+
+def test_a_default_question_sees_neither_detached_fields_nor_links_nor_archived_topics(readers, store):
+    assert ask(readers, store) == {"acme": (["owner"], [("boat", "cites")]), "boat": ([], [("acme", "cites")])}
+
+
+def test_asking_for_histories_shows_no_more_fields(readers, store):
+    assert ask(readers, store, history=True)["acme"] == (["owner"], [("boat", "cites")])
+
+
+def test_asking_for_a_topic_by_id_shows_its_detached_fields_and_links(readers, store):
+    [(names, near)] = ask(readers, store, topic_ids=("acme",)).values()
+    assert names == ["note", "owner"]
+    assert near == [("boat", "cites"), ("boat", "mentions")]
+
+
+def test_asking_for_a_field_by_name_shows_it_though_it_is_detached(readers, store):
+    assert {name: fields for name, (fields, _) in ask(readers, store, field_names=("note",)).items()} == {
+        "acme": ["note"], "boat": [],
+    }  # fmt: skip
+
+
+def test_asking_for_the_past_shows_what_is_detached_or_archived_today(readers, store):
+    found = ask(readers, store, as_of=day(20))
+    assert found["acme"][0] == ["note", "owner"]
+    assert ("boat", "mentions") in found["acme"][1]
+    assert found["old"][0] == ["price", "shade"]
+    assert ask(readers, store, as_of=day(4))["old"][0] == ["price", "shade"]
+    assert "old" not in ask(readers, store, as_of=day(1))
+
+
+def test_a_detached_field_is_no_word_of_the_summary(readers, store):
+    text = answer(readers, store.encoder, None, Question("Acme", scopes=("user:a",)))["summary_text"]
+    assert "gate code" not in text
+
+
+def test_a_topic_looked_up_is_told_whole_and_says_what_is_detached(readers):
+    record = topic_record(readers, "acme")
+    assert {name: field["detached"] for name, field in record["fields"].items()} == {"note": True, "owner": False}
+    assert {edge["kind"]: edge["detached"] for edge in record["edges"] if edge["to"] == "boat"} == {"mentions": True}
+    old = topic_record(readers, "old")
+    assert (old["archived"], sorted(old["fields"])) == (True, ["price", "shade"])
+    assert topic_record(readers, "old", as_of=day(4))["fields"]["price"]["history"][0]["value"] == "cheap"
+
+
+def test_an_export_holds_what_is_detached_and_archived(readers):
+    records = {record["id"]: record for record in export_records(readers)}
+    assert (sorted(records["acme"]["fields"]), records["old"]["archived"]) == (["note", "owner"], True)
+
+
+def test_the_files_by_scope_say_what_the_graph_does(readers):
+    for reader in readers:
+        assert fact_problems(reader.snapshot.path, reader.graph) == []
+
+
+# Summaries
+
+SUMMARY = {"from": "2026-01-02T00:00:00Z", "to": "2026-01-06T00:00:00Z", "count": 3, "first": "Ben", "last": "Dan"}
+
+
+@pytest.fixture
+def shortened(store, opened):
+    """A field of five values, of which the older three are a summary."""
+    store.topic("acme", title="Acme renewal", created_at=day(0))
+    store.field("acme", "owner", (9, "Aya"), (8, "Priya"), (5, "Dan"), (3, "Cleo"), (1, "Ben"))
+    compressed, store.revisions = store.revisions[2:], store.revisions[:2]
+    evidence = [name for row in compressed for name in row["evidence_ids"]]
+    store.revisions.append(compressed[0] | {
+        "id": "sum", "value_json": json.dumps(SUMMARY), "summarises": 3, "evidence_ids": sorted(evidence),
+        "provenance": "revision",
+    })  # fmt: skip
+    readers = opened(store)
+    _frame(compressed, REVISIONS).write_parquet(readers[0].snapshot.path / COMPRESSED_FILE)
+    return readers
+
+
+def values(record):
+    return [revision["value"] for revision in record["fields"]["owner"]["history"]]
+
+
+def test_the_history_ends_in_the_summary_which_says_how_many_it_stands_for(shortened):
+    record = topic_record(shortened, "acme", history=True)
+    assert values(record) == ["Aya", "Priya", SUMMARY]
+    assert [revision.get("summarises") for revision in record["fields"]["owner"]["history"]] == [None, None, 3]
+    assert values(topic_record(shortened, "acme")) == ["Aya"]
+
+
+def test_expanding_it_gives_the_trace_in_its_place(shortened):
+    record = topic_record(shortened, "acme", history=True, expand=True)
+    assert values(record) == ["Aya", "Priya", "Dan", "Cleo", "Ben"]
+    assert all("summarises" not in revision for revision in record["fields"]["owner"]["history"])
+
+
+@pytest.mark.parametrize(
+    ("on", "told"), [(1, ["Ben"]), (2, ["Ben"]), (4, ["Cleo", "Ben"]), (8, ["Priya", "Dan", "Cleo", "Ben"])]
+)
+def test_a_moment_inside_the_summarised_span_is_answered_from_the_trace(shortened, store, on, told):
+    record = topic_record(shortened, "acme", as_of=day(on), history=True)
+    assert values(record) == told
+    [candidate] = answer(shortened, store.encoder, None, Question("Acme", scopes=("user:a",), as_of=day(on)))[
+        "candidates"
+    ]
+    [field] = candidate["fields"]
+    assert field["current"]["value"] == told[0]
+
+
+def test_before_the_first_value_there_is_no_field(shortened):
+    assert topic_record(shortened, "acme", as_of=day(0))["fields"] == {}
+
+
+def test_a_snapshot_without_a_trace_beside_it_can_be_read(store, opened):
+    store.topic("acme")
+    store.field("acme", "owner", (9, "Aya"))
+    assert values(topic_record(opened(store), "acme", history=True, expand=True)) == ["Aya"]
+    assert opened(Store())[0].compressed.collect().is_empty()

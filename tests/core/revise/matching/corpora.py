@@ -1,0 +1,78 @@
+"""Small corpora as the gathering step makes them, and what the steps before a comparison give for them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.model.frames import LINKS, TOPICS, VECTORS, empty
+from memstate_core.revise.constraints import Constraints, constraints
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.corpus import Corpus, field_values
+from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
+from memstate_core.revise.matching.tokens import words
+from tests.core.revise.test_verdicts import ledger
+
+DIMENSION = VECTORS["embedding"].size  # type: ignore[union-attr]
+NO_VERDICTS = pl.DataFrame(schema={"name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "same": pl.Boolean})
+TOPIC = {"scope": "user:aya", "title": None, "summary": None, "topic_kind": None, "created_at": None}
+
+
+def corpus(topics: Sequence[Mapping[str, Any]]) -> Corpus:
+    """A corpus of topics, each of which says what it has.
+
+    Keys: id (else numbered), scope, title, summary, topic_kind, created_at, fields (values by name), types (of fields
+    that are no strings, by name), sources, keys, vector (else a direction for each word of what it says).
+    """
+    given = [TOPIC | {"id": f"t{number:05}"} | dict(topic) for number, topic in enumerate(topics)]
+    rows = sorted(given, key=lambda topic: (topic["scope"], topic["id"]))
+    schema = {name: TOPICS[name] for name in ("id", *TOPIC)}
+    fields = [
+        (row, name, json.dumps(value), topic.get("types", {}).get(name, "string"))
+        for row, topic in enumerate(rows)
+        for name, value in topic.get("fields", {}).items()
+    ]
+    columns = {"row": pl.Int64, "name": pl.String, "value_json": pl.String, "field_type": pl.String}
+    current = pl.DataFrame(fields, orient="row", schema=columns)
+    return Corpus(
+        pl.DataFrame([{name: topic[name] for name in schema} for topic in rows], schema=schema),
+        field_values(current),
+        np.array([_vector(topic) for topic in rows], np.float32).reshape(-1, DIMENSION),
+        _listed(rows, "source"),
+        _listed(rows, "key"),
+    )
+
+
+def every_pair(of: Corpus) -> Candidates:
+    """All pairs, whatever their scope, as if every view had seen them."""
+    a, b = np.triu_indices(len(of), 1)
+    return Candidates(a.astype(np.int64), b.astype(np.int64), np.ones((len(a), 3), bool))
+
+
+def dedupe(topics: Sequence[Mapping[str, Any]], limits: Constraints | None = None, sure: float = 0.9) -> Deduplicated:
+    """What is found among topics, without verdicts."""
+    return deduplicate(corpus(topics), limits or constraints(ledger(), empty(LINKS)), NO_VERDICTS, sure=sure)
+
+
+def meaning(text: str) -> NDArray[np.float32]:
+    """A vector of unit length: texts are as close as they share words."""
+    vector = np.zeros(DIMENSION, np.float32)
+    np.add.at(vector, [zlib.crc32(word.encode()) % DIMENSION for word in words(text)], 1)
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)
+
+
+def _vector(topic: Mapping[str, Any]) -> NDArray[np.float32]:
+    if "vector" in topic:
+        return np.pad(np.asarray(topic["vector"], np.float32), (0, DIMENSION - len(topic["vector"])))
+    return meaning(f"{topic['title'] or ''} {topic['summary'] or ''}")
+
+
+def _listed(rows: Sequence[Mapping[str, Any]], name: str) -> pl.DataFrame:
+    listed = [(row, value) for row, topic in enumerate(rows) for value in topic.get(f"{name}s", ())]
+    return pl.DataFrame(listed, orient="row", schema={"row": pl.Int64, name: pl.String})

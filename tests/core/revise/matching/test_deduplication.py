@@ -1,0 +1,173 @@
+"""Duplicates of a corpus from end to end: what is merged, and what never is."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from memstate_core.model.frames import LINKS, empty
+from memstate_core.revise.constraints import constraints
+from memstate_core.revise.duplicates import calibration
+from memstate_core.revise.matching import blocking
+from memstate_core.revise.matching.deduplication import Deduplicated
+from tests.core.revise.matching.corpora import corpus, dedupe
+from tests.core.revise.test_verdicts import judged, ledger
+
+Topic = dict[str, Any]
+
+SAID = {"title": "Quartz lagoon harvest", "summary": "Signing with the northern partner at the harbour office in May"}
+
+
+def crowd(count: int = 300) -> list[Topic]:
+    """Topics that have nothing to do with each other."""
+    chance = random.Random(3)
+    stock = ["".join(chance.choices("bcdfghjklmnp", k=6)) for _ in range(900)]
+    return [
+        {
+            "id": f"z{number:04}",
+            "title": " ".join(chance.sample(stock, 3)),
+            "summary": " ".join(chance.sample(stock, 6)),
+        }
+        for number in range(count)
+    ]
+
+
+def merged(topics: Sequence[Topic], **given: Any) -> list[set[str]]:
+    """Groups of topics that are merged, by id."""
+    found = dedupe(topics, **given)
+    ids = corpus(topics).topics["id"].to_numpy()
+    parts = [set(ids[found.groups == number].tolist()) for number in np.unique(found.groups)]
+    return [part for part in parts if len(part) > 1]
+
+
+def named(**topics: Topic) -> list[Topic]:
+    return [SAID | {"id": name} | topic for name, topic in topics.items()]
+
+
+# What is one
+
+
+def test_what_says_the_same_is_one_and_nothing_else_is() -> None:
+    assert merged([*named(a={}, b={}, c={}), *crowd()]) == [{"a", "b", "c"}]
+
+
+def test_a_store_of_unlike_topics_stays_as_it_is() -> None:
+    assert merged(crowd()) == []
+
+
+@pytest.mark.parametrize("other", [{"scope": "user:ben"}, {"topic_kind": "person"}])
+def test_another_scope_or_kind_is_never_one(other: Topic) -> None:
+    assert merged([*named(a={"topic_kind": "deal"}, b={"topic_kind": "deal"} | other), *crowd()]) == []
+
+
+def test_a_topic_without_a_kind_joins_one_that_has_one() -> None:
+    assert merged([*named(a={"topic_kind": "deal"}, b={}), *crowd()]) == [{"a", "b"}]
+
+
+def test_a_topic_without_a_kind_does_not_tie_two_kinds() -> None:
+    three = named(a={"topic_kind": "deal"}, b={"topic_kind": "person"}, c={})
+    assert not any({"a", "b"} <= part for part in merged([*three, *crowd()]))
+
+
+def test_same_title_with_other_values_and_another_summary_is_two() -> None:
+    one = {"title": "Weekly report", "summary": "Sales rose in spring", "fields": {"owner": "Aya", "week": 7}}
+    other = {"title": "Weekly report", "summary": "The lift is broken again", "fields": {"owner": "Ben", "week": 31}}
+    assert merged([{"id": "a"} | one, {"id": "b"} | other, *crowd()]) == []
+
+
+# What a person or a key keeps apart
+
+
+def test_judged_different_stays_two_whatever_lies_between() -> None:
+    told = constraints(ledger(judged("a", "b", "different")), empty(LINKS))
+    assert not any({"a", "b"} <= part for part in merged([*named(a={}, b={}, c={}, d={}), *crowd()], limits=told))
+
+
+def test_judged_different_stays_two_where_the_two_could_not_even_be_compared() -> None:
+    told = constraints(ledger(judged("a", "b", "different")), empty(LINKS))
+    three = named(a={"topic_kind": "deal"}, b={"topic_kind": "person"}, c={}, d={})
+    assert not any({"a", "b"} <= part for part in merged([*three, *crowd()], limits=told))
+
+
+def test_different_keys_stay_two_whatever_lies_between() -> None:
+    four = named(a={"keys": ["crm/1"]}, b={"keys": ["crm/2"]}, c={}, d={})
+    assert not any({"a", "b"} <= part for part in merged([*four, *crowd()]))
+
+
+def test_what_is_apart_stays_apart_in_a_group_too_large_to_compare_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours are few and the group is not completed, so most of its pairs were never compared."""
+    monkeypatch.setattr(blocking, "MAX_GROUP", 3)
+    monkeypatch.setattr(blocking, "NEIGHBOURS", 6)
+    keyed = named(**{f"k{number}": {"keys": [f"crm/{number}"]} for number in (1, 2)})
+    plain = named(**{f"n{number}": {} for number in range(6)})
+    found = merged([*keyed, *plain, *crowd()])
+    assert found
+    assert not any({"k1", "k2"} <= part for part in found)
+
+
+# Near-identical families
+
+
+def family(unit: int, revision: int) -> Topic:
+    return {
+        "title": f"Unit {unit} rev {revision}",
+        "summary": "Handbook of the machine in the hall",
+        "fields": {
+            "site": ("Lyon", "Oslo", "Graz")[unit % 3],
+            "owner": ("Aya", "Ben", "Cleo", "Dana", "Edo")[unit * revision % 5],
+            "installed": 1990 + (unit * 7 + revision) % 35,
+        },
+    }
+
+
+def test_of_300_families_exact_repeats_are_merged_and_nothing_that_differs_in_a_number() -> None:
+    families = [family(unit, revision) for unit in range(1, 301) for revision in (1, 2, 3)]
+    topics = [*families, *families[::9]]
+    found = dedupe(topics)
+    titles = np.array(corpus(topics).titles)
+    same = titles[found.pairs.a] == titles[found.pairs.b]
+    assert not found.grouped[~same].any()
+    assert same.sum() == len(families[::9])
+    assert found.grouped[same].mean() > 0.9
+
+
+# Counting
+
+
+def test_the_calibration_adds_up_to_what_was_compared_and_merged() -> None:
+    found: Deduplicated = dedupe([*named(a={}, b={}, c={}), *crowd(60)])
+    table = calibration(found)
+    assert table["pairs"].sum() == len(found.pairs)
+    assert table["merged"].sum() == found.grouped.sum() == 3
+    expected = (1 - found.scored.probability[found.grouped]).sum()
+    assert table["expected_false"].sum() == pytest.approx(expected, abs=0.02)
+    assert table.filter(pl.col("merged") == 0)["expected_false"].sum() == 0
+
+
+# Stores too small to fit
+
+
+def deal(name: str, owner: str, title: str = "Acme renewal", **said: Any) -> Topic:
+    return {"id": name, "title": title, "kind": "deal", "fields": {"owner": owner}} | said
+
+
+def test_in_a_store_of_three_the_same_title_and_owner_are_one() -> None:
+    other = deal("c", "Priya", "Globex renewal")
+    assert merged([deal("a", "Aya"), deal("b", "Aya"), other]) == [{"a", "b"}]
+
+
+def test_in_a_store_of_three_another_owner_is_for_a_person_to_decide() -> None:
+    found = dedupe([deal("a", "Aya"), deal("b", "Priya"), deal("c", "Aya", "Globex renewal")])
+    assert not found.grouped.any()
+    assert 0.4 < found.scored.probability.max() < 0.9
+
+
+def test_in_a_store_of_three_the_title_alone_does_not_suffice() -> None:
+    about = {"a": "Bugs of the login form and who mends them", "b": "Hiring another designer before summer"}
+    meetings = [{"id": name, "title": "Weekly meeting", "summary": summary} for name, summary in about.items()]
+    assert merged([*meetings, {"id": "c", "title": "Lunch"}]) == []

@@ -1,0 +1,193 @@
+"""A change queues what depends on it: over extension edges, many hops, ending in circles and at caps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memstate_core.model.frames import CHANGES, REVIEWS, TRANSITIONS, conform
+from memstate_core.night.checks import dependency_consistency
+from memstate_core.policy.settings import Policy
+from memstate_core.revise.dependency import queue_reviews, recorded_queue
+from memstate_core.run.run import Run
+from memstate_core.state.dependents import affected, dependents
+from memstate_core.state.edges import EXTENSION_KINDS
+from memstate_core.state.graph import open_graph
+from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, edge, fill, folded, observation
+
+Pair = tuple[str, str]
+"""A base and what depends on it."""
+
+TOPICS = "abcdefg"
+webs = st.lists(st.tuples(st.sampled_from(TOPICS), st.sampled_from(TOPICS)), max_size=16)
+changes = st.lists(st.sampled_from(TOPICS), max_size=3)
+
+
+def web(pairs: Sequence[Pair]) -> pl.DataFrame:
+    return pl.DataFrame(pairs, orient="row", schema={"base": pl.String, "dependent": pl.String}).unique()
+
+
+def reached(changed: Sequence[str], pairs: Sequence[Pair], **policy: int) -> dict[str, int]:
+    """Topics and hops that `affected` answers, in its order."""
+    found = affected(pl.Series([*changed], dtype=pl.String), web(pairs), Policy(**policy))
+    return dict(found.select("topic_id", "hops").iter_rows())
+
+
+def by_a_plain_search(changed: Sequence[str], pairs: Sequence[Pair], max_hops: int) -> dict[str, tuple[int, str]]:
+    """Breadth first, one topic at a time; of equally near causes the first by id."""
+    found = {topic: (0, topic) for topic in changed}
+    for hop in range(1, max_hops + 1):
+        near = {topic: cause for topic, (hops, cause) in found.items() if hops == hop - 1}
+        for base, dependent in sorted(pairs, key=lambda pair: near.get(pair[0], "")):
+            if base in near and dependent not in found:
+                found[dependent] = (hop, near[base])
+    return {topic: place for topic, place in found.items() if place[0] > 0}
+
+
+# Which way an edge points
+
+
+@pytest.mark.parametrize("kind", ["has_detail", "has_subtopic"])
+def test_a_detail_or_subtopic_depends_on_what_has_it(kind: str) -> None:
+    assert dependence([("whole", "detail", kind)]) == [("whole", "detail")]
+
+
+@pytest.mark.parametrize("kind", ["part_of", "extends", "derives"])
+def test_a_part_an_extension_or_a_derivation_depends_on_where_it_points(kind: str) -> None:
+    assert dependence([("part", "whole", kind)]) == [("whole", "part")]
+
+
+def test_every_extension_kind_has_a_direction() -> None:
+    assert set(EXTENSION_KINDS) == {"has_detail", "has_subtopic", "part_of", "extends", "derives"}
+
+
+@pytest.mark.parametrize("kind", ["associated_with", "mentions", "references", "supports", "contradicts", "supersedes"])
+def test_association_is_no_dependence(kind: str) -> None:
+    assert dependence([("one", "other", kind), ("other", "one", kind)]) == []
+
+
+def test_said_in_both_directions_it_is_one_dependence() -> None:
+    assert dependence([("whole", "part", "has_subtopic"), ("part", "whole", "part_of")]) == [("whole", "part")]
+
+
+def dependence(edges: list[tuple[str, str, str]]) -> list[Pair]:
+    frame = pl.DataFrame(edges, orient="row", schema=dict.fromkeys(("from_id", "to_id", "kind"), pl.String))
+    return dependents(frame).rows()
+
+
+# How far a change reaches
+
+
+@given(changes, webs, st.integers(1, 8))
+def test_it_reaches_what_a_plain_search_finds(changed: list[str], pairs: list[Pair], max_hops: int) -> None:
+    found = affected(pl.Series(changed, dtype=pl.String), web(pairs), Policy(dependency_max_hops=max_hops))
+    expected = by_a_plain_search(changed, pairs, max_hops)
+    assert {row[0]: (row[2], row[1]) for row in found.iter_rows()} == expected
+    assert found["hops"].is_sorted()
+
+
+def test_many_hops() -> None:
+    assert reached("a", [("a", "b"), ("b", "c"), ("c", "d")]) == {"b": 1, "c": 2, "d": 3}
+
+
+def test_a_circle_ends_the_search() -> None:
+    assert reached("a", [("a", "b"), ("b", "c"), ("c", "a"), ("b", "b")]) == {"b": 1, "c": 2}
+
+
+def test_what_changed_itself_is_not_queued() -> None:
+    assert reached("ab", [("a", "b"), ("b", "c")]) == {"c": 1}
+
+
+def test_the_shortest_way_counts() -> None:
+    assert reached("a", [("a", "b"), ("b", "c"), ("a", "c")]) == {"b": 1, "c": 1}
+
+
+def test_it_stops_at_the_cap_on_hops() -> None:
+    assert reached("a", [("a", "b"), ("b", "c"), ("c", "d")], dependency_max_hops=2) == {"b": 1, "c": 2}
+
+
+def test_it_stops_at_the_cap_on_topics_and_the_nearest_come_first() -> None:
+    pairs = [("a", "z"), ("z", "b"), ("a", "y")]
+    assert reached("a", pairs, dependency_max_topics=2) == {"y": 1, "z": 1}
+
+
+def test_no_change_reaches_nothing() -> None:
+    assert reached("", [("a", "b")]) == {}
+
+
+# The queue over several nights
+
+
+def test_the_queue_names_its_cause(chain: Run) -> None:
+    queue = night(chain, "whole")
+    assert queue.schema == REVIEWS
+    assert queue.select("topic_id", "cause_topic_id", "hops", "reason", "queued_at").rows() == [
+        ("detail", "whole", 2, "Whole changed, 2 extension hops away", day(10)),
+        ("part", "whole", 1, "Whole changed, 1 extension hops away", day(10)),
+    ]
+
+
+def test_association_never_queues(chain: Run) -> None:
+    assert night(chain, "friend").is_empty()
+
+
+def test_what_waits_goes_on_waiting_and_is_queued_once(chain: Run) -> None:
+    night(chain, "whole")
+    assert night(chain, "friend")["topic_id"].to_list() == ["detail", "part"]
+    assert night(chain, "whole")["topic_id"].to_list() == ["detail", "part"]
+
+
+def test_what_changes_leaves_the_queue(chain: Run) -> None:
+    night(chain, "whole")
+    assert night(chain, "detail")["topic_id"].to_list() == ["part"]
+
+
+def test_the_recorded_decisions_give_the_queue_again(chain: Run) -> None:
+    """Law L3 for the queue: queued, left, queued by another."""
+    queue, recorded = pl.DataFrame(), []
+    for changed in ("whole", "detail", "part", "friend"):
+        result = queue_reviews(chain, changed_topics(changed))
+        assert result.decisions is not None
+        recorded.append(result.decisions)
+        queue = result.frame
+    transitions = pl.concat(recorded).with_row_index("seq").with_columns(at=pl.lit(day(10)))
+    assert recorded_queue(conform(transitions, TRANSITIONS)).equals(queue)
+
+
+@pytest.mark.parametrize("nights", [("whole", "detail", "friend"), ("whole", "detail", "")])
+def test_a_dependent_that_was_evaluated_anew_is_not_asked_for_again(chain: Run, nights: tuple[str, ...]) -> None:
+    """`part` waits, `detail` depends on it and has changed since: no later night may fail over it."""
+    for changed in nights:
+        night(chain, changed)
+        with open_graph(chain.graph, read_only=True, buffer_mib=BUFFER_MIB) as graph:
+            check = dependency_consistency(graph, changed_topics(changed)["topic_id"], chain)
+        assert check.passed, f"the night on which {changed!r} changed: {check.violations.rows()}"
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Run:
+    """`detail` is part of `part`, which is part of `whole`; `friend` mentions all, and all mention it."""
+    run = begin(tmp_path / "run")
+    stream = [
+        observation(1, topic_id="whole", title="Whole", edges=[edge("mentions", to_topic_id="friend")]),
+        observation(2, topic_id="part", edges=[edge("part_of", to_topic_id="whole")]),
+        observation(3, topic_id="detail", edges=[edge("part_of", to_topic_id="part")]),
+        observation(4, topic_id="friend", edges=[edge("mentions", to_topic_id=name) for name in ("whole", "part")]),
+    ]
+    with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
+        fill(graph, folded(stream))
+    return run
+
+
+def night(run: Run, changed: str) -> pl.DataFrame:
+    return queue_reviews(run, changed_topics(changed)).frame
+
+
+def changed_topics(*names: str) -> pl.DataFrame:
+    rows = [(name, SCOPES[0], "updated") for name in names if name]
+    return pl.DataFrame(rows, orient="row", schema=CHANGES)

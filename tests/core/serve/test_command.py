@@ -1,0 +1,54 @@
+"""`memstate serve` as a user types it: where it listens, what it refuses, how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.core.serve.conftest import serving_process
+from tests.pipeline.conftest import run_memstate
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "memory.example"])
+def test_without_a_key_it_listens_to_this_machine_only(tmp_path: Path, host: str) -> None:
+    told = run_memstate(tmp_path / "home", "serve", "--host", host, "--json")
+    assert told.code == 2
+    assert "set MEMSTATE_API_KEY to one" in told.document["error"]["message"]
+
+
+def test_a_port_that_is_taken_is_an_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = run_memstate(tmp_path / "home", "serve", "--port", str(port), "--json")
+    assert told.code == 1
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in told.document["error"]["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_until_it_is_told_to_end(home: Path, end: signal.Signals) -> None:
+    with serving_process(home, MEMSTATE_API_KEY="k") as (client, process):
+        client.until_ready()
+        assert client.post("/v1/query", {"q": "the yard"}).status == 401
+        told = client.post("/v1/query", {"q": "the yard"}, X_API_Key="k")
+        assert (told.status, told.document["snapshot"]) == (200, "s0/1")
+        runs = client.get("/v1/runs", X_API_Key="k").document["runs"]
+        assert [(run["snapshot"], run["counts"]["topics_created"]) for run in runs] == [("s0/1", 2)]
+        process.send_signal(end)
+        assert process.wait(30) == 0
+    lines = [json.loads(line) for line in (home / "serve.log").read_text().splitlines() if line.startswith("{")]
+    assert {"memstate.access", "memstate.serve"} <= {line["logger"] for line in lines}
+    assert not [line for line in lines if line["level"] != "info"]
+
+
+def test_help_and_definitions_load_no_web_framework() -> None:
+    loads = ["import memstate_pipeline.definitions as d; d.defs()", "import memstate_pipeline.cli.main"]
+    for code in loads:
+        script = f"import sys\n{code}\nsys.exit('fastapi' in sys.modules or 'uvicorn' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0

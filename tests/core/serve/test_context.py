@@ -1,0 +1,95 @@
+"""Context packs over HTTP and on the command line: the same ranking as a query, within the budget, and a use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memstate_core.embed.counting import TokenCounter
+from memstate_core.retrieve.query import Question
+from memstate_core.run.store import Store
+from memstate_core.serve import answers
+from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.options import Options
+from memstate_core.serve.service import Service
+from tests.core.serve.conftest import Client, Publish, harbour, served
+from tests.pipeline.conftest import run_memstate
+
+QUESTION = {"q": "Is the gate of the ferry yard open?", "scope": "user:a"}
+
+
+def pack(client: Client, **body: Any) -> Any:
+    told = client.post("/v1/context", QUESTION | body)
+    assert told.status == 200, told.content
+    answers.ContextAnswer.model_validate(told.document)
+    return told.document
+
+
+@pytest.mark.parametrize("budget", [0, 5, 40, 400])
+def test_a_pack_keeps_to_its_budget(client: Client, budget: int) -> None:
+    told = pack(client, budget=budget)
+    assert TokenCounter()(told["text"]) == told["tokens"] <= told["budget"] == budget
+    assert bool(told["text"]) == (budget > 5)
+
+
+def test_a_pack_tells_what_a_query_finds_in_its_order(client: Client) -> None:
+    told = pack(client, budget=4000)
+    found = client.post("/v1/query", QUESTION | {"top_k": 20, "evidence_k": 60}).document
+    assert told["topics"] == [each["topic_id"] for each in found["candidates"]]
+    cited = [each["observation_id"] for each in told["citations"] if each["kind"] == "evidence"]
+    assert cited == [each["observation_id"] for each in found["evidence"]]
+    assert "- gate: open (since 2026-01-21)" in told["text"]
+    assert told["snapshot"] == found["snapshot"] == "s0/1"
+    assert "crm/42" not in json.dumps(told)
+    past = pack(client, budget=4000, as_of="2026-01-10", stages=["structural"])
+    assert "- gate: shut (since 2026-01-04)" in past["text"]
+    assert past["text"].startswith("As of 2026-01-10T00:00:00Z, not of now:")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"budget": -1}, {"budget": 10**6}, {"budget": "9"}, {"budget": 9, "top_k": 3}, {"budget": 9, "scope": "x"}],
+)
+def test_a_wrong_request_is_refused(client: Client, body: dict[str, Any]) -> None:
+    assert client.post("/v1/context", QUESTION | body).status == 422
+
+
+def test_a_principal_gets_a_pack_of_their_scopes(harbour_store: Store) -> None:
+    service = Service(harbour_store, Options(record=False))
+    service.serving.refresh()
+    try:
+        theirs = Principal("x", frozenset({"user:b"}), Role.READ)
+        told = service.context(theirs, Question("The ferry yard, the bench, Acme"), 1000)
+        assert told["topics"] == ["crm/42"]
+        assert service.graph_health(theirs)["counts"]["scopes"] == 1
+        nobody = Principal("y", frozenset(), Role.READ)
+        assert service.graph_health(nobody) == {"status": "ok", "backend": "kuzu", "path": "graph.kuzu"}
+    finally:
+        service.serving.close()
+
+
+def test_topics_in_a_pack_are_used(tmp_path: Path, publish: Publish) -> None:
+    store = publish(tmp_path / "home", harbour)
+    with served(store, Options()) as client:
+        pack(client.until_ready(), budget=30)
+        pack(client, budget=4000, record=False)
+    [segment] = store.home.accesses.glob("*.jsonl")
+    uses = [json.loads(line) for line in segment.read_text().splitlines()[1:]]
+    assert [(use["topic_id"], use["scope"]) for use in uses] == [("yard", "user:a")]
+
+
+def test_the_command_prints_a_pack(home: Path) -> None:
+    done = run_memstate(home, "context", "Is the gate open?", "--budget", "100", "--scope", "user:ines", "--json")
+    told = json.loads(done.stdout)
+    assert told["tokens"] <= told["budget"] == 100
+    assert "- gate: shut" in told["text"]
+    lines = run_memstate(
+        home, "context", "Is the gate open?", "--budget", "100", "--scope", "user:ines"
+    ).stdout.splitlines()
+    assert lines[: told["text"].count("\n") + 1] == told["text"].split("\n")
+    assert lines[-1].startswith(f"{told['tokens']} of 100 tokens as all-MiniLM-L6-v2 counts, snapshot s0/1; left out: ")
+    assert run_memstate(home, "context", "x", "--budget", "1", "--scope", "ines").code == 2
+    assert run_memstate(home, "context", "x", "--budget", "1", "--stages", "magic").code == 2

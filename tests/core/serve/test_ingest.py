@@ -1,0 +1,196 @@
+"""Observations over HTTP: checked as an import checks them, durable when acknowledged, imported once."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from memstate_core.ingest.importer import import_paths
+from memstate_core.ingest.inbox import import_inbox
+from memstate_core.model.text import parse_moment
+from memstate_core.placement.named import place_named
+from memstate_core.run.store import Store
+from memstate_core.serve.inbox_writer import InboxWriter
+from memstate_core.serve.options import Options
+from memstate_core.state.home import Home
+from tests.core.serve.conftest import Client, served, serving_process
+from tests.pipeline.conftest import run_memstate
+
+NOW = parse_moment("2026-12-24T00:00:00Z")
+SCOPE = {"type": "user", "id": "ines"}
+ROWS: list[dict[str, Any]] = [
+    {"title": "Only a title"},
+    {"title": "A title with a conversation", "chat_messages": [], "uuid": "x", "mapping": {}, "messages": []},
+    {"topic_key": "yard", "title": "Yard", "scope": SCOPE, "fields": [{"name": "gate", "value": "op\nen"}]},
+    {"topic_id": "crm/42", "summary": "Renewal", "scope": SCOPE, "observation_id": "crm/42#1"},
+    {"title": "Yard", "placement": "new_topic", "scope": SCOPE, "edges": [], "text": None},
+    {"text": "We moved the call.", "scope": SCOPE, "observed_at": "2026-04-22T13:56:00+02:00", "a": [1.0, {"b": None}]},
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path, harbour_store: Store) -> Store:
+    return Store(Home(tmp_path / "home"), harbour_store.settings)
+
+
+@pytest.fixture
+def intake(store: Store) -> Iterator[Client]:
+    """A server on a store where nothing was published yet."""
+    with served(store, Options()) as client:
+        yield client
+
+
+def waiting(store: Store) -> list[Path]:
+    return sorted(path for path in store.home.inbox.glob("*") if path.is_file())
+
+
+def imported(store: Store) -> pl.DataFrame:
+    report = import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="night")
+    assert (report.errors, report.quarantined) == ((), 0)
+    return store.ledger.scan("evidence").collect()
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_ids_are_those_that_the_next_run_gives(intake: Client, store: Store, indent: int | None) -> None:
+    told = intake.post("/v1/ingest", json.dumps(ROWS, indent=indent).encode())
+    assert told.status == 202, told.content
+    assert told.document["accepted"] == len(ROWS)
+    evidence = imported(store)
+    assert sorted(told.document["observation_ids"]) == sorted(evidence["observation_id"])
+    placed = place_named(evidence, pl.DataFrame(schema={"topic_id": pl.String, "scope": pl.String}))
+    named = placed.placements.join(evidence, on="evidence_id").select("observation_id", "topic_id").rows()
+    for observation_id, topic_id in zip(told.document["observation_ids"], told.document["topic_ids"], strict=True):
+        assert topic_id is None or (observation_id, topic_id) in named
+    assert [topic_id is None for topic_id in told.document["topic_ids"]] == [True, True, False, False, False, True]
+
+
+def test_the_same_rows_as_a_dump_are_the_same_observations(intake: Client, store: Store, tmp_path: Path) -> None:
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    report = import_paths(store.ledger, store.settings, [dump], now=NOW, run_id="import", format="observations")
+    assert report.accepted == len(ROWS)
+    assert intake.post("/v1/ingest", ROWS).status == 202
+    assert imported(store).height == len(ROWS)
+
+
+def test_one_observation_needs_no_list(intake: Client, store: Store) -> None:
+    told = intake.post("/v1/ingest", {"text": "One.", "observation_id": "one"})
+    assert (told.status, told.document["observation_ids"]) == (202, ["one"])
+    assert [path.name for path in waiting(store)] == [told.document["file"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b'{"txt": "x"}', 422, "missing_content"),
+        (b'[{"text": "x"}, {"text": 1}]', 422, "wrong_type"),
+        (b'[{"text": "x"}, 7]', 422, "wrong_type"),
+        (b'{"text": "x", "observed_at": "2200-01-01"}', 422, "future_time"),
+        (b'{"text": "x", "scope": {"type": "user"}}', 422, "scope_without_id"),
+        (b'{"text": "\xff"}', 422, "not_utf8"),
+        (b'[{"text": "\xff"}]', 422, "not_utf8"),
+        (b'{"text": "\\ud800"}', 422, "broken_json"),
+        (b'{"text": NaN}', 422, "not_a_number"),
+        (b'{"text": "x"', 422, "broken_json"),
+        (b'{"text": "a"}{"text": "b"}', 422, "broken_json"),
+        (
+            b'[{"observation_id": "a", "text": "x"}, {"observation_id": "a", "text": "y"}]',
+            422,
+            "conflicting_observation",
+        ),
+        (b'{"text": "x", "deep": ' + b"[" * 100 + b"]" * 100 + b"}", 422, "too_deep"),
+        (b'[{"text": "x"}', 400, "broken-json"),
+        (b"[]", 422, "no-observation"),
+        (b"", 422, "no-observation"),
+        (b" \n ", 422, "no-observation"),
+        (b"null", 422, "wrong_type"),
+    ],
+)
+def test_what_an_import_would_refuse_is_refused(
+    intake: Client, store: Store, body: bytes, status: int, said: str
+) -> None:
+    told = intake.post("/v1/ingest", body)
+    assert told.status == status, told.content
+    assert said in told.content.decode()
+    assert waiting(store) == []
+
+
+def test_a_refusal_names_the_place(intake: Client) -> None:
+    told = intake.post("/v1/ingest", [{"text": "x"}, {"kind": "odd", "text": "y"}]).document
+    assert [(each["at"], each["reason"]) for each in told["errors"]] == [(1, "unknown_word")]
+    assert told["type"] == "urn:memstate:problem:observations-refused"
+
+
+# The writer
+
+
+def test_requests_at_the_same_time_share_files_and_lose_nothing(tmp_path: Path) -> None:
+    writer = InboxWriter(tmp_path / "inbox")
+    names: list[str] = []
+
+    def write(number: int) -> None:
+        names.extend(writer.append(b"%d/%d\n" % (number, turn)) for turn in range(20))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    files = sorted((tmp_path / "inbox").iterdir())
+    assert {path.name for path in files} == set(names)
+    lines = b"".join(path.read_bytes() for path in files).split()
+    assert sorted(lines) == sorted(b"%d/%d" % (number, turn) for number in range(8) for turn in range(20))
+    mine = [line for line in lines if line.startswith(b"3/")]
+    assert mine == [b"3/%d" % turn for turn in range(20)]
+
+
+def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    writer = InboxWriter(tmp_path / "inbox")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="no space left"):
+            writer.append(b"{}\n")
+    assert list((tmp_path / "inbox").iterdir()) == []
+    assert (tmp_path / "inbox" / writer.append(b"{}\n")).read_bytes() == b"{}\n"
+
+
+def test_unfinished_files_are_swept_when_they_are_old(tmp_path: Path) -> None:
+    old, fresh, other = (tmp_path / name for name in (".api-1.jsonl.part", ".api-2.jsonl.part", ".mine.part"))
+    for path in (old, fresh, other):
+        path.write_bytes(b"{")
+    os.utime(old, (0, 0))
+    os.utime(other, (0, 0))
+    InboxWriter(tmp_path).sweep()
+    assert sorted(tmp_path.iterdir()) == sorted([fresh, other])
+
+
+# A server that is killed
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_survives_a_kill_and_is_imported_once(home: Path) -> None:
+    row = {"topic_key": "yard", "scope": SCOPE, "observed_at": "2026-04-06T00:00:00Z"}
+    fields = [{"name": "gate", "value": "open"}]
+    with serving_process(home) as (client, process):
+        told = client.post("/v1/ingest", row | {"fields": fields})
+        assert told.status == 202
+        process.kill()
+        process.wait()
+    topic_id = told.document["topic_ids"][0]
+    for now in ("2026-04-07T02:00:00Z", "2026-04-08T02:00:00Z"):
+        assert run_memstate(home, "maintain", "--now", now).code == 0
+    topics = run_memstate(home, "export", "--json").document["topics"]
+    yard = next(topic for topic in topics if topic["id"] == topic_id)
+    assert yard["observation_ids"].count(told.document["observation_ids"][0]) == 1
+    assert [revision["value"] for revision in yard["fields"]["gate"]["history"]] == ["open", "shut"]

@@ -1,0 +1,309 @@
+"""How often and how long: rates of keys and addresses, deadlines, heads of requests, an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memstate_core.run.store import Store
+from memstate_core.serve.access import key_file
+from memstate_core.serve.http import connections
+from memstate_core.serve.http.deadline import Deadline
+from memstate_core.serve.http.rate_limits import Buckets, Rate, network
+from memstate_core.serve.options import Options
+from memstate_core.serve.service import Service
+from tests.core.serve.conftest import Client, served
+from tests.core.serve.test_keys import Clock, made
+
+# Buckets
+
+
+def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
+    clock = Clock()
+    buckets, rate = Buckets(clock), Rate(a_second=2, burst=3)
+    assert [buckets.take("a", rate) for _ in range(4)] == [0, 0, 0, 0.5]
+    clock.now += 0.25
+    assert buckets.take("a", rate) == pytest.approx(0.25)
+    assert buckets.wait("a", rate) == pytest.approx(0.25)
+    clock.now += 0.25
+    assert (buckets.wait("a", rate), buckets.take("a", rate)) == (0, 0)
+    assert buckets.take("b", rate) == 0
+    clock.now += 1e6
+    assert [buckets.take("a", rate) > 0 for _ in range(4)] == [False, False, False, True]
+
+
+@given(st.lists(st.floats(0, 3), max_size=60), st.floats(0.1, 10))
+def test_no_more_is_taken_than_rate_and_burst_allow(pauses: list[float], a_second: float) -> None:
+    clock, rate, taken = Clock(), Rate.of(a_second), 0
+    buckets = Buckets(clock)
+    for pause in pauses:
+        clock.now += pause
+        taken += not buckets.take("a", rate)
+    assert taken <= rate.burst + a_second * clock.now + 1e-6
+
+
+def test_buckets_are_held_in_bounded_memory() -> None:
+    buckets, rate = Buckets(Clock(), held=3), Rate(1, 1)
+    taken = [buckets.take(name, rate) == 0 for name in ("a", "b", "a", "c", "d", "a", "b")]
+    assert taken == [True, True, False, True, True, False, True], "b was forgotten, a was not"
+
+
+def test_a_caller_has_all_addresses_of_its_network() -> None:
+    assert network("2001:db8:1:2:3::4") == network("2001:db8:1:2:5:6:7:8") == "2001:db8:1:2::"
+    assert network("192.0.2.7") == "192.0.2.7"
+    assert network("::ffff:192.0.2.7") != network("::ffff:192.0.2.8")
+    assert network("") == ""
+
+
+# Rates
+
+
+@pytest.fixture
+def store(tmp_path: Path, harbour_store: Store) -> Store:
+    """The harbour's snapshots in a home that takes keys of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "snapshots").symlink_to(harbour_store.home.root / "snapshots")
+    return Store(type(harbour_store.home)(home), harbour_store.settings)
+
+
+def test_each_key_has_a_rate_of_its_own(store: Store) -> None:
+    slow, fast = made("slow", 1, rate=0.5), made("fast", 2)
+    for key, _ in (slow, fast):
+        key_file.add(store.home.keys, key)
+    with served(store, Options(record=False, rate_limit=0)) as client:
+        client.until_ready()
+        told = [client.get("/v1/topics", X_API_Key=slow.token) for _ in range(3)]
+        assert [each.status for each in told] == [200, 429, 429]
+        assert told[1].document["type"] == "urn:memstate:problem:too-many-requests"
+        assert told[1].headers["retry-after"] == "2"
+        assert "at most 0.5 a second" in told[1].document["detail"]
+        assert {client.get("/v1/topics", X_API_Key=fast.token).status for _ in range(30)} == {200}
+        assert client.get("/healthz").status == 200
+
+
+def test_the_servers_limit_is_for_keys_without_a_rate(store: Store) -> None:
+    with served(store, Options(record=False, rate_limit=1.5, api_key="of-the-owner")) as client:
+        client.until_ready()
+        told = [client.get("/v1/topics", X_API_Key="of-the-owner").status for _ in range(5)]
+    assert told[:3] == [200, 200, 200]
+    assert 429 in told
+
+
+def test_too_many_wrong_keys_stop_guessing_but_no_good_key(store: Store) -> None:
+    """What a person chose could be guessed; what was made with 256 random bits cannot."""
+    key, token = made()
+    key_file.add(store.home.keys, key)
+    with served(store, Options(record=False, api_key="chosen")) as client:
+        client.until_ready()
+        assert client.get("/v1/topics", X_API_Key="chosen").status == 200
+        told = [client.get("/v1/topics", X_API_Key=f"guess {number}") for number in range(25)]
+        assert [each.status for each in told[:20]] == [401] * 20
+        assert (told[-1].status, told[-1].document["type"]) == (429, "urn:memstate:problem:too-many-requests")
+        assert client.get("/v1/topics", X_API_Key="chosen").status == 429
+        assert client.get("/v1/topics", X_API_Key=token).status == 200
+        assert client.get("/v1/topics").status == 401
+        assert client.get("/healthz", X_API_Key="wrong too").status in (200, 429)
+
+
+# Deadlines
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """A disk that does not answer until it is told to."""
+    event = threading.Event()
+
+    def held(*_: Any) -> dict[str, Any]:
+        event.wait(30)
+        return {"topics": [], "next_cursor": None}
+
+    monkeypatch.setattr("memstate_core.serve.reading.topics_page", held)
+    yield event
+    event.set()
+
+
+def test_a_request_that_takes_too_long_is_told_so(store: Store, slow: threading.Event) -> None:
+    with served(store, Options(record=False, request_seconds=0.3)) as client:
+        client.until_ready()
+        began = time.monotonic()
+        told = client.get("/v1/topics")
+        assert (told.status, told.document["type"]) == (503, "urn:memstate:problem:timeout")
+        assert (told.headers["retry-after"], time.monotonic() - began < 5) == ("1", True)
+        assert client.post("/v1/query", {"q": "the yard"}).status == 200
+        slow.set()
+        assert client.get("/v1/topics").status == 200
+
+
+def test_what_still_waits_for_a_thread_is_not_begun(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    event, begun = threading.Event(), []
+
+    def held(_: Service, who: object, limit: int) -> dict[str, Any]:
+        begun.append((who, limit))
+        event.wait(30)
+        return {"runs": []}
+
+    monkeypatch.setattr(Service, "runs", held)
+    with served(store, Options(record=False, request_seconds=0.3, threads=1)) as client:
+        client.until_ready()
+        assert [client.get("/v1/runs").status for _ in range(3)] == [503] * 3
+        event.set()
+        assert client.get("/v1/runs").status == 200
+    assert len(begun) == 2
+
+
+def test_an_answer_that_has_begun_may_go_on() -> None:
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.sleep(0.2)
+        await send({"type": "http.response.body", "body": b"late"})
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    guarded = Deadline(app, Options(request_seconds=0.05))
+    asyncio.run(guarded({"type": "http", "state": {}}, receive, send))
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+
+
+def test_a_caller_who_leaves_takes_the_work_along() -> None:
+    ended: list[str] = []
+
+    async def app(*_: Any) -> None:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    async def run() -> None:
+        task = asyncio.ensure_future(Deadline(app, Options())({"type": "http", "state": {}}, app, app))  # type: ignore[arg-type]
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+    assert ended == ["cancelled"]
+
+
+# Heads of requests
+
+
+def connected(client: Client) -> socket.socket:
+    host, _, port = client.url.removeprefix("http://").rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=20)
+
+
+def heard(connection: socket.socket) -> bytes:
+    """All that comes until the other side closes."""
+    found = b""
+    try:
+        while piece := connection.recv(65536):
+            found += piece
+    except ConnectionResetError:
+        pass
+    return found
+
+
+def test_a_head_that_never_ends_is_cut_off(client: Client) -> None:
+    with closing(connected(client)) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        for number in range(40):
+            try:
+                connection.sendall(b"X-Header-%d: " % number + b"x" * 4096 + b"\r\n")
+            except OSError:
+                break
+        assert heard(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400", b""))
+    assert client.get("/healthz").status == 200
+
+
+def test_a_large_head_is_refused_and_an_ordinary_one_is_not(client: Client) -> None:
+    with closing(connected(client)) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        for _ in range(18):
+            connection.sendall(b"X-More: " + b"x" * 4000 + b"\r\n")
+            time.sleep(0.005)
+        assert heard(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+    assert client.get("/healthz", X_More="x" * 16_000).status == 200
+
+
+def test_a_connection_that_says_nothing_is_closed(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections.LimitedConnection, "head_seconds", 0.3)
+    with served(harbour_store, Options(record=False, keep_alive_seconds=1)) as client:
+        for said in (b"", b"GET /healthz HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"):
+            with closing(connected(client)) as connection:
+                connection.sendall(said)
+                assert (b" 200 OK" in heard(connection)) is (b"\r\n\r\n" in said)
+
+
+def test_a_slow_body_is_not_a_slow_head(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections.LimitedConnection, "head_seconds", 0.2)
+    with served(harbour_store, Options(record=False)) as client:
+        client.until_ready()
+        body = b'{"q": "the yard"}'
+        connection = http.client.HTTPConnection(client.url.removeprefix("http://"), timeout=30)
+        connection.putrequest("POST", "/v1/query")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders()
+        time.sleep(0.5)
+        connection.send(body)
+        assert connection.getresponse().status == 200
+        connection.close()
+
+
+def test_an_answer_before_the_whole_body_is_heard(store: Store) -> None:
+    """Whoever is refused while still sending gets to hear why, on connections that stay open too."""
+    key_file.add(store.home.keys, made().key)
+    with served(store, Options(record=False)) as client:
+        connection = http.client.HTTPConnection(client.url.removeprefix("http://"), timeout=30)
+        for _ in range(3):
+            connection.request("POST", "/v1/query", b"x" * 900_000, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            assert (answer.status, b"unauthorized" in answer.read()) == (401, True)
+        connection.close()
+
+
+# The end
+
+
+def test_what_runs_when_the_server_is_told_to_end_is_answered(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "memstate.access")
+    begun, told = threading.Event(), []
+
+    def takes_its_time(_: Service, who: object, limit: int) -> dict[str, Any]:
+        begun.set()
+        time.sleep(1)
+        return {"runs": [{"who": str(who), "limit": limit}]}
+
+    monkeypatch.setattr(Service, "runs", takes_its_time)
+    with served(store, Options(record=False)) as client:
+        client.until_ready()
+        asking = threading.Thread(target=lambda: told.append(client.get("/v1/runs?limit=7")))
+        asking.start()
+        assert begun.wait(10)
+    asking.join()
+    assert [(answer.status, answer.document["runs"][0]["limit"]) for answer in told] == [(200, 7)]
+    with pytest.raises(OSError, match="refused"):
+        connected(client)

@@ -1,0 +1,113 @@
+"""`/readyz`: what is served and how old it is, the run that made it, what went wrong since."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from memstate_core.run.run import Run, RunFacts
+from memstate_core.run.store import Store
+from memstate_core.serve.options import Options
+from memstate_core.serve.snapshots.readiness import readiness
+from memstate_core.serve.snapshots.swap import Serving
+from memstate_core.state.home import Home
+from memstate_core.state.snapshots import current_snapshot
+from tests.core.serve.conftest import Publish, harbour, served, serving_process
+from tests.pipeline.conftest import NIGHT, run_memstate
+
+HOUR = 3600.0
+
+
+def begun(home: Home, number: int, checks: list[dict[str, Any]] | None = None) -> Run:
+    """A run that has not published, as its first step and its checks leave it."""
+    facts = RunFacts(
+        run_id=f"run-{number}", shard="s0", shards=1, now=datetime(2026, 7, 1, tzinfo=UTC), number=number, base=1,
+        evidence_version=None, transitions_version=None, fresh_graph=False, embedding_model="m", policy={},
+    )  # fmt: skip
+    scratch = home.work("s0")
+    (scratch / "notes").mkdir(parents=True)
+    (scratch / "run.json").write_bytes(msgspec.json.encode(facts))
+    if checks is not None:
+        (scratch / "checks.json").write_bytes(msgspec.json.encode(checks))
+    return Run.load(scratch)
+
+
+@pytest.fixture
+def store(tmp_path: Path, publish: Publish) -> Store:
+    return publish(tmp_path / "home", harbour)
+
+
+def told(store: Store, after: float = 0.0, max_age: float | None = None) -> dict[str, Any]:
+    """What is said so many seconds after the snapshot was written."""
+    serving = Serving(store)
+    serving.refresh()
+    generation = serving.current
+    assert generation is not None
+    try:
+        now = generation.published_at + timedelta(seconds=after)
+        return readiness(store.home, store.shards, generation, None, now, max_age)
+    finally:
+        serving.close()
+
+
+def test_a_snapshot_is_stale_from_an_age_on_and_still_served(store: Store) -> None:
+    fresh, old = told(store, HOUR, 2 * HOUR), told(store, 3 * HOUR, 2 * HOUR)
+    assert (fresh["age_seconds"], fresh["stale"], fresh["max_age_seconds"]) == (HOUR, False, 2 * HOUR)
+    assert (old["age_seconds"], old["stale"], old["status"]) == (3 * HOUR, True, "ready")
+    assert told(store, 1e9)["stale"] is False
+
+
+ERROR = {"name": "C3", "severity": "ERROR"}
+
+
+@pytest.mark.parametrize(
+    ("checks", "passed"),
+    [
+        (None, None),
+        ([{**ERROR, "passed": True}, {"name": "W", "severity": "WARN", "passed": False}], True),
+        ([{**ERROR, "passed": True}, {**ERROR, "passed": False}], False),
+    ],
+)
+def test_a_run_that_has_not_published_is_told_with_its_checks(
+    store: Store, checks: list[dict[str, Any]] | None, passed: bool | None
+) -> None:
+    begun(store.home, 2, checks)
+    assert told(store)["unpublished_run"] == {
+        "run_id": "run-2", "now": "2026-07-01T00:00:00Z", "checks_passed": passed
+    }  # fmt: skip
+
+
+def test_what_an_older_run_has_left_is_not_told(store: Store) -> None:
+    begun(store.home, 1)
+    assert told(store)["unpublished_run"] is None
+    shutil.rmtree(store.home.work("s0"))
+    assert told(store)["unpublished_run"] is None
+
+
+def test_who_does_not_see_every_scope_hears_that_it_is_ready_and_stale(store: Store) -> None:
+    with served(store, Options(api_key="k", max_age=0.0)) as client:
+        client.until_ready()
+        assert client.get("/readyz").document == {"status": "ready", "stale": True}
+        whole = client.get("/readyz", X_API_Key="k")
+        assert (whole.status, whole.document["stale"], whole.document["snapshot"]) == (200, True, "s0/1")
+
+
+@pytest.mark.slow
+def test_after_a_night_its_run_and_its_checks_are_told(home: Path) -> None:
+    with serving_process(home, "--max-age", "0.001") as (client, _):
+        ready = client.until_ready().get("/readyz").document
+    served_run = current_snapshot(Home(home), "s0")
+    assert served_run is not None
+    assert ready["last_run"] == {"run_id": served_run.manifest.run_id, "now": NIGHT, "checks_passed": True}
+    assert (ready["unpublished_run"], ready["refused_snapshot"]) == (None, None)
+    assert (ready["max_age_seconds"], ready["stale"]) == (3.6, True)
+
+
+def test_an_age_that_is_none_is_refused(tmp_path: Path) -> None:
+    refused = run_memstate(tmp_path / "home", "serve", "--max-age", "-1", "--json")
+    assert refused.code == 2

@@ -1,0 +1,156 @@
+"""Every route: what it takes, what it answers, and that the answer has the shape that /docs promises."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from memstate_core.retrieve.query import Question, answer
+from memstate_core.run.store import Store
+from memstate_core.serve import answers
+from memstate_core.serve.placement_requests import named_as_before
+from memstate_core.serve.snapshots.generation import SharedReader
+from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
+from memstate_core.state.snapshots import served as served_snapshots
+from tests.core.serve.conftest import Client
+
+QUESTION = {"q": "Is the gate of the ferry yard open?"}
+
+
+def query(client: Client, **body: Any) -> Any:
+    told = client.post("/v1/query", QUESTION | body)
+    assert told.status == 200, told.content
+    return told.document
+
+
+def test_a_query_answers_what_retrieval_answers(client: Client, harbour_store: Store) -> None:
+    told = query(client, scope="user:a", explain=True, top_k=1, evidence_k=2)
+    answers.QueryAnswer.model_validate(told)
+    asked = Question(QUESTION["q"], ("user:a",), top_k=1, evidence_k=2, explain=True, history=True)
+    snapshots = served_snapshots(harbour_store.home, harbour_store.shards)
+    with SharedReader(snapshots[0]) as reader:
+        found = answer([reader], QuestionEncoder(harbour_store.settings.embedding.model), None, asked)
+    assert told == named_as_before(found)
+    assert [candidate["topic_id"] for candidate in told["candidates"]] == ["yard"]
+    assert told["snapshot"] == "s0/1"
+
+
+@pytest.mark.parametrize(
+    "scope",
+    ["user:b", {"type": "user", "id": "b"}, ["user:b"], [{"type": "user", "id": "b"}, "user:nobody"]],
+)
+def test_a_scope_may_be_written_in_several_ways(client: Client, scope: Any) -> None:
+    assert {found["scope"] for found in query(client, scope=scope)["candidates"]} == {"user:b"}
+
+
+def test_without_scope_every_scope_is_asked(client: Client) -> None:
+    assert {found["scope"] for found in query(client)["candidates"]} == {"user:a", "user:b"}
+
+
+def test_stages_names_and_moments_are_passed_on(client: Client) -> None:
+    plain = query(client, stages=[])
+    assert all(found["similarity"] is None for found in plain["candidates"])
+    only = query(client, topic_ids=["gone"], field_names=["gate"])["candidates"]
+    assert [(found["topic_id"], [field["name"] for field in found["fields"]]) for found in only] == [("yard", ["gate"])]
+    then = query(client, topic_ids=["yard"], as_of="2026-01-10")["candidates"][0]["fields"]
+    assert [field["current"]["value"] for field in then] == ["shut"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({}, "body.q: Field required"),
+        ({"q": ""}, "body.q"),
+        ({"q": "x", "scop": "user:a"}, "body.scop: Extra inputs are not permitted"),
+        ({"q": "x", "scope": "ines"}, "is no scope: expected TYPE:ID"),
+        ({"q": "x", "scope": {"type": "user"}}, "is no scope: expected TYPE:ID"),
+        ({"q": "x", "scope": []}, "body.scope"),
+        ({"q": "x", "stages": ["magic"]}, "body.stages.0"),
+        ({"q": "x", "top_k": 0}, "body.top_k"),
+        ({"q": "x", "top_k": True}, "body.top_k"),
+        ({"q": "x", "evidence_k": 100_000}, "body.evidence_k"),
+        ({"q": "x", "as_of": "noon"}, "expected an ISO 8601 time"),
+        ({"q": "x", "as_of": 1e30}, "expected an ISO 8601 time"),
+        ({"q": "x", "as_of": "0001-01-01T00:00:00+14:00"}, "expected an ISO 8601 time"),
+    ],
+)
+def test_a_wrong_question_is_told_where_it_is_wrong(client: Client, body: Any, said: str) -> None:
+    told = client.post("/v1/query", body)
+    assert told.status == 422
+    assert said in told.document["detail"]
+
+
+@pytest.mark.parametrize("text", [r"\ud800", r"\u0000", r"\u202e", " ", r"\ud83d\ude00"])
+def test_strange_text_is_a_question_or_an_error_never_a_failure(client: Client, text: str) -> None:
+    assert client.post("/v1/query", b'{"q": "%s"}' % text.encode()).status in (200, 422)
+    assert client.post("/v1/query", b'{"q": "x", "topic_ids": ["%s"]}' % text.encode()).status in (404, 422)
+    assert client.post("/v1/query", b'{"q": "x", "scope": "user:%s"}' % text.encode()).status in (200, 422)
+
+
+def test_topics_come_page_by_page(client: Client) -> None:
+    seen, path = [], "/v1/topics?limit=1"
+    cursor = ""
+    while True:
+        page = client.get(path + cursor).document
+        answers.TopicsPage.model_validate(page)
+        seen += [(topic["scope"], topic["topic_id"]) for topic in page["topics"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = f"&cursor={quote(page['next_cursor'])}"
+    assert seen == [("user:a", "bench"), ("user:a", "yard"), ("user:b", "crm/42")]
+    assert [topic["topic_id"] for topic in client.get("/v1/topics?scope=user:b").document["topics"]] == ["crm/42"]
+    assert client.get("/v1/topics?scope=user:nobody").document["topics"] == []
+
+
+@pytest.mark.parametrize("asked", ["cursor=x", "cursor=%00", "cursor=W10=", "limit=0", "limit=x", "scope=ines"])
+def test_a_page_that_cannot_be_is_refused(client: Client, asked: str) -> None:
+    assert client.get(f"/v1/topics?{asked}").status == 422
+
+
+@pytest.mark.parametrize("topic_id", ["yard", "gone", "crm/42", "crm%2F42"])
+def test_a_topic_by_its_id_or_an_old_one(client: Client, topic_id: str) -> None:
+    told = client.get(f"/v1/topics/{topic_id}")
+    assert told.status == 200
+    answers.TopicRecord.model_validate(told.document)
+    assert told.document["id"] == {"gone": "yard"}.get(topic_id, topic_id.replace("%2F", "/"))
+    assert told.document["snapshot"] == "s0/1"
+
+
+def test_a_topic_as_it_was_and_its_history(client: Client) -> None:
+    def gates(path: str) -> list[Any]:
+        told = client.get(path).document
+        answers.TopicRecord.model_validate(told)
+        return [revision["value"] for revision in told["fields"]["gate"]["history"]]
+
+    assert gates("/v1/topics/yard") == ["open"]
+    assert gates("/v1/topics/yard?as_of=2026-01-10") == ["shut"]
+    assert gates("/v1/topics/yard/history") == ["open", "shut"]
+    assert gates("/v1/topics/yard/history?expand=true") == ["open", "shut"]
+    assert client.get("/v1/topics/crm%2F42/history").document["id"] == "crm/42"
+
+
+@pytest.mark.parametrize("path", ["nobody", "nobody/history", "%00", "", "yard?as_of=2020-01-01"])
+def test_an_unknown_topic_is_not_found(client: Client, path: str) -> None:
+    told = client.get(f"/v1/topics/{path}")
+    assert (told.status, told.document["type"]) == (404, "urn:memstate:problem:topic-not-found")
+
+
+def test_runs_are_told_by_what_they_left(client: Client) -> None:
+    told = client.get("/v1/runs").document
+    answers.RunsAnswer.model_validate(told)
+    assert [(run["run_id"], run["snapshot"], run["counts"]) for run in told["runs"]] == [("run", "s0/1", None)]
+
+
+def test_health_and_readiness(client: Client) -> None:
+    assert client.get("/healthz").document == {"status": "ok"}
+    told = client.get("/readyz").document
+    answers.Readiness.model_validate(told)
+    assert told["snapshot"] == "s0/1"
+    assert told["last_run"] == {"run_id": "run", "now": "2026-06-01T00:00:00Z", "checks_passed": None}
+    assert told["age_seconds"] >= 0
+
+
+def test_docs_are_served(client: Client) -> None:
+    assert b"swagger" in client.get("/docs").content

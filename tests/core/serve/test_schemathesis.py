@@ -1,0 +1,66 @@
+"""The server does what its OpenAPI document says: schemathesis makes up requests, good and bad, and checks answers.
+
+All its checks are on, over every route. One of them, that what fits the document is not refused, is told of what no
+JSON Schema can say: rules between the parts of an observation, and which cursors there are.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memstate_core.serve.access import key_file
+from memstate_core.serve.options import Options
+from tests.core.serve.conftest import Client, Publish, harbour, served
+
+MADE = key_file.make(
+    "all",
+    scopes=None,
+    role="admin",
+    entropy=bytes(key_file.ID_BYTES + key_file.SECRET_BYTES),
+    now=datetime(2026, 1, 1, tzinfo=UTC),
+)
+BEYOND_A_SCHEMA = """
+[[operations]]
+include-path = ["/v1/ingest", "/v1/topics"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429", "503"]
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, publish: Publish) -> Iterator[Client]:
+    """A server that asks for a key."""
+    store = publish(tmp_path_factory.mktemp("described") / "home", harbour)
+    key_file.add(store.home.keys, MADE.key)
+    with served(store, Options(rate_limit=0)) as client:
+        yield client.until_ready()
+
+
+@pytest.mark.slow
+def test_schemathesis_finds_no_fault(server: Client, tmp_path: Path) -> None:
+    (tmp_path / "schemathesis.toml").write_text(BEYOND_A_SCHEMA)
+    command = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", "schemathesis.toml", "run"]
+    how = ["--checks", "all", "--phases", "coverage,fuzzing,stateful", "--max-examples", "4", "--no-color"]
+    steady = ["--seed", "1", "--generation-deterministic", "--output-sanitize", "false"]
+    target = [f"{server.url}/openapi.json", "--header", f"X-API-Key: {MADE.token}"]
+    done = subprocess.run(
+        [*command, *target, *how, *steady], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    tested = re.search(r"Tested: (\d+)", done.stdout)
+    passed = re.search(r"(\d+) generated, \1 passed", done.stdout)
+    assert tested, done.stdout
+    assert passed, done.stdout
+    assert int(tested[1]) == len(operations(server))
+    assert int(passed[1]) > 500
+
+
+def operations(server: Client) -> list[str]:
+    paths = server.get("/openapi.json", X_API_Key=MADE.token).document["paths"]
+    return [f"{method} {path}" for path, each in paths.items() for method in each]

@@ -1,0 +1,348 @@
+"""A key sees its scopes only: every route is walked with a key of one scope, over a store that holds another.
+
+Everything of the other scope carries one word, and each request that names something of it is sent again with a
+word that nothing carries. The word must not come back, and the two answers must be the same but for the word.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from memstate_core.policy.settings import Settings
+from memstate_core.run.store import Store
+from memstate_core.serve.access import key_file
+from memstate_core.serve.app import api
+from memstate_core.serve.options import Options
+from memstate_core.serve.service import Service
+from memstate_core.state.home import Home
+from tests.core.retrieve.conftest import Store as Draft
+from tests.core.serve.conftest import Answer, Client, Publish, served
+from tests.pipeline.conftest import NIGHT, run_memstate
+
+FOREIGN, GHOST = "quagga", "quaggb"
+"""The word of the other scope, and one that nothing carries; they sort side by side."""
+MINE = "user:mine"
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A client that shows a key."""
+
+    client: Client
+    token: str
+
+    def __call__(self, method: str, path: str, body: Any = None) -> Answer:
+        told = self.client(method, path, body, X_API_Key=self.token, X_Request_Id="walk")
+        assert told.status not in (401, 429)
+        return told
+
+
+def key_for(store: Store, name: str, role: key_file.RoleName, scopes: list[str] | None, number: int) -> str:
+    entropy = bytes([number]) * (key_file.ID_BYTES + key_file.SECRET_BYTES)
+    made = key_file.make(name, scopes=scopes, role=role, entropy=entropy, now=NOW)
+    key_file.add(store.home.keys, made.key)
+    return made.token
+
+
+def entangled(draft: Draft) -> None:
+    """Two scopes with every tie between them that a graph can hold, most of which no run makes."""
+    other = f"user:{FOREIGN}"
+    draft.topic("own", MINE, title="The river bank", summary="Where animals drink", topic_kind="place")
+    draft.field("own", "visitor", (20, "a heron"), (3, "an otter"), ref_topic_id=f"{FOREIGN}-topic", ref_state="kept")
+    draft.field("own", "rumour", (9, "stripes"), ref_topic_id=f"{FOREIGN}-topic", ref_state="dangling")
+    draft.field("own", "keeper", (8, "Ada"), ref_topic_id="beside", ref_state="kept")
+    draft.topic("beside", MINE, title="The ford", summary="A shallow place in the river")
+    draft.topic("lost", MINE, state="merged", merged_into=f"{FOREIGN}-topic")
+    draft.topic(f"{FOREIGN}-topic", other, title=f"The {FOREIGN}", summary=f"A striped {FOREIGN} that drinks here")
+    draft.field(f"{FOREIGN}-topic", f"{FOREIGN}_field", (20, f"{FOREIGN} herd"), (3, f"one {FOREIGN}"))
+    draft.topic(f"{FOREIGN}-archived", other, title=f"Old {FOREIGN}", state="archived")
+    draft.topic(f"{FOREIGN}-merged", other, state="merged", merged_into="own")
+    draft.aliases += [
+        {"alias": f"{FOREIGN}-alias", "scope": other, "topic_id": "own"},
+        {"alias": "own-alias", "scope": MINE, "topic_id": f"{FOREIGN}-topic"},
+    ]
+    for one, two in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "beside"), ("own", "beside")):
+        draft.edge(one, two, "part_of")
+    for topic, cause in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "own")):
+        told = f"{cause} changed, 1 extension hops away"
+        draft.reviews.append(
+            {"id": topic, "topic_id": topic, "cause_topic_id": cause, "hops": 1, "reason": told, "queued_at": NOW}
+        )
+    draft.says("own", "A heron stands at the river.", on=20, scope=MINE, actor="Ines", session_id="walk", turn=1)
+    draft.says(f"{FOREIGN}-topic", "Striped animals at the river.", on=21, scope=MINE)
+    draft.says(
+        f"{FOREIGN}-topic", f"The striped {FOREIGN} drinks at the river.", on=22, scope=other, actor=FOREIGN,
+        session_id=f"{FOREIGN}-session", turn=1, observation_id=f"{FOREIGN}-observation",
+    )  # fmt: skip
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    """What two users say, one of whom tries to reach over."""
+    other = {"scope": {"type": "user", "id": FOREIGN}, "observed_at": "2026-03-01T00:00:00Z"}
+    mine = {"scope": {"type": "user", "id": "mine"}, "observed_at": "2026-04-01T00:00:00Z"}
+    yield other | {
+        "observation_id": f"{FOREIGN}-observation", "topic_id": f"{FOREIGN}-topic", "title": f"The {FOREIGN}",
+        "text": f"The striped {FOREIGN} drinks at the river.", "summary": f"A striped {FOREIGN} that drinks here",
+        "fields": [{"name": f"{FOREIGN}_field", "value": f"{FOREIGN} herd"}],
+    }  # fmt: skip
+    yield other | {"text": f"Nobody saw the {FOREIGN} today.", "actor": FOREIGN, "session_id": FOREIGN, "turn": 1}
+    ties = [{"to_topic_id": f"{word}-topic", "kind": "part_of"} for word in (FOREIGN, GHOST)]
+    refers = [
+        {"name": name, "value": "stripes", "ref_topic_id": f"{word}-topic"}
+        for name, word in (("rumour", FOREIGN), ("legend", GHOST))
+    ]
+    yield mine | {"topic_id": "own", "title": "The river bank", "text": "A heron.", "fields": refers, "edges": ties}
+    yield mine | {"topic_id": "beside", "title": "The ford", "edges": [{"to_topic_id": "own", "kind": "part_of"}]}
+    yield mine | {"topic_id": f"{FOREIGN}-topic", "title": "The otter", "text": "It is mine."}
+
+
+def night(home: Path) -> Store:
+    home.mkdir()
+    (home / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    assert run_memstate(home, "import", str(home / "dump.jsonl"), "--now", "2026-04-05T00:00:00Z").code == 0
+    told = run_memstate(home, "maintain", "--now", NIGHT)
+    assert told.code == 0, told.stderr
+    return Store(Home(home), Settings())
+
+
+@pytest.fixture(scope="module", params=["entangled", pytest.param("night", marks=pytest.mark.slow)])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, publish: Publish) -> Store:
+    """The two scopes: with ties that no run makes, and as a run makes them."""
+    home = tmp_path_factory.mktemp("scopes") / "home"
+    return publish(home, entangled) if request.param == "entangled" else night(home)
+
+
+@pytest.fixture(scope="module")
+def tokens(store: Store) -> dict[str, str]:
+    """The strongest key of one scope, and one of every scope for each role."""
+    every: list[key_file.RoleName] = ["read", "write", "admin"]
+    made = {role: key_for(store, role, role, None, number) for number, role in enumerate(every)}
+    return made | {"mine": key_for(store, "mine", "admin", [MINE], 9)}
+
+
+@pytest.fixture(scope="module")
+def client(store: Store, tokens: dict[str, str]) -> Iterator[Client]:
+    assert tokens
+    with served(store, Options(rate_limit=0)) as client:
+        yield client.until_ready()
+
+
+@pytest.fixture(scope="module")
+def caller(client: Client, tokens: dict[str, str]) -> Caller:
+    return Caller(client, tokens["mine"])
+
+
+@pytest.fixture(scope="module")
+def owner(client: Client, tokens: dict[str, str]) -> Caller:
+    """Who sees everything, to show that there is something to see."""
+    return Caller(client, tokens["admin"])
+
+
+Request = tuple[str, str, Any]
+ASKED = "Which striped animal drinks at the river?"
+_SCOPES: list[Any] = ["user:{}", {"type": "user", "id": "{}"}, ["user:{}", MINE], [MINE]]
+_BODIES: list[dict[str, Any]] = [
+    {"q": ASKED, "explain": True, "top_k": 100, "evidence_k": 100},
+    {"q": ASKED, "as_of": "2026-05-30"},
+    {"q": ASKED, "as_of": "2026-01-10", "explain": True},
+    {"q": ASKED, "stages": ["structural", "temporal"]},
+    *({"q": ASKED, "scope": scope} for scope in _SCOPES),
+    *({"q": ASKED, "topic_ids": [name]} for name in ("own", "{}-topic", "{}-merged", "{}-alias", "{}-archived")),
+    {"q": ASKED, "topic_ids": ["own", "{}-topic"], "scope": MINE},
+    {"q": ASKED, "topic_ids": ["{}-observation"], "as_of": "2026-05-30"},
+    {"q": ASKED, "field_names": ["{}_field", "visitor"]},
+    *({"q": ASKED, "pending": True, "scope": scope} for scope in (*_SCOPES, None)),
+    *({"q": ASKED, "pending": True, "topic_ids": [name]} for name in ("own", "{}-topic", "{}-merged", "{}-alias")),
+]
+_PACKS = [
+    *({"q": ASKED, "budget": 4000, "scope": scope} for scope in (*_SCOPES, None)),
+    {"q": ASKED, "budget": 4000, "as_of": "2026-01-10"},
+]
+
+
+def cursors(word: str) -> list[str]:
+    found = [[f"user:{word}", f"{word}-topic"], [f"user:{word}", ""], [MINE, f"{word}-topic"], ["user:", ""]]
+    return [urlsafe_b64encode(json.dumps(each).encode()).decode() for each in found]
+
+
+def listing(word: str) -> list[Request]:
+    asked = ["", "limit=1", f"scope=user:{word}", f"scope=user:{word}&scope={MINE}", f"scope={MINE}"]
+    forged = [f"cursor={quote(cursor)}{more}" for cursor in cursors(word) for more in ("", f"&scope=user:{word}")]
+    return [("GET", f"/v1/topics?{each}", None) for each in asked + forged]
+
+
+def topic_paths(word: str, after: str) -> list[Request]:
+    names = ["own", "beside", "lost", "own-alias", *(f"{word}-{kind}" for kind in ("topic", "merged", "alias"))]
+    names += [f"{word}-archived", f"{word}-observation", f"user:{word}", word]
+    asked = ["", "?as_of=2026-05-30", "?as_of=2026-01-10", "?as_of=2020-01-01"]
+    asked += ["?expand=true"] if after else ["?pending=true", "?pending=true&as_of=2026-05-30"]
+    return [("GET", f"/v1/topics/{name}{after}{each}", None) for name in names for each in asked]
+
+
+def posts(path: str, bodies: list[Any]) -> Callable[[str], list[Request]]:
+    def requests(word: str) -> list[Request]:
+        return [("POST", path, json.loads(json.dumps(body).replace("{}", word))) for body in bodies]
+
+    return requests
+
+
+OBSERVED = {"text": "An otter.", "scope": {"type": "user", "id": "mine"}, "observed_at": "2026-05-01T00:00:00Z"}
+FEEDBACK = [
+    {"topic_id": "{}-topic", "used": True},
+    {"topic_id": "{}-merged", "used": True},
+    {"topic_id": "lost", "used": True},
+    {"topic_id": "{}-topic", "failed": True, "fields": ["{}_field"]},
+    {"topic_id": "own", "used": True, "fields": ["{}_field"]},
+    {"topic_id": "own", "used": True, "at": "2026-05-01"},
+]
+INGESTED = [
+    {"text": "A {}.", "scope": {"type": "user", "id": "{}"}},
+    [OBSERVED, {"text": "A {}.", "scope": {"type": "user", "id": "{}"}}],
+    OBSERVED | {"topic_id": "{}-topic", "title": "Mine now"},
+    OBSERVED | {"topic_id": "{}-topic", "title": "Mine before", "observed_at": "1970-01-01T00:00:00Z"},
+    OBSERVED | {"topic_id": "{}-archived"},
+    OBSERVED | {"observation_id": "{}-observation"},
+    OBSERVED
+    | {"observation_id": "tie", "edges": [{"to_topic_id": "{}-topic", "kind": "part_of"}], "topic_key": "otter"},
+    OBSERVED
+    | {
+        "observation_id": "reference",
+        "fields": [{"name": "seen", "value": "x", "ref_topic_id": "{}-topic"}],
+        "topic_key": "otter",
+    },
+]
+PROBES: dict[tuple[str, str], Callable[[str], list[Request]]] = {
+    ("get", "/healthz"): lambda _: [("GET", "/healthz", None)],
+    ("get", "/readyz"): lambda _: [("GET", "/readyz", None)],
+    ("get", "/health"): lambda _: [("GET", "/health", None)],
+    ("get", "/health/graph"): lambda _: [("GET", "/health/graph", None)],
+    ("get", "/metrics"): lambda _: [("GET", "/metrics", None)],
+    ("get", "/v1/runs"): lambda _: [("GET", "/v1/runs", None), ("GET", "/v1/runs?limit=1", None)],
+    ("get", "/v1/topics"): listing,
+    ("get", "/v1/topics/{topic_id}"): lambda word: topic_paths(word, ""),
+    ("get", "/v1/topics/{topic_id}/history"): lambda word: topic_paths(word, "/history"),
+    ("post", "/v1/query"): posts("/v1/query", _BODIES),
+    ("post", "/v1/context"): posts("/v1/context", _PACKS),
+    ("post", "/v1/feedback"): posts("/v1/feedback", FEEDBACK),
+    ("post", "/v1/ingest"): posts("/v1/ingest", INGESTED),
+}
+"""For each route what is asked of it. A route that is not here fails the test, so that nobody forgets it."""
+
+
+def routes(store: Store) -> set[tuple[str, str]]:
+    described = api(Service(store, Options())).openapi()["paths"]
+    return {(method, path) for path, each in described.items() for method in each}
+
+
+def same(content: bytes) -> bytes:
+    """An answer without what differs from request to request, and without ids that follow from all that was sent."""
+    if not content.startswith(b"{"):
+        return content
+    return json.dumps({**json.loads(content), "file": "", "request_id": "", "version_ids": None}).encode()
+
+
+def test_every_route_is_walked(store: Store) -> None:
+    assert routes(store) == PROBES.keys()
+
+
+def test_the_other_scope_is_there_to_be_found(owner: Caller) -> None:
+    told = [owner(*request).content.decode() for request in listing("x") + posts("/v1/query", _BODIES)("x")]
+    assert sum(FOREIGN in each for each in told) > len(told) // 3
+    assert owner("GET", f"/v1/topics/{FOREIGN}-topic").status == 200
+    assert owner("GET", "/v1/topics/own").document["fields"]["rumour"]["ref_topic_id"] == f"{FOREIGN}-topic"
+
+
+@pytest.mark.parametrize("route", PROBES, ids=" ".join)
+def test_nothing_of_another_scope_comes_back(caller: Caller, route: tuple[str, str]) -> None:
+    for (method, path, body), (_, ghostly, ghost) in zip(PROBES[route](FOREIGN), PROBES[route](GHOST), strict=True):
+        told, expected = caller(method, path, body), caller(method, ghostly, ghost)
+        assert told.status == expected.status, (path, body, told.content)
+        assert same(told.content).replace(FOREIGN.encode(), GHOST.encode()) == same(expected.content), (path, body)
+        if FOREIGN not in path and FOREIGN not in json.dumps(body):
+            assert FOREIGN.encode() not in told.content, (path, body)
+        assert FOREIGN not in json.dumps(str(told.headers)) or FOREIGN in path
+
+
+def test_a_question_by_its_own_word_finds_nothing_of_it(caller: Caller) -> None:
+    told = caller("POST", "/v1/query", {"q": f"{FOREIGN} herd", "explain": True, "evidence_k": 100}).document
+    assert told.pop("query") == f"{FOREIGN} herd"
+    assert FOREIGN not in json.dumps(told)
+    assert {each["scope"] for each in told["candidates"]} == {MINE}
+
+
+def test_ties_within_the_scope_are_kept(caller: Caller) -> None:
+    told = caller("GET", "/v1/topics/own").document
+    assert [{edge["from"], edge["to"]} for edge in told["edges"]] == [{"own", "beside"}]
+    candidates = caller("POST", "/v1/query", {"q": ASKED, "topic_ids": ["own"]}).document["candidates"]
+    assert [neighbor["topic_id"] for neighbor in candidates[0]["neighbors"]] == ["beside"]
+    if "keeper" in told["fields"]:
+        assert told["fields"]["keeper"]["ref_topic_id"] == "beside"
+
+
+def test_what_reaches_over_and_what_leads_nowhere_look_the_same(caller: Caller) -> None:
+    told = caller("GET", "/v1/topics/own").document
+    references = {name: field["ref_topic_id"] for name, field in told["fields"].items() if name != "keeper"}
+    assert set(references.values()) == {None}
+    assert {warning["related_topic_id"] for warning in told["warnings"]} <= {None}
+    assert (told["merged_into"], told["stale"]) == (None, None)
+
+
+def test_counts_of_the_whole_store_are_for_who_sees_it(caller: Caller, owner: Caller, client: Client) -> None:
+    for path in ("/v1/runs", "/metrics"):
+        told = caller("GET", path)
+        assert (told.status, told.document["type"]) == (403, "urn:memstate:problem:not-allowed")
+        assert owner("GET", path).status == 200
+    open_to_all = client.get("/readyz").document
+    assert set(open_to_all) <= {"status", "stale"}
+    assert set(caller("GET", "/readyz").document) <= {"status", "stale"}
+    assert owner("GET", "/readyz").document["snapshot"].startswith("s0/")
+
+
+def test_nothing_is_written_into_another_scope(caller: Caller, store: Store) -> None:
+    before = sorted(path.name for path in store.home.inbox.glob("*.jsonl"))
+    told = caller("POST", "/v1/ingest", [OBSERVED, {"text": "x", "scope": {"type": "user", "id": FOREIGN}}])
+    assert (told.status, told.document["type"]) == (403, "urn:memstate:problem:not-allowed")
+    assert told.document["found"] == f"observation 1 of scope user:{FOREIGN}"
+    assert caller("POST", "/v1/ingest", {"text": "of no scope"}).document["found"].endswith("of scope global:global")
+    assert sorted(path.name for path in store.home.inbox.glob("*.jsonl")) == before
+
+
+def test_a_key_of_one_scope_takes_no_id_of_another(caller: Caller, owner: Caller) -> None:
+    """Whoever uses an id first, by the time of observations, owns it: a date long ago would take it away."""
+    early = OBSERVED | {"observed_at": "1970-01-01T00:00:00Z", "title": "Mine"}
+    for name in (f"{FOREIGN}-topic", "no-topic-yet"):
+        told = caller("POST", "/v1/ingest", early | {"topic_id": name})
+        assert told.status == 422
+        assert told.document["errors"][0]["detail"].endswith("`topic_key` names a new one")
+    answered = caller("POST", "/v1/ingest", [early | {"topic_id": "own"}, early | {"topic_key": "otter"}])
+    assert answered.status == 202
+    made = answered.document["topic_ids"][1]
+    assert caller("POST", "/v1/ingest", early | {"topic_id": made}).status == 202
+    assert owner("POST", "/v1/ingest", early | {"topic_id": "no-topic-yet"}).status == 202
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [("read", (200, 403, 403, 403)), ("write", (200, 202, 202, 403)), ("admin", (200, 202, 202, 200))],
+)
+def test_a_role_may_do_what_it_is_for(
+    client: Client, tokens: dict[str, str], role: str, expected: tuple[int, ...]
+) -> None:
+    who = Caller(client, tokens[role])
+    told = (
+        who("POST", "/v1/query", {"q": ASKED}),
+        who("POST", "/v1/ingest", OBSERVED),
+        who("POST", "/v1/feedback", {"topic_id": "own", "used": True}),
+        who("GET", "/metrics"),
+    )
+    assert tuple(each.status for each in told) == expected

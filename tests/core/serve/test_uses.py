@@ -1,0 +1,133 @@
+"""Uses from requests to the journal: what counts, what does not, and that each is folded once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memstate_core.run.store import Store
+from memstate_core.serve.options import Options
+from memstate_core.serve.uses import Use, UseRecorder
+from memstate_core.state.home import Home
+from tests.core.serve.conftest import Client, served, serving_process
+from tests.pipeline.conftest import run_memstate
+
+AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def store(tmp_path: Path, harbour_store: Store) -> Store:
+    shutil.copytree(harbour_store.home.root, tmp_path / "home")
+    return Store(Home(tmp_path / "home"), harbour_store.settings)
+
+
+@pytest.fixture
+def client(store: Store) -> Iterator[Client]:
+    with served(store, Options()) as client:
+        yield client.until_ready()
+
+
+def noted(folder: Path, pattern: str = "*.jsonl") -> list[dict[str, Any]]:
+    """The uses in segments of this kind."""
+    lines = [json.loads(line) for path in sorted(folder.glob(pattern)) for line in path.read_text().splitlines()]
+    return [line for line in lines if "topic_id" in line]
+
+
+def test_an_answered_query_is_a_use_of_its_candidates(store: Store) -> None:
+    with served(store, Options()) as client:
+        told = client.until_ready().post("/v1/query", {"q": "the yard", "scope": "user:a"}).document
+        client.post("/v1/query", {"q": "Acme", "scope": "user:b", "field_names": ["owner"]})
+        client.post("/v1/query", {"q": "the yard", "record": False})
+        client.post("/v1/query", {"q": "the yard", "scope": "user:nobody"})
+        client.get("/v1/topics/yard")
+    uses = noted(store.home.accesses)
+    assert all(use.pop("at").endswith("Z") for use in uses)
+    of_yard = [{"topic_id": each["topic_id"], "source": "server", "scope": "user:a"} for each in told["candidates"]]
+    assert uses == [*of_yard, {"topic_id": "crm/42", "source": "server", "fields": ["owner"], "scope": "user:b"}]
+
+
+def test_a_server_may_record_only_on_request(store: Store) -> None:
+    with served(store, Options(record=False)) as client:
+        client.until_ready().post("/v1/query", {"q": "the yard"})
+        client.post("/v1/query", {"q": "Acme", "scope": "user:b", "record": True})
+    assert [use["topic_id"] for use in noted(store.home.accesses)] == ["crm/42"]
+
+
+def test_feedback_is_on_disk_when_it_is_answered(client: Client, store: Store) -> None:
+    told = client.post("/v1/feedback", {"topic_id": "gone", "fields": ["gate"], "failed": True, "at": "2026-05-01"})
+    expected = {"topic_id": "yard", "fields": ["gate"], "failed": True, "at": "2026-05-01T00:00:00Z"}
+    assert (told.status, told.document) == (202, expected)
+    assert noted(store.home.accesses, "*.open") == [expected | {"source": "server", "scope": "user:a"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"topic_id": "yard"}, 422, "expected either used: true or failed: true"),
+        ({"topic_id": "yard", "used": True, "failed": True}, 422, "expected either used: true or failed: true"),
+        ({"topic_id": "nobody", "used": True}, 404, "no topic answers to 'nobody'"),
+        ({"topic_id": "yard", "used": True, "fields": ["hinge"]}, 422, "expected some of gate"),
+        ({"topic_id": "bench", "used": True, "fields": ["hinge"]}, 422, "expected none"),
+        ({"topic_id": "yard", "used": True, "at": "2200-01-01"}, 422, "expected no later than"),
+        ({"topic_id": "yard", "fialed": True}, 422, "body.fialed"),
+    ],
+)
+def test_feedback_that_cannot_be_counted_is_refused(
+    client: Client, store: Store, body: Any, status: int, said: str
+) -> None:
+    told = client.post("/v1/feedback", body)
+    assert told.status == status
+    assert said in told.document["detail"]
+    assert not store.home.accesses.exists()
+
+
+def test_a_segment_is_completed_from_time_to_time(tmp_path: Path) -> None:
+    recorder = UseRecorder(tmp_path / "accesses", Options(flush_seconds=0.02, rotate_seconds=0.1))
+    recorder.start()
+    for name in ("first", "second"):
+        recorder.note([Use(name, AT, "user:a")])
+        for _ in range(200):
+            if name in [use["topic_id"] for use in noted(tmp_path / "accesses")]:
+                break
+            time.sleep(0.02)
+    recorder.close()
+    assert len(list((tmp_path / "accesses").glob("*.jsonl"))) == 2
+    assert sorted(use["topic_id"] for use in noted(tmp_path / "accesses")) == ["first", "second"]
+
+
+def test_what_a_disk_refuses_stays_in_memory_up_to_a_limit(tmp_path: Path) -> None:
+    blocked = tmp_path / "accesses"
+    blocked.write_text("a file where the folder should be")
+    recorder = UseRecorder(blocked, Options(uses_limit=3))
+    recorder.note([Use(str(number), AT, "user:a") for number in range(5)])
+    with pytest.raises(OSError, match="exists"):
+        recorder.flush()
+    blocked.unlink()
+    recorder.close()
+    assert [use["topic_id"] for use in noted(blocked)] == ["2", "3", "4"]
+
+
+@pytest.mark.slow
+def test_feedback_is_flushed_at_the_end_and_folded_once(home: Path) -> None:
+    topics = run_memstate(home, "export", "--json").document["topics"]
+    yard = next(topic for topic in topics if topic["title"] == "Old Ferry Yard")
+    with serving_process(home, "--no-record") as (client, process):
+        body = {"topic_id": yard["id"], "used": True, "at": "2026-04-06T12:00:00Z"}
+        assert client.until_ready().post("/v1/feedback", body).status == 202
+        client.post("/v1/query", {"q": "the yard"})
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert [use["topic_id"] for use in noted(home / "accesses")] == [yard["id"]]
+    assert list((home / "accesses").glob("*.open")) == []
+    first = run_memstate(home, "maintain", "--now", "2026-04-07T02:00:00Z", "--json").document
+    again = run_memstate(home, "maintain", "--now", "2026-04-07T02:00:00Z", "--json").document
+    assert (first["counts"]["accesses"], again["counts"]["accesses"]) == (1, 0)
+    assert first["state_hash"] == again["state_hash"]

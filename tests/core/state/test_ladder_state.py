@@ -1,0 +1,112 @@
+"""Where decisions left things on the ladder: the last word holds, and taking a step back is never having taken it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memstate_core.model.frames import DECISION, conform, empty
+from memstate_core.state.ladder_state import Rungs, rungs
+
+Word = tuple[str, str, dict[str, Any]]
+"""Kind, topic and payload of a decision."""
+
+STEPS = {"archived": "restored", "detached": "attached", "summarised": "expanded", "pinned": "unpinned"}
+LINK = {"to": "b", "kind": "mentions"}
+topics = st.sampled_from("ab")
+some_fields = st.lists(st.sampled_from("xyz"), min_size=1, max_size=3, unique=True)
+some_links = st.lists(
+    st.builds(lambda to, kind: {"to": to, "kind": kind}, topics, st.sampled_from(("mentions", "cites"))),
+    min_size=1,
+    max_size=2,
+)
+words = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(("archived", "restored", "pinned", "unpinned")), topics, st.just({})),
+        st.tuples(st.sampled_from(("detached", "attached")), topics, st.builds(dict, fields=some_fields)),
+        st.tuples(st.sampled_from(("detached", "attached")), topics, st.builds(dict, edges=some_links)),
+        st.tuples(
+            st.sampled_from(("summarised", "expanded")),
+            topics,
+            st.builds(dict, fields=some_fields, keep=st.sampled_from((2, 20))),
+        ),
+        st.tuples(st.sampled_from(("merged", "judged", "topic_created")), topics, st.just({"survivor": "b"})),
+    ),
+    max_size=14,
+)
+
+
+def decided(*words: Word) -> pl.DataFrame:
+    rows = [{"kind": kind, "topic_id": topic, "payload_json": json.dumps(said)} for kind, topic, said in words]
+    return conform(
+        pl.DataFrame(rows, schema={"kind": pl.String, "topic_id": pl.String, "payload_json": pl.String}), DECISION
+    )
+
+
+def standing(found: Rungs) -> dict[str, set[Any]]:
+    return {
+        "archived": set(found.archived.rows()),
+        "pinned": set(found.pins.rows()),
+        "detached": set(found.fields.rows()) | set(found.edges.rows()),
+        "summarised": set(found.summaries.rows()),
+    }
+
+
+def by_a_plain_loop(words: list[Word]) -> dict[str, set[Any]]:
+    last: dict[tuple[str, Any], Any] = {}
+    for kind, topic, said in words:
+        step = next((down for down, up in STEPS.items() if kind in (down, up)), None)
+        keys: list[tuple[str, ...]] = [(topic, name) for name in said.get("fields", [])]
+        keys += [(topic, link["to"], link["kind"]) for link in said.get("edges", [])]
+        for key in keys or [(topic,)]:
+            if step is not None:
+                last[step, key] = (*key, said["keep"]) if "keep" in said else key
+            if step is not None and kind != step:
+                del last[step, key]
+    return {step: {value for (of, _), value in last.items() if of == step} for step in STEPS}
+
+
+@given(words)
+def test_the_last_word_on_each_topic_field_and_link_holds(told: list[Word]) -> None:
+    assert standing(rungs(decided(*told))) == by_a_plain_loop(told)
+
+
+@given(words, words)
+def test_a_step_that_was_taken_back_leaves_no_trace(before: list[Word], between: list[Word]) -> None:
+    """On things that nothing else speaks of."""
+    there: list[Word] = [("archived", "c", {}), ("detached", "c", {"fields": ["x"]}), ("pinned", "c", {}),
+             ("summarised", "c", {"fields": ["x"], "keep": 1}), ("detached", "c", {"edges": [LINK]})]  # fmt: skip
+    back: list[Word] = [(STEPS[kind], topic, said) for kind, topic, said in there]
+    assert standing(rungs(decided(*before, *there, *between, *back))) == by_a_plain_loop([*before, *between])
+
+
+def test_a_field_and_a_link_of_one_topic_do_not_speak_for_each_other() -> None:
+    told: list[Word] = [("detached", "a", {"fields": ["x"]}), ("attached", "a", {"edges": [LINK]})]
+    assert standing(rungs(decided(*told)))["detached"] == {("a", "x")}
+
+
+def test_words_without_payload_or_of_earlier_versions_count() -> None:
+    rows = decided(("archived", "a", {}), ("archived", "b", {"salience": 0.1, "unknown": [1]}))
+    assert set(rungs(rows.with_columns(payload_json=pl.lit(None, pl.String))).archived["topic_id"]) == {"a", "b"}
+    assert set(rungs(rows).archived["topic_id"]) == {"a", "b"}
+
+
+def test_what_a_person_brought_back_is_held_with_the_last_such_word() -> None:
+    told: list[Word] = [
+        ("restored", "a", {"actor": "person", "last_event_at": "2026-01-01T00:00:00Z"}),
+        ("archived", "a", {}),
+        ("restored", "a", {"salience": 0.3, "by": "evidence"}),
+        ("attached", "a", {"fields": ["x"], "actor": "person", "last_event_at": "2026-02-01T00:00:00Z"}),
+        ("restored", "b", {"by": "access"}),
+    ]
+    assert rungs(decided(*told)).held.rows() == [("a", "2026-02-01T00:00:00Z")]
+
+
+def test_without_decisions_nothing_stands_anywhere() -> None:
+    found = rungs(empty(DECISION))
+    assert all(frame.is_empty() for frame in vars(found).values())
+    assert found.summaries.schema == rungs(decided(("summarised", "a", {"fields": ["x"], "keep": 2}))).summaries.schema

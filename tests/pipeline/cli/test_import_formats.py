@@ -1,0 +1,56 @@
+"""`memstate import` of chat exports, as a user types it."""
+
+import re
+from pathlib import Path
+
+from memstate_core.ingest.formats import FORMATS
+from memstate_core.state.ledger import Ledger
+from tests.core.ingest.formats.samples import SAMPLES
+from tests.pipeline.conftest import Memstate
+
+
+def exports(folder: Path) -> list[str]:
+    folder.mkdir()
+    for name, found in SAMPLES.items():
+        (folder / name).write_bytes(found[-1])
+    return [str(folder / name) for name in SAMPLES]
+
+
+def test_every_format_is_imported_once(memstate: Memstate, tmp_path: Path) -> None:
+    paths = exports(tmp_path / "dumps")
+    first = memstate("import", *paths, "--scope", "user:ann", "--json")
+    assert first.code == 0, first.stderr
+    assert (first.document["accepted"], first.document["quarantined"]) == (2 * len(FORMATS), 0)
+    assert [file["format"] for file in first.document["files"]] == list(SAMPLES)
+    again = memstate("import", *reversed(paths), "--scope", "user:ann", "--json")
+    assert (again.document["accepted"], again.document["duplicate"]) == (0, 2 * len(FORMATS))
+    ledger = Ledger(tmp_path / "home" / "ledger")
+    assert ledger.count("evidence") == 2 * len(FORMATS)
+    assert set(ledger.scan("evidence").collect()["scope"]) == {"user:ann"}
+
+
+def test_notes_are_told_to_people_and_scripts(memstate: Memstate, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text("01/02/21, 10:00 - Ann: Hi\n")
+    words = "the dates are ambiguous: read as day first, since nothing in the file decides"
+    assert f"chat.txt: {words}" in memstate("import", str(chat)).stdout
+    assert memstate("import", str(chat), "--json").document["files"][0]["notes"] == [words]
+
+
+def test_a_format_that_does_not_fit_is_an_error(memstate: Memstate, tmp_path: Path) -> None:
+    paths = exports(tmp_path / "dumps")
+    told = memstate("import", paths[1], "--format", "slack", "--json")
+    assert told.code == 1
+    assert "format slack was asked for, expected a Slack export" in told.stderr
+    assert "it looks like chatgpt" in told.document["errors"][0]
+
+
+def test_a_format_that_does_not_exist_is_wrong_usage(memstate: Memstate, tmp_path: Path) -> None:
+    told = memstate("import", str(tmp_path), "--format", "word")
+    assert told.code == 2
+    assert "chatgpt" in told.stderr
+
+
+def test_the_help_names_every_format(memstate: Memstate) -> None:
+    words = re.findall(r"[a-z-]+", memstate("import", "--help").stdout)
+    assert set(FORMATS) <= set(words)

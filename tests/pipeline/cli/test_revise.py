@@ -1,0 +1,233 @@
+"""The last word of a person on the command line: merges, undo, review, confirm."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from memstate_core.model.frames import DECISION, conform
+from memstate_core.night.corrections import correct
+from memstate_core.run.store import open_store
+from memstate_core.state.decisions import judgements
+from memstate_core.state.lock import exclusive
+from tests.pipeline.conftest import NIGHT, Memstate, Told, run_memstate
+
+ROWS: list[dict[str, Any]] = [
+    {"topic_key": "yard", "title": "Old Ferry Yard", "fields": [{"name": "gate", "value": "shut"}]},
+    {"topic_key": "budget", "title": "Budget of the spring", "edges": [{"to_topic_key": "yard", "kind": "part_of"}]},
+    {"topic_key": "tree", "title": "Serviceberry", "summary": "Chosen by the children"},
+]
+
+
+@pytest.fixture(scope="module")
+def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with three topics that nobody would merge; tests copy it."""
+    home = tmp_path_factory.mktemp("revise") / "home"
+    imported(home, ROWS)
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+    return home
+
+
+@pytest.fixture
+def home(first_night: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(first_night, tmp_path / "home"))
+
+
+@pytest.fixture
+def memstate(home: Path) -> Memstate:
+    return lambda *arguments, **environment: run_memstate(home, *arguments, **environment)
+
+
+def imported(home: Path, rows: list[dict[str, Any]]) -> None:
+    home.mkdir(exist_ok=True)
+    dump = home / "dump.jsonl"
+    said = {"scope": {"type": "user", "id": "ines"}, "observed_at": "2026-04-01T00:00:00Z"}
+    dump.write_text("".join(json.dumps(said | row) + "\n" for row in rows))
+    assert run_memstate(home, "import", str(dump), "--now", "2026-04-05T00:00:00Z").code == 0
+
+
+def exported(home: Path) -> list[dict[str, Any]]:
+    """Every record, without the marks of the review queue, which is no part of the state."""
+    records = run_memstate(home, "export", "--json").document["topics"]
+    return [{name: value for name, value in row.items() if name not in ("stale", "warnings")} for row in records]
+
+
+def topics(home: Path) -> dict[str, str]:
+    """Ids by the first word of the title."""
+    return {record["title"].split()[0]: record["id"] for record in exported(home)}
+
+
+def answered(told: Told) -> dict[str, Any]:
+    assert told.code == 0, told.stderr
+    return dict(told.document)
+
+
+def test_a_merge_that_was_undone_leaves_the_store_that_never_merged(home: Path, memstate: Memstate) -> None:
+    before, never = memstate("status", "--json").document["state_hash"], exported(home)
+    ids = topics(home)
+    pair = f"{ids['Serviceberry']}:{ids['Old']}"
+    merged = answered(memstate("review", "--decide", f"{pair}=same", "--now", NIGHT, "--json"))
+    assert merged["state_hash"] != before
+    (merge,) = answered(memstate("merges", "--json"))["merges"]
+    assert {merge["dropped"]["id"], merge["survivor"]["id"]} == {ids["Serviceberry"], ids["Old"]}
+    assert (merge["run_id"], merge["undone"], merge["probability"]) == (merged["run_id"], False, 1.0)
+    undone = answered(memstate("undo", merge["id"], "--now", NIGHT, "--json"))
+    assert undone["topic"]["id"] == merge["dropped"]["id"]
+    assert (undone["state_hash"], undone["snapshot"], exported(home)) == (before, "s0/3", never)
+    again = memstate("undo", merge["dropped"]["id"], "--json")
+    assert (again.code, again.document["error"]["type"]) == (1, "MergeUndone")
+    assert memstate("merges").stdout == "no merges\n"
+    assert "taken back 2026-04-06" in memstate("merges", "--all").stdout
+    assert answered(memstate("rebuild", "--json"))["state_hash"] == before
+
+
+def test_a_pair_judged_different_stays_so_through_a_rebuild(home: Path, memstate: Memstate, tmp_path: Path) -> None:
+    ids = topics(home)
+    file = tmp_path / "verdicts.jsonl"
+    file.write_text(json.dumps({"a": ids["Old"], "b": ids["Budget"], "verdict": "different"}) + "\n\n")
+    told = answered(memstate("review", "--file", str(file), "--json"))
+    assert [row["verdict"] for row in told["decided"]] == ["different"]
+    shutil.rmtree(home / "snapshots")
+    assert answered(memstate("rebuild", "--json"))["state_hash"] == told["state_hash"]
+    transitions = open_store(home).ledger.scan("transitions").sort("seq").collect()
+    pair = sorted((ids["Old"], ids["Budget"]))
+    assert judgements(transitions).rows() == [(*pair, "different")]
+    assert memstate("merges", "--json").document == {"merges": []}
+
+
+def test_a_file_of_verdicts_can_be_given_again_when_a_crash_left_some_of_them_recorded(
+    home: Path, memstate: Memstate, tmp_path: Path
+) -> None:
+    ids, file = topics(home), tmp_path / "verdicts.jsonl"
+    pairs = [("Old", "Budget", "same"), ("Old", "Serviceberry", "different")]
+    file.write_text("".join(json.dumps({"a": ids[a], "b": ids[b], "verdict": v}) + "\n" for a, b, v in pairs))
+    answered(memstate("review", "--decide", f"{ids['Old']}:{ids['Budget']}=same", "--json"))
+    told = answered(memstate("review", "--file", str(file), "--json"))
+    assert [row["verdict"] for row in told["decided"]] == ["different"]
+    again = memstate("review", "--decide", f"{ids['Budget']}:{ids['Old']}=same", "--json")
+    assert answered(again) == {"decided": []}
+    assert memstate("status", "--json").document["snapshot"] == "s0/3"
+
+
+def test_a_home_that_is_not_there_is_not_made_by_taking_back(tmp_path: Path) -> None:
+    told = run_memstate(tmp_path / "nowhere", "undo", "x", "--json")
+    assert (told.code, told.document["error"]["type"]) == (1, "StoreNotFound")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_different_is_refused_for_what_is_merged_with_the_way_out(home: Path, memstate: Memstate) -> None:
+    ids = topics(home)
+    pair = f"{ids['Budget']}:{ids['Old']}"
+    told = answered(memstate("review", "--decide", f"{pair}=same", "--now", NIGHT, "--json"))
+    refused = memstate("review", "--decide", f"{pair}=different", "--json")
+    (dropped,) = (row["dropped"]["id"] for row in memstate("merges", "--json").document["merges"])
+    assert (refused.code, refused.document["error"]["type"]) == (1, "VerdictRefused")
+    assert f"`memstate undo {dropped}`" in refused.stderr
+    assert memstate("status", "--json").document["state_hash"] == told["state_hash"]
+    assert memstate("undo", dropped).stdout.startswith("unmerged: ")
+
+
+def test_confirm_ends_a_stale_mark(home: Path, memstate: Memstate) -> None:
+    imported(home, [{"topic_key": "yard", "observed_at": "2026-04-04T00:00:00Z", "summary": "It is flooded"}])
+    assert memstate("maintain", "--now", NIGHT).code == 0
+    budget = topics(home)["Budget"]
+    stale = memstate("topic", budget, "--json").document["stale"]
+    assert set(stale) == {"reason", "cause_topic_id", "since"}
+    assert [row["topic_id"] for row in answered(memstate("confirm", "--json"))["stale"]] == [budget]
+    told = answered(memstate("confirm", budget, "--now", NIGHT, "--json"))
+    assert told["confirmed"] == [budget]
+    assert memstate("topic", budget, "--json").document["stale"] is None
+    assert answered(memstate("rebuild", "--json"))["state_hash"] == told["state_hash"]
+    assert memstate("confirm").stdout == "no topic is stale\n"
+    assert memstate("confirm", budget, "--json").document["error"]["type"] == "NotStale"
+
+
+def test_a_terminal_asks_pair_by_pair_and_records_what_was_said(home: Path, memstate: Memstate) -> None:
+    ids = topics(home)
+    dull, telling = (tuple(sorted((ids["Old"], ids[other]))) for other in ("Budget", "Serviceberry"))
+    suggest(home, {dull: 0.2, telling: 0.8})
+    listed = answered(memstate("review", "--limit", "1", "--json"))
+    assert (listed["open"], [pair["value"] for pair in listed["pairs"]]) == (2, [0.8])
+    assert listed["pairs"][0]["probability"] == 0.4
+    piped = memstate("review").stdout
+    assert piped.index("Serviceberry") < piped.index("Budget of the spring")
+    assert "pairs that wait for a verdict: 2" in piped
+    shown = on_terminal(home, b"x\nk\nd\n")
+    assert "pair 2 of 2" in shown
+    assert "verdicts recorded: 2" in shown
+    verdicts = judgements(open_store(home).ledger.scan("transitions").sort("seq").collect())
+    assert sorted(verdicts.rows()) == sorted([(*dull, "different"), (*telling, "skip")])
+    assert answered(memstate("review", "--json"))["pairs"][0]["skipped"] is True
+    assert "nothing was decided" in on_terminal(home, b"q\n")
+
+
+def suggest(home: Path, pairs: dict[tuple[str, ...], float]) -> None:
+    """Records suggestions as a night would."""
+    features = [{"name": "title", "value": 0.5, "weight": -0.4}]
+    said = {"probability": 0.4, "weight": -0.4, "features": features}
+    rows = [
+        {"kind": "pair_suggested", "scope": "user:ines", "topic_id": a}
+        | {"payload_json": json.dumps(said | {"a": a, "b": b, "value": value})}
+        for (a, b), value in pairs.items()
+    ]
+    night = datetime(2026, 4, 6, 2, tzinfo=UTC)
+    correct(open_store(home), "s0", "night", night, conform(pl.DataFrame(rows), DECISION), "similar")
+
+
+def on_terminal(home: Path, typed: bytes) -> str:
+    """What `memstate review` shows on a terminal on which somebody types."""
+    keyboard, screen = pty.openpty()
+    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "review", "--now", NIGHT]
+    started = subprocess.Popen(command, stdin=screen, stdout=screen, stderr=screen, close_fds=True)
+    os.close(screen)
+    os.write(keyboard, typed)
+    shown = b"".join(read_until_closed(keyboard)).decode()
+    assert started.wait(timeout=120) == 0, shown
+    os.close(keyboard)
+    return shown
+
+
+def read_until_closed(handle: int) -> Iterator[bytes]:
+    try:
+        while chunk := os.read(handle, 4096):
+            yield chunk
+    except OSError:
+        return
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("undo", "nobody"), 1, "memstate merges"),
+        (("review", "--decide", "nobody:else=same"), 1, "no topic answers to 'nobody'"),
+        (("review", "--decide", "a:b=perhaps"), 2, "expected A:B=VERDICT"),
+        (("review", "--decide", "a=same"), 2, "expected A:B=VERDICT"),
+        (("review", "--file", "missing.jsonl"), 2, "missing.jsonl cannot be read"),
+        (("confirm", "nobody"), 1, "memstate confirm"),
+    ],
+)
+def test_what_cannot_be_done_says_what_to_do(
+    arguments: tuple[str, ...], code: int, said: str, first_night: Path
+) -> None:
+    told = run_memstate(first_night, *arguments)
+    assert told.code == code
+    assert said in " ".join(told.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("arguments", [("undo", "x"), ("confirm", "x"), ("review", "--decide", "a:b=same")])
+def test_a_locked_store_exits_3(arguments: tuple[str, ...], home: Path) -> None:
+    with exclusive(home / "run.lock", "the test that holds it"):
+        told = run_memstate(home, *arguments, "--json")
+    assert told.code == 3
+    assert "the test that holds it" in told.document["error"]["holder"]
