@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.deciding import deciding, publish, published_line
+from memstate_pipeline.cli.corrections import deciding, publish, published_line
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.write import Now, moment
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.deciding import deciding, named_topic, publish, published_line
+from memstate_pipeline.cli.corrections import deciding, named_topic, publish, published_line
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.text import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.verdicts import Verdict, ask_verdicts, given_verdicts
 from memstate_pipeline.cli.verdicts import located as located_verdicts
-from memstate_pipeline.cli.words import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.write import Now, moment
 
 if TYPE_CHECKING:

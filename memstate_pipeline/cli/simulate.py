@@ -37,7 +37,7 @@ def simulate(
     """Show what another policy would have kept, archived and missed, beside the present one; changes nothing."""
     from memstate_core.forget.simulation.policy_comparison import simulate as rehearse
     from memstate_core.policy.settings import load_policy
-    from memstate_pipeline.report.rehearsal import SUFFIXES, write_plot
+    from memstate_pipeline.report.simulation_plot import SUFFIXES, write_plot
 
     if plot is not None and plot.suffix not in SUFFIXES:
         raise typer.BadParameter(f"{str(plot)!r} is no plot file: expected a name that ends in {' or '.join(SUFFIXES)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memstate_pipeline.cli.words import pair_lines
+from memstate_pipeline.cli.text import pair_lines
 
 if TYPE_CHECKING:
     from memstate_core.run.served_state import Served

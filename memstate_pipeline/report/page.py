@@ -17,7 +17,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from msgspec import json as msgjson
 
-from memstate_pipeline.report import words
+from memstate_pipeline.report.format import counted, duration, is_refusing, moment, number, score, verdict
 from memstate_pipeline.report.plots import growth_lines, salience_histogram
 
 RUN_KEYS = ("run_id", "shard", "now", "previous_snapshot", "state_hash")
@@ -95,7 +95,7 @@ def _view(data: ReportData) -> dict[str, Any]:
     checks = sorted(summary.get("checks") or [], key=lambda check: bool(check["passed"]))
     return {
         "run": {key: summary.get(key) for key in RUN_KEYS},
-        "verdict": words.verdict(summary),
+        "verdict": verdict(summary),
         "counts": summary.get("counts") or {},
         "totals": summary.get("totals") or {},
         "checks": checks,
@@ -165,6 +165,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    says = (words.number, words.score, words.duration, words.moment, words.counted, words.is_refusing)
-    environment.filters |= {function.__name__: function for function in says}
+    filters = (number, score, duration, moment, counted, is_refusing)
+    environment.filters |= {function.__name__: function for function in filters}
     return environment

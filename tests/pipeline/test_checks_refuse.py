@@ -10,7 +10,7 @@ from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 FAIL_C4 = """
 import sys
 import polars as pl
-from memstate_core.state import checks
+from memstate_core.night import checks
 
 checks.provenance_preservation = lambda graph, run: checks.Check(
     "C4", pl.DataFrame({"subject": ["a topic"], "problem": ["a value without evidence"]})

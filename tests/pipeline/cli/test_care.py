@@ -13,7 +13,7 @@ from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 ROW = '{"scope": {"type": "user", "id": "u%d"}, "title": "Yard %d", "fields": [{"name": "gate", "value": "%s"}]}\n'
 COMPACTING = """
 import sys
-from memstate_core.state import begin
+from memstate_core.run import begin
 begin.COMPACT_AT = 0.0
 sys.argv = ["memstate", *sys.argv[1:]]
 from memstate_pipeline.cli.main import main

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from memstate_pipeline.report import ReportData, latest_report, render_report, write_report
-from memstate_pipeline.report.words import (
+from memstate_pipeline.report.format import (
     NOT_KNOWN,
     counted,
     duration,
