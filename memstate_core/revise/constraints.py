@@ -9,10 +9,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memstate_core.model.frames import PAIRS
+from memstate_core.model.verdicts import DIFFERENT, SAME
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.comparisons import STRATA, TITLE_EDGES
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.state.decisions import DIFFERENT, PAIR_SUGGESTED, SAME, judgements, merges, undone
+from memstate_core.state.decisions import PAIR_SUGGESTED, judgements, merges, undone
 from memstate_core.state.identity import survivors
 
 RENEWED = 2.0

@@ -12,15 +12,13 @@ import polars as pl
 from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.errors import VerdictRefused
 from memstate_core.model.frames import DECISION, PAIRS, Schema, conform
+from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.matching.clustering import joined
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import (
     ARCHIVED,
-    DIFFERENT,
     JUDGED,
     MERGED,
-    SAME,
-    SKIP,
     judgements,
     merges,
     suggestions,

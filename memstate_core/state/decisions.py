@@ -8,6 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.frames import DECISION, PAIRS, SEGMENTS, conform
+from memstate_core.model.verdicts import SAME, SKIP
 from memstate_core.state.identity import survivors
 
 SEGMENT_PLACED, MERGED, UNMERGED, ARCHIVED, RESTORED = (
@@ -24,7 +25,6 @@ JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
 CORRECTIONS = "corrections"
 """The step that holds what a person decided, which every other step of its run follows."""
-SAME, DIFFERENT, SKIP = VERDICTS = ("same", "different", "skip")
 
 _SEGMENT_PAYLOAD = pl.Struct(
     {name: SEGMENTS[name] for name in SEGMENTS if name not in ("topic_id", "scope", "evidence_ids")}

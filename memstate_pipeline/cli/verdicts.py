@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP, VERDICTS
 from memstate_pipeline.cli.text import pair_lines
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 Verdict = tuple[str, str]
 """A pair of topics, written as A:B, and the word said of it."""
 
-WORDS = SAME, DIFFERENT, SKIP = ("same", "different", "skip")
 _KEYS = {"s": SAME, "d": DIFFERENT, "k": SKIP}
 
 
@@ -87,8 +87,8 @@ def _located(shards: Mapping[str, Served], pair: str, word: str) -> tuple[str, s
 def _option(text: str) -> Verdict:
     pair, _, word = text.rpartition("=")
     left, _, right = pair.partition(":")
-    if word not in WORDS or not left or not right:
-        raise typer.BadParameter(f"{text!r} is no verdict: expected A:B=VERDICT with {', '.join(WORDS)}")
+    if word not in VERDICTS or not left or not right:
+        raise typer.BadParameter(f"{text!r} is no verdict: expected A:B=VERDICT with {', '.join(VERDICTS)}")
     return pair, word
 
 
