@@ -23,7 +23,7 @@ HIDDEN = "…"
 class Section(BaseModel):
     """A table of a file: immutable, and a key that it does not know is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 @dataclass(frozen=True)

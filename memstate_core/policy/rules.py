@@ -50,11 +50,19 @@ class Rule(Section):
     """One rule; the bands go with `do = "merge"`, and one that is left out is the policy's."""
 
     name: Annotated[str, Field(min_length=1)]
+    """Name of the rule in reports and explanations; unique within a policy."""
     on: Literal["ingest_complete", "nightly", "memory_pressure", "query_complete"]
+    """Event that selects topics: `nightly` (all), `ingest_complete` (with new evidence in this run), `query_complete`
+    (accessed since the last run) or `memory_pressure` (in a scope under pressure)."""
     when: str
+    """Condition on the topic's columns, such as `topic_kind == 'deal' and salience < 0.2`."""
     do: Literal["summarise", "detach", "archive", "pin", "merge"]
+    """Action: `summarise`, `detach`, `archive`, `pin` (keep as it is), or `merge` (other bands for pairs of which both
+    topics satisfy the condition)."""
     merge_probability: Annotated[float, Field(gt=0.5, le=1)] | None = None
+    """With `do = "merge"`: probability, in place of the policy's `merge_probability`."""
     review_probability: Annotated[float, Field(gt=0, le=1)] | None = None
+    """With `do = "merge"`: probability, in place of the policy's `review_probability`."""
 
     @field_validator("when")
     @classmethod

@@ -53,7 +53,7 @@ def test_rounds_of_a_chunk_are_8_to_256(tmp_path: Path, rounds: int) -> None:
 
 @pytest.mark.parametrize("half", ['base_url = "http://localhost:11434/v1"', 'model = "llama"'])
 def test_endpoint_and_model_go_together(tmp_path: Path, half: str) -> None:
-    assert "base_url and model go together" in refused(tmp_path, f"[extractor]\n{half}")
+    assert "base_url and model are set together" in refused(tmp_path, f"[extractor]\n{half}")
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import dagster
 import pytest
 from pydantic import BaseModel, ValidationError
 
 from memstate_core.model.errors import SettingsError
-from memstate_core.policy.settings import FILE_NAME, Policy, Settings, load_settings
+from memstate_core.policy.rules import Rule
+from memstate_core.policy.settings import FILE_NAME, Override, Policy, Settings, load_settings
 
 
 def load(home: Path, toml: str = "", **environ: str) -> Settings:
@@ -76,6 +78,15 @@ def test_a_variable_known_from_memstate_keeps_its_name(tmp_path: Path) -> None:
     assert (facts["key"], facts["value"]) == ("policy.field_salience_max", 50)
 
 
+@pytest.mark.parametrize("section", [*(type(part) for _, part in Settings()), Override, Rule, Settings])
+def test_every_setting_describes_itself(section: type[BaseModel]) -> None:
+    """The settings reference is generated from these descriptions."""
+    assert section.__doc__
+    for key, field in section.model_fields.items():
+        assert field.description, f"{section.__name__}.{key}"
+        assert field.description.endswith("."), f"{section.__name__}.{key}"
+
+
 def test_settings_cannot_be_changed_once_read() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().store.shards = 2
@@ -121,13 +132,42 @@ def test_a_key_outside_a_section_is_told_the_sections(tmp_path: Path, toml: str)
         ("[policy]\nsalience_half_life_days = inf", "policy.salience_half_life_days", float("inf"), "36500"),
         ('[policy]\nconflict_rule = "loudest"', "policy.conflict_rule", "loudest", "'newest' or 'confidence'"),
         ('[embedding]\nmodel = ""', "embedding.model", "", "at least 1 character"),
-        ('[schedule]\ncron = "hourly"', "schedule.cron", "hourly", "pattern"),
     ],
 )
 def test_a_wrong_type_or_range_is_named(tmp_path: Path, toml: str, key: str, value: Any, allowed: str) -> None:
     facts = refused(tmp_path, toml)
     assert (facts["source"], facts["key"], facts["value"]) == (str(tmp_path / FILE_NAME), key, value)
     assert allowed in facts["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("cron", "found"),
+    [
+        ("a b c d e", "[a b c d e] is not acceptable"),
+        ("60 2 * * *", "out of range"),
+        ("*/0 * * * *", "step '0' in field 0"),
+        ("0 0 31 4 *", "Day(s) [31] can never occur in month(s) [4]"),
+        ("hourly", "found 1 field(s)"),
+        ("@daily", "found 1 field(s)"),
+        ("0 2 * * * *", "found 6 field(s)"),
+        ("", "found 0 field(s)"),
+    ],
+)
+def test_a_cron_expression_that_never_comes_due_is_refused_with_an_example(
+    tmp_path: Path, cron: str, found: str
+) -> None:
+    facts = refused(tmp_path, f'[schedule]\ncron = "{cron}"')
+    assert (facts["key"], facts["value"], facts["line"]) == ("schedule.cron", cron, 2)
+    assert found in facts["allowed"]
+    assert "expected five fields (minute, hour, day of month, month, day of week)" in facts["allowed"]
+    assert facts["allowed"].endswith("such as '0 2 * * *' for 02:00 UTC every day")
+
+
+@pytest.mark.parametrize("cron", ["*/15 * * * *", "0 2 * * mon-fri", "0 2 L * *", "30 4 1,15 * sun#2", "0 0 29 2 *"])
+def test_cron_expressions_that_dagster_can_schedule_are_accepted(tmp_path: Path, cron: str) -> None:
+    assert load(tmp_path, f'[schedule]\ncron = "{cron}"').schedule.cron == cron
+    assert load(tmp_path, MEMSTATE_SCHEDULE_CRON=cron).schedule.cron == cron
+    dagster.ScheduleDefinition(job_name="nightly", cron_schedule=cron)
 
 
 def test_not_a_number_is_no_number(tmp_path: Path) -> None:

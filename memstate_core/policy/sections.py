@@ -1,0 +1,89 @@
+"""Sections of `memstate.toml` other than `[policy]` and `[extractor]`: store, ingest, segment, embedding, schedule.
+
+The docstring of each key states its unit and effect; the settings reference is generated from them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from memstate_core.policy.loading import Section
+
+_CRON_FORM = (
+    "five fields (minute, hour, day of month, month, day of week) that name a time which occurs,"
+    " such as '0 2 * * *' for 02:00 UTC every day"
+)
+
+
+class StoreSettings(Section):
+    """Shards, retention, memory and priority of the store."""
+
+    shards: Annotated[int, Field(ge=1, le=256)] = 1
+    """Number of shards. Scopes are hashed to shards; each has its own graph and is one Dagster partition. Set
+    it before the first import: a scope's topics do not move between shards."""
+    keep_snapshots: Annotated[int, Field(ge=1, le=1000)] = 7
+    """Number of published snapshots that each shard keeps for rollback and as-of queries; older ones are deleted."""
+    graph_buffer_mib: Annotated[int, Field(ge=64, le=1_048_576)] = 2048
+    """Size of the graph database's buffer pool, in MiB, for each graph that a run opens."""
+    lock_wait_seconds: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    """Seconds that a writer waits for the ledger's lock before it fails with exit code 3."""
+    niceness: Annotated[int, Field(ge=0, le=19)] = 5
+    """Scheduling priority of maintenance, in steps of nice(1); at 0 it competes with a server on the same machine."""
+
+
+class IngestSettings(Section):
+    """Limits on imported rows."""
+
+    max_line_mib: Annotated[int, Field(ge=1, le=1024)] = 16
+    """Largest row of a dump, in MiB; longer rows are quarantined. It also bounds a topic that a language model
+    returns."""
+    max_future_days: Annotated[float, Field(ge=0, le=36_500)] = 31.0
+    """How far ahead of the run's clock a date may lie, in days; rows with later dates are quarantined."""
+    chunk_rows: Annotated[int, Field(ge=100, le=10_000_000)] = 50_000
+    """Number of rows that an import commits to the ledger at a time. Larger batches are faster and use more memory."""
+
+
+class SegmentSettings(Section):
+    """How sessions are cut into segments of turns about one subject (TextTiling)."""
+
+    window: Annotated[int, Field(ge=1, le=20)] = 3
+    """Number of turns on each side of a gap whose mean vectors are compared. A wider window smooths
+    over digressions."""
+    min_turns: Annotated[int, Field(ge=1, le=100)] = 4
+    """Shortest segment, in turns: a boundary is at least this far from both ends of the session, and no other gap
+    this near has a lower similarity."""
+    max_turns: Annotated[int, Field(ge=2, le=1000)] = 24
+    """Longest segment, in turns; longer ones are cut into nearly equal parts."""
+
+
+class EmbeddingSettings(Section):
+    """The sentence encoder."""
+
+    model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
+    """Sentence encoder: `all-MiniLM-L6-v2` (packaged) or the path of a sentence-transformers model with 384
+    dimensions. After a change the next run embeds every topic again."""
+    batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Number of texts that the encoder takes at a time. Larger batches use more memory."""
+
+
+class ScheduleSettings(Section):
+    """When the nightly job runs."""
+
+    cron: str = "0 2 * * *"
+    """When the nightly run starts: a cron expression of five fields (minute, hour, day of month, month, day of week),
+    in UTC."""
+
+    @field_validator("cron")
+    @classmethod
+    def _is_cron(cls, cron: str) -> str:
+        from croniter import croniter  # only where a file or variable sets the key
+
+        try:
+            if len(cron.split()) != 5:
+                raise ValueError(f"found {len(cron.split())} field(s)")
+            croniter.expand(cron, strict=True)
+        except ValueError as error:
+            raise ValueError(f"{error}; expected {_CRON_FORM}") from None
+        return cron
