@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.ingest.table_cache import Mirror
+from memstate_core.ingest.table_cache import TableCache
 from memstate_core.model.ids import sha256_text
 from memstate_core.state.ledger import Ledger
 
@@ -24,14 +24,14 @@ _KNOWN = (
 """An observation in 24 bytes; two of them are the same observation only if key and check agree."""
 
 
-class Intake:
+class Deduplication:
     """The way into one ledger for the length of one import."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._evidence = Mirror(ledger, "evidence", *_KNOWN)
-        self._quarantine = Mirror(ledger, "quarantine", pl.col("quarantine_id"))
+        self._evidence = TableCache(ledger, "evidence", *_KNOWN)
+        self._quarantine = TableCache(ledger, "quarantine", pl.col("quarantine_id"))
 
-    def sort_out(self, observations: pl.DataFrame) -> pl.Series:
+    def classified(self, observations: pl.DataFrame) -> pl.Series:
         """Whether each observation is new, a duplicate or a conflict, in the order of the rows.
 
         Args:

@@ -15,7 +15,7 @@ from memstate_core.model.errors import UnreadableDump
 
 
 @dataclass(eq=False)
-class Part:
+class FileProgress:
     """A file being read.
 
     Attributes:

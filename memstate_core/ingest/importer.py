@@ -14,14 +14,14 @@ from pathlib import Path
 
 import polars as pl
 
-from memstate_core.ingest.deduplication import CONFLICT, NEW, Intake
+from memstate_core.ingest.deduplication import CONFLICT, NEW, Deduplication
 from memstate_core.ingest.dumps import dumps_of, open_dump
 from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
-from memstate_core.ingest.file_progress import Part
+from memstate_core.ingest.file_progress import FileProgress
 from memstate_core.ingest.formats import reader
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport, ImportReport
-from memstate_core.ingest.validation.batch import sift
+from memstate_core.ingest.validation.batch import validate_batch
 from memstate_core.ingest.validation.quarantine import quarantine_frame
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
@@ -91,7 +91,7 @@ class Importer:
         days = settings.ingest.max_future_days
         clock = Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
         self._rules = Rules(parse_scope(default_scope) if default_scope else GLOBAL_SCOPE, clock)
-        self._ledger, self._intake = ledger, Intake(ledger)
+        self._ledger, self._deduplication = ledger, Deduplication(ledger)
         self._batch_rows = settings.ingest.chunk_rows
         self._longest = settings.ingest.max_line_mib << 20
         self._now, self._run_id = now, run_id
@@ -110,7 +110,7 @@ class Importer:
         try:
             files = dumps_of(path)
         except UnreadableDump as error:
-            self._conclude(Part(path, error=error))
+            self._conclude(FileProgress(path, error=error))
             return
         for _ in self.read_files(files):
             pass
@@ -120,9 +120,9 @@ class Importer:
 
         Small files share a batch, since each batch costs the ledger a commit.
         """
-        waiting: list[Part] = []
+        waiting: list[FileProgress] = []
         for path in paths:
-            part = Part(path)
+            part = FileProgress(path)
             waiting.append(part)
             for rows in self._batches(part):
                 part.add(rows)
@@ -135,7 +135,7 @@ class Importer:
         self._take(waiting)
         yield from map(self._conclude, waiting)
 
-    def _batches(self, part: Part) -> Iterator[list[RawRow]]:
+    def _batches(self, part: FileProgress) -> Iterator[list[RawRow]]:
         """The rows of a file; an error ends them and is noted."""
         try:
             with open_dump(part.path, self._longest, self._format) as dump:
@@ -147,36 +147,36 @@ class Importer:
         except UnreadableDump as problem:
             part.error = problem
 
-    def _is_enough(self, parts: Sequence[Part]) -> bool:
+    def _is_enough(self, parts: Sequence[FileProgress]) -> bool:
         rows, size = sum(len(part.rows) for part in parts), sum(part.size for part in parts)
         return 2 * rows >= self._batch_rows or 2 * size >= BATCH_BYTES
 
-    def _take(self, parts: Sequence[Part]) -> None:
+    def _take(self, parts: Sequence[FileProgress]) -> None:
         """Brings the rows of some files into the ledger as one batch, and lets go of them."""
         if not any(part.rows for part in parts):
             return
-        sifted = [sift(part.rows, self._rules, self._longest) for part in parts]
-        records = list(chain.from_iterable(each.records for each in sifted))
+        validated = [validate_batch(part.rows, self._rules, self._longest) for part in parts]
+        records = list(chain.from_iterable(each.records for each in validated))
         with self._ledger.writing(f"import {self._run_id}"):
-            status = self._intake.sort_out(identity_frame(records))
+            status = self._deduplication.classified(identity_frame(records))
             new = [records[at] for at in (status == NEW).arg_true()]
-            written = self._intake.accept(evidence_frame(new, self._now, self._run_id)) > 0
+            written = self._deduplication.accept(evidence_frame(new, self._now, self._run_id)) > 0
             refused = []
-            ends = list(accumulate((len(each.records) for each in sifted), initial=0))
-            for part, each, (start, end) in zip(parts, sifted, pairwise(ends), strict=True):
+            ends = list(accumulate((len(each.records) for each in validated), initial=0))
+            for part, each, (start, end) in zip(parts, validated, pairwise(ends), strict=True):
                 mine = status[start:end]
                 refusals = [*each.refusals, *(each.conflict(at) for at in (mine == CONFLICT).arg_true())]
                 if refusals:
                     refused.append(quarantine_frame(refusals, part.path.name, self._now, self._run_id))
                 part.settle(written * int((mine == NEW).sum()), refusals)
             if refused:
-                self._intake.quarantine(pl.concat(refused))
+                self._deduplication.quarantine(pl.concat(refused))
 
     def _tell(self, path: Path, position: int, total: int) -> None:
         if self._progress is not None:
             self._progress(str(path), min(position, total), total)
 
-    def _conclude(self, part: Part) -> FileReport:
+    def _conclude(self, part: FileProgress) -> FileReport:
         if part.error is not None:
             self._errors.append(part.error)
         self._reasons.update(part.reasons)

@@ -42,7 +42,7 @@ def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetim
     for report in importer.read_files(_noting(files, before)):
         path = Path(report.path)
         if before[report.path] is not None and _state(path) == before[report.path]:
-            put_away(path, home.processed if report.error is None else home.failed)
+            move_into(path, home.processed if report.error is None else home.failed)
     return importer.report()
 
 
@@ -62,7 +62,7 @@ def _state(path: Path) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def put_away(path: Path, folder: Path) -> None:
+def move_into(path: Path, folder: Path) -> None:
     """Moves a file into a folder of the same file system, which is made if need be, under its name if that is free."""
     folder.mkdir(parents=True, exist_ok=True)
     path.rename(_free_name(folder / path.name))

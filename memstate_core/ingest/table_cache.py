@@ -11,7 +11,7 @@ import polars as pl
 from memstate_core.state.ledger import Ledger
 
 
-class Mirror:
+class TableCache:
     """Expressions over a table's rows, and the only way to append to it while they are held."""
 
     def __init__(self, ledger: Ledger, table: str, *columns: pl.Expr) -> None:

@@ -21,7 +21,7 @@ from memstate_core.llm.sessions import Session, in_sessions, readable, sessions
 from memstate_core.llm.wave import Waves
 from memstate_core.model.evidence import spoken
 from memstate_core.model.frames import SEGMENTS, empty
-from memstate_core.placement.segment_vectors import Embed, Stretches
+from memstate_core.placement.segment_vectors import Embed, SegmentVectors
 from memstate_core.policy.settings import Settings
 
 WAVE = 8
@@ -45,7 +45,7 @@ class Extracted:
 
 
 def extract(
-    turns: pl.DataFrame, memory: Memory, past: Stretches, embed: Embed, asker: Asker, settings: Settings
+    turns: pl.DataFrame, memory: Memory, past: SegmentVectors, embed: Embed, asker: Asker, settings: Settings
 ) -> Extracted:
     """Has a language model understand new turns.
 
@@ -74,7 +74,7 @@ def extract(
 
 
 def _in_waves(
-    found: list[Session], memory: Memory, past: Stretches, asker: Asker, settings: Settings
+    found: list[Session], memory: Memory, past: SegmentVectors, asker: Asker, settings: Settings
 ) -> list[tuple[Sandbox, list[Placed]]]:
     with ThreadPoolExecutor(settings.extractor.concurrency) as pool:
         waves = Waves(memory, past, asker, settings, pool)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from memstate_core.ingest.deduplication import Intake
+from memstate_core.ingest.deduplication import Deduplication
 from memstate_core.ingest.validation.quarantine import quarantine_frame
 from memstate_core.llm.asking import Asker, Time
 from memstate_core.llm.cache import Answers
@@ -22,7 +22,7 @@ from memstate_core.llm.endpoint import Endpoint
 from memstate_core.llm.extractor import Extracted, extract
 from memstate_core.llm.memory import CARDS, Memory
 from memstate_core.model.frames import SEGMENTS, Schema, conform, empty
-from memstate_core.placement.segment_vectors import Embed, Heard, known_by_turns
+from memstate_core.placement.segment_vectors import Embed, PlacedSegments, with_turn_centroids
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
@@ -64,7 +64,7 @@ def understand(
     run: Run,
     turns: pl.DataFrame,
     known: Topics,
-    past: Heard,
+    past: PlacedSegments,
     embed: Embed,
     clock: Time = MACHINE,
 ) -> Understood:
@@ -84,9 +84,9 @@ def understand(
     """
     if not store.settings.extractor.configured or turns.is_empty():
         return Understood(empty(SEGMENTS), known)
-    memory = Memory(known_by_turns(known.vectors, past), _cards(run, known.vectors.ids))
+    memory = Memory(with_turn_centroids(known.vectors, past), _cards(run, known.vectors.ids))
     with _asker(store, run, clock) as asker:
-        extracted = extract(turns, memory, past.stretches, embed, asker, store.settings)
+        extracted = extract(turns, memory, past.segments, embed, asker, store.settings)
     _quarantine(store, run, extracted)
     run.keep_table("extractor", extracted.failures)
     tables = {} if extracted.failures.is_empty() else {"not understood by the language model": extracted.failures}
@@ -115,7 +115,7 @@ def _cards(run: Run, ids: pl.Series) -> pl.DataFrame:
 def _quarantine(store: Store, run: Run, extracted: Extracted) -> None:
     if not extracted.refusals:
         return
-    intake, facts = Intake(store.ledger), run.facts
+    intake, facts = Deduplication(store.ledger), run.facts
     with store.ledger.writing(f"run {facts.run_id}"):
         for name, refusals in extracted.refusals:
             intake.quarantine(quarantine_frame(refusals, f"llm/{name}", facts.now, facts.run_id))

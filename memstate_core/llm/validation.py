@@ -16,7 +16,7 @@ import msgspec
 
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason, shortened
-from memstate_core.ingest.validation.batch import Sifted, sift
+from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import RECORD, Rules
@@ -109,7 +109,7 @@ class Validator:
         self._taken.update(turns)
         return [_found(sifted, answer, turns)]
 
-    def _sifted(self, answer: AnswerTopic, line: int) -> Sifted:
+    def _sifted(self, answer: AnswerTopic, line: int) -> ValidatedBatch:
         observation = {
             "kind": "explicit_memory",
             "provenance": PROVENANCE,
@@ -122,13 +122,13 @@ class Validator:
         raw = json.dumps(observation).encode()
         too_long = len(raw) > self._longest
         digest = "" if too_long else None
-        return sift([RawRow(line, raw, len(raw), sha256=digest)], self._rules, self._longest)
+        return validate_batch([RawRow(line, raw, len(raw), sha256=digest)], self._rules, self._longest)
 
     def _refuse(self, row: RawRow, reason: Reason, detail: str) -> None:
         self.refusals.append(Refusal(row, reason, shortened(detail)))
 
 
-def _found(sifted: Sifted, answer: AnswerTopic, turns: tuple[int, ...]) -> Found:
+def _found(sifted: ValidatedBatch, answer: AnswerTopic, turns: tuple[int, ...]) -> Found:
     record = sifted.records[0]
     return Found(
         title=" ".join(record[_AT["title"]].split()),

@@ -16,7 +16,7 @@ from memstate_core.llm.rows import Placed, own_id
 from memstate_core.llm.sandbox import Sandbox, is_long, study
 from memstate_core.llm.sessions import Session
 from memstate_core.placement.continuation import continued
-from memstate_core.placement.segment_vectors import STRETCH, Stretches, stretches
+from memstate_core.placement.segment_vectors import COMPARED, SegmentVectors, segment_vectors
 from memstate_core.placement.vectors import means
 from memstate_core.policy.settings import Settings
 
@@ -27,7 +27,7 @@ class Waves:
     """What all waves of a run share."""
 
     def __init__(
-        self, memory: Memory, past: Stretches, asker: Asker, settings: Settings, pool: ThreadPoolExecutor
+        self, memory: Memory, past: SegmentVectors, asker: Asker, settings: Settings, pool: ThreadPoolExecutor
     ) -> None:
         self._memory, self._past, self._asker, self._pool = memory, past, asker, pool
         self._rules, self._policy = settings.extractor, settings.policy
@@ -75,7 +75,7 @@ class Waves:
             for sandbox, chosen in zip(sandboxes, choices, strict=True)
         ]
 
-    def _alike(self, sandboxes: list[Sandbox], new: Stretches) -> dict[str, Placed]:
+    def _alike(self, sandboxes: list[Sandbox], new: SegmentVectors) -> dict[str, Placed]:
         """The places that similarity gives, by the id that a topic has of its own.
 
         What the model kept apart in one session stays apart.
@@ -111,7 +111,7 @@ def _vectors(sandbox: Sandbox) -> Vectors:
     return means(np.array(groups, dtype=np.int64), sandbox.session.vectors[turns], len(sandbox.topics))
 
 
-def _unchosen(sandboxes: list[Sandbox], choices: list[Choices]) -> Stretches:
+def _unchosen(sandboxes: list[Sandbox], choices: list[Choices]) -> SegmentVectors:
     """The topics that the model gave no place, as stretches of their turns."""
     free = [
         (number, sandbox.session, topic)
@@ -120,12 +120,12 @@ def _unchosen(sandboxes: list[Sandbox], choices: list[Choices]) -> Stretches:
         if at not in chosen
     ]
     if not free:
-        return Stretches.none()
+        return SegmentVectors.empty()
     rows = [(own_id(session, topic), session.scope, f"wave/{number}", True) for number, session, topic in free]
     groups = [at for at, (_, _, topic) in enumerate(free) for _ in topic.turns]
     vectors = np.concatenate([session.vectors[topic.turns] for _, session, topic in free])
-    frame = pl.DataFrame(rows, schema=STRETCH, orient="row")
-    return stretches(frame, pl.Series("turns", groups, dtype=pl.Int64), vectors)
+    frame = pl.DataFrame(rows, schema=COMPARED, orient="row")
+    return segment_vectors(frame, pl.Series("turns", groups, dtype=pl.Int64), vectors)
 
 
 def _titles(sandboxes: list[Sandbox]) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from memstate_core.ingest.accesses.segments import waiting_segments
+from memstate_core.ingest.accesses.journal_segments import waiting_segments
 from memstate_core.ingest.dumps import dumps_in
 from memstate_core.model.errors import StoreNotFound
 from memstate_core.policy.settings import FILE_NAME

@@ -16,7 +16,7 @@ from memstate_core.placement import turns as unnamed
 from memstate_core.placement.entity_mentions import known_names
 from memstate_core.placement.links import linked
 from memstate_core.placement.named import REFUSED, place_named
-from memstate_core.placement.segment_vectors import heard
+from memstate_core.placement.segment_vectors import placed_segments
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
@@ -28,7 +28,7 @@ from memstate_core.state.identity import survivors
 
 
 def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
-    """Places all evidence: what names its topic as a set, turns by stretches, recorded ones as recorded.
+    """Places all evidence: what names its topic as a set, turns by segments, recorded ones as recorded.
 
     Args:
         store: the store.
@@ -76,7 +76,7 @@ def _new_segments(
         return embed(store.home.cache, store.encoder, texts).vectors
 
     answering = recorded.with_columns(pl.col("topic_id").replace(followed["dropped"], followed["survivor"]))
-    past = heard(answering, evidence, turns["scope"].unique(), embedded)
+    past = placed_segments(answering, evidence, turns["scope"].unique(), embedded)
     told = understand(store, run, turns, known, past, embedded)
     taken = told.segments.select(pl.col("evidence_ids").explode().alias("evidence_id"))
     rest = turns.join(taken, on="evidence_id", how="anti")
@@ -89,7 +89,7 @@ def _new_segments(
 def _linked(
     segments: pl.DataFrame, evidence: pl.DataFrame, placed: pl.DataFrame, topics: pl.DataFrame, new: pl.DataFrame
 ) -> pl.DataFrame:
-    """New stretches with their links; known are active topics, and those that new evidence names."""
+    """New segments with their links; known are active topics, and those that new evidence names."""
     if segments.is_empty():
         return segments
     active, told = (

@@ -16,7 +16,7 @@ from msgspec import json as msgjson
 from msgspec import structs, to_builtins
 
 from memstate_core import __version__
-from memstate_core.ingest.accesses.segments import waiting_segments
+from memstate_core.ingest.accesses.journal_segments import waiting_segments
 from memstate_core.ingest.dumps import dumps_in
 from memstate_core.model.errors import PlanStale
 from memstate_core.model.text import iso

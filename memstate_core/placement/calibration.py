@@ -1,11 +1,11 @@
-"""How probable it is that two stretches of a scope are about the same subject, given their cosine.
+"""How probable it is that two segments of a scope are about the same subject, given their cosine.
 
-Learnt from the scope itself, with no label: what two halves of one stretch have in common shows what sameness looks
-like there, what stretches of different sessions have in common shows the rest. The half of a stretch says less than
+Learnt from the scope itself, with no label: what two halves of one segment have in common shows what sameness looks
+like there, what segments of different sessions have in common shows the rest. The half of a segment says less than
 the whole, which the formula of Spearman and Brown (1910) makes up for. Both are taken as normal; Bayes' rule gives
 the probability. Where there are few values to learn from, they are drawn towards usual ones.
 
-Cosines are those of vectors less what all stretches of the scope have in common (who talks, and how), without which
+Cosines are those of vectors less what all segments of the scope have in common (who talks, and how), without which
 any two chats of the same people look alike.
 """
 
@@ -19,7 +19,7 @@ from memstate_core.embed.encoder import Vectors
 from memstate_core.placement.vectors import Array, Numbers, common, unit
 
 SAMPLE = 1000
-"""Stretches of a scope that are looked at."""
+"""Segments of a scope that are looked at."""
 
 _USUAL_ROWS = 10
 
@@ -38,7 +38,7 @@ class Normal:
 
 
 USUAL_SAME, USUAL_OTHER = Normal(0.8, 0.1), Normal(0.4, 0.2)
-"""Cosines of stretches of one subject and of different ones, where a scope does not know its own."""
+"""Cosines of segments of one subject and of different ones, where a scope does not know its own."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Calibration:
     """What a scope knows of cosines.
 
     Attributes:
-        shared: what its stretches have in common (384), taken from vectors before they are compared.
-        same: cosines of stretches of the same subject.
-        other: cosines of stretches of different sessions.
+        shared: what its segments have in common (384), taken from vectors before they are compared.
+        same: cosines of segments of the same subject.
+        other: cosines of segments of different sessions.
     """
 
     shared: Array
@@ -60,15 +60,15 @@ class Calibration:
         return unit(vectors - self.shared)
 
     def probability(self, cosines: Array, candidates: int) -> Array:
-        """The probability that pairs of stretches are about the same subject.
+        """The probability that pairs of segments are about the same subject.
 
         Args:
             cosines: of centred vectors.
-            candidates: how many stretches and topics are compared. Subjects are taken to grow with the square root
+            candidates: how many segments and topics are compared. Subjects are taken to grow with the square root
                 of their number, as words do with a text (Heaps' law), so a priori two of them are of one subject with
                 odds of one to that root.
 
-        It never falls as the cosine rises: stretches that are more alike than those of one subject usually are count
+        It never falls as the cosine rises: segments that are more alike than those of one subject usually are count
         as these do, those that are less alike than others usually are count as those.
         """
         low, high = self.other.mean, self.same.mean
@@ -79,10 +79,10 @@ class Calibration:
 
 
 def calibrated(whole: Vectors, halves: tuple[Vectors, Vectors], sessions: Numbers) -> Calibration:
-    """What a scope's stretches tell.
+    """What a scope's segments tell.
 
     Args:
-        whole: a unit vector for each stretch (n x 384).
+        whole: a unit vector for each segment (n x 384).
         halves: of the first and of the second half of its turns; zeros where a half is too short to tell.
         sessions: a number for the session of each.
     """

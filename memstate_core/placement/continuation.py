@@ -1,6 +1,6 @@
-"""Which topic a stretch continues, if any: one that existed, or an earlier stretch of the same import.
+"""Which topic a segment continues, if any: one that existed, or an earlier segment of the same import.
 
-Stretches are taken in the order of time, so that years of chats imported at once give such topics as nightly imports
+Segments are taken in the order of time, so that years of chats imported at once give such topics as nightly imports
 would. What is continued is decided scope by scope (`memstate_core.placement.continuation_graph`), by a probability that
 the scope taught (`memstate_core.placement.calibration`). Scopes are never compared with each other.
 """
@@ -16,26 +16,26 @@ import polars as pl
 
 from memstate_core.model.frames import Schema
 from memstate_core.placement.calibration import calibrated
-from memstate_core.placement.continuation_graph import NONE, NOTHING, Bools, Lineage
-from memstate_core.placement.segment_vectors import Stretches
+from memstate_core.placement.continuation_graph import NONE, NOTHING, Bools, ContinuationGraph
+from memstate_core.placement.segment_vectors import SegmentVectors
 from memstate_core.placement.vectors import Embeddings, Numbers
 from memstate_core.policy.settings import Policy
 
 FOUND: Schema = {"id": pl.String, "topic_id": pl.String, "score": pl.Float64, "probability": pl.Float64}
 
 
-def continued(new: Stretches, existing: Embeddings, recorded: Stretches, policy: Policy) -> pl.DataFrame:
-    """The topic that each new stretch continues.
+def continued(new: SegmentVectors, existing: Embeddings, recorded: SegmentVectors, policy: Policy) -> pl.DataFrame:
+    """The topic that each new segment continues.
 
     Args:
-        new: stretches that have no topic yet.
+        new: segments that have no topic yet.
         existing: the topics that may be continued.
-        recorded: stretches of earlier runs, from which the scope knows what sameness looks like.
+        recorded: segments of earlier runs, from which the scope knows what sameness looks like.
         policy: `placement_probability`, and `placement_similarity` as the least plain cosine.
 
     Returns:
-        Columns FOUND: the new stretch's id, the topic's (for an earlier new stretch, that one's id), the centred
-        cosine with it, the probability; only stretches that continue something.
+        Columns FOUND: the new segment's id, the topic's (for an earlier new segment, that one's id), the centred
+        cosine with it, the probability; only segments that continue something.
     """
     compared = _Compared.of(new, existing, recorded)
     topics, known = _rows(existing.scopes), _rows(recorded.frame["scope"])
@@ -44,11 +44,11 @@ def continued(new: Stretches, existing: Embeddings, recorded: Stretches, policy:
         own = topics.get(scope, NONE)
         pairs = compared.scope(own, known.get(scope, NONE), rows).continued(policy)
         found.append(pairs.renumbered(np.concatenate([own, len(existing.ids) + rows])))
-    stretch, topic, score, probability = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    segment, topic, score, probability = (np.concatenate(parts) for parts in zip(*found, strict=True))
     ids = pl.concat([existing.ids, new.frame["id"]])
     return pl.DataFrame(
         {
-            "id": ids.gather(stretch),
+            "id": ids.gather(segment),
             "topic_id": ids.gather(topic),
             "score": score.round(6),
             "probability": probability.round(6),
@@ -68,27 +68,27 @@ class _Compared:
     """What all scopes compare; a scope takes its rows of it.
 
     Attributes:
-        new: stretches that have no topic yet.
+        new: segments that have no topic yet.
         existing: the topics that may be continued.
-        recorded: stretches of earlier runs.
-        sessions: a number for the session of each recorded stretch, and of each new one.
-        tells: which new stretches may be continued, and continue something.
+        recorded: segments of earlier runs.
+        sessions: a number for the session of each recorded segment, and of each new one.
+        tells: which new segments may be continued, and continue something.
     """
 
-    new: Stretches
+    new: SegmentVectors
     existing: Embeddings
-    recorded: Stretches
+    recorded: SegmentVectors
     sessions: tuple[Numbers, Numbers]
     tells: Bools
 
     @classmethod
-    def of(cls, new: Stretches, existing: Embeddings, recorded: Stretches) -> _Compared:
+    def of(cls, new: SegmentVectors, existing: Embeddings, recorded: SegmentVectors) -> _Compared:
         numbers = pl.concat([recorded.frame["session"], new.frame["session"]]).rank("dense").to_numpy()
         past, own = np.split(numbers.astype(np.int64), [recorded.frame.height])
         return cls(new, existing, recorded, (past, own), new.frame["tells"].to_numpy())
 
-    def scope(self, topics: Numbers, known: Numbers, rows: Numbers) -> Lineage:
-        """One scope, by its rows of the topics, of the stretches of earlier runs and of the new ones."""
+    def scope(self, topics: Numbers, known: Numbers, rows: Numbers) -> ContinuationGraph:
+        """One scope, by its rows of the topics, of the segments of earlier runs and of the new ones."""
 
         def told(recorded: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
             return np.concatenate([recorded[known], new[rows]])
@@ -97,4 +97,4 @@ class _Compared:
         calibration = calibrated(told(self.recorded.whole, self.new.whole), (first, second), told(*self.sessions))
         plain = np.concatenate([self.existing.vectors[topics], self.new.whole[rows]])
         may = np.concatenate([np.ones(len(topics), bool), self.tells[rows]])
-        return Lineage(len(topics), may, plain, calibration.centred(plain), calibration)
+        return ContinuationGraph(len(topics), may, plain, calibration.centred(plain), calibration)

@@ -1,10 +1,10 @@
-"""Which stretches of one scope continue which, by their rows; `memstate_core.placement.continuation` names them.
+"""Which segments of one scope continue which, by their rows; `memstate_core.placement.continuation` names them.
 
-Each stretch is linked to the earlier one, or the topic, that is most like it, when they are probably of one subject;
-following the links leads to what began the topic. Against chains that wander off, a stretch must be as probably of
+Each segment is linked to the earlier one, or the topic, that is most like it, when they are probably of one subject;
+following the links leads to what began the topic. Against chains that wander off, a segment must be as probably of
 one subject with that first one, else it begins a topic itself.
 
-Memory stays bounded: cosines are made for a block of stretches at a time.
+Memory stays bounded: cosines are made for a block of segments at a time.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ NONE: Numbers = np.zeros(0, dtype=np.int64)
 
 
 class Pairs(NamedTuple):
-    """Rows of stretches with those of what they continue, the cosine and the probability."""
+    """Rows of segments with those of what they continue, the cosine and the probability."""
 
-    stretch: Numbers
+    segment: Numbers
     topic: Numbers
     score: Array
     probability: Array
 
     def renumbered(self, numbers: Numbers) -> Pairs:
         """The same with other numbers for the rows."""
-        return self._replace(stretch=numbers[self.stretch], topic=numbers[self.topic])
+        return self._replace(segment=numbers[self.segment], topic=numbers[self.topic])
 
 
 NOTHING = Pairs(NONE, NONE, np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True)
-class Lineage:
-    """What one scope compares: its topics first, then its new stretches in the order of time.
+class ContinuationGraph:
+    """What one scope compares: its topics first, then its new segments in the order of time.
 
     Attributes:
         topics: how many topics there are.
@@ -63,7 +63,7 @@ class Lineage:
     calibration: Calibration
 
     def continued(self, policy: Policy) -> Pairs:
-        """Stretches with the topics that they continue."""
+        """Segments with the topics that they continue."""
         parents = np.arange(len(self.may))
         best = self._nearest()
         rows = np.flatnonzero((best >= 0) & self.may)
@@ -74,7 +74,7 @@ class Lineage:
         return Pairs(found, roots[found], *self._likeness(found, roots[found]))
 
     def _nearest(self) -> Numbers:
-        """For each stretch the earlier one, or the topic, that is most like it; -1 for topics and where none is."""
+        """For each segment the earlier one, or the topic, that is most like it; -1 for topics and where none is."""
         total = len(self.may)
         best = np.full(total, -1, dtype=np.int64)
         step = max(1, _CELLS // max(total, 1))

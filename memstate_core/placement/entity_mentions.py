@@ -1,4 +1,4 @@
-"""Topics whose names are said in stretches of turns, found by the algorithm of Aho and Corasick (1975).
+"""Topics whose names are said in segments of turns, found by the algorithm of Aho and Corasick (1975).
 
 A name counts where it stands as whole words, whatever the case. One word alone counts only where it is written inside
 a sentence just as the topic writes it, with a capital or a digit: a common word is no name. Neither is what a scope
@@ -17,7 +17,7 @@ _SHORTEST, _LONGEST = 4, 80
 """Characters of a name."""
 
 _OFTEN, _SOME = 0.1, 3
-"""A name that is said in more than so large a share of a scope's stretches, and in more than so many, is none."""
+"""A name that is said in more than so large a share of a scope's segments, and in more than so many, is none."""
 
 NAMES: Schema = {"scope": pl.String, "topic_id": pl.String, "name": pl.String}
 _FOUND: Schema = {"segment": pl.Int64, "to_topic_id": pl.String}
@@ -26,15 +26,15 @@ _FOUND: Schema = {"segment": pl.Int64, "to_topic_id": pl.String}
 def known_names(
     topics: pl.DataFrame, evidence: pl.DataFrame, placements: pl.DataFrame, segments: pl.DataFrame
 ) -> pl.DataFrame:
-    """What topics may be called in speech (columns NAMES and `since`, when a new stretch's name is first known).
+    """What topics may be called in speech (columns NAMES and `since`, when a new segment's name is first known).
 
     Args:
         topics: active topics before this night (columns id, scope, title, topic_kind).
         evidence: columns EVIDENCE.
         placements: where evidence that names its topic belongs (columns PLACEMENTS).
-        segments: new stretches (columns SEGMENTS).
+        segments: new segments (columns SEGMENTS).
 
-    Topics that stretches made are called by their first key phrase, if it has several words.
+    Topics that segments made are called by their first key phrase, if it has several words.
     """
     scopes = segments["scope"].unique().implode()
     placed = placements.filter(pl.col("topic_id").is_not_null() & pl.col("scope").is_in(scopes))
@@ -61,10 +61,10 @@ def known_names(
 
 
 def mentions(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Topics that stretches mention.
+    """Topics that segments mention.
 
     Args:
-        said: turns: columns segment, scope, topic_id (of the stretch), began_at, text.
+        said: turns: columns segment, scope, topic_id (of the segment), began_at, text.
         names: columns NAMES, since.
 
     Returns:
@@ -82,9 +82,9 @@ def mentions(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     known = pl.col("since").is_null() | (pl.col("since") < pl.col("began_at"))
     meant = hits.filter((pl.col("topic_id") != pl.col("topic_id_right")) & known & (_several() | _as_written()))
     pairs = meant.select("segment", "scope", to_topic_id="topic_id", name="pattern").unique(maintain_order=True)
-    spread = said.group_by("scope").agg(stretches=pl.col("segment").n_unique())
+    spread = said.group_by("scope").agg(segments=pl.col("segment").n_unique())
     among = pairs.join(spread, on="scope").with_columns(among=pl.col("segment").n_unique().over("scope", "name"))
-    rare = among.filter((pl.col("among") <= _SOME) | (pl.col("among") <= _OFTEN * pl.col("stretches")))
+    rare = among.filter((pl.col("among") <= _SOME) | (pl.col("among") <= _OFTEN * pl.col("segments")))
     return (
         rare.select("segment", "to_topic_id")
         .unique(maintain_order=True)

@@ -1,6 +1,6 @@
-"""Links of new stretches: to the next topic of their session, and to topics whose names are said in them.
+"""Links of new segments: to the next topic of their session, and to topics whose names are said in them.
 
-Recorded with the decision that places the stretch, so that a rebuild finds none anew.
+Recorded with the decision that places the segment, so that a rebuild finds none anew.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ LINKS: Schema = {"segment": pl.Int64, "kind": pl.String, "to_topic_id": pl.Strin
 
 
 def linked(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Stretches with their links beside those that they have (columns SEGMENTS).
+    """Segments with their links beside those that they have (columns SEGMENTS).
 
     Args:
-        segments: the new stretches, in the order of time within a scope.
+        segments: the new segments, in the order of time within a scope.
         evidence: columns EVIDENCE, all of their turns among it.
         names: what known topics are called (columns scope, topic_id, name), as `known_names` gives them.
     """
@@ -42,7 +42,7 @@ def linked(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) 
 
 
 def _next_in_session(segments: pl.DataFrame) -> pl.DataFrame:
-    """From each stretch's topic to the topic of the next stretch of its session, where that is another one."""
+    """From each segment's topic to the topic of the next segment of its session, where that is another one."""
     session = ["scope", "session_id"]
     within = segments.filter(pl.col("session_id").is_not_null()).sort(*session, "began_at", maintain_order=True)
     after = within.with_columns(to_topic_id=pl.col("topic_id").shift(-1).over(session), kind=pl.lit(ASSOCIATED))

@@ -1,6 +1,6 @@
-"""Stretches of turns as vectors: new ones, and those that earlier runs placed.
+"""Segments of turns as vectors: new ones, and those that earlier runs placed.
 
-The vector of a stretch is the middle of its turns' vectors. Those of earlier turns are in the cache, so that a night
+The vector of a segment is the middle of its turns' vectors. Those of earlier turns are in the cache, so that a night
 asks the encoder for none of them.
 """
 
@@ -22,15 +22,15 @@ Embed = Callable[[Sequence[str]], Vectors]
 _HALF = 2
 """Turns that a half must have to tell anything."""
 
-STRETCH: Schema = {"id": pl.String, "scope": pl.String, "session": pl.String, "tells": pl.Boolean}
+COMPARED: Schema = {"id": pl.String, "scope": pl.String, "session": pl.String, "tells": pl.Boolean}
 
 
 @dataclass(frozen=True)
-class Stretches:
-    """Stretches of turns with the vectors of their turns' middle.
+class SegmentVectors:
+    """Segments of turns with the vectors of their turns' middle.
 
     Attributes:
-        frame: columns STRETCH: id, scope, session (alone for each stretch outside one), and whether enough is said to
+        frame: columns COMPARED: id, scope, session (alone for each segment outside one), and whether enough is said to
             compare it with others. In the order of time within a scope where they are new.
         whole: unit vectors (float32, n x 384).
         halves: those of the first and the second half of the turns, zeros where a half is too short.
@@ -41,31 +41,31 @@ class Stretches:
     halves: tuple[Vectors, Vectors]
 
     @classmethod
-    def none(cls) -> Stretches:
-        """No stretch."""
+    def empty(cls) -> SegmentVectors:
+        """No segment."""
         nothing = np.zeros((0, DIMENSION), dtype=np.float32)
-        return cls(pl.DataFrame(schema=STRETCH), nothing, (nothing, nothing))
+        return cls(pl.DataFrame(schema=COMPARED), nothing, (nothing, nothing))
 
 
 @dataclass(frozen=True)
-class Heard:
+class PlacedSegments:
     """What earlier runs heard in the scopes that have news.
 
     Attributes:
-        stretches: as they were placed.
+        segments: as they were placed.
         topics: the middle of all turns of each topic that has any.
     """
 
-    stretches: Stretches
+    segments: SegmentVectors
     topics: Embeddings
 
 
-def stretches(frame: pl.DataFrame, turns: pl.Series, vectors: Vectors) -> Stretches:
-    """Stretches with their vectors.
+def segment_vectors(frame: pl.DataFrame, turns: pl.Series, vectors: Vectors) -> SegmentVectors:
+    """Segments with their vectors.
 
     Args:
-        frame: columns STRETCH, a row for each number in `turns`.
-        turns: the number of each turn's stretch (from 0), in the order of speech within it.
+        frame: columns COMPARED, a row for each number in `turns`.
+        turns: the number of each turn's segment (from 0), in the order of speech within it.
         vectors: the turns' unit vectors.
     """
     placed = turns.to_frame("segment").with_columns(
@@ -75,10 +75,10 @@ def stretches(frame: pl.DataFrame, turns: pl.Series, vectors: Vectors) -> Stretc
     long = (placed["length"] >= 2 * _HALF).to_numpy()
     groups = turns.to_numpy().astype(np.int64)
     first, last = (means(groups[side & long], vectors[side & long], frame.height) for side in (~second, second))
-    return Stretches(frame, means(groups, vectors, frame.height), (first, last))
+    return SegmentVectors(frame, means(groups, vectors, frame.height), (first, last))
 
 
-def heard(recorded: pl.DataFrame, evidence: pl.DataFrame, scopes: pl.Series, embed: Embed) -> Heard:
+def placed_segments(recorded: pl.DataFrame, evidence: pl.DataFrame, scopes: pl.Series, embed: Embed) -> PlacedSegments:
     """What was heard before in some scopes.
 
     Args:
@@ -94,13 +94,13 @@ def heard(recorded: pl.DataFrame, evidence: pl.DataFrame, scopes: pl.Series, emb
     vectors = embed(turns.select(spoken().fill_null("")).to_series().to_list())
     alone = pl.format("alone/{}", "segment")
     frame = own.select(id="topic_id", scope="scope", session=pl.coalesce("session_id", alone), tells=pl.lit(True))
-    past = stretches(frame, turns["segment"], vectors)
+    past = segment_vectors(frame, turns["segment"], vectors)
     topics = turns.select("topic_id", "scope").unique("topic_id", keep="first", maintain_order=True).with_row_index()
     groups = turns.join(topics, on="topic_id", maintain_order="left")["index"].to_numpy().astype(np.int64)
-    return Heard(past, Embeddings(topics["topic_id"], topics["scope"], means(groups, vectors, topics.height)))
+    return PlacedSegments(past, Embeddings(topics["topic_id"], topics["scope"], means(groups, vectors, topics.height)))
 
 
-def known_by_turns(topics: Embeddings, past: Heard) -> Embeddings:
+def with_turn_centroids(topics: Embeddings, past: PlacedSegments) -> Embeddings:
     """Topics with the middle of their turns as vector, where they have turns; else with the vector of their text."""
     rows = topics.ids.to_frame("id").join(
         past.topics.ids.to_frame("id").with_row_index("row"), on="id", how="left", maintain_order="left"

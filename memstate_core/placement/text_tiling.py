@@ -1,10 +1,10 @@
-"""Cutting sessions into stretches of turns that stay with one subject.
+"""Cutting sessions into segments of turns that stay with one subject.
 
 TextTiling (Hearst 1997, Computational Linguistics 23(1)) over sentence embeddings: at each gap between
 two turns the mean vectors of the turns before and after are compared; where their similarity dips deeply
 below the peaks on both sides, the subject has changed. All sessions are cut at once.
 
-Invariant: a stretch never leaves its session, and every turn is in exactly one stretch.
+Invariant: a segment never leaves its session, and every turn is in exactly one segment.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _is_boundary(reach: int) -> pl.Expr:
 
 
 def _cut_long(starts: pl.Series, max_turns: int) -> pl.Series:
-    """Numbers the stretches, cutting those over `max_turns` into nearly equal parts."""
+    """Numbers the segments, cutting those over `max_turns` into nearly equal parts."""
     frame = pl.DataFrame({"segment": starts.cast(pl.UInt32).cum_sum()}).with_columns(
         at=pl.int_range(pl.len()).over("segment"), length=pl.len().over("segment")
     )

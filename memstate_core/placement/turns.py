@@ -1,6 +1,6 @@
-"""Turns without structure become topics: cut sessions into stretches, name them, place them.
+"""Turns without structure become topics: cut sessions into segments, name them, place them.
 
-A stretch that continues a topic of its scope, or an earlier stretch, extends it; any other becomes a topic of its
+A segment that continues a topic of its scope, or an earlier segment, extends it; any other becomes a topic of its
 own. What was decided here, with the texts and scores that a model contributed, is recorded, and never decided again.
 """
 
@@ -13,7 +13,14 @@ from memstate_core.model.evidence import spoken
 from memstate_core.model.frames import PLACEMENTS, SEGMENTS, conform, empty
 from memstate_core.model.ids import uuid_expr
 from memstate_core.placement.continuation import continued
-from memstate_core.placement.segment_vectors import STRETCH, Embed, Heard, Stretches, known_by_turns, stretches
+from memstate_core.placement.segment_vectors import (
+    COMPARED,
+    Embed,
+    PlacedSegments,
+    SegmentVectors,
+    segment_vectors,
+    with_turn_centroids,
+)
 from memstate_core.placement.text.describe import described
 from memstate_core.placement.text_tiling import segment
 from memstate_core.placement.vectors import Embeddings
@@ -21,7 +28,7 @@ from memstate_core.policy.settings import Policy, Settings
 
 CONVERSATION, NOTE = "conversation", "note"
 SUBSTANCE = 8
-"""Words that say something, at least so many, make a stretch comparable: greetings alone continue nothing."""
+"""Words that say something, at least so many, make a segment comparable: greetings alone continue nothing."""
 
 
 def place_turns(
@@ -29,22 +36,22 @@ def place_turns(
     existing: Embeddings,
     titles: pl.DataFrame,
     taken: pl.DataFrame,
-    past: Heard,
+    past: PlacedSegments,
     embed: Embed,
     settings: Settings,
 ) -> pl.DataFrame:
-    """Stretches of new turns with the topic of each (columns SEGMENTS), in the order of time within a scope.
+    """Segments of new turns with the topic of each (columns SEGMENTS), in the order of time within a scope.
 
     Args:
         turns: evidence that names no topic and was not placed before (columns EVIDENCE).
         existing: the shard's active topics with the vectors of their texts.
         titles: what they are called (columns id, title).
-        taken: titles that others bear (columns scope, title); a stretch gets another one where it can.
+        taken: titles that others bear (columns scope, title); a segment gets another one where it can.
         past: the turns of earlier runs.
         embed: gives unit vectors for texts.
-        settings: lengths of stretches and what it takes to continue a topic.
+        settings: lengths of segments and what it takes to continue a topic.
 
-    A record without a session is a stretch of its own; so is one whose placement is `new_topic`, which
+    A record without a session is a segment of its own; so is one whose placement is `new_topic`, which
     then continues nothing.
     """
     if not turns.height:
@@ -59,19 +66,19 @@ def place_turns(
     ordered = _numbered(ordered.with_columns(segment=segment(ordered["_session"], vectors, settings.segment)))
     vectors = vectors[ordered["_row"].to_numpy()]
     told = _told(ordered, vectors, embed, taken)
-    new = stretches(_compared(told), ordered["segment"], vectors)
-    return _with_topics(told, titles, new, known_by_turns(existing, past), past.stretches, settings.policy)
+    new = segment_vectors(_compared(told), ordered["segment"], vectors)
+    return _with_topics(told, titles, new, with_turn_centroids(existing, past), past.segments, settings.policy)
 
 
 def placements(segments: pl.DataFrame) -> pl.DataFrame:
-    """Where recorded stretches put each of their turns (columns PLACEMENTS)."""
+    """Where recorded segments put each of their turns (columns PLACEMENTS)."""
     made = pl.when(pl.col("title").is_not_null()).then(pl.lit("new_topic")).otherwise(pl.lit("extend_topic"))
     rows = segments.with_columns(operation=made, given=pl.lit(False), evidence_id="evidence_ids")
     return conform(rows.explode("evidence_id"), PLACEMENTS)
 
 
 def _numbered(turns: pl.DataFrame) -> pl.DataFrame:
-    """Turns with their stretches numbered by scope and time, `_row` being where each turn was."""
+    """Turns with their segments numbered by scope and time, `_row` being where each turn was."""
     began = pl.col("observed_at").min().over("segment")
     moved = turns.with_columns(_began=began, _row=pl.int_range(pl.len()))
     ordered = moved.sort("scope", "_began", "segment", maintain_order=True)
@@ -79,7 +86,7 @@ def _numbered(turns: pl.DataFrame) -> pl.DataFrame:
 
 
 def _told(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.DataFrame) -> pl.DataFrame:
-    """Stretches with their titles, summaries and ids, a row a number."""
+    """Segments with their titles, summaries and ids, a row a number."""
     grouped = turns.group_by("segment", maintain_order=True).agg(
         pl.col("scope", "session_id", "_session", "_forced").first(),
         pl.col("evidence_id").alias("evidence_ids"),
@@ -96,11 +103,16 @@ def _told(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.DataFra
 
 def _compared(told: pl.DataFrame) -> pl.DataFrame:
     tells = (pl.col("substance") >= SUBSTANCE) & ~pl.col("_forced")
-    return told.select("id", "scope", session="_session", tells=tells).select(list(STRETCH))
+    return told.select("id", "scope", session="_session", tells=tells).select(list(COMPARED))
 
 
 def _with_topics(
-    told: pl.DataFrame, titles: pl.DataFrame, new: Stretches, existing: Embeddings, past: Stretches, policy: Policy
+    told: pl.DataFrame,
+    titles: pl.DataFrame,
+    new: SegmentVectors,
+    existing: Embeddings,
+    past: SegmentVectors,
+    policy: Policy,
 ) -> pl.DataFrame:
     names = pl.concat([titles.select("id", "title"), told.select("id", "title")])
     found = continued(new, existing, past, policy)

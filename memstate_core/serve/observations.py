@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from memstate_core.ingest.raw_rows import line_rows
-from memstate_core.ingest.validation.batch import Sifted, sift
+from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import RECORD, Record, Rules
@@ -89,7 +89,7 @@ def take(rows: list[bytes], settings: Settings, now: datetime, who: Principal = 
     """
     longest = settings.ingest.max_line_mib << 20
     found = list(line_rows([b"\n".join(rows)], longest))
-    sifted = sift(found, Rules(GLOBAL_SCOPE, clock_at(now, settings)), longest)
+    sifted = validate_batch(found, Rules(GLOBAL_SCOPE, clock_at(now, settings)), longest)
     _check_scopes(sifted, who)
     refusals = [*sifted.refusals, *_conflicts(sifted)]
     if refusals:
@@ -108,7 +108,7 @@ def take(rows: list[bytes], settings: Settings, now: datetime, who: Principal = 
     )
 
 
-def _check_scopes(sifted: Sifted, who: Principal) -> None:
+def _check_scopes(sifted: ValidatedBatch, who: Principal) -> None:
     for row, record in zip(sifted.origins, sifted.records, strict=True):
         scope = record[_COLUMN["scope"]]
         if not who.sees(scope):
@@ -116,7 +116,7 @@ def _check_scopes(sifted: Sifted, who: Principal) -> None:
             raise NotAllowed(found, "observations of the scopes that this key is for; none was taken")
 
 
-def _conflicts(sifted: Sifted) -> list[Refusal]:
+def _conflicts(sifted: ValidatedBatch) -> list[Refusal]:
     """Observations whose id stands for other content earlier in the same request."""
     first: dict[tuple[str, str], str] = {}
     conflicts = []

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 
-from memstate_core.ingest.accesses.segments import COMPLETE, OPEN
+from memstate_core.ingest.accesses.journal_segments import COMPLETE, OPEN
 from memstate_core.state.home import Home
 
 Use = tuple[str, str, bool]

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import polars as pl
 
-from memstate_core.ingest.accesses.record import LONGEST_LINE, RECORD, Sifted, sift
-from memstate_core.ingest.accesses.segments import waiting_segments
+from memstate_core.ingest.accesses.journal_segments import waiting_segments
+from memstate_core.ingest.accesses.record import LONGEST_LINE, RECORD, ParsedLines, parse_lines
 from memstate_core.ingest.containers.compression import unpacked
-from memstate_core.ingest.deduplication import Intake
+from memstate_core.ingest.deduplication import Deduplication
 from memstate_core.ingest.dumps import OpenDump
-from memstate_core.ingest.inbox import put_away
+from memstate_core.ingest.inbox import move_into
 from memstate_core.ingest.raw_rows import line_rows
 from memstate_core.ingest.validation.quarantine import quarantine_frame
 from memstate_core.ingest.validation.timestamps import Clock
@@ -79,7 +79,7 @@ def collect_accesses(home: Home, ledger: Ledger, settings: Settings, now: dateti
     report = AccessReport()
     for path in waiting_segments(home.accesses):
         report += collector.read(path)
-        put_away(path, home.collected)
+        move_into(path, home.collected)
     return report
 
 
@@ -89,7 +89,7 @@ class _Collector:
     def __init__(self, ledger: Ledger, settings: Settings, now: datetime, run_id: str) -> None:
         days = settings.ingest.max_future_days
         self._clock = Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
-        self._ledger, self._intake = ledger, Intake(ledger)
+        self._ledger, self._deduplication = ledger, Deduplication(ledger)
         self._now, self._run_id = now, run_id
 
     def read(self, path: Path) -> AccessReport:
@@ -100,36 +100,36 @@ class _Collector:
             rows = line_rows(unpacked(file, None), LONGEST_LINE)
             batches = OpenDump(path, 0, lambda _line: 0, rows).batches(BATCH_ROWS, BATCH_BYTES)
             for number, batch in enumerate(batches, start=1):
-                report += self._take(path.name, digest, number, sift(batch, newlines, self._clock))
+                report += self._take(path.name, digest, number, parse_lines(batch, newlines, self._clock))
         return report
 
-    def _take(self, file: str, digest: str, number: int, sifted: Sifted) -> AccessReport:
+    def _take(self, file: str, digest: str, number: int, parsed: ParsedLines) -> AccessReport:
         """Brings a batch into the ledger unless it is there; the append to `accesses` is what takes it."""
-        uses = access_frame(sifted, digest, self._now, self._run_id)
-        refused = quarantine_frame(sifted.refusals, file, self._now, self._run_id)
+        uses = access_frame(parsed, digest, self._now, self._run_id)
+        refused = quarantine_frame(parsed.refusals, file, self._now, self._run_id)
         read, app_id = uses.height + refused.height, f"accesses/{digest}"
         with self._ledger.writing(f"accesses {self._run_id}"):
             known = (self._ledger.last_transaction("accesses", app_id) or 0) >= number
             if read and not known:
-                self._intake.quarantine(refused)
+                self._deduplication.quarantine(refused)
                 self._ledger.append("accesses", uses, app_id, number)
         accepted = 0 if known else uses.height
         return AccessReport(0, read, accepted, uses.height - accepted, refused.height)
 
 
-def access_frame(sifted: Sifted, digest: str, now: datetime, run_id: str) -> pl.DataFrame:
+def access_frame(parsed: ParsedLines, digest: str, now: datetime, run_id: str) -> pl.DataFrame:
     """Uses as rows of the ledger (columns ACCESSES), in their order.
 
     Args:
-        sifted: what was read of a segment.
+        parsed: what was read of a segment.
         digest: SHA-256 of the segment's bytes, which makes an id together with the line.
         now: the time of collecting.
         run_id: the run that collects.
     """
     columns = {name: ACCESSES[name] for name in RECORD} | {"at": pl.String}
     at = pl.col("at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.fZ", time_unit="us", time_zone="UTC")
-    frame = pl.DataFrame(sifted.records, schema=columns, orient="row").with_columns(
-        at, line=pl.Series(sifted.lines, dtype=pl.Int64), recorded_at=pl.lit(now), run_id=pl.lit(run_id)
+    frame = pl.DataFrame(parsed.records, schema=columns, orient="row").with_columns(
+        at, line=pl.Series(parsed.lines, dtype=pl.Int64), recorded_at=pl.lit(now), run_id=pl.lit(run_id)
     )
     return conform(frame.with_columns(access_id=uuid_expr("access", digest, pl.col("line"))), ACCESSES)
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
+from memstate_core.ingest.accesses.journal_segments import COMPLETE, OPEN, append, claimed
 from memstate_core.ingest.accesses.record import AccessRecord, heading, written
-from memstate_core.ingest.accesses.segments import COMPLETE, OPEN, append, claimed
 from memstate_core.model.text import iso
 from memstate_core.state.snapshots import sync_path
 

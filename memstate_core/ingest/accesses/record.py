@@ -44,7 +44,7 @@ class AccessRecord(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaul
     scope: _Name | None = None
 
 
-class Sifted(NamedTuple):
+class ParsedLines(NamedTuple):
     """What some lines hold: uses (columns RECORD) with the numbers of their lines, and what is refused."""
 
     lines: list[int]
@@ -62,7 +62,7 @@ def heading(segment: str) -> dict[str, str]:
     return {"segment": segment}
 
 
-def sift(rows: Iterable[RawRow], newlines: int, clock: Clock) -> Sifted:
+def parse_lines(rows: Iterable[RawRow], newlines: int, clock: Clock) -> ParsedLines:
     """Reads lines of a segment, each on its own.
 
     Args:
@@ -70,18 +70,18 @@ def sift(rows: Iterable[RawRow], newlines: int, clock: Clock) -> Sifted:
         newlines: the line feeds of the whole segment; a line after the last of them was not finished.
         clock: what counts as the future.
     """
-    sifted = Sifted([], [], [])
+    parsed = ParsedLines([], [], [])
     for row in rows:
         try:
             _check_whole(row, newlines)
             record = read_access(row.raw, clock)
         except Rejection as refused:
-            sifted.refusals.append(Refusal(row, refused.reason, refused.detail))
+            parsed.refusals.append(Refusal(row, refused.reason, refused.detail))
             continue
         if record is not None:
-            sifted.lines.append(row.line)
-            sifted.records.append(record)
-    return sifted
+            parsed.lines.append(row.line)
+            parsed.records.append(record)
+    return parsed
 
 
 def read_access(raw: bytes, clock: Clock) -> Record | None:

@@ -1,4 +1,4 @@
-"""A batch of raw rows, sifted: what can be read, with the row it came from, and what is refused.
+"""A batch of raw rows, batch: what can be read, with the row it came from, and what is refused.
 
 The one loop over single rows. All before it moves bytes, all after it moves columns.
 """
@@ -14,7 +14,7 @@ from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.ingest.validation.validate import Record, Rules, validate
 
 
-class Sifted(NamedTuple):
+class ValidatedBatch(NamedTuple):
     """What a batch holds.
 
     Attributes:
@@ -35,7 +35,7 @@ class Sifted(NamedTuple):
         return Refusal(self.origins[at], Reason.CONFLICTING_OBSERVATION, detail)
 
 
-def sift(rows: Iterable[RawRow], rules: Rules, longest: int) -> Sifted:
+def validate_batch(rows: Iterable[RawRow], rules: Rules, longest: int) -> ValidatedBatch:
     """Reads each row of a batch.
 
     Args:
@@ -43,18 +43,18 @@ def sift(rows: Iterable[RawRow], rules: Rules, longest: int) -> Sifted:
         rules: what holds for every row of the import.
         longest: the most bytes that a row may have; longer ones came cut.
     """
-    sifted = Sifted([], [], [])
+    batch = ValidatedBatch([], [], [])
     for row in rows:
         try:
             if row.sha256 is not None:
                 raise _too_long(row, longest)
             if row.reason is not None:
                 raise Rejection(row.reason, row.detail)
-            sifted.records.append(validate(row.raw, rules, row.identity))
-            sifted.origins.append(row)
+            batch.records.append(validate(row.raw, rules, row.identity))
+            batch.origins.append(row)
         except Rejection as refused:
-            sifted.refusals.append(Refusal(row, refused.reason, refused.detail))
-    return sifted
+            batch.refusals.append(Refusal(row, refused.reason, refused.detail))
+    return batch
 
 
 def _too_long(row: RawRow, longest: int) -> Rejection:

@@ -1,6 +1,6 @@
 """Titles and summaries taken from the text itself, without a language model. Nothing is written that nobody said.
 
-A title is the stretch's best key phrases: those that set it apart from the others of its scope and whose meaning is
+A title is the segment's best key phrases: those that set it apart from the others of its scope and whose meaning is
 near to its own (KeyBERT, Grootendorst 2020, over a few candidates). A summary is its most telling sentences, each
 saying what the others do not (MMR, Carbonell and Goldstein 1998), in order of speech.
 """
@@ -23,11 +23,11 @@ from memstate_core.placement.vectors import Numbers, common, means, unit
 Embed = Callable[[Sequence[str]], Vectors]
 
 CANDIDATES = 6
-"""Phrases of a stretch whose meaning is looked at: each costs the encoder a few tokens."""
+"""Phrases of a segment whose meaning is looked at: each costs the encoder a few tokens."""
 
 
 def described(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.DataFrame) -> pl.DataFrame:
-    """What each stretch is called and says.
+    """What each segment is called and says.
 
     Args:
         turns: columns segment (from 0, without gaps), scope, actor, kind, text, in order.
@@ -54,7 +54,7 @@ def described(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.Dat
 
 
 def centred(segments: Numbers, scopes: pl.Series, vectors: Vectors) -> Vectors:
-    """The middle of each stretch, less what all stretches of its scope have in common."""
+    """The middle of each segment, less what all segments of its scope have in common."""
     middle = means(segments, vectors, int(segments.max()) + 1)
     scope = np.zeros(len(middle), dtype=np.int64)
     scope[segments] = scopes.rank("dense").to_numpy() - 1
@@ -62,7 +62,7 @@ def centred(segments: Numbers, scopes: pl.Series, vectors: Vectors) -> Vectors:
 
 
 def _closeness(phrases: pl.DataFrame, turns: pl.DataFrame, middle: Vectors, embed: Embed) -> pl.Series:
-    """Cosine of each phrase with its stretch, both less what is common in their scope."""
+    """Cosine of each phrase with its segment, both less what is common in their scope."""
     if not phrases.height:
         return pl.Series("closeness", [], dtype=pl.Float64)
     of_segment = phrases["segment"].to_numpy()

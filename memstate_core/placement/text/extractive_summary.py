@@ -1,4 +1,4 @@
-"""The summary of a stretch: its most telling sentences, in order of speech, with who said them."""
+"""The summary of a segment: its most telling sentences, in order of speech, with who said them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LONGEST = 280
 _QUESTION = r"[?\u{61F}\u{FF1F}\u{37E}][\"')\p{Pf}\p{Pe}]*$"
 _ASKED, _BRIEF, _COUNTED, _BASE = 0.4, 0.3, 1.2, 0.3
 """What a question, a sentence of under four words and one with a number weigh beside others, and what one far from
-the middle of its stretch keeps."""
+the middle of its segment keeps."""
 
 
 def summaries(said: pl.DataFrame, words: pl.DataFrame, weights: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """A summary for each stretch.
+    """A summary for each segment.
 
     Args:
         said: columns segment, turn_row, number, actor, sentence, centrality, as `sentences` gives them.
         words: columns number, segment, word, as `tokens` gives them.
         weights: columns segment, word, weight.
-        turns: columns segment, actor, text: a stretch without a sentence is quoted as it stands.
+        turns: columns segment, actor, text: a segment without a sentence is quoted as it stands.
 
     Returns:
         Columns segment, summary.
@@ -72,7 +72,7 @@ def _scored(said: pl.DataFrame, words: pl.DataFrame, used: pl.DataFrame) -> pl.D
 
 
 def _spread(scored: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
-    """Up to `SENTENCES` numbers a stretch, each time the one that adds most to those before (column number)."""
+    """Up to `SENTENCES` numbers a segment, each time the one that adds most to those before (column number)."""
     shared = _shared(used.join(scored, on="number", how="semi"))
     top = scored.group_by("segment").agg(top=pl.col("score").max())
     left, chosen = scored, list[pl.DataFrame]()
@@ -92,7 +92,7 @@ def _spread(scored: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared(used: pl.DataFrame) -> pl.DataFrame:
-    """Which share of a sentence's weight another sentence of its stretch has too (columns number, other, share)."""
+    """Which share of a sentence's weight another sentence of its segment has too (columns number, other, share)."""
     total = used.group_by("number").agg(total=pl.col("weight").sum())
     both = used.join(used.select("segment", "word", other="number"), on=["segment", "word"])
     common = both.filter(pl.col("number") != pl.col("other")).group_by("number", "other").agg(pl.col("weight").sum())

@@ -1,7 +1,7 @@
-"""Key phrases of stretches of turns: words that stand together in the text, as they were written.
+"""Key phrases of segments of turns: words that stand together in the text, as they were written.
 
 Candidates are what stands between empty words and marks (RAKE, Rose et al. 2010, "Automatic Keyword Extraction from
-Individual Documents"). A word weighs what sets its stretch apart from the others of its scope: TF-IDF, counting turns
+Individual Documents"). A word weighs what sets its segment apart from the others of its scope: TF-IDF, counting turns
 rather than occurrences. A phrase is worth what its words weigh, more when it is repeated; a part of one that is said
 as often gives way to the whole (C-value, Frantzi et al. 2000). No vague word begins or ends what is said once.
 """
@@ -22,11 +22,11 @@ _NEARLY = 0.55
 _POSSESSIVE = r"['\u{2019}]s$"
 
 _UNSEEN = 0.5
-"""A word is known from half a stretch more than it was seen in, so that no weight is infinite."""
+"""A word is known from half a segment more than it was seen in, so that no weight is infinite."""
 
 
 def word_weights(words: pl.DataFrame) -> pl.DataFrame:
-    """What each word says of its stretch.
+    """What each word says of its segment.
 
     Args:
         words: columns segment, scope, turn_row, word, empty, named, vague, as `tokens` gives them.
@@ -35,12 +35,12 @@ def word_weights(words: pl.DataFrame) -> pl.DataFrame:
         Columns segment, word, idf, weight; words without empty ones.
     """
     full = words.filter(~pl.col("empty"))
-    sizes = words.group_by("scope").agg(stretches=pl.col("segment").n_unique())
+    sizes = words.group_by("scope").agg(segments=pl.col("segment").n_unique())
     used = full.group_by("segment", "scope", "word").agg(
         pl.col("named", "vague").any(), turns=pl.col("turn_row").n_unique()
     )
     spread = used.with_columns(among=pl.len().over("scope", "word")).join(sizes, on="scope")
-    idf = ((pl.col("stretches") + 1) / (pl.col("among") - _UNSEEN)).log()
+    idf = ((pl.col("segments") + 1) / (pl.col("among") - _UNSEEN)).log()
     weighed = spread.with_columns(idf=idf)
     told = pl.col("idf") * (1 + pl.col("turns").log())
     for applies, factor in (("named", _NAME), (pl.col("word").str.contains(r"\p{N}"), _CODE), ("vague", _VAGUE)):
@@ -49,12 +49,12 @@ def word_weights(words: pl.DataFrame) -> pl.DataFrame:
 
 
 def key_phrases(words: pl.DataFrame, weights: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """The best phrases of each stretch, best first.
+    """The best phrases of each segment, best first.
 
     Args:
         words: columns number, segment, turn_row, at, surface, word, empty, vague, run, as `tokens` gives them.
         weights: columns segment, word, weight.
-        limit: how many for each stretch.
+        limit: how many for each segment.
 
     Returns:
         Columns segment, phrase (as it was written), words (list, lower case), score, rank (from 0).

@@ -1,7 +1,7 @@
 """What people said, as sentences: turns without code, addresses and remarks that software put in.
 
-Only turns of people and assistants count where a stretch has any; tool calls, their results and system events
-speak for a stretch in which nobody said a word. No text is changed beyond white space; parts are left out.
+Only turns of people and assistants count where a segment has any; tool calls, their results and system events
+speak for a segment in which nobody said a word. No text is changed beyond white space; parts are left out.
 """
 
 from __future__ import annotations

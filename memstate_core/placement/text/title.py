@@ -1,6 +1,6 @@
-"""The title of a stretch from its key phrases: one, or two where the first alone says little.
+"""The title of a segment from its key phrases: one, or two where the first alone says little.
 
-A stretch gets the title of another one, or of a topic that exists, only where its phrases leave no choice.
+A segment gets the title of another one, or of a topic that exists, only where its phrases leave no choice.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _TELLING = 3
 _NEAR = 0.6
 """A second phrase is worth at least so much beside the first."""
 _APART, _BASE = 0.7, 0.2
-"""How much it counts that a phrase sets its stretch apart (an exponent), and what one far in meaning keeps."""
+"""How much it counts that a phrase sets its segment apart (an exponent), and what one far in meaning keeps."""
 
 
 def titles(
     known: pl.DataFrame, phrases: pl.DataFrame, turns: pl.DataFrame, said: pl.DataFrame, taken: pl.DataFrame
 ) -> pl.DataFrame:
-    """A title for each stretch.
+    """A title for each segment.
 
     Args:
-        known: columns segment, scope: every stretch.
+        known: columns segment, scope: every segment.
         phrases: columns segment, phrase, words, score, closeness.
         turns: columns segment, text.
         said: columns segment, sentence, number, as `sentences` gives them.

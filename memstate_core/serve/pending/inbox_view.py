@@ -21,7 +21,7 @@ from memstate_core.ingest.dumps import open_dump
 from memstate_core.ingest.evidence_frame import evidence_frame
 from memstate_core.ingest.formats import OBSERVATIONS
 from memstate_core.ingest.raw_rows import RawRow, line_rows
-from memstate_core.ingest.validation.batch import sift
+from memstate_core.ingest.validation.batch import validate_batch
 from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.errors import UnreadableDump
 from memstate_core.model.frames import EVIDENCE, empty
@@ -146,7 +146,7 @@ class InboxView:
 
     def _evidence(self, rows: list[RawRow], file: _File, now: datetime) -> pl.DataFrame:
         """Rows that a run would take, as evidence that was accepted when the file was written."""
-        records = sift(rows, Rules(GLOBAL_SCOPE, clock_at(now, self._settings)), self._longest).records
+        records = validate_batch(rows, Rules(GLOBAL_SCOPE, clock_at(now, self._settings)), self._longest).records
         return evidence_frame(records, file.moment, "").with_columns(_file=pl.lit(file.name))
 
 

@@ -72,7 +72,7 @@ def test_names_that_come_again_do_not_overwrite(home):
 def test_a_crash_before_the_move_loses_and_repeats_nothing(home, monkeypatch):
     (home.inbox / "a.jsonl").write_text('{"text": "a"}')
     with monkeypatch.context() as broken:
-        broken.setattr(inbox, "put_away", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr(inbox, "move_into", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             read(home)
     assert names(home.inbox) == ["a.jsonl"]

@@ -19,7 +19,7 @@ from memstate_core.llm.extractor import WAVE, Extracted, extract
 from memstate_core.llm.memory import CARDS, Memory
 from memstate_core.model.frames import EVIDENCE, conform
 from memstate_core.model.text import parse_moment
-from memstate_core.placement.segment_vectors import Stretches
+from memstate_core.placement.segment_vectors import SegmentVectors
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.policy.extractor import ExtractorSettings
 from memstate_core.policy.settings import Settings
@@ -49,7 +49,7 @@ class Night:
     def run(self, turns: pl.DataFrame, *answers: Answer, **settings: Any) -> tuple[Extracted, Script]:
         with serving(*answers) as script, asker_of(script.url, self.folder, self.clock, **settings) as asker:
             rules = Settings(extractor=ExtractorSettings(base_url=script.url, model="m", **settings))
-            return extract(turns, self.memory(), Stretches.none(), self.embed, asker, rules), script
+            return extract(turns, self.memory(), SegmentVectors.empty(), self.embed, asker, rules), script
 
     def memory(self) -> Memory:
         ids, scopes, titles = (pl.Series([row[at] for row in self.known], dtype=pl.String) for at in range(3))

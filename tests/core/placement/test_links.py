@@ -1,4 +1,4 @@
-"""Links of stretches: the next topic of the session, and topics whose names are said."""
+"""Links of segments: the next topic of the session, and topics whose names are said."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCOPE = "user:aya"
 
 
 def said(*texts: str | None, scope: str = SCOPE) -> pl.DataFrame:
-    """Stretches of a turn each."""
+    """Segments of a turn each."""
     rows = [(at, scope, f"own-{at}", BEGAN, text) for at, text in enumerate(texts)]
     schema = {"segment": pl.Int64, "scope": pl.String, "topic_id": pl.String, "began_at": pl.Datetime("us", "UTC")}
     return pl.DataFrame(rows, schema=schema | {"text": pl.String}, orient="row")
@@ -75,7 +75,7 @@ def test_what_is_said_all_the_time_is_no_name() -> None:
     assert len(found(said(*texts[5:]), caroline="Caroline")) == 3
 
 
-def test_a_stretch_does_not_mention_its_own_topic() -> None:
+def test_a_segment_does_not_mention_its_own_topic() -> None:
     texts = said("We spoke of the Acme renewal.").with_columns(topic_id=pl.lit("acme"))
     assert found(texts, acme="Acme renewal") == []
 
@@ -92,14 +92,14 @@ def test_unspaced_scripts_are_searched_too() -> None:
 
 
 def known(*topics: tuple[str, str, str]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """What `known_names` is told of active topics (id, title, kind) and one new stretch."""
+    """What `known_names` is told of active topics (id, title, kind) and one new segment."""
     frame = pl.DataFrame(topics, schema=["id", "title", "topic_kind"], orient="row").with_columns(scope=pl.lit(SCOPE))
     evidence = talk(turn(1, None, topic_key="acme-renewal", title="Acme"), turn(2, "hm"))
     placed = conform(pl.DataFrame({"evidence_id": ["e00001"], "scope": SCOPE, "topic_id": "acme"}), PLACEMENTS)
-    return frame, evidence, placed, segments(stretch("new", ["e00002"], title="Charity race, shoes"))
+    return frame, evidence, placed, segments(segment("new", ["e00002"], title="Charity race, shoes"))
 
 
-def stretch(topic: str, evidence: list[str], **told: Any) -> dict[str, Any]:
+def segment(topic: str, evidence: list[str], **told: Any) -> dict[str, Any]:
     own = {"topic_id": topic, "scope": SCOPE, "evidence_ids": evidence, "title": None, "topic_kind": "conversation"}
     return {**own, "session_id": "s", "began_at": BEGAN, "ended_at": BEGAN} | told
 
@@ -133,34 +133,34 @@ def links_of(
 
 
 def test_each_topic_of_a_session_leads_to_the_next_one() -> None:
-    rows = [stretch(topic, [f"e{at}"]) for at, topic in enumerate("abc")]
+    rows = [segment(topic, [f"e{at}"]) for at, topic in enumerate("abc")]
     assert links_of(*rows) == [[("associated_with", "b")], [("associated_with", "c")], []]
 
 
 def test_a_session_that_stays_with_its_topic_leads_nowhere() -> None:
-    assert links_of(stretch("a", ["e1"]), stretch("a", ["e2"])) == [[], []]
+    assert links_of(segment("a", ["e1"]), segment("a", ["e2"])) == [[], []]
 
 
 def test_other_sessions_and_notes_are_not_led_to() -> None:
-    rows = [stretch("a", ["e1"]), stretch("b", ["e2"], session_id="t"), stretch("c", ["e3"], session_id=None)]
-    assert links_of(*rows, stretch("d", ["e4"], session_id=None)) == [[], [], [], []]
+    rows = [segment("a", ["e1"]), segment("b", ["e2"], session_id="t"), segment("c", ["e3"], session_id=None)]
+    assert links_of(*rows, segment("d", ["e4"], session_id=None)) == [[], [], [], []]
 
 
-def test_links_that_a_stretch_has_already_stay() -> None:
+def test_links_that_a_segment_has_already_stay() -> None:
     own = [{"kind": "part_of", "to_topic_id": "z"}]
-    assert links_of(stretch("a", ["e1"], links=own), stretch("b", ["e2"])) == [
+    assert links_of(segment("a", ["e1"], links=own), segment("b", ["e2"])) == [
         [("associated_with", "b"), ("part_of", "z")], [],
     ]  # fmt: skip
 
 
 def test_a_name_is_not_known_before_it_was_said() -> None:
-    """The stretch that gave a topic its name may be mentioned by later ones alone, as over nights."""
+    """The segment that gave a topic its name may be mentioned by later ones alone, as over nights."""
     evidence = talk(turn(1, "A charity race would be good."), turn(2, "The charity race was hard."))
     named = names(race="charity race").with_columns(since=pl.lit(BEGAN).dt.offset_by("1d"))
-    later = stretch("b", ["e00002"], session_id="t", began_at=BEGAN.replace(day=7))
-    told = links_of(stretch("a", ["e00001"]), later, evidence=evidence, called=named)
+    later = segment("b", ["e00002"], session_id="t", began_at=BEGAN.replace(day=7))
+    told = links_of(segment("a", ["e00001"]), later, evidence=evidence, called=named)
     assert told == [[], [("mentions", "race")]]
 
 
-def test_no_stretch_has_no_link() -> None:
+def test_no_segment_has_no_link() -> None:
     assert linked(empty(SEGMENTS), talk(turn(0, "hm")), names()).is_empty()

@@ -1,4 +1,4 @@
-"""What a stretch of turns states about its topic: values and links reach the graph with its provenance and evidence."""
+"""What a segment of turns states about its topic: values and links reach the graph with its provenance and evidence."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tests.core.strategies import (
 )
 
 
-def stretch(topic: str, evidence: list[str], **said: Any) -> dict[str, Any]:
-    """One stretch (columns SEGMENTS) of the first day."""
+def segment(topic: str, evidence: list[str], **said: Any) -> dict[str, Any]:
+    """One segment (columns SEGMENTS) of the first day."""
     own = {"topic_id": topic, "scope": SCOPES[0], "evidence_ids": evidence, "session_id": "s", "participants": ["Aya"]}
     return {**own, "began_at": day(0), "ended_at": day(1), "title": topic, "summary": f"About {topic}"} | said
 
@@ -45,7 +45,7 @@ def decided(*rows: dict[str, Any]) -> pl.DataFrame:
 
 
 def state_of(*rows: dict[str, Any], after: pl.DataFrame | None = None) -> State:
-    """What stretches fold to, with the decisions that came after them."""
+    """What segments fold to, with the decisions that came after them."""
     spoken = sorted(name for row in rows for name in row["evidence_ids"])
     evidence = evidence_frame([observation(int(name[1:])) for name in spoken])
     placed = [
@@ -63,17 +63,17 @@ def values(state: State, name: str) -> list[tuple[Any, ...]]:
     return list(rows.select("topic_id", "value_json", "provenance", "valid_from", "evidence_ids").iter_rows())
 
 
-PETS = stretch(
+PETS = segment(
     "pets",
     ["e01", "e02"],
     provenance="llm",
     fields=[told("pet", '"Rex"', confidence=0.9), told("pet", '"Tom"', valid_from=day(3)), told("owner", '"Aya"')],
     links=[{"kind": "mentions", "to_topic_id": "trip"}],
 )
-TRIP = stretch("trip", ["e03"])
+TRIP = segment("trip", ["e03"])
 
 
-def test_values_that_a_stretch_states_are_revisions_of_its_topic() -> None:
+def test_values_that_a_segment_states_are_revisions_of_its_topic() -> None:
     both = ["e01", "e02"]
     state = state_of(PETS, TRIP)
     assert values(state, "pet") == [("pets", '"Tom"', "llm", day(3), both), ("pets", '"Rex"', "llm", day(0), both)]
@@ -82,22 +82,22 @@ def test_values_that_a_stretch_states_are_revisions_of_its_topic() -> None:
     assert {row[2] for row in values(state, "title") if row[0] == "trip"} == {"import"}
 
 
-def test_a_value_may_bear_the_name_of_what_every_stretch_has() -> None:
+def test_a_value_may_bear_the_name_of_what_every_segment_has() -> None:
     """No revision takes the id of another, though both come of the same first evidence."""
-    state = state_of(stretch("pets", ["e01"], fields=[told("session", '"at the vet"')]))
+    state = state_of(segment("pets", ["e01"], fields=[told("session", '"at the vet"')]))
     assert {row[1] for row in values(state, "session")} == {'"s"', '"at the vet"'}
     assert state.revisions["id"].n_unique() == state.revisions.height
 
 
-def test_links_of_a_stretch_are_edges_with_its_evidence() -> None:
+def test_links_of_a_segment_are_edges_with_its_evidence() -> None:
     edges = state_of(PETS, TRIP).edges
     assert edges.select("from_id", "to_id", "kind").rows() == [("pets", "trip", "mentions")]
     assert edges["evidence_ids"].to_list() == [["e01", "e02"]]
     assert edges["valid_from"].to_list() == [day(0)]
 
 
-def test_stretches_of_one_topic_that_link_alike_make_one_edge() -> None:
-    later = stretch("pets", ["e04"], title=None, began_at=day(5), ended_at=day(6), links=PETS["links"])
+def test_segments_of_one_topic_that_link_alike_make_one_edge() -> None:
+    later = segment("pets", ["e04"], title=None, began_at=day(5), ended_at=day(6), links=PETS["links"])
     edges = state_of(PETS, TRIP, later).edges
     assert edges["evidence_ids"].to_list() == [["e01", "e02", "e04"]]
 
@@ -115,7 +115,7 @@ def merged(dropped: str, survivor: str, kind: str = "merged") -> pl.DataFrame:
 
 
 def test_a_merge_carries_values_and_links_over_and_undoing_it_brings_them_back() -> None:
-    other = stretch("cats", ["e04"])
+    other = segment("cats", ["e04"])
     state = state_of(PETS, TRIP, other, after=merged("pets", "cats"))
     assert {row[0] for row in values(state, "pet")} == {"cats"}
     assert state.edges.select("from_id", "to_id").rows() == [("cats", "trip")]
@@ -125,7 +125,7 @@ def test_a_merge_carries_values_and_links_over_and_undoing_it_brings_them_back()
 
 
 def test_values_and_links_keep_their_provenance(tmp_path: Path) -> None:
-    """C1 and C4 hold on a graph that was made of stretches which state values and links."""
+    """C1 and C4 hold on a graph that was made of segments which state values and links."""
     state, run = state_of(PETS, TRIP), begin(tmp_path)
     run.keep_table("links", conform(state.links, LINKS))
     run.keep_table("placements", conform(state.links, PLACEMENTS))
@@ -151,9 +151,9 @@ def test_a_record_of_an_earlier_version_has_the_defaults() -> None:
 
 
 def test_a_continued_topic_names_everybody_so_far_and_the_whole_time() -> None:
-    """Also where the later stretch was heard first."""
-    first = stretch("pets", ["e01"], participants=["Ben", "Aya"])
-    later = stretch("pets", ["e02"], title=None, summary=None, participants=["Cleo"], began_at=day(5), ended_at=day(6))
+    """Also where the later segment was heard first."""
+    first = segment("pets", ["e01"], participants=["Ben", "Aya"])
+    later = segment("pets", ["e02"], title=None, summary=None, participants=["Cleo"], began_at=day(5), ended_at=day(6))
     expected = {
         "participants": [('["Aya","Ben","Cleo"]', day(5)), ('["Aya","Ben"]', day(0))],
         "period": [
@@ -167,12 +167,12 @@ def test_a_continued_topic_names_everybody_so_far_and_the_whole_time() -> None:
 
 
 def test_somebody_who_was_there_before_is_named_once() -> None:
-    again = stretch("pets", ["e02"], title=None, participants=["Aya"], began_at=day(5), ended_at=day(6))
-    (row,) = values(state_of(stretch("pets", ["e01"]), again), "participants")
+    again = segment("pets", ["e02"], title=None, participants=["Aya"], began_at=day(5), ended_at=day(6))
+    (row,) = values(state_of(segment("pets", ["e01"]), again), "participants")
     assert (row[1], row[4]) == ('["Aya"]', ["e01", "e02"])
 
 
-def test_a_stretch_in_which_nobody_is_named_adds_nobody() -> None:
-    nameless = stretch("pets", ["e02"], title=None, participants=[], began_at=day(5), ended_at=day(6))
-    assert {row[1] for row in values(state_of(stretch("pets", ["e01"]), nameless), "participants")} == {'["Aya"]'}
-    assert values(state_of(stretch("pets", ["e01"], participants=[])), "participants") == []
+def test_a_segment_in_which_nobody_is_named_adds_nobody() -> None:
+    nameless = segment("pets", ["e02"], title=None, participants=[], began_at=day(5), ended_at=day(6))
+    assert {row[1] for row in values(state_of(segment("pets", ["e01"]), nameless), "participants")} == {'["Aya"]'}
+    assert values(state_of(segment("pets", ["e01"], participants=[])), "participants") == []

@@ -1,4 +1,4 @@
-"""Turns become stretches with topics: nothing is lost, nothing is invented, whatever is said."""
+"""Turns become segments with topics: nothing is lost, nothing is invented, whatever is said."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.embed.encoder import DIMENSION
-from memstate_core.placement.segment_vectors import Heard, Stretches, heard, known_by_turns
+from memstate_core.placement.segment_vectors import PlacedSegments, SegmentVectors, placed_segments, with_turn_centroids
 from memstate_core.placement.turns import place_turns, placements
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.policy.settings import Settings
@@ -23,7 +23,7 @@ NOBODY = Embeddings(
 )
 NO_TITLES = pl.DataFrame(schema={"id": pl.String, "title": pl.String})
 NONE_TAKEN = pl.DataFrame(schema={"scope": pl.String, "title": pl.String})
-NOTHING = Heard(Stretches.none(), NOBODY)
+NOTHING = PlacedSegments(SegmentVectors.empty(), NOBODY)
 
 SUBJECTS = {
     "pottery": "clay kiln glaze bowl wheel studio teacher firing oven ceramic",
@@ -77,10 +77,12 @@ def test_a_record_that_asks_for_a_topic_of_its_own_continues_nothing() -> None:
 def test_what_earlier_nights_heard_is_known_by_its_turns() -> None:
     turns = sessions(*(session(subject, at) for at, subject in enumerate(SUBJECTS)))
     rows = placed(turns)
-    past = heard(rows, turns, pl.Series(["user:aya"]), bag_of_words)
+    past = placed_segments(rows, turns, pl.Series(["user:aya"]), bag_of_words)
     assert sorted(past.topics.ids) == sorted(rows["topic_id"])
     odd = np.tile(bag_of_words(["nothing of the kind"]), (2, 1))
-    known = known_by_turns(Embeddings(pl.Series([rows["topic_id"][0], "x"]), pl.Series(["user:aya"] * 2), odd), past)
+    known = with_turn_centroids(
+        Embeddings(pl.Series([rows["topic_id"][0], "x"]), pl.Series(["user:aya"] * 2), odd), past
+    )
     assert not np.allclose(known.vectors[0], odd[0])
     assert np.allclose(known.vectors[1], odd[1])
     later = sessions(session("pottery", 99)).with_columns(
@@ -143,7 +145,7 @@ turns_of_talk = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(turns_of_talk)
-def test_every_turn_is_in_one_stretch_of_its_scope(
+def test_every_turn_is_in_one_segment_of_its_scope(
     said: list[tuple[str, str | None, str | None, str, int, str | None]],
 ) -> None:
     rows = [

@@ -109,7 +109,7 @@ def test_ids_follow_from_content_and_line(desk: Desk, tmp_path: Path) -> None:
 def test_a_kill_between_append_and_move_repeats_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.segment("a.jsonl", GOOD, b"broken", GOOD)
     with monkeypatch.context() as killed:
-        killed.setattr(collect, "put_away", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        killed.setattr(collect, "move_into", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             desk.collect()
     before = desk.uses()

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from memstate_core.ingest.accesses.journal import AccessJournal
-from memstate_core.ingest.accesses.segments import waiting_segments
+from memstate_core.ingest.accesses.journal_segments import waiting_segments
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 WRITER = """

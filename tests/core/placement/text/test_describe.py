@@ -37,13 +37,13 @@ NONE_TAKEN = pl.DataFrame(schema={"scope": pl.String, "title": pl.String})
 
 
 def told(
-    *stretches: list[str], actors: tuple[str, str] = ("Caroline", "Melanie"), taken: pl.DataFrame = NONE_TAKEN
+    *segments: list[str], actors: tuple[str, str] = ("Caroline", "Melanie"), taken: pl.DataFrame = NONE_TAKEN
 ) -> list[dict[str, str]]:
-    """Title and summary of stretches in which two people take turns."""
+    """Title and summary of segments in which two people take turns."""
     rows = [
         turn(100 * place + at, text, actor=actors[at % 2]) | {"segment": place}
-        for place, stretch in enumerate(stretches)
-        for at, text in enumerate(stretch)
+        for place, segment in enumerate(segments)
+        for at, text in enumerate(segment)
     ]
     numbers = pl.Series("segment", [row.pop("segment") for row in rows], dtype=pl.Int64)
     turns = talk(*rows).with_columns(numbers)
@@ -66,8 +66,8 @@ def test_names_of_speakers_and_their_short_forms_are_no_phrases() -> None:
 
 
 def test_a_word_that_begins_like_a_name_stays_a_word() -> None:
-    stretch = ["I bought a red car.", "Which car?", "The car is a Fiat.", "A nice car."]
-    assert "car" in told(stretch, actors=("Caroline", "Ben"))[0]["title"].lower()
+    segment = ["I bought a red car.", "Which car?", "The car is a Fiat.", "A nice car."]
+    assert "car" in told(segment, actors=("Caroline", "Ben"))[0]["title"].lower()
 
 
 def test_interjections_and_thanks_lose() -> None:
@@ -75,7 +75,7 @@ def test_interjections_and_thanks_lose() -> None:
         assert not {"wow", "hey", "thanks", "hi", "awesome"} & set(row["title"].lower().replace(",", "").split())
 
 
-def test_stretches_of_a_scope_have_different_titles() -> None:
+def test_segments_of_a_scope_have_different_titles() -> None:
     other = [*POTTERY[:4], "The glaze is cobalt blue, said the teacher."]
     titles = [row["title"] for row in told(POTTERY, other, PARADE)]
     assert len(set(titles)) == 3
@@ -178,7 +178,7 @@ def test_the_language_of_a_scope_decides_what_is_empty() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.text(max_size=40), min_size=1, max_size=4), min_size=1, max_size=4))
-def test_every_stretch_has_a_title_whatever_is_said(stretches: list[list[str]]) -> None:
-    rows = told(*stretches)
-    assert len(rows) == len(stretches)
+def test_every_segment_has_a_title_whatever_is_said(segments: list[list[str]]) -> None:
+    rows = told(*segments)
+    assert len(rows) == len(segments)
     assert all(row["title"] and "\n" not in row["title"] and len(row["title"]) <= 81 for row in rows)
