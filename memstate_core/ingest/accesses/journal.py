@@ -86,12 +86,6 @@ class AccessJournal:
         with self._lock:
             self._flush()
 
-    def rotate(self, name: str) -> None:
-        """Completes the segment, for the next run to collect, and goes on in another one; errors as for both."""
-        with self._lock:
-            self._end()
-            self._begin(name)
-
     def close(self) -> None:
         """Completes the segment; one without uses is removed. Closing again does nothing."""
         with self._lock:

@@ -293,12 +293,14 @@ def test_any_split_into_segments_gives_the_same_uses_and_none_is_lost(
 def rows_of(folder: Path, uses: list[dict[str, Any]], cut: list[bool]) -> list[str]:
     """What the ledger holds after these uses were noted, with a new segment and a run at each cut."""
     desk = Desk(Home(folder))
-    with AccessJournal(desk.home.accesses, "0", limit=2) as journal:
-        for place, (use, cut_here) in enumerate(zip(uses, cut, strict=True), start=1):
-            journal.record(**use)
-            if cut_here:
-                journal.rotate(str(place))
-                desk.collect()
+    journal = AccessJournal(desk.home.accesses, "0", limit=2)
+    for place, (use, cut_here) in enumerate(zip(uses, cut, strict=True), start=1):
+        journal.record(**use)
+        if cut_here:
+            journal.close()
+            journal = AccessJournal(desk.home.accesses, str(place), limit=2)
+            desk.collect()
+    journal.close()
     desk.collect()
     rows = desk.uses()
     assert rows["access_id"].n_unique() == rows.height
