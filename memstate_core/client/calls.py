@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from memstate_core.client import answers
+from memstate_core.model import answers
 from memstate_core.model.observation import Observation, Scope
 
 T_co = TypeVar("T_co", bound=answers.Answer, covariant=True)

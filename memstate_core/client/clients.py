@@ -13,9 +13,9 @@ import httpx2
 import msgspec
 
 from memstate_core.client import calls
-from memstate_core.client.answers import Answer, ListedTopic
 from memstate_core.client.calls import Call, ScopeGiven
 from memstate_core.client.exchange import Exchange, Outcome, Retry, Wait
+from memstate_core.model.answers import Answer, ListedTopic
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 KEY_VARIABLE = "MEMSTATE_API_KEY"

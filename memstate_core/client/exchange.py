@@ -14,9 +14,9 @@ from typing import Generic, TypeVar
 import httpx2
 import msgspec
 
-from memstate_core.client.answers import Answer
 from memstate_core.client.calls import Call
 from memstate_core.client.failures import failure_of, unreachable
+from memstate_core.model.answers import Answer
 from memstate_core.model.errors import ApiError, ServerFailed
 
 T = TypeVar("T", bound=Answer)

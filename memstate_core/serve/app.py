@@ -15,9 +15,9 @@ from fastapi.openapi.utils import get_openapi
 from starlette.types import ASGIApp
 
 from memstate_core import __version__
+from memstate_core.model.answers import ProblemDocument
 from memstate_core.model.observation import Observation
 from memstate_core.serve.access.keyring import Keyring
-from memstate_core.serve.answers import ProblemDocument
 from memstate_core.serve.error_responses import PROBLEM_OF
 from memstate_core.serve.http.authentication import KeyCheck
 from memstate_core.serve.http.body_limits import BodyCheck
@@ -27,6 +27,7 @@ from memstate_core.serve.http.middleware import AccessLog, request_id_of
 from memstate_core.serve.http.routes import health, v1
 from memstate_core.serve.http.traced import Traced
 from memstate_core.serve.problems import Problem, response
+from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def _described(app: FastAPI) -> dict[str, Any]:
         schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
         components = schema.setdefault("components", {})
         _, observation = msgspec.json.schema_components((Observation,), ref_template=_COMPONENT)
-        components["schemas"] |= observation | {"ProblemDocument": ProblemDocument.model_json_schema()}
+        problem = response_model(ProblemDocument).model_json_schema()
+        components["schemas"] |= observation | {"ProblemDocument": problem}
         components["securitySchemes"] = {
             "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
             "bearer": {"type": "http", "scheme": "bearer"},

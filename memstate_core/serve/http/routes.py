@@ -9,14 +9,15 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 
+from memstate_core.model import answers
 from memstate_core.model.scope import parse_scope
-from memstate_core.serve import answers
 from memstate_core.serve.access.principal import Principal, Role
 from memstate_core.serve.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from memstate_core.serve.http.metrics import Metrics
 from memstate_core.serve.http.request_bodies import ContextBody, FeedbackBody, Moment, QueryBody, ScopeName
 from memstate_core.serve.observations import observations_in
 from memstate_core.serve.problems import MEDIA_TYPE, Problem
+from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
 from memstate_core.serve.topic_pages import position
 
@@ -75,13 +76,13 @@ def _json(document: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(document), status, media_type="application/json")
 
 
-@health.get("/healthz", response_model=answers.Health)
+@health.get("/healthz", response_model=response_model(answers.Health))
 async def healthz() -> Response:
     """Whether the process answers."""
     return _json({"status": "ok"})
 
 
-@health.get("/readyz", response_model=answers.Readiness)
+@health.get("/readyz", response_model=response_model(answers.Readiness))
 async def readyz(here: Here, who: Who) -> Response:
     """Whether questions can be answered: which snapshot is served, its age, the run that made it."""
     return _json(here.readiness(who))
@@ -100,31 +101,31 @@ def metrics(request: Request, who: Who) -> Response:
     return Response(told.text(), media_type=METRICS_TYPE)
 
 
-@health.get("/health", response_model=answers.Health)
+@health.get("/health", response_model=response_model(answers.Health))
 async def alive() -> Response:
     """Whether the process answers."""
     return _json({"status": "ok"})
 
 
-@health.get("/health/graph", response_model=answers.GraphHealth)
+@health.get("/health/graph", response_model=response_model(answers.GraphHealth))
 def graph(here: Here, who: Who) -> Response:
     """Whether a graph is served, and how much of it the caller sees."""
     return _json(here.graph_health(who))
 
 
-@v1.post("/query", response_model=answers.QueryAnswer)
+@v1.post("/query", response_model=response_model(answers.QueryAnswer))
 def query(here: Here, who: Who, body: QueryBody) -> Response:
     """Topics and evidence that answer a question, from one published snapshot."""
     return _json(here.query(who, body.question(), body.record, body.pending))
 
 
-@v1.post("/context", response_model=answers.ContextAnswer)
+@v1.post("/context", response_model=response_model(answers.ContextAnswer))
 def context(here: Here, who: Who, body: ContextBody) -> Response:
     """A text for a prompt within a budget of tokens, each line cited, from one published snapshot."""
     return _json(here.context(who, body.question(), body.budget, body.record))
 
 
-@v1.get("/topics", response_model=answers.TopicsPage)
+@v1.get("/topics", response_model=response_model(answers.TopicsPage))
 def topics(
     here: Here,
     who: Who,
@@ -138,7 +139,7 @@ def topics(
     return _json(here.topics(who, scopes, after, limit))
 
 
-@v1.get("/topics/{topic_id:path}/history", response_model=answers.TopicRecord)
+@v1.get("/topics/{topic_id:path}/history", response_model=response_model(answers.TopicRecord))
 def history(
     here: Here,
     who: Who,
@@ -150,7 +151,7 @@ def history(
     return _json(here.topic(who, topic_id, history=True, expand=expand, as_of=as_of))
 
 
-@v1.get("/topics/{topic_id:path}", response_model=answers.TopicRecord)
+@v1.get("/topics/{topic_id:path}", response_model=response_model(answers.TopicRecord))
 def topic(
     here: Here,
     who: Who,
@@ -162,13 +163,13 @@ def topic(
     return _json(here.topic(who, topic_id, as_of=as_of, pending=pending))
 
 
-@v1.get("/runs", response_model=answers.RunsAnswer)
+@v1.get("/runs", response_model=response_model(answers.RunsAnswer))
 def runs(here: Here, who: Who, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> Response:
     """The last runs, newest first."""
     return _json(here.runs(who, limit))
 
 
-@v1.post("/ingest", status_code=202, response_model=answers.IngestAnswer, openapi_extra=INGEST_BODY)
+@v1.post("/ingest", status_code=202, response_model=response_model(answers.IngestAnswer), openapi_extra=INGEST_BODY)
 def ingest(here: Here, who: Who, body: Body) -> Response:
     """Takes one observation or a list of them. Durable when it answers; visible after the next run."""
     try:
@@ -180,7 +181,7 @@ def ingest(here: Here, who: Who, body: Body) -> Response:
     return _json(here.ingest(who, rows, alone=not body.lstrip().startswith(b"[")), 202)
 
 
-@v1.post("/feedback", status_code=202, response_model=answers.FeedbackAnswer)
+@v1.post("/feedback", status_code=202, response_model=response_model(answers.FeedbackAnswer))
 def feedback(here: Here, who: Who, body: FeedbackBody) -> Response:
     """Notes that a topic was of use or was not. Durable when it answers; counted by the next run."""
     return _json(here.feedback(who, body.topic_id, body.fields, body.failed, body.at), 202)

@@ -13,23 +13,30 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
+from memstate_core.model import answers
+from memstate_core.model.answers.base import Sometimes
 from memstate_core.model.scope import parse_scope
 from memstate_core.model.text import iso
-from memstate_core.serve import answers
 from memstate_core.serve.access.principal import Principal
 from memstate_core.serve.http.request_bodies import ContextBody, QueryBody
 from memstate_core.serve.mcp import descriptions as words
 from memstate_core.serve.problems import Problem
 from memstate_core.serve.reading import Document
+from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
 
 Who = Callable[[Context[Any, Any]], Principal]
 
 
-class QueryTold(answers.QueryAnswer):
-    """An answer; where a budget was given it is the text under `context`, with its citations, and there is no list."""
+class QueryResult(answers.QueryAnswer, frozen=True):
+    """The answer to a question; with a budget both lists are empty and `context` has the text and its citations."""
 
-    context: answers.ContextAnswer | None = None
+    context: Sometimes[answers.ContextAnswer] = None
+
+
+QUERY_SCHEMA, TOPIC_SCHEMA, INGEST_SCHEMA = map(
+    response_model, (QueryResult, answers.TopicRecord, answers.IngestAnswer)
+)
 
 
 class Tools:
@@ -53,7 +60,7 @@ class Tools:
         as_of: words.AsOf = None,
         pending: words.WithPending = False,
         budget: words.Budget = None,
-    ) -> Annotated[CallToolResult, QueryTold]:
+    ) -> Annotated[CallToolResult, QUERY_SCHEMA]:
         """See `mcp_words.QUERY`."""
         said: Document = {"q": query, "scope": scope, "as_of": None if as_of is None else iso(as_of)}
         if budget is not None:
@@ -64,13 +71,13 @@ class Tools:
 
     def memory_topic(
         self, ctx: Context[Any, Any], topic_id: words.TopicId, as_of: words.AsOf = None
-    ) -> Annotated[CallToolResult, answers.TopicRecord]:
+    ) -> Annotated[CallToolResult, TOPIC_SCHEMA]:
         """See `mcp_words.TOPIC`."""
         return _result(self._service.topic(self._who(ctx), topic_id, as_of=as_of))
 
     def memory_history(
         self, ctx: Context[Any, Any], topic_id: words.TopicId, expand: words.Expand = False, as_of: words.AsOf = None
-    ) -> Annotated[CallToolResult, answers.TopicRecord]:
+    ) -> Annotated[CallToolResult, TOPIC_SCHEMA]:
         """See `mcp_words.HISTORY`."""
         return _result(self._service.topic(self._who(ctx), topic_id, history=True, expand=expand, as_of=as_of))
 
@@ -92,7 +99,7 @@ class Tools:
         session_id: words.SessionId = "",
         observed_at: words.ObservedAt = None,
         observation_id: words.ObservationId = "",
-    ) -> Annotated[CallToolResult, answers.IngestAnswer]:
+    ) -> Annotated[CallToolResult, INGEST_SCHEMA]:
         """See `mcp_words.INGEST`."""
         who = self._who(ctx)
         said = {

@@ -1,4 +1,4 @@
-"""Both clients against a real server, and the shapes of answers against those that the server declares."""
+"""Both clients against a real server."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import anyio
-import msgspec
 import pytest
-from pydantic import BaseModel
 
-from memstate_core.client import AsyncMemoryClient, MemoryClient, answers, calls
+from memstate_core.client import AsyncMemoryClient, MemoryClient, calls
 from memstate_core.model.errors import AccessDenied, NotFound, RequestInvalid, ServerFailed
 from memstate_core.model.observation import FieldValue, Observation, Scope
 from memstate_core.run.store import Store
-from memstate_core.serve.answers import health, parts, queries, topics, writes
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import Client, Publish, encoder, harbour, publish, served
 
@@ -153,34 +150,3 @@ def test_both_clients_have_the_same_methods_as_there_are_calls() -> None:
             method = getattr(client, name)
             assert list(inspect.signature(method).parameters) == given
             assert method.__doc__
-
-
-DECLARED = {
-    name: kind
-    for module in (health, parts, queries, topics, writes)
-    for name, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, BaseModel) and kind not in (BaseModel, parts.Answer)
-}
-
-
-def test_every_answer_that_the_clients_give_has_a_shape() -> None:
-    assert DECLARED.keys() - {name for name, _ in SHAPES} == {"GraphCounts", "GraphHealth"}
-
-
-SHAPES = [
-    (name, kind)
-    for name, kind in inspect.getmembers(answers, inspect.isclass)
-    if issubclass(kind, answers.Answer) and kind is not answers.Answer
-]
-
-
-@pytest.mark.parametrize(("name", "kind"), SHAPES, ids=[name for name, _ in SHAPES])
-def test_answers_have_the_keys_that_the_server_declares(name: str, kind: type[answers.Answer]) -> None:
-    declared = DECLARED[name].model_fields
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
-    assert fields.keys() - {"from", "to"} == declared.keys()
-    needed = {name for name, field in fields.items() if field.required} - {"from", "to"}
-    assert needed <= {name for name, field in declared.items() if field.is_required()}
-    for key in declared:
-        said = DECLARED[name].__annotations__[key]
-        assert kind.__annotations__[key] in (said, f"{said} | None")

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from memstate_core.embed.counting import TokenCounter
+from memstate_core.model import answers
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store
-from memstate_core.serve import answers
 from memstate_core.serve.access.principal import Principal, Role
 from memstate_core.serve.options import Options
+from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.pipeline.conftest import run_memstate
@@ -24,7 +25,7 @@ QUESTION = {"q": "Is the gate of the ferry yard open?", "scope": "user:a"}
 def pack(client: Client, **body: Any) -> Any:
     told = client.post("/v1/context", QUESTION | body)
     assert told.status == 200, told.content
-    answers.ContextAnswer.model_validate(told.document)
+    response_model(answers.ContextAnswer).model_validate(told.document)
     return told.document
 
 

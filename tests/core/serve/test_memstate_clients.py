@@ -11,13 +11,14 @@ import pytest
 from pydantic import BaseModel, Field
 
 from memstate_core.embed.encoder import Encoder
+from memstate_core.model import answers
 from memstate_core.model.ids import uuid_text
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.similar import similar_topics
 from memstate_core.run.store import Store, open_store
-from memstate_core.serve import answers
 from memstate_core.serve.options import Options
 from memstate_core.serve.placement_requests import request
+from memstate_core.serve.response_models import response_model
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import served as served_snapshots
 from tests.core.serve.conftest import Client, Publish, harbour, served
@@ -92,7 +93,7 @@ def writable(tmp_path_factory: pytest.TempPathFactory, publish: Publish) -> Iter
 def ingest(client: Client, body: dict[str, Any]) -> Any:
     told = client.post("/v1/ingest", body)
     assert told.status == 202, told.content
-    answers.IngestAnswer.model_validate(told.document)
+    response_model(answers.IngestAnswer).model_validate(told.document)
     return told.document
 
 
@@ -187,7 +188,7 @@ def test_a_query_of_theirs_is_answered_as_they_read_it(writable: Client) -> None
     sent |= {"explain": True, "top_k": 8, "topic_ids": None, "field_names": None}
     told = writable.post("/v1/query", sent)
     assert told.status == 200, told.content
-    answers.QueryAnswer.model_validate(told.document)
+    response_model(answers.QueryAnswer).model_validate(told.document)
     yard = next(each for each in Answered.model_validate(told.document).candidates if each.topic_id == "yard")
     [gate] = yard.fields
     assert gate.current is not None
@@ -202,7 +203,7 @@ def test_a_query_of_theirs_is_answered_as_they_read_it(writable: Client) -> None
 def test_health_of_the_process_and_of_the_graph(writable: Client) -> None:
     assert writable.get("/health").document == {"status": "ok"}
     told = writable.get("/health/graph").document
-    answers.GraphHealth.model_validate(told)
+    response_model(answers.GraphHealth).model_validate(told)
     assert (told["status"], told["backend"], told["path"]) == ("ok", "kuzu", "graph.kuzu")
     assert told["counts"] == {"scopes": 2, "topics": 3, "fields": 1, "edges": 1, "evidence": 3}
 

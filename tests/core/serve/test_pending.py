@@ -14,16 +14,17 @@ import pytest
 
 from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.ingest.inbox import import_inbox
+from memstate_core.model import answers
 from memstate_core.model.ids import uuid_text
 from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store, open_store
-from memstate_core.serve import answers
 from memstate_core.serve.access.principal import Principal, Role
 from memstate_core.serve.options import Options
 from memstate_core.serve.pending import inbox_view
 from memstate_core.serve.pending.inbox_view import InboxView
 from memstate_core.serve.pending.overlay import EMBEDDED_A_QUESTION, Pending
+from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
 from memstate_core.serve.snapshots.generation import Generation, SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
@@ -60,7 +61,7 @@ def client(store: Store) -> Iterator[Client]:
 def ask(client: Client, q: str = "Is the gate of the ferry yard open?", **body: Any) -> Any:
     told = client.post("/v1/query", {"q": q, "pending": True} | body)
     assert told.status == 200, told.content
-    answers.QueryAnswer.model_validate(told.document)
+    response_model(answers.QueryAnswer).model_validate(told.document)
     return told.document
 
 
@@ -125,7 +126,7 @@ def test_a_topic_that_it_would_make_is_a_pending_candidate(client: Client) -> No
     assert [each["topic_id"] for each in both["candidates"]] == ["bench", topic_id]
     assert client.post("/v1/query", {"q": "x", "topic_ids": [topic_id]}).status == 404
     record = client.get(f"/v1/topics/{topic_id}?pending=true")
-    answers.TopicRecord.model_validate(record.document)
+    response_model(answers.TopicRecord).model_validate(record.document)
     assert (record.document["state"], len(record.document["pending"])) == ("pending", 1)
     assert client.get(f"/v1/topics/{topic_id}").status == 404
 
@@ -133,7 +134,7 @@ def test_a_topic_that_it_would_make_is_a_pending_candidate(client: Client) -> No
 def test_old_ids_and_the_past_lead_where_they_should(client: Client) -> None:
     accept(client, GATE | {"topic_id": "gone"})
     record = client.get("/v1/topics/yard?pending=true").document
-    answers.TopicRecord.model_validate(record)
+    response_model(answers.TopicRecord).model_validate(record)
     assert [each["fields"][0]["value"] for each in record["pending"]] == ["locked"]
     assert "pending" not in client.get("/v1/topics/yard").document
     assert pending_of(ask(client, as_of="2026-03-01"), "yard") == []

@@ -7,10 +7,11 @@ from urllib.parse import quote
 
 import pytest
 
+from memstate_core.model import answers
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.run.store import Store
-from memstate_core.serve import answers
 from memstate_core.serve.placement_requests import named_as_before
+from memstate_core.serve.response_models import response_model
 from memstate_core.serve.snapshots.generation import SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.state.snapshots import served as served_snapshots
@@ -27,7 +28,7 @@ def query(client: Client, **body: Any) -> Any:
 
 def test_a_query_answers_what_retrieval_answers(client: Client, harbour_store: Store) -> None:
     told = query(client, scope="user:a", explain=True, top_k=1, evidence_k=2)
-    answers.QueryAnswer.model_validate(told)
+    response_model(answers.QueryAnswer).model_validate(told)
     asked = Question(QUESTION["q"], ("user:a",), top_k=1, evidence_k=2, explain=True, history=True)
     snapshots = served_snapshots(harbour_store.home, harbour_store.shards)
     with SharedReader(snapshots[0]) as reader:
@@ -94,7 +95,7 @@ def test_topics_come_page_by_page(client: Client) -> None:
     cursor = ""
     while True:
         page = client.get(path + cursor).document
-        answers.TopicsPage.model_validate(page)
+        response_model(answers.TopicsPage).model_validate(page)
         seen += [(topic["scope"], topic["topic_id"]) for topic in page["topics"]]
         if page["next_cursor"] is None:
             break
@@ -113,7 +114,7 @@ def test_a_page_that_cannot_be_is_refused(client: Client, asked: str) -> None:
 def test_a_topic_by_its_id_or_an_old_one(client: Client, topic_id: str) -> None:
     told = client.get(f"/v1/topics/{topic_id}")
     assert told.status == 200
-    answers.TopicRecord.model_validate(told.document)
+    response_model(answers.TopicRecord).model_validate(told.document)
     assert told.document["id"] == {"gone": "yard"}.get(topic_id, topic_id.replace("%2F", "/"))
     assert told.document["snapshot"] == "s0/1"
 
@@ -121,7 +122,7 @@ def test_a_topic_by_its_id_or_an_old_one(client: Client, topic_id: str) -> None:
 def test_a_topic_as_it_was_and_its_history(client: Client) -> None:
     def gates(path: str) -> list[Any]:
         told = client.get(path).document
-        answers.TopicRecord.model_validate(told)
+        response_model(answers.TopicRecord).model_validate(told)
         return [revision["value"] for revision in told["fields"]["gate"]["history"]]
 
     assert gates("/v1/topics/yard") == ["open"]
@@ -139,14 +140,14 @@ def test_an_unknown_topic_is_not_found(client: Client, path: str) -> None:
 
 def test_runs_are_told_by_what_they_left(client: Client) -> None:
     told = client.get("/v1/runs").document
-    answers.RunsAnswer.model_validate(told)
+    response_model(answers.RunsAnswer).model_validate(told)
     assert [(run["run_id"], run["snapshot"], run["counts"]) for run in told["runs"]] == [("run", "s0/1", None)]
 
 
 def test_health_and_readiness(client: Client) -> None:
     assert client.get("/healthz").document == {"status": "ok"}
     told = client.get("/readyz").document
-    answers.Readiness.model_validate(told)
+    response_model(answers.Readiness).model_validate(told)
     assert told["snapshot"] == "s0/1"
     assert told["last_run"] == {"run_id": "run", "now": "2026-06-01T00:00:00Z", "checks_passed": None}
     assert told["age_seconds"] >= 0

@@ -1,18 +1,19 @@
-"""What several answers are made of: their root, revisions of fields, warnings, and what is not published yet."""
+"""Types shared by several answers: revisions of fields, warnings and unpublished observations."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import field
 
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """The root of all shapes here: immutable, tolerant of keys that it does not know."""
+from memstate_core.model.answers.base import Answer, Sometimes
 
 
 class Revision(Answer, frozen=True):
-    """One value of a field over a stretch of valid time; a summary of older ones says what it `summarises`."""
+    """One value of a field over a period of valid time.
+
+    A revision that summarises older ones has their number in `summarises`.
+    """
 
     id: str
     value: Any
@@ -23,11 +24,11 @@ class Revision(Answer, frozen=True):
     impact_expected: str | None = None
     confidence: float | None = None
     evidence_ids: list[str] = field(default_factory=list)
-    summarises: int | None = None
+    summarises: Sometimes[int] = None
 
 
-class Rival(Answer, frozen=True):
-    """Another value as of the same time as the current one."""
+class ConflictingValue(Answer, frozen=True):
+    """Another value with the same valid time as the current one."""
 
     value: Any
     valid_from: str | None = None
@@ -35,8 +36,8 @@ class Rival(Answer, frozen=True):
     evidence_ids: list[str] = field(default_factory=list)
 
 
-class Warned(Answer, frozen=True):
-    """What to beware of."""
+class TopicWarning(Answer, frozen=True):
+    """A reason to treat a topic or one of its fields with caution."""
 
     kind: str
     message: str
@@ -45,7 +46,7 @@ class Warned(Answer, frozen=True):
 
 
 class PendingField(Answer, frozen=True):
-    """A value that is accepted and not published yet."""
+    """A field value that is accepted but not published yet."""
 
     name: str
     value: Any
@@ -56,7 +57,7 @@ class PendingField(Answer, frozen=True):
 
 
 class PendingObservation(Answer, frozen=True):
-    """An observation that names a topic and is not published yet."""
+    """An observation that names a topic and is not published yet; `pending` is always true."""
 
     observation_id: str
     topic_id: str | None

@@ -1,4 +1,4 @@
-"""Topics as they are listed and read."""
+"""Topics as listed and as read one by one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import field
 
-from memstate_core.client.answers.parts import Answer, PendingObservation, Revision, Rival, Warned
+from memstate_core.model.answers.base import Answer, Sometimes
+from memstate_core.model.answers.parts import ConflictingValue, PendingObservation, Revision, TopicWarning
 
 
 class ListedTopic(Answer, frozen=True):
@@ -24,7 +25,7 @@ class ListedTopic(Answer, frozen=True):
 
 
 class TopicsPage(Answer, frozen=True):
-    """A page of topics; `next_cursor` leads to the next one and is None on the last."""
+    """A page of topics; `next_cursor` fetches the next page and is null on the last one."""
 
     topics: list[ListedTopic]
     next_cursor: str | None
@@ -39,11 +40,11 @@ class TopicField(Answer, frozen=True):
     salience: float
     detached: bool
     history: list[Revision]
-    conflict: list[Rival] = field(default_factory=list)
+    conflict: list[ConflictingValue] = field(default_factory=list)
 
 
-class Link(Answer, frozen=True, rename={"from_": "from"}):
-    """A link between two topics."""
+class Edge(Answer, frozen=True, rename={"from_": "from"}):
+    """A typed edge between two topics."""
 
     from_: str
     to: str
@@ -55,7 +56,7 @@ class Link(Answer, frozen=True, rename={"from_": "from"}):
 
 
 class TopicRecord(Answer, frozen=True):
-    """One topic."""
+    """One topic; one that no snapshot has yet is in the state `pending` and has nothing but its pending data."""
 
     id: str
     scope: str
@@ -71,12 +72,12 @@ class TopicRecord(Answer, frozen=True):
     created_at: str | None
     updated_at: str | None
     fields: dict[str, TopicField]
-    edges: list[Link]
-    warnings: list[Warned]
+    edges: list[Edge]
+    warnings: list[TopicWarning]
     snapshot: str
-    stale: dict[str, Any] | None = None
     embedding_model: str | None = None
     text_hash: str | None = None
-    topic_history: dict[str, list[Revision]] | None = None
-    resolved_from: list[str] | None = None
-    pending: list[PendingObservation] | None = None
+    stale: dict[str, Any] | None = None
+    topic_history: Sometimes[dict[str, list[Revision]]] = None
+    resolved_from: Sometimes[list[str]] = None
+    pending: Sometimes[list[PendingObservation]] = None

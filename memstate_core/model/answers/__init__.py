@@ -1,0 +1,77 @@
+"""The answers of the HTTP API and the MCP tools, defined once for server and client.
+
+The server sends plain values and describes them with schemas derived from these types
+(`memstate_core.serve.response_models`); the client decodes into them. Which keys are always sent, and which an older
+server may omit, is part of each declaration: see `memstate_core.model.answers.base`.
+"""
+
+from memstate_core.model.answers.base import Answer
+from memstate_core.model.answers.health import (
+    GraphCounts,
+    GraphHealth,
+    Health,
+    LastRun,
+    Readiness,
+    RefusedSnapshot,
+    RunRecord,
+    RunsAnswer,
+)
+from memstate_core.model.answers.parts import (
+    ConflictingValue,
+    PendingField,
+    PendingObservation,
+    Revision,
+    TopicWarning,
+)
+from memstate_core.model.answers.problem import ProblemDocument
+from memstate_core.model.answers.queries import (
+    Candidate,
+    CandidateField,
+    Citation,
+    ContextAnswer,
+    ContextWarning,
+    EvidenceHit,
+    Explanation,
+    Neighbor,
+    OmittedCounts,
+    PendingCount,
+    QueryAnswer,
+)
+from memstate_core.model.answers.topics import Edge, ListedTopic, TopicField, TopicRecord, TopicsPage
+from memstate_core.model.answers.writes import FeedbackAnswer, IngestAnswer
+
+__all__ = [
+    "Answer",
+    "Candidate",
+    "CandidateField",
+    "Citation",
+    "ConflictingValue",
+    "ContextAnswer",
+    "ContextWarning",
+    "Edge",
+    "EvidenceHit",
+    "Explanation",
+    "FeedbackAnswer",
+    "GraphCounts",
+    "GraphHealth",
+    "Health",
+    "IngestAnswer",
+    "LastRun",
+    "ListedTopic",
+    "Neighbor",
+    "OmittedCounts",
+    "PendingCount",
+    "PendingField",
+    "PendingObservation",
+    "ProblemDocument",
+    "QueryAnswer",
+    "Readiness",
+    "RefusedSnapshot",
+    "Revision",
+    "RunRecord",
+    "RunsAnswer",
+    "TopicField",
+    "TopicRecord",
+    "TopicWarning",
+    "TopicsPage",
+]

@@ -1,0 +1,86 @@
+"""The state of the server: its runs, its readiness and what it serves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memstate_core.model.answers.base import Answer, Sometimes
+
+
+class RunRecord(Answer, frozen=True):
+    """A run; `counts`, `checks` and `seconds` are null if it left no report."""
+
+    run_id: str
+    now: str
+    shard: str
+    snapshot: str
+    state_hash: str
+    counts: dict[str, int] | None
+    totals: dict[str, int]
+    checks: list[dict[str, Any]] | None = None
+    seconds: dict[str, float] | None = None
+    expected_false_merges: float | None = None
+
+
+class RunsAnswer(Answer, frozen=True):
+    """The latest runs, newest first."""
+
+    runs: list[RunRecord]
+
+
+class LastRun(Answer, frozen=True):
+    """A run; `checks_passed` is null if its checks have no result yet, or if it left no report."""
+
+    run_id: str
+    now: str
+    checks_passed: bool | None = None
+
+
+class RefusedSnapshot(Answer, frozen=True):
+    """The snapshot that CURRENT names and that the server could not open, why, and since when."""
+
+    snapshot: str
+    detail: str
+    since: str
+
+
+class Readiness(Answer, frozen=True):
+    """Whether a snapshot is served and whether it is stale; callers who see every scope get the other keys too.
+
+    `last_run` produced the served snapshot; `unpublished_run` began after it and is still running, or has failed.
+    """
+
+    status: str
+    stale: bool = False
+    snapshot: Sometimes[str] = None
+    age_seconds: Sometimes[float] = None
+    max_age_seconds: Sometimes[float] = None
+    last_run: Sometimes[LastRun] = None
+    unpublished_run: Sometimes[LastRun] = None
+    refused_snapshot: Sometimes[RefusedSnapshot] = None
+
+
+class Health(Answer, frozen=True):
+    """The process answers."""
+
+    status: str
+
+
+class GraphCounts(Answer, frozen=True):
+    """How much is served in the scopes that the caller may read."""
+
+    scopes: int
+    topics: int
+    fields: int
+    edges: int
+    evidence: int
+
+
+class GraphHealth(Answer, frozen=True):
+    """A graph is served; the other keys are sent to callers who may read at least one scope."""
+
+    status: str
+    backend: str
+    path: str
+    snapshot: Sometimes[str] = None
+    counts: Sometimes[GraphCounts] = None

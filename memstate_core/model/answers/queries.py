@@ -1,0 +1,139 @@
+"""Answers to questions: candidates with evidence, or a context pack for a prompt with its citations."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from memstate_core.model.answers.base import Answer, NullIfOlder, Sometimes
+from memstate_core.model.answers.parts import ConflictingValue, PendingObservation, Revision, TopicWarning
+
+
+class Explanation(Answer, frozen=True):
+    """A score and the parts that it consists of."""
+
+    score: float
+    parts: dict[str, float]
+
+
+class Neighbor(Answer, frozen=True):
+    """A topic connected to a candidate by an edge; `id` repeats `topic_id`."""
+
+    topic_id: str
+    title: str | None
+    kind: str
+    direction: str
+    id: NullIfOlder[str] = None
+
+
+class CandidateField(Answer, frozen=True):
+    """A field of a candidate."""
+
+    name: str
+    field_type: str | None
+    ref_topic_id: str | None
+    current: Revision
+    conflict: list[ConflictingValue] = field(default_factory=list)
+    history: list[Revision] = field(default_factory=list)
+
+
+class Candidate(Answer, frozen=True):
+    """A topic that may answer the question.
+
+    If the request asks for pending data, `pending` lists unpublished observations that name the topic. A topic that
+    no snapshot has yet is in the state `pending` and has no salience, fields or edges.
+    """
+
+    topic_id: str
+    title: str | None
+    summary: str | None
+    topic_kind: str | None
+    scope: str
+    salience: float | None
+    failed_salience: float | None
+    similarity: float | None
+    state: NullIfOlder[str] = None
+    neighbors: list[Neighbor] = field(default_factory=list)
+    fields: list[CandidateField] = field(default_factory=list)
+    warnings: list[TopicWarning] = field(default_factory=list)
+    explain: Sometimes[Explanation] = None
+    pending: Sometimes[list[PendingObservation]] = None
+
+
+class EvidenceHit(Answer, frozen=True):
+    """A piece of evidence that matches; with `pending` true it is unpublished and its score is between 0 and 1."""
+
+    observation_id: str
+    text: str | None
+    observed_at: str
+    topic_id: str | None
+    score: float
+    actor: str | None = None
+    session_id: str | None = None
+    explain: Sometimes[Explanation] = None
+    pending: Sometimes[bool] = None
+
+
+class PendingCount(Answer, frozen=True):
+    """The number of unpublished observations in the queried scopes, and whether all of them were considered."""
+
+    observations: int
+    complete: bool
+
+
+class QueryAnswer(Answer, frozen=True):
+    """The answer to a question, entirely from one snapshot except for what is marked as pending."""
+
+    query: str
+    candidates: list[Candidate]
+    evidence: list[EvidenceHit]
+    summary_text: str
+    snapshot: str
+    pending: Sometimes[PendingCount] = None
+
+
+class Citation(Answer, frozen=True):
+    """The source of line `n`: a topic, its summary, one of its fields, or a piece of evidence (`kind`)."""
+
+    n: int
+    kind: str
+    topic_id: str | None = None
+    title: Sometimes[str] = None
+    scope: Sometimes[str] = None
+    field: Sometimes[str] = None
+    revision_id: Sometimes[str] = None
+    evidence_ids: Sometimes[list[str]] = None
+    observation_id: Sometimes[str] = None
+    observed_at: Sometimes[str] = None
+
+
+class ContextWarning(Answer, frozen=True):
+    """A warning about line `n`."""
+
+    n: int
+    kind: str
+    message: str
+    field: str | None = None
+
+
+class OmittedCounts(Answer, frozen=True):
+    """How many items of the answer did not fit the budget, by kind."""
+
+    topic: int = 0
+    evidence: int = 0
+    summary: int = 0
+    field: int = 0
+
+
+class ContextAnswer(Answer, frozen=True):
+    """A text for a prompt; its `tokens`, as counted by `counted_by`, never exceed the budget."""
+
+    query: str
+    budget: int
+    tokens: int
+    counted_by: str
+    text: str
+    citations: list[Citation]
+    topics: list[str]
+    warnings: list[ContextWarning]
+    left_out: OmittedCounts
+    snapshot: str
