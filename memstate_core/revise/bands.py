@@ -1,7 +1,6 @@
-"""Probabilities that rules of the policy ask of pairs, where they are other than the policy's own.
+"""Merge and review thresholds of pairs, where rules of the policy override the policy's own.
 
-The rules see topics as they stand before the night's salience is set: with the salience of the last run, and
-none where a topic is new.
+Rules see the topics before the run updates salience: with the salience of the last run, and none for new topics.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ Probabilities = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of pairs of topics.
+class PairThresholds:
+    """Probability thresholds of pairs.
 
     Attributes:
         merge: the policy's own probability from which a pair is merged.
-        review: and from which a person is asked.
-        rules: the rules of the policy that merge.
+        review: the policy's own probability from which a pair is suggested for review.
+        rules: the policy's rules with the action `merge`.
         ids: the topics of the corpus, by row.
-        topics: what those rules ask about (column id and rule columns), or None without such rules.
+        topics: what those rules can refer to (column id and rule columns), or None without such rules.
     """
 
     merge: float
@@ -45,7 +44,7 @@ class Asked:
     topics: pl.DataFrame | None = None
 
     def of(self, pairs: Candidates) -> tuple[Probabilities, Probabilities]:
-        """The probabilities from which each pair is merged, and from which it is shown (two arrays, (pairs,))."""
+        """The probabilities from which each pair is merged, and suggested for review (two arrays, (pairs,))."""
         if self.topics is None or self.ids is None:
             return np.full(len(pairs), self.merge), np.full(len(pairs), self.review)
         named = pl.DataFrame({"a": self.ids.gather(pairs.a), "b": self.ids.gather(pairs.b)})
@@ -53,15 +52,17 @@ class Asked:
         return bands["merge_probability"].to_numpy(), bands["review_probability"].to_numpy()
 
     def decisive(self, pairs: Candidates, probability: Probabilities) -> Probabilities:
-        """Probabilities moved, as logits, so that each pair reaches `merge` where it reaches what its rule asks."""
+        """Probabilities with shifted logits: a pair reaches `merge` exactly where it reaches its rule's threshold."""
         if self.topics is None:
             return probability
-        asked = self.of(pairs)[0]
-        return _logistic(_logit(probability) - _logit(asked) + _logit(np.full(len(pairs), self.merge)))
+        own = self.of(pairs)[0]
+        return _logistic(_logit(probability) - _logit(own) + _logit(np.full(len(pairs), self.merge)))
 
 
-def asked_of(store: Store, run: Run, corpus: Corpus, changed: pl.DataFrame, decisions: pl.DataFrame) -> Asked:
-    """What the run's policy asks of pairs of a corpus.
+def thresholds_of(
+    store: Store, run: Run, corpus: Corpus, changed: pl.DataFrame, decisions: pl.DataFrame
+) -> PairThresholds:
+    """The thresholds that the run's policy sets for pairs of a corpus.
 
     Args:
         store: the store.
@@ -73,12 +74,12 @@ def asked_of(store: Store, run: Run, corpus: Corpus, changed: pl.DataFrame, deci
     policy = run.policy
     rules = tuple(rule for rule in policy.rules if rule.do == "merge")
     if not rules:
-        return Asked(policy.merge_probability, policy.review_probability)
+        return PairThresholds(policy.merge_probability, policy.review_probability)
     used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     with open_graph(run.graph, read_only=True, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         topics = standing(graph, run, changed["topic_id"].unique(), used, rungs(decisions))
     named = topics.rename({"topic_id": "id"})
-    return Asked(policy.merge_probability, policy.review_probability, rules, corpus.topics["id"], named)
+    return PairThresholds(policy.merge_probability, policy.review_probability, rules, corpus.topics["id"], named)
 
 
 def _logit(probability: Probabilities) -> Probabilities:

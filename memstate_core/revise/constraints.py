@@ -1,4 +1,4 @@
-"""What must not be one: what a person judged different, a merge that was undone, keys that differ."""
+"""Cannot-link constraints: pairs judged different, undone merges, different keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Constraints:
     Attributes:
         judged: judged different by a person, for good.
         undone: with `weight`, the logit of the merge that was taken back, and `renewed`, whether evidence
-            came since; only both new evidence and a clearly higher logit free the pair.
+            arrived since; the pair is freed only by both new evidence and a clearly higher logit.
     """
 
     judged: pl.DataFrame
@@ -69,7 +69,7 @@ def constraints(decisions: pl.DataFrame, links: pl.DataFrame) -> Constraints:
 
 
 def judged_different(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Pairs that a person judged different, as they stand today (columns a, b).
+    """Pairs that a person judged different, resolved through merges in force (columns a, b).
 
     Args:
         decisions: columns DECISION, in order.
@@ -79,13 +79,13 @@ def judged_different(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
-    """What people's verdicts were on, for the fit (columns name, level, stratum, same)."""
+    """Agreement levels of judged pairs, for the fit (columns name, level, stratum, same)."""
     payload = pl.col("payload_json").str.json_decode(_SUGGESTED)
     shown = decisions.filter(pl.col("kind") == PAIR_SUGGESTED).select(_payload=payload).unnest("_payload")
     last = shown.group_by("a", "b", maintain_order=True).last()
-    said = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
+    given = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
     rows = (
-        said.join(last, on=["a", "b"], maintain_order="left")
+        given.join(last, on=["a", "b"], maintain_order="left")
         .with_row_index("pair")
         .explode("features", empty_as_null=True)
         .drop_nulls("features")
@@ -125,12 +125,12 @@ def _matching(corpus: Corpus, pairs: Candidates, listed: pl.DataFrame) -> tuple[
 
 
 def _other_keys(corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
-    """Pairs whose topics both have keys and none in common: whoever gave them told the two apart."""
+    """Pairs whose topics both have keys and none in common: their source distinguishes them."""
     ends = pl.DataFrame({"a": pairs.a, "b": pairs.b}).with_row_index("pair")
     both = ends.join(corpus.keys.rename({"row": "a"}), on="a").join(
         corpus.keys.rename({"row": "b"}), on="b", suffix="_b"
     )
-    told = both.group_by("pair").agg(shared=(pl.col("key") == pl.col("key_b")).any())
+    keyed = both.group_by("pair").agg(shared=(pl.col("key") == pl.col("key_b")).any())
     apart = np.zeros(len(pairs), bool)
-    apart[told.filter(~pl.col("shared"))["pair"].to_numpy()] = True
+    apart[keyed.filter(~pl.col("shared"))["pair"].to_numpy()] = True
     return apart

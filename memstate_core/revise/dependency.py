@@ -1,8 +1,8 @@
-"""The `dependency_review` step: a change in a topic concerns what extends it (condition C3).
+"""The `dependency_review` step: queues the topics that extend a changed topic for review (condition C3).
 
-Over extension edges only, never over association: a part depends on its whole, a detail on what it
-details, an extension and a derivation on their source. The search goes breadth first, so that a circle
-ends it, and stops at a number of hops and of topics that policy sets.
+Dependencies follow extension edges only, never associations: a part depends on its whole, a detail on what it
+details, an extension and a derivation on their source. The search is breadth first, ends at cycles, and stops
+at the numbers of hops and topics that policy sets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PAYLOAD = pl.Struct({"cause_topic_id": pl.String, "hops": pl.Int64})
 def queue_reviews(run: Run, changed: pl.DataFrame) -> StepResult:
     """Queues dependents of changed topics in the working graph.
 
-    A topic that itself changed in this run was evaluated anew, so its earlier place in the queue ends.
+    A topic that itself changed in this run leaves the queue.
 
     Args:
         run: the run in progress.

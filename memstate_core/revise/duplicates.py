@@ -1,8 +1,8 @@
-"""The `duplicate_pairs` step: which topics are one and the same, and how sure that is.
+"""The `duplicate_pairs` step: finds topics that are duplicates, with a probability for each pair.
 
-A probability is fitted for every candidate pair (`matching`), groups are formed without chaining
-(`clustering`), and policy puts each pair in a band: merge, review by a person, or ignore. When neither
-topics nor policy have changed since the last fit there is nothing new to find, and nothing is done.
+`matching` scores the candidate pairs and clusters them without chaining; policy puts each pair in a band:
+merge, review by a person, or ignore. The step does nothing if neither topics nor policy have changed since the
+last fit.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import CALIBRATION, DECISION, LINKS, MERGE_BAND, PAIRS, REVIEW_BAND, conform, empty
-from memstate_core.revise.bands import Probabilities, asked_of
+from memstate_core.revise.bands import Probabilities, thresholds_of
 from memstate_core.revise.constraints import constraints, verdict_levels
 from memstate_core.revise.matching.blocking import all_pairs, completeness
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
-from memstate_core.revise.matching.load_corpus import gather
+from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.revise.suggestions import suggested
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
@@ -41,14 +41,14 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         Columns PAIRS: the pairs to merge and to review.
     """
     before = decisions_of(store.ledger, run)
-    if changed.is_empty() and _same_terms(before, run):
+    if changed.is_empty() and _is_fitted(before, run):
         run.keep_table("calibration", empty(CALIBRATION))
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
-    corpus = gather(store, run)
+    corpus = load_corpus(store, run)
     limits = constraints(before, run.table("links", LINKS))
-    asked = asked_of(store, run, corpus, changed, before)
-    found = deduplicate(corpus, limits, verdict_levels(before), sure=asked.merge, decisive=asked.decisive)
-    pairs = _banded(corpus, found, asked.of(found.pairs)[1])
+    thresholds = thresholds_of(store, run, corpus, changed, before)
+    found = deduplicate(corpus, limits, verdict_levels(before), sure=thresholds.merge, decisive=thresholds.decisive)
+    pairs = _banded(corpus, found, thresholds.of(found.pairs)[1])
     by_probability = calibration(found)
     run.keep_table("calibration", by_probability)
     decided = pl.concat([_model(found, run), suggested(pairs, before, corpus.topics, run.policy)])
@@ -70,8 +70,8 @@ def calibration(found: Deduplicated) -> pl.DataFrame:
     return conform(grouped.sort("probability_from", descending=True), CALIBRATION)
 
 
-def _same_terms(before: pl.DataFrame, run: Run) -> bool:
-    """Whether the last fit was made with this model and policy."""
+def _is_fitted(before: pl.DataFrame, run: Run) -> bool:
+    """Whether the last fit used this embedding model and policy."""
     last = before.filter(pl.col("kind") == MATCH_MODEL).tail(1)
     if last.is_empty():
         return False
@@ -85,7 +85,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
     Args:
         corpus: the topics.
         found: the pairs and their groups.
-        review: the probability from which each pair is shown (pairs,).
+        review: the probability from which each pair is suggested for review (pairs,).
     """
     kept = np.flatnonzero(found.grouped | (found.scored.probability >= review))
     ids = corpus.topics["id"]
@@ -105,7 +105,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
 
 
 def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:
-    """What each comparison showed (its level) and added to the weight (columns row, features)."""
+    """The level and weight of each comparison (columns row, features)."""
     compared = found.compared
     chosen = np.isin(compared.pair, kept)
     weight = contributions(found.model, compared)[chosen]
@@ -119,7 +119,7 @@ def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.Data
 
 
 def _model(found: Deduplicated, run: Run) -> pl.DataFrame:
-    """The fitted model as a decision, named by what it was fitted for."""
+    """The fitted model as a decision, with the embedding model and policy that it was fitted for."""
     document: dict[str, Any] = {
         "embedding_model": run.facts.embedding_model,
         "policy": run.policy.digest(),

@@ -1,8 +1,8 @@
 """The `merges` step: duplicates become one topic, by recorded decisions that the fold follows.
 
-A merge moves nothing by hand. It records which topic was dropped and which survives, and the ledger is
-folded again with that: histories interleave by valid time, edges and references follow, the dropped topic
-stays as a tombstone that resolves to its survivor. Taking the decision back takes everything back.
+A merge changes no data itself. It records which topic was dropped and which survives, and the ledger is folded
+again with that decision: histories interleave by valid time, edges and references follow, and the dropped topic
+stays as a tombstone that resolves to its survivor. Undoing the decision restores everything.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
 def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """Merge decisions (columns DECISION): one for each topic to drop.
 
-    Topics joined by pairs of the merge band form a group. The survivor is the topic that was there first
-    (created_at, then id), whatever order pairs come in. A decision holds the mean probability of the
-    dropped topic with the others of its group, and what the comparisons said of the strongest such pair.
+    Topics joined by pairs of the merge band form a group. The survivor is the oldest topic (created_at,
+    then id), whatever the order of pairs. A decision holds the mean probability of the dropped topic with the
+    others of its group, and the features of the strongest such pair.
 
     Args:
         pairs: columns PAIRS.
@@ -73,12 +73,12 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     reason = pl.format(
         "the same with probability {}: {}", pl.col("probability").round(4), _strongest(pl.col("features"))
     )
-    told = rows.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
-    return conform(told.with_columns(reason=reason), DECISION)
+    decided = rows.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
+    return conform(decided.with_columns(reason=reason), DECISION)
 
 
 def _support(sure: pl.DataFrame) -> pl.DataFrame:
-    """What speaks for each topic's merge (columns id, probability, weight, features)."""
+    """The evidence for each topic's merge (columns id, probability, weight, features)."""
     ends = [sure.rename({end: "id"}).drop("scope", "b" if end == "a" else "a") for end in ("a", "b")]
     both = pl.concat([ends[0], ends[1].select(ends[0].columns)]).sort("weight", descending=True)
     grouped = both.group_by("id", maintain_order=True)
@@ -86,6 +86,6 @@ def _support(sure: pl.DataFrame) -> pl.DataFrame:
 
 
 def _strongest(features: pl.Expr) -> pl.Expr:
-    """The names of the three comparisons that say most for a match."""
+    """The names of the three comparisons with the largest weights."""
     by_weight = pl.element().sort_by(pl.element().struct.field("weight"), descending=True)
     return features.list.eval(by_weight.struct.field("name")).list.head(3).list.join(", ")

@@ -1,4 +1,4 @@
-"""What was merged, with its reasons: every recorded merge, and whether it is still in force."""
+"""Merge history: every recorded merge with its reasons, and whether it is still in force."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ MERGE_LIST: Schema = {
     "undone": pl.Boolean,
     "undone_at": MOMENT,
 }
-"""A recorded merge: survivor as it was decided, `into` the topic that answers for the dropped one today,
-features by falling size of their weight, evidence of the dropped topic and of what was merged into it."""
+"""A recorded merge: survivor as decided, `into` the topic that the dropped one resolves to today, features by
+descending absolute weight, evidence of the dropped topic and of those merged into it."""
 
 _PAYLOAD = pl.Struct(
     {
@@ -84,8 +84,8 @@ def merge_documents(
 
     Args:
         shards: the shards.
-        undone_too: those that were taken back as well.
-        topic: only merges that dropped this topic, that it survived, or for which it answers today.
+        undone_too: include undone merges.
+        topic: only merges that dropped this topic, that it survived, or that resolve to it today.
 
     Returns:
         `{id, at, run_id, scope, dropped: {id, title}, survivor: {id, title}, into: {id, title}, probability,
@@ -97,13 +97,13 @@ def merge_documents(
     if topic is not None:
         rows = rows.filter(pl.any_horizontal(pl.col("dropped", "survivor", "into") == topic))
     ends = [pl.struct(id=end, title=f"{end}_title").alias(end) for end in ("dropped", "survivor", "into")]
-    told = rows.with_columns(*ends, iso_expr(pl.col("at")), iso_expr(pl.col("undone_at")))
-    ordered = told.sort("seq", descending=True)
+    documents = rows.with_columns(*ends, iso_expr(pl.col("at")), iso_expr(pl.col("undone_at")))
+    ordered = documents.sort("seq", descending=True)
     return ordered.drop("seq", "dropped_title", "survivor_title", "into_title").to_dicts()
 
 
 def _with_end(transitions: pl.DataFrame) -> pl.DataFrame:
-    """Merges, each with what became of it: the next decision on the same topic, if there is one."""
+    """Merges, each with whether and when it ended: by the next decision on the same topic."""
     rows = transitions.filter(pl.col("kind").is_in([MERGED, UNMERGED])).sort("seq")
     ended = pl.col("at").shift(-1).over("topic_id")
     undone = pl.col("kind").shift(-1).over("topic_id").is_not_null()
@@ -111,7 +111,7 @@ def _with_end(transitions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _evidence(transitions: pl.DataFrame) -> pl.DataFrame:
-    """The evidence of each dropped topic and of what was merged into it (columns dropped, evidence_ids)."""
+    """The evidence of each dropped topic and of those merged into it (columns dropped, evidence_ids)."""
     placed = transitions.filter(pl.col("kind").is_in(["placed", SEGMENT_PLACED, MOVED])).sort("seq")
     own = placed.select("topic_id", evidence_id="evidence_ids").explode("evidence_id", empty_as_null=True)
     own = own.unique("evidence_id", keep="last").drop_nulls()
@@ -121,7 +121,7 @@ def _evidence(transitions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _held(transitions: pl.DataFrame) -> pl.DataFrame:
-    """Which topics lie within a dropped one by merges in force (columns dropped, topic_id), chains included."""
+    """Topics merged into a dropped one by merges in force, directly or through others (columns dropped, topic_id)."""
     step = merges(transitions).select(dropped="survivor", topic_id="dropped")
     reached = frontier = step
     while frontier.height:

@@ -1,4 +1,4 @@
-"""Pairs of topics side by side, as a person sees them before a verdict."""
+"""Pairs of topics side by side, as shown for review."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from memstate_core.run.served_state import Served
 from memstate_core.state.graph import TOPIC
 
 _SHOWN = ("id", "scope", "title", "topic_kind", "summary", "created_at", "updated_at")
-_SAID = ("probability", "weight", "value", "skipped")
+_SCORES = ("probability", "weight", "value", "skipped")
 
 
 def side_by_side(served: Served, pairs: pl.DataFrame) -> list[dict[str, Any]]:
-    """Pairs with what is known of both topics, in the order of the frame.
+    """Pairs with the content of both topics, in the order of the frame.
 
     Args:
         served: the shard that holds the topics.
         pairs: columns a, b, probability, weight, value, features, skipped.
 
     Returns:
-        For each pair `probability`, `weight`, `value`, `skipped`, `features` (name, value, weight; by falling
-        size of the weight), and for `a` and `b`: `id`, `scope`, `title`, `topic_kind`, `summary`, `fields`
+        For each pair `probability`, `weight`, `value`, `skipped`, `features` (name, value, weight; by descending
+        absolute weight), and for `a` and `b`: `id`, `scope`, `title`, `topic_kind`, `summary`, `fields`
         (current values by name), `evidence` (number of pieces), `created_at`, `updated_at`.
     """
     sides = _sides(served, pl.concat([pairs["a"], pairs["b"]]).unique().sort().to_list())
     return [
-        {name: row[name] for name in _SAID}
+        {name: row[name] for name in _SCORES}
         | {
             "features": sorted(row["features"] or [], key=_size, reverse=True),
             "a": sides[row["a"]],

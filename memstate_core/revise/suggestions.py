@@ -1,4 +1,4 @@
-"""The review band over the nights: pairs that a person should look at, suggested once and withdrawn when over."""
+"""Open suggestions for review: each pair is suggested once, and withdrawn when it leaves the review band."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from memstate_core.revise.constraints import judged_different
 from memstate_core.state.decisions import PAIR_SUGGESTED, PAIR_WITHDRAWN, suggestions
 
 DRIFT = 0.05
-"""A suggestion is recorded anew when its probability has moved this far."""
+"""A suggestion is recorded again when its probability has changed by more than this."""
 
 
 def suggested(pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Decisions (columns DECISION) that bring the open suggestions to tonight's review band.
+    """Decisions (columns DECISION) that update the open suggestions to the run's review band.
 
-    A pair is worth the more, the less sure the model is and the more its topics say.
+    The value of a pair rises with the model's uncertainty and with the length of its topics.
 
     Args:
         pairs: columns PAIRS.
@@ -34,8 +34,8 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, p
 
 
 def _valued(band: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
-    said = pl.col("title", "summary").fill_null("").str.len_chars()
-    size = topics.select("id", size=pl.sum_horizontal(said).cast(pl.Float64))
+    lengths = pl.col("title", "summary").fill_null("").str.len_chars()
+    size = topics.select("id", size=pl.sum_horizontal(lengths).cast(pl.Float64))
     both = band.join(size.rename({"id": "a"}), on="a", how="left").join(
         size.rename({"id": "b"}), on="b", how="left", suffix="_b"
     )

@@ -1,4 +1,4 @@
-"""Taking decisions back: a merge, a step down the ladder of forgetting, a mark that a topic may be stale."""
+"""Undo of decisions: merges, steps down the ladder of forgetting, stale marks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIRMED = "confirmed by a person"
 
 
 def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
-    """The decisions that take back what an id names (columns DECISION), or None if it names nothing.
+    """The decisions that undo what an id names (columns DECISION), or None if it names nothing.
 
     Args:
         served: the shard to look in.
@@ -29,7 +29,7 @@ def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
             part or summarised.
 
     Raises:
-        MergeUndone: the merge was taken back already.
+        MergeUndone: the merge is undone already.
     """
     listed = merge_list(served).filter((pl.col("id") == name) | (pl.col("dropped") == name))
     in_force = listed.filter(~pl.col("undone"))
@@ -54,10 +54,10 @@ def confirm_decisions(served: Served, topic_ids: Sequence[str]) -> pl.DataFrame:
 
 
 def stale_topics(shards: Sequence[Served], names: Sequence[str]) -> dict[str, list[str]]:
-    """The living topics that some ids name and that wait for review, by shard.
+    """The living topics that some ids name and that are marked as stale, by shard.
 
     Raises:
-        NotStale: one of them names no topic that waits.
+        NotStale: one of them names no stale topic.
     """
     found: dict[str, list[str]] = {}
     for name in names:
@@ -72,7 +72,7 @@ def stale_topics(shards: Sequence[Served], names: Sequence[str]) -> dict[str, li
 
 
 def stale_documents(shards: Sequence[Served]) -> list[dict[str, Any]]:
-    """The topics that wait for review: `{topic_id, title, reason, cause_topic_id, hops, since}`, oldest first."""
+    """The topics marked as stale: `{topic_id, title, reason, cause_topic_id, hops, since}`, oldest first."""
     found = [
         served.reviews.join(served.topics.select("title", topic_id="id"), on="topic_id", how="left")
         for served in shards
@@ -83,15 +83,15 @@ def stale_documents(shards: Sequence[Served]) -> list[dict[str, Any]]:
 
 
 def nothing_to_undo(name: str, shards: Sequence[Served]) -> NothingToUndo:
-    """The error for an id that names nothing to take back."""
+    """The error for an id that names nothing to undo."""
     return NothingToUndo(name, ", ".join(served.snapshot.name for served in shards))
 
 
 def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
-    """What takes a merge back.
+    """The decision that undoes a merge.
 
-    With it stand the topics that it parts the dropped one from, so that none of them is merged with it again
-    for the same reasons, and the evidence of all of them, so that later evidence can be told as new.
+    It records the topics that the dropped one is separated from, so that none of them is merged with it again
+    for the same reasons, and the evidence of all of them, so that later evidence is recognised as new.
     """
     held = served.links.filter(pl.col("topic_id") == merge["into"][0])["evidence_id"].sort()
     others = pl.lit(_parted(served, merge)).implode()
@@ -107,7 +107,7 @@ def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parted(served: Served, merge: pl.DataFrame) -> pl.Series:
-    """The topics that make up what is left when a merge is taken back: the one that answers, and those within it."""
+    """The topics that remain together when a merge is undone: the one it resolves to, and those merged into that."""
     left = survivors(merges(served.transitions).filter(pl.col("dropped") != merge["dropped"][0]))
     within = left.filter(pl.col("survivor") == merge["into"][0])["dropped"]
     return pl.concat([merge["into"], within]).sort()

@@ -1,4 +1,4 @@
-"""People's verdicts on pairs of topics: what waits for one, and the decisions that follow from one.
+"""Verdicts on pairs of topics: open pairs, and the decisions that follow from a verdict.
 
 `same` merges the two at once, `different` keeps them apart for good, `skip` puts the pair last.
 """
@@ -26,13 +26,13 @@ from memstate_core.state.decisions import (
 from memstate_core.state.identity import survivors
 
 VERDICT: Schema = {"a": pl.String, "b": pl.String, "verdict": pl.String}
-"""A person's word on two topics: same, different or skip."""
+"""A verdict on two topics: same, different or skip."""
 
 
 def open_pairs(served: Served) -> pl.DataFrame:
-    """Suggested pairs in the order in which to decide them: the most telling first, skipped ones last.
+    """Suggested pairs in the order in which to decide them: by descending value, skipped ones last.
 
-    A pair with an archived topic is left out: it waits until the topic is active again.
+    A pair with an archived topic is left out until the topic is active again.
 
     Returns:
         Columns a, b, scope, probability, weight, value, features, skipped.
@@ -46,37 +46,37 @@ def open_pairs(served: Served) -> pl.DataFrame:
 
 
 def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) -> pl.DataFrame:
-    """Verdicts as decisions (columns DECISION): each of them recorded, and the merges that follow.
+    """Decisions (columns DECISION) that record verdicts, and the merges that follow.
 
     Args:
         served: the shard that holds the topics.
-        verdicts: two topics and what was said of them (same, different, skip); said of a topic that was
-            merged away, it is said of the one that answers for it.
+        verdicts: two topics and the verdict (same, different, skip); a topic that was merged away stands for
+            the one it resolves to.
 
     Raises:
-        VerdictRefused: a pair lies in two scopes or is one topic, or the verdicts contradict what was
-            judged different.
+        VerdictRefused: a pair lies in two scopes or is one topic, or the verdicts contradict an
+            earlier verdict `different`.
     """
-    given = pl.DataFrame(list(verdicts), orient="row", schema=VERDICT).with_columns(given_a="a", given_b="b")
-    said = _scoped(served, _ordered(given.with_columns(served.answering(pl.col("a", "b")))))
-    _refuse_unnamed(served, said.filter(pl.col("verdict") == SAME))
-    _refuse_archived(served, said.filter(pl.col("verdict") == SAME))
-    rows = pl.concat([_judged(said), _merged(served, said)])
+    raw = pl.DataFrame(list(verdicts), orient="row", schema=VERDICT).with_columns(given_a="a", given_b="b")
+    given = _scoped(served, _ordered(raw.with_columns(served.answering(pl.col("a", "b")))))
+    _refuse_unnamed(served, given.filter(pl.col("verdict") == SAME))
+    _refuse_archived(served, given.filter(pl.col("verdict") == SAME))
+    rows = pl.concat([_judged(given), _merged(served, given)])
     _refuse_contradictions(served.transitions.select(DECISION.keys()), rows)
     return rows
 
 
-def _scoped(served: Served, said: pl.DataFrame) -> pl.DataFrame:
+def _scoped(served: Served, given: pl.DataFrame) -> pl.DataFrame:
     """The verdicts with the one scope of both topics."""
     scopes = dict(served.topics.select("id", "scope").iter_rows())
     homes = {end: pl.col(end).replace_strict(scopes, return_dtype=pl.String) for end in ("a", "b")}
-    for a, b in said.filter(homes["a"] != homes["b"]).select("a", "b").iter_rows():
+    for a, b in given.filter(homes["a"] != homes["b"]).select("a", "b").iter_rows():
         raise VerdictRefused(a, b, "they belong to different scopes, and nothing is compared across scopes")
-    return said.with_columns(scope=homes["a"])
+    return given.with_columns(scope=homes["a"])
 
 
 def _refuse_unnamed(served: Served, same: pl.DataFrame) -> None:
-    """A pair that was judged different becomes one only by its own name, not by that of what was merged into it."""
+    """Refuses `same` on a pair judged different unless it names the two themselves, not topics merged into them."""
     different = judgements(served.transitions).filter(pl.col("verdict") == DIFFERENT)
     unnamed = pl.min_horizontal("given_a", "given_b") != pl.col("a")
     unnamed = unnamed | (pl.max_horizontal("given_a", "given_b") != pl.col("b"))
@@ -93,24 +93,24 @@ def _refuse_archived(served: Served, same: pl.DataFrame) -> None:
                 raise VerdictRefused(a, b, f"{topic} is archived; `memstate undo {topic}` brings it back first")
 
 
-def _ordered(said: pl.DataFrame) -> pl.DataFrame:
+def _ordered(given: pl.DataFrame) -> pl.DataFrame:
     """The last verdict on each pair, its smaller id first."""
-    for a, b in said.filter(pl.col("a") == pl.col("b")).select("a", "b").iter_rows():
+    for a, b in given.filter(pl.col("a") == pl.col("b")).select("a", "b").iter_rows():
         raise VerdictRefused(a, b, f"they are one topic; `memstate merges --topic {a}` lists what was merged")
     turned = pl.col("a") > pl.col("b")
     ends = {"a": pl.when(turned).then("b").otherwise("a"), "b": pl.when(turned).then("a").otherwise("b")}
-    return said.with_columns(**ends).unique(["a", "b"], keep="last", maintain_order=True)
+    return given.with_columns(**ends).unique(["a", "b"], keep="last", maintain_order=True)
 
 
-def _judged(said: pl.DataFrame) -> pl.DataFrame:
+def _judged(given: pl.DataFrame) -> pl.DataFrame:
     payload = pl.struct("a", "b", "verdict", actor=pl.lit(PERSON)).struct.json_encode()
     reason = pl.format("judged {} by a person", "verdict")
-    return conform(said.with_columns(kind=pl.lit(JUDGED), topic_id="a", payload_json=payload, reason=reason), DECISION)
+    return conform(given.with_columns(kind=pl.lit(JUDGED), topic_id="a", payload_json=payload, reason=reason), DECISION)
 
 
-def _merged(served: Served, said: pl.DataFrame) -> pl.DataFrame:
-    """Merges of what is the same; the topic that was there first (created_at, then id) survives."""
-    same = said.filter(pl.col("verdict") == SAME)
+def _merged(served: Served, given: pl.DataFrame) -> pl.DataFrame:
+    """Merges of what is the same; the oldest topic (created_at, then id) survives."""
+    same = given.filter(pl.col("verdict") == SAME)
     members = joined(same).join(served.topics, on="id").sort("group", "created_at", "id")
     ranked = members.with_columns(survivor=pl.col("id").first().over("group"))
     known = suggestions(served.transitions).select("a", "b", "weight", "features")
@@ -137,7 +137,7 @@ def _refuse_contradictions(before: pl.DataFrame, rows: pl.DataFrame) -> None:
 
 
 def _torn(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Pairs judged different that merges in force make one (columns a, b)."""
+    """Pairs judged different that merges in force join (columns a, b)."""
     followed = survivors(merges(decisions))
     apart = judgements(decisions).filter(pl.col("verdict") == DIFFERENT)
     roots = [pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b")]

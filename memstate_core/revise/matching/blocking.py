@@ -1,8 +1,8 @@
-"""Candidate pairs: which topics are worth comparing, out of all pairs of a scope and kind.
+"""Candidate pairs: blocking, so that not all pairs of a scope and kind are compared.
 
-Three views propose each topic's nearest others: the letters of the title, the words of everything it
-says, the meaning (embedding). Equal titles, shared rare units and shared field values bring topics close
-in the first two. A view misses what another finds, which also tells how much all of them miss.
+Three views propose each topic's nearest neighbours: letters of the title, words of title, summary and fields,
+and the embedding. Equal titles, shared rare units and shared field values make topics close in the first two.
+The overlap of the views also gives an estimate of the pairs that all of them miss.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memstate_core.revise.matching.corpus import NONE, Corpus
 from memstate_core.revise.matching.nearest import Ints, distinct, nearest
 
 NEIGHBOURS = 20
-"""Nearest others that each view proposes for a topic."""
+"""Nearest neighbours of a topic that each view proposes."""
 VIEWS = ("title", "words", "meaning")
 MAX_GROUP = 256
 """Topics of a group of probable duplicates that are compared with all others of it."""
@@ -115,9 +115,9 @@ def all_pairs(corpus: Corpus) -> int:
 def completeness(seen_by: NDArray[np.bool_], probability: NDArray[np.float64]) -> float | None:
     """Estimated share of true pairs that the views found, by capture and recapture.
 
-    Two views that find a pair independently miss it together as often as chance says, so from what each
-    finds of the other's pairs follows what both miss (Chapman's estimator, 1951). Titles and meaning are
-    the two; words belong to both. Views that tend to find the same pairs make the estimate too high.
+    If two views find pairs independently, the share of one view's pairs that the other finds estimates what both
+    miss (Chapman's estimator, 1951). Titles and meaning are the two views; words depend on both. Views that
+    are positively correlated make the estimate too high.
 
     Returns:
         A share in [0, 1], or None where no pair is probable.

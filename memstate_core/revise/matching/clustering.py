@@ -1,8 +1,8 @@
-"""From probable pairs to groups that are merged, without chaining.
+"""Clusters probable pairs into groups to merge, without chaining.
 
-Groups grow by average linkage (Sokal and Michener, 1958) on the pairs' probabilities: two groups join only
-while the mean probability between all their members holds, so that a chain of likely pairs does not tie
-together what is unlikely at its ends. Pairs that must not be one keep their groups apart.
+Average linkage (Sokal and Michener, 1958) on the pairs' probabilities: two groups join only while the mean
+probability between their members is high enough, so that a chain of likely pairs does not join unlikely ends.
+Pairs that are kept apart (cannot-link constraints) keep their groups apart.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.nearest import Ints
 
 MEAN = 0.5
-"""The mean probability that two groups need to join: their pairs lack what only some of the records say."""
+"""The mean probability at which two groups join: records of one thing differ in how much they state."""
 MAX_COMPONENT = 2048
-"""Topics that sure pairs may connect; what is larger is no group of duplicates and is left alone."""
+"""Most topics that sure pairs may connect; larger components are not groups of duplicates and stay unmerged."""
 APART = 1e6
-"""Distance of a pair that must not be one: no mean over a group brings it below the cut."""
+"""Distance of a pair that is kept apart: no mean over a group brings it below the cut."""
 
 
 def group(

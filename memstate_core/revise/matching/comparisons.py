@@ -1,8 +1,8 @@
-"""What is compared of two topics, and the levels of agreement that each comparison can show.
+"""Comparisons of two topics and their agreement levels.
 
 Level 0 is the least agreement, -1 means that there is nothing to compare. The levels of one comparison are
-ordered, so that a higher one never speaks more against a match than a lower one. Only `time` has no better
-and worse: what a distance in time says is what the store's own pairs show.
+ordered: a higher level is never stronger evidence against a match than a lower one. Only the levels of `time`
+are unordered; their weights come from the store's own pairs alone.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ SUMMARY_EDGES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9)
 MEANING_EDGES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.96)
 FIELD_EDGES = (0.1, 0.3, 0.5, 0.7, 0.85, 0.97)
 SURPRISE_EDGES = (0.0, 3.0, 8.0)
-"""Nats by which what two titles share is rarer than chance would have it among the topics of the scope."""
+"""Nats by which the shared units of two titles are rarer than expected by chance in the scope."""
 FAR_NUMBERS, FAR_DAYS = 0.2, 10.0
 """Relative distance of numbers, and days between dates, from which values have nothing in common."""
 TIME_EDGES = (1 / 24, 1.0, 7.0, 30.0, 365.0)
-"""Days between the first word of one topic and that of the other."""
+"""Days between the creation of the two topics."""
 NEAR_TITLE = 0.6
-"""Title similarity from which the rarity of what is shared says something of its own."""
+"""Title similarity from which the rarity of shared units is compared."""
 RARE_CODE = 5.0
 """Nats of rarity from which shared numbers and codes count as rare."""
 STRATA = (0.4, 0.6)
-"""Title similarities that part the strata: pairs that were proposed for their titles seldom agree in other
-things by chance, the rest were proposed for those other things, so chance differs between them."""
+"""Title similarities that separate the strata: pairs proposed for their titles seldom agree elsewhere by chance,
+the rest were proposed for agreeing elsewhere, so u differs between strata."""
 
 TEXT = ("title", "numbers", "rarity", "meaning", "rank")
-"""Comparisons that all look at the title; together they say no more than the rarity of what titles share."""
+"""Comparisons of the title; their joint weight is bounded by the rarity of the shared units."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What was compared of pairs.
+    """Agreement levels of pairs.
 
     Attributes:
         names: the comparisons; those of fields are called `field:<name>`.
@@ -122,7 +122,7 @@ def ranked(compared: Compared, pairs: Candidates, eligible: NDArray[np.bool_], t
     """Adds the comparison `rank`: 2 when both topics are each other's nearest, 1 when one is, 0 otherwise.
 
     Args:
-        compared: what was compared.
+        compared: agreement levels.
         pairs: the same pairs.
         eligible: pairs that can be matches at all; only they are ranked (pairs,).
         topics: how many topics there are.
@@ -150,9 +150,9 @@ def together(one: Compared, other: Compared) -> Compared:
 
 
 def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean of letters, units of both titles (Jaccard), and containment; and containment alone.
+    """The mean of letter cosine, Jaccard index of units, and containment; and containment alone.
 
-    Containment leaves one-sided additions out: what counts is what one says in place of the other.
+    Containment ignores one-sided additions: only units that replace each other count against it.
     """
     shared = overlap.shared.astype(np.float64)
     jaccard = shared / (shared + overlap.only_a + overlap.only_b + 1e-6)
@@ -163,8 +163,8 @@ def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.flo
 def _numbers(overlap: Overlap) -> Levels:
     """Numbers, versions and codes of titles that both have some.
 
-    0 they share none, 1 some are shared and some stand against each other, 2 few stand against each other,
-    3 no conflict, 4 no conflict and what is shared is rare.
+    0 none shared, 1 some shared and some in conflict, 2 few in conflict, 3 no conflict, 4 no conflict and the
+    shared ones are rare.
     """
     shared, conflict = overlap.shared, overlap.conflict
     both = (shared + overlap.only_a > 0.01) & (shared + overlap.only_b > 0.01)

@@ -1,4 +1,4 @@
-"""The topics of a shard as the comparisons see them: texts, vectors, fields, sources, keys."""
+"""The topics of a shard as input of the comparisons: texts, vectors, fields, sources, keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memstate_core.revise.matching.tokens import letter_groups, words
 from memstate_core.revise.matching.unit_overlap import UnitIndex
 
 NONE = -1
-"""Code of what a topic does not have: a kind, a source, a key."""
+"""Code of a missing kind, source or key."""
 _MIN_REMAINDER = 3
 """Words that a summary must add to title and fields before it is compared."""
 
@@ -27,7 +27,7 @@ class Corpus:
 
     Attributes:
         topics: columns id, scope, title, summary, topic_kind, created_at.
-        fields: current values, sorted by row: columns row, name, text, number and day (null where it is none).
+        fields: current values, sorted by row: columns row, name, text, number and day (null where it is neither).
         vectors: embeddings of unit length, float32 (topics, dimensions); zeros where there is none.
         sources: columns row, source: distinct, of those topics all of whose evidence names a source.
         keys: columns row, key: keys that observations gave.
@@ -65,7 +65,7 @@ class Corpus:
 
     @cached_property
     def created(self) -> NDArray[np.float64]:
-        """When each topic was first heard of, in days since 1970; NaN where that is unknown."""
+        """When each topic was created, in days since 1970; NaN where unknown."""
         return (self.topics["created_at"].dt.epoch("ms") / 86_400_000).to_numpy().astype(np.float64)
 
     @cached_property
@@ -92,7 +92,7 @@ class Corpus:
 
     @cached_property
     def remainder(self) -> tuple[Any, NDArray[np.bool_]]:
-        """What summaries add to titles and fields, as words (CSR), and which add enough to compare."""
+        """Words of summaries that are in neither title nor fields (CSR), and which topics have enough to compare."""
         own = [set(words(f"{title} {value}")) for title, value in zip(self.titles, self._joined_values(), strict=True)]
         added = [
             [word for word in words(summary) if word not in known]
@@ -119,8 +119,8 @@ def field_values(current: pl.DataFrame) -> pl.DataFrame:
         current: columns row, name, value_json, field_type; no null values.
 
     Returns:
-        Columns row, name, text (strings without their quotes), number (null where the text spells no finite
-        one), day (days since 1970 of a field that is a date or datetime, null where its text spells none); sorted.
+        Columns row, name, text (strings without quotes), number (null unless the text is a finite number),
+        day (days since 1970 of a date or datetime field, null where its text is no date); sorted.
     """
     raw = pl.col("value_json")
     is_text = raw.str.starts_with('"')

@@ -26,21 +26,21 @@ from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.sources import Origins, learn_origins
 
 PROBABLE = 0.5
-"""Pairs from here on connect the groups whose other pairs are compared too."""
+"""Pairs with at least this probability connect groups, whose remaining pairs are then compared."""
 
 
 @dataclass(frozen=True)
 class Deduplicated:
-    """What was found.
+    """Result of the search.
 
     Attributes:
         pairs: every pair that was compared.
-        compared: what the comparisons showed.
+        compared: agreement levels of the pairs.
         scored: weights and probabilities.
         apart: pairs that must not be one (pairs,).
         groups: a group's number for each topic (topics,).
         model: the fitted model.
-        origins: what was learnt about sources.
+        origins: sources of topics, and which are distinct.
     """
 
     pairs: Candidates
@@ -72,23 +72,23 @@ def deduplicate(
         constraints: pairs that are kept apart.
         verdicts: columns name, level, stratum, same, for the fit.
         sure: the probability from which a pair is merged.
-        decisive: moves the probabilities of pairs, where more or less than `sure` is asked of some of them.
+        decisive: shifts the probabilities of pairs whose own threshold differs from `sure`.
     """
     pairs = nearest_neighbours(corpus)
     plain = compare(corpus, pairs)
     origins = learn_origins(corpus, pairs, plain.rankings)
-    standing = origins.standing(pairs)
-    compared = ranked(plain, pairs, ~standing.same, len(corpus))
-    model = fit(compared, standing, constraints.different(corpus, pairs), verdicts)
-    more = within_groups(corpus, pairs, score(model, compared, standing).probability >= PROBABLE)
+    relations = origins.relations(pairs)
+    compared = ranked(plain, pairs, ~relations.same, len(corpus))
+    model = fit(compared, relations, constraints.different(corpus, pairs), verdicts)
+    more = within_groups(corpus, pairs, score(model, compared, relations).probability >= PROBABLE)
     pairs, plain = joined(pairs, more), together(plain, compare(corpus, more))
-    standing = origins.standing(pairs)
-    compared = ranked(plain, pairs, ~standing.same, len(corpus))
-    scored = score(model, compared, standing)
+    relations = origins.relations(pairs)
+    compared = ranked(plain, pairs, ~relations.same, len(corpus))
+    scored = score(model, compared, relations)
 
     def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
-        told = constraints.apart(corpus, some, weight) | origins.standing(some).same
-        return np.asarray(told | ~compatible(corpus, some))
+        kept_apart = constraints.apart(corpus, some, weight) | origins.relations(some).same
+        return np.asarray(kept_apart | ~compatible(corpus, some))
 
     apart = barred(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
@@ -105,9 +105,9 @@ def _groups(
     topics: int,
     sure: float,
 ) -> Ints:
-    """Groups in which no pair is barred, be it one that was never compared, as two kinds are not.
+    """Groups in which no pair is barred, including pairs that were never compared, such as those of two kinds.
 
-    Such pairs are looked for in the groups that come out; where there are any, groups are formed anew.
+    Clusters, checks the pairs inside the clusters that were not compared, and repeats while any is barred.
     """
     while True:
         groups = group(pairs, probability, apart, topics=topics, sure=sure)

@@ -2,15 +2,15 @@
 
 The model is that of Fellegi and Sunter (1969), fitted by expectation and maximisation (as in Winkler, 1988,
 and Splink): each level of each comparison has a probability among matches (m) and among other candidates
-(u); log(m / u) is its weight, and the weights add up to the logarithm of the odds. Five things keep it
-honest where the plain method drifts off:
+(u); log(m / u) is its weight, and the weights add up to the logarithm of the odds. Five additions
+keep the fit from drifting:
 
 * m starts from, and is always mixed with, what matches look like in general (`priors`);
 * u depends on the stratum of title similarity, since candidates were chosen for their titles or in spite
   of them;
 * the weights of a comparison rise with its levels (isotonic regression);
-* comparisons of the title alone can say no more than the rarity of what the titles share, and titles that
-  differ never suffice by themselves, unless a source that never repeats itself makes matches compete;
+* the weight of all title comparisons together is bounded by the rarity of what the titles share, and titles
+  that differ never suffice by themselves, unless a duplicate-free source makes matches compete;
 * in a source that does not repeat itself a topic of another source has at most one match, so matches
   compete and take probability from each other.
 """
@@ -38,7 +38,7 @@ from memstate_core.revise.matching.priors import (
     levels_of,
     others_prior,
 )
-from memstate_core.revise.matching.sources import Standing
+from memstate_core.revise.matching.sources import SourceRelations
 
 Reals = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ RATE_BOUNDS = (1e-5, 0.9)
 STRATUM_PAIRS = 20.0
 """Pairs that the u of all strata counts for in each."""
 VERDICT_PAIRS = 5.0
-"""Pairs that a person's verdict counts for."""
+"""Number of pairs that one verdict counts for."""
 STRATIFIED = ("rank",)
 """Comparisons of the title for which chance differs between strata, as it does for those of other things."""
 MAX_WEIGHT = 6.0
@@ -80,7 +80,7 @@ class MatchModel(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Scored:
-    """Pairs with what the model says of them.
+    """Pairs with their scores.
 
     Attributes:
         weight: the logarithm of the odds of a match, before matches compete (pairs,).
@@ -91,41 +91,43 @@ class Scored:
     probability: Reals
 
 
-def fit(compared: Compared, standing: Standing, different: NDArray[np.bool_], verdicts: pl.DataFrame) -> MatchModel:
+def fit(
+    compared: Compared, relations: SourceRelations, different: NDArray[np.bool_], verdicts: pl.DataFrame
+) -> MatchModel:
     """Fits the model on all candidate pairs.
 
     Args:
         compared: what was compared of candidate pairs.
-        standing: what sources say of them; pairs within a source that is taken at its word do not count.
+        relations: how their sources relate; pairs within a distinct source are left out.
         different: pairs that are known to be no matches (pairs,).
-        verdicts: what people's verdicts were on: columns name, level, stratum, same, a row for each
-            comparison of each judged pair. Each pair counts as VERDICT_PAIRS.
+        verdicts: agreement levels of the pairs that people judged: columns name, level, stratum, same, a row for
+            each comparison of each pair. Each pair counts as VERDICT_PAIRS.
     """
-    eligible = ~standing.same
+    eligible = ~relations.same
     probability = np.where(eligible & ~different, MATCH_RATE, 0.0)
-    told = _told(compared.names, verdicts)
+    judged = _verdict_counts(compared.names, verdicts)
     rate, model = MATCH_RATE, _model(compared, MATCH_RATE, np.zeros((len(compared.names), len(STRATA) + 1, LEVELS)))
     for turn in range(ROUNDS):
-        weights = _weights(compared, eligible, probability, told, learn=turn > 0)
+        weights = _weights(compared, eligible, probability, judged, learn=turn > 0)
         if turn > 0:
             found = probability[eligible].sum() + MATCH_RATE * RATE_PAIRS
             rate = float(np.clip(found / (eligible.sum() + RATE_PAIRS), *RATE_BOUNDS))
         model = _model(compared, rate, weights)
-        probability = np.where(different, 0.0, score(model, compared, standing).probability)
+        probability = np.where(different, 0.0, score(model, compared, relations).probability)
     return model
 
 
-def score(model: MatchModel, compared: Compared, standing: Standing) -> Scored:
-    """The model's word on pairs; a comparison that the model does not know says nothing."""
+def score(model: MatchModel, compared: Compared, relations: SourceRelations) -> Scored:
+    """Scores pairs; a comparison that the model does not know adds nothing."""
     added = contributions(model, compared)
     is_text = np.isin(compared.comparison, [i for i, name in enumerate(compared.names) if name in TEXT])
     count = len(compared)
     text = np.bincount(compared.pair[is_text], added[is_text], minlength=count).astype(np.float64)
     other = np.bincount(compared.pair[~is_text], added[~is_text], minlength=count).astype(np.float64)
     text += np.log(model.match_rate / (1 - model.match_rate))
-    bound = np.where(standing.competing, np.inf, ceiling(compared.surprise, compared.same_title))
+    bound = np.where(relations.competing, np.inf, ceiling(compared.surprise, compared.same_title))
     weight = np.clip(np.minimum(text, bound) + other, -_MAX_LOGIT, _MAX_LOGIT)
-    return Scored(weight, _exclusive(np.where(standing.same, 0.0, np.exp(weight)), standing))
+    return Scored(weight, _exclusive(np.where(relations.same, 0.0, np.exp(weight)), relations))
 
 
 def contributions(model: MatchModel, compared: Compared) -> Reals:
@@ -137,23 +139,25 @@ def contributions(model: MatchModel, compared: Compared) -> Reals:
     return np.where(place == NONE, 0.0, found)
 
 
-def _weights(compared: Compared, eligible: NDArray[np.bool_], probability: Reals, told: Reals, *, learn: bool) -> Reals:
-    """Weights by comparison, stratum and level, from the present probabilities."""
+def _weights(
+    compared: Compared, eligible: NDArray[np.bool_], probability: Reals, judged: Reals, *, learn: bool
+) -> Reals:
+    """Weights by comparison, stratum and level, from the current probabilities."""
     used = eligible[compared.pair]
     pair, comparison, level = (part[used] for part in (compared.pair, compared.comparison, compared.level))
     shape = (len(compared.names), len(STRATA) + 1, LEVELS)
     flat = (comparison * shape[1] + compared.stratum[pair]) * LEVELS + level
     size = int(np.prod(shape))
-    matches = np.bincount(flat, probability[pair], minlength=size).reshape(shape) * learn + told[1]
-    others = np.bincount(flat, 1 - probability[pair], minlength=size).reshape(shape) + told[0]
+    matches = np.bincount(flat, probability[pair], minlength=size).reshape(shape) * learn + judged[1]
+    others = np.bincount(flat, 1 - probability[pair], minlength=size).reshape(shape) + judged[0]
     weights = np.zeros(shape)
     for i, name in enumerate(compared.names):
         weights[i] = _comparison_weights(name, matches[i], others[i])
     return weights
 
 
-def _told(names: tuple[str, ...], verdicts: pl.DataFrame) -> Reals:
-    """Pairs that people's verdicts stand for, by same, comparison, stratum and level."""
+def _verdict_counts(names: tuple[str, ...], verdicts: pl.DataFrame) -> Reals:
+    """Pairs that verdicts count for, by same, comparison, stratum and level."""
     counts = np.zeros((2, len(names), len(STRATA) + 1, LEVELS))
     place = pl.DataFrame({"name": names}, schema={"name": pl.String}).with_row_index("place")
     known = verdicts.join(place, on="name").select(pl.col("same", "place", "stratum", "level").cast(pl.Int64))
@@ -185,13 +189,13 @@ def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
     return weights
 
 
-def _exclusive(odds: Reals, standing: Standing) -> Reals:
+def _exclusive(odds: Reals, relations: SourceRelations) -> Reals:
     """Probabilities where a topic has at most one match in each other distinct source."""
-    contested = odds * (standing.a_competes | standing.b_competes)
-    places = np.concatenate([standing.rivals_of_a, standing.rivals_of_b])
+    contested = odds * (relations.a_competes | relations.b_competes)
+    places = np.concatenate([relations.rivals_of_a, relations.rivals_of_b])
     total = np.bincount(places, np.tile(contested, 2))
-    of_a, of_b = (total[place] - contested for place in (standing.rivals_of_a, standing.rivals_of_b))
-    rivals = np.where(standing.a_competes, of_a, 0.0) + np.where(standing.b_competes, of_b, 0.0)
+    of_a, of_b = (total[place] - contested for place in (relations.rivals_of_a, relations.rivals_of_b))
+    rivals = np.where(relations.a_competes, of_a, 0.0) + np.where(relations.b_competes, of_b, 0.0)
     return np.asarray(odds / (1 + odds + np.maximum(rivals, 0.0)))
 
 

@@ -1,4 +1,4 @@
-"""Reading what the comparisons need of the working graph and the ledger into a corpus."""
+"""Loads a corpus for matching from the working graph and the ledger."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _TOPIC_COLUMNS = ["id", "scope", "title", "summary", "topic_kind", "created_at"]
 _CURRENT = "r.part = 'field' AND r.rank = 0 AND r.value_json <> 'null'"
 
 
-def gather(store: Store, run: Run) -> Corpus:
-    """The active topics of the working graph, as the comparisons see them."""
+def load_corpus(store: Store, run: Run) -> Corpus:
+    """Loads the active topics of the working graph with their fields, vectors, sources and keys."""
     with open_graph(run.graph, read_only=True, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         topics = graph.read(TOPIC, _TOPIC_COLUMNS, "r.state = 'active'").sort("scope", "id")
         rows = topics.select("id").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
         current = graph.read(REVISION, ["topic_id", "name", "value_json", "field_type"], _CURRENT)
         vectors = graph.read(VECTOR, ["id", "embedding"])
     values = field_values(current.join(rows, left_on="topic_id", right_on="id"))
-    told = _told(store, run).join(rows, left_on="topic_id", right_on="id")
-    sources = told.filter(pl.col("source").is_not_null().all().over("row")).select("row", "source").unique()
-    keys = told.filter(pl.col("key").is_not_null()).select("row", "key").unique()
+    origins = _origins(store, run).join(rows, left_on="topic_id", right_on="id")
+    sources = origins.filter(pl.col("source").is_not_null().all().over("row")).select("row", "source").unique()
+    keys = origins.filter(pl.col("key").is_not_null()).select("row", "key").unique()
     return Corpus(topics, values, _embeddings(rows, vectors), sources.sort("row", "source"), keys.sort("row", "key"))
 
 
-def _told(store: Store, run: Run) -> pl.DataFrame:
-    """What evidence says of its origin, by topic (columns topic_id, source, key)."""
+def _origins(store: Store, run: Run) -> pl.DataFrame:
+    """Sources and keys of evidence, by topic (columns topic_id, source, key)."""
     columns = ["evidence_id", "source_uri", "topic_key"]
     evidence = shard_evidence(store.ledger, run, columns).rename({"source_uri": "source", "topic_key": "key"})
     return evidence.join(run.table("links", LINKS), on="evidence_id").select("topic_id", "source", "key")

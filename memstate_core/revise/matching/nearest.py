@@ -20,7 +20,7 @@ LARGE = 10_000
 WIDER = 3
 """How many times as many neighbours the rough search of sparse rows proposes."""
 FREQUENT = 0.02
-"""The rough search leaves out columns that more than this share of the members have: they tell least."""
+"""The rough search leaves out columns that more than this share of the members have: they discriminate least."""
 _WIDE_ROWS, _STRIDED = 512, 64
 
 
@@ -33,7 +33,7 @@ def tfidf(texts: Sequence[str], analyzer: Callable[[str], list[str]]) -> Any:
 
     try:
         return TfidfVectorizer(analyzer=analyzer, sublinear_tf=True, dtype=np.float32).fit_transform(texts).tocsr()
-    except ValueError:  # scikit-learn's word for an empty vocabulary
+    except ValueError:  # raised for an empty vocabulary
         from scipy.sparse import csr_matrix
 
         return csr_matrix((len(texts), 1), dtype=np.float32)
@@ -95,6 +95,13 @@ def _exact(part: Any, k: int) -> tuple[Ints, Ints]:
     return np.concatenate([row for row, _ in found]), np.concatenate([other for _, other in found])
 
 
+def bfloat16_is_fast() -> bool:
+    """Whether products in bfloat16 are fast here: oneDNN has kernels for them from AVX-512 on; others emulate them."""
+    import torch
+
+    return torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+
+
 def _rough_dense(part: Floats, k: int) -> tuple[Ints, Ints]:
     """Twice k of each row's most similar, by products in bfloat16 where the CPU has them.
 
@@ -103,8 +110,8 @@ def _rough_dense(part: Floats, k: int) -> tuple[Ints, Ints]:
     import torch
 
     count, k = len(part), 2 * k
-    fast = torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    every = torch.zeros((-(-count // _STRIDED) * _STRIDED, part.shape[1]), dtype=torch.bfloat16 if fast else None)
+    dtype = torch.bfloat16 if bfloat16_is_fast() else torch.float32
+    every = torch.zeros((-(-count // _STRIDED) * _STRIDED, part.shape[1]), dtype=dtype)
     every[:count] = torch.from_numpy(part)
     groups = len(every) // _STRIDED
     offsets, found = torch.arange(_STRIDED) * groups, []

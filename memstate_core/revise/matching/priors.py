@@ -1,8 +1,8 @@
-"""What matches look like in general, before a store has shown its own.
+"""Prior distributions of agreement levels, used before a store has enough pairs of its own.
 
-The level distributions are round figures of what records of one thing show in catalogues, bibliographies
-and address lists; no word or field of any of them enters. They carry a store too small to fit, and bound
-how far a fit can go.
+The distributions are round figures of how records of one thing agree in catalogues, bibliographies and
+address lists; they contain no term or field of any of them. They decide in a store too small to fit, and
+bound how far a fit can move.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 MATCH_RATE = 0.05
 """Share of candidate pairs that match, to begin with."""
 TEMPER = {"meaning": 0.5, "rank": 0.5, "summary": 0.8}
-"""Factors on the weights of comparisons that repeat in part what others say."""
+"""Factors on the weights of comparisons that are partly redundant."""
 AT_MOST = {"numbers": (-2.5, -0.5)}
-"""Bounds on the weights of a comparison's lowest levels: other numbers are never a sign of a match, whatever
-a store with many near-identical titles may suggest."""
+"""Bounds on the weights of a comparison's lowest levels: different numbers are never evidence for a match, even
+in a store with many near-identical titles."""
 
 _MATCHES: dict[str, tuple[float, ...]] = {
     "title": (0.02, 0.02, 0.03, 0.05, 0.07, 0.10, 0.13, 0.15, 0.08, 0.35),
@@ -58,10 +58,10 @@ def levels_of(comparison: str) -> int:
 
 
 def ceiling(surprise: NDArray[np.float64], same_title: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The most that the title alone can say for a match, as a logit.
+    """The largest weight that the title alone can have, as a logit.
 
     Among n topics, chance lets n * exp(-s) others share units of joint rarity s, so the odds of a match
-    are at most exp(s) / n, here with one nat less for good measure. Titles that differ stay at even odds.
+    are at most exp(s) / n; one nat is subtracted as a margin. Titles that differ stay at even odds.
     """
     bound = surprise - 1.0
     return np.where(same_title, bound, np.minimum(bound, 0.0))

@@ -1,9 +1,9 @@
-"""Which sources never repeat themselves, found out from the store.
+"""Duplicate-free sources, estimated from the store.
 
-A catalogue, a CRM export or a curated list says by its nature that its own records are distinct. If a source
-repeated itself as often as it repeats others, then of the pairs that agree best and have an end in it, as many
-would lie within it as chance has it. Where they hardly ever do, the source is taken at its word. Sources with
-too few topics to tell are judged as one.
+A catalogue, a CRM export or a curated list usually has one record per thing. If a source repeated itself as
+often as it repeats others, the share of its best-agreeing pairs that lie within it would be the share expected
+by chance. A source with far fewer such pairs is treated as duplicate-free (`distinct`). Sources with too few
+topics for an estimate are pooled.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from memstate_core.revise.matching.corpus import NONE, Corpus
 from memstate_core.revise.matching.nearest import Ints, pair_products
 
 DEPTHS = (50, 100, 200, 400, 800, 1600)
-"""How many of the best pairs of a source are looked at; the depth that speaks clearest decides."""
+"""Numbers of best pairs of a source to examine; the depth with the lowest bound decides."""
 MAX_SHARE = 0.35
-"""Upper confidence bound of pairs within a source, over what chance has, below which it is distinct."""
+"""A source is distinct if the upper confidence bound of its share of internal pairs, relative to chance, is lower."""
 
 
 @dataclass(frozen=True)
 class Origins:
-    """Where topics come from, as far as their sources are taken at their word.
+    """The sources of topics, and which of them are free of duplicates.
 
     Attributes:
         member: which topics have evidence from which source, CSR (topics, sources); empty rows where some
             evidence names none.
-        share: the upper bound of each source's share of pairs within it, over chance; NaN where there was too
-            little to say (sources,).
+        share: the upper bound of each source's share of internal pairs, relative to chance; NaN where there is too
+            little data (sources,).
     """
 
     member: Any
@@ -45,8 +45,8 @@ class Origins:
         """Which sources were found to have no duplicates of their own (sources,)."""
         return np.asarray(self.share < MAX_SHARE)
 
-    def standing(self, pairs: Candidates) -> Standing:
-        """What sources say of pairs."""
+    def relations(self, pairs: Candidates) -> SourceRelations:
+        """How the sources of both topics relate, for each pair."""
         first = _first_source(self.member)
         one, other = first[pairs.a], first[pairs.b]
         trusted = self.member.multiply(self.distinct[None, :]).tocsr()
@@ -55,26 +55,26 @@ class Origins:
             end * self.member.shape[1] + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))
         ]
         rivals = np.unique(np.concatenate(places), return_inverse=True)[1].astype(np.int64)
-        told = (one != NONE) & (other != NONE) & ~shared
-        return Standing(
+        across = (one != NONE) & (other != NONE) & ~shared
+        return SourceRelations(
             same=pair_products(trusted, trusted, pairs.a, pairs.b) > 0,
-            a_competes=told & self.distinct[np.maximum(other, 0)],
-            b_competes=told & self.distinct[np.maximum(one, 0)],
+            a_competes=across & self.distinct[np.maximum(other, 0)],
+            b_competes=across & self.distinct[np.maximum(one, 0)],
             rivals_of_a=rivals[: len(one)],
             rivals_of_b=rivals[len(one) :],
         )
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What sources say of pairs.
+class SourceRelations:
+    """How the sources of the two topics of each pair relate.
 
     Attributes:
-        same: from a common source, which says that they are distinct (pairs,).
+        same: both from one distinct source, so not duplicates (pairs,).
         a_competes: b's source is distinct, so that a has at most one match in it (pairs,).
         b_competes: the same of a's source and b (pairs,).
-        rivals_of_a: a number for a and b's source, among whose pairs a's match there is to be found (pairs,).
-        rivals_of_b: a number, out of the same, for b and a's source (pairs,).
+        rivals_of_a: the number of the competition between a and the topics of b's source (pairs,).
+        rivals_of_b: the number, in the same numbering, of that between b and the topics of a's source (pairs,).
     """
 
     same: NDArray[np.bool_]
@@ -90,12 +90,12 @@ class Standing:
 
 
 def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float64]) -> Origins:
-    """Finds out which sources repeat themselves.
+    """Estimates which sources repeat themselves.
 
     Args:
         corpus: the topics.
         pairs: candidate pairs.
-        rankings: ways to rank pairs by agreement (rankings, pairs); the one that speaks clearest decides.
+        rankings: ways to rank pairs by agreement (rankings, pairs); the one with the lowest bound decides.
     """
     member = _membership(corpus)
     source = _first_source(member)
@@ -139,20 +139,20 @@ def _shares(corpus: Corpus, source: Ints, party: Ints, best: list[pl.DataFrame],
     Args:
         corpus: the topics.
         source: the source of each topic, NONE where it has none (topics,).
-        party: what is judged: a number for one source, or for several (topics,).
+        party: the number of the source, or pool of sources, to estimate (topics,).
         best: rankings of pairs (columns a, b).
         parties: how many parties there may be.
 
     Returns:
-        The bound at the depth and in the ranking that speak clearest; NaN where so few pairs have an end in
-        the party that not even none of them within a source would tell (parties,).
+        The lowest bound over depths and rankings; NaN where so few pairs have an end in the party that even
+        no internal pair would give a bound below MAX_SHARE (parties,).
     """
     counted = pl.concat([_counted(ranked, source, party) for ranked in best])
-    told = counted.join(_chances(corpus, source, party), on="party")
+    counts = counted.join(_chances(corpus, source, party), on="party")
     expected = pl.col("depth") * pl.col("chance")
     upper = (_upper(pl.col("count")) / expected).min()
-    telling = (_upper(pl.lit(0)) / expected).min() < MAX_SHARE
-    judged = told.group_by("party").agg(share=upper, telling=telling).filter("telling")
+    decidable = (_upper(pl.lit(0)) / expected).min() < MAX_SHARE
+    judged = counts.group_by("party").agg(share=upper, decidable=decidable).filter("decidable")
     shares = np.full(parties, np.nan)
     shares[judged["party"].to_numpy()] = judged["share"].to_numpy()
     return shares

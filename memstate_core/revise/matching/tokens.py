@@ -1,7 +1,6 @@
-"""How titles and texts are cut into what the comparisons count: words, units and letter groups.
+"""Tokenisation of titles and texts: words, units and letter groups (character n-grams).
 
-A unit is what a person would compare as one thing: a word, or a code such as `KDL-40V4100`, whose inner
-punctuation is taken out, since two writers seldom agree on it.
+A unit is a word, or a code such as `KDL-40V4100`, without its inner punctuation, which varies between writers.
 """
 
 from __future__ import annotations
@@ -56,6 +55,6 @@ def letter_groups(text: str, size: int = 3) -> list[str]:
 
 
 def unit_groups(unit: str) -> list[str]:
-    """Groups of two and three letters of one unit, for telling variants of spelling from other units."""
+    """Groups of two and three letters of one unit, to detect spelling variants."""
     marked = f" {unit} "
     return [marked[i : i + size] for size in (2, 3) for i in range(len(marked) - size + 1)]

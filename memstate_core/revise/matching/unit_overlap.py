@@ -1,8 +1,7 @@
-"""What two titles share and what each says beyond the other, in units weighted by rarity.
+"""Units that two titles share and units that only one has, weighted by rarity.
 
-Units that are spelled a little differently explain each other in part; numbers never do, and codes only
-when one begins with the other. That is what tells "Alpha 1.2" from "Alpha 1.3" and lets "WFW8300SW"
-stand for "WFW8300SWH".
+Spelling variants match in part; numbers never do, and codes only when one extends the other. So "Alpha 1.2"
+and "Alpha 1.3" differ, while "WFW8300SW" matches "WFW8300SWH".
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from memstate_core.revise.matching.tokens import is_number, unit_groups, units
 ALIKE = 0.7
 """Cosine of letter groups from which two units count as variants of each other."""
 BACKGROUND = 200
-"""Topics elsewhere, of which one has a given unit: what makes a unit rare in a store too small to show it."""
+"""Assumed topics outside the store, one of which has a given unit, so that a small store can have rare units."""
 _MIN_LENGTH = 4
 _BLOCK = 1024
 
@@ -31,9 +30,9 @@ class Overlap:
     """For each pair, in nats of rarity (the sum of inverse document frequencies), shape (pairs,).
 
     Attributes:
-        shared: what both titles say.
-        only_a: what a says and b does not.
-        only_b: the reverse.
+        shared: units of both titles.
+        only_a: units of a alone.
+        only_b: units of b alone.
     """
 
     shared: Floats
@@ -42,7 +41,7 @@ class Overlap:
 
     @property
     def conflict(self) -> Floats:
-        """What each says in place of the other: the smaller of the two differences."""
+        """Units that replace each other: the smaller of the two differences."""
         return np.minimum(self.only_a, self.only_b)
 
 

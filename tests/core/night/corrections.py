@@ -19,7 +19,7 @@ from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.served_state import Served, read_served
 from memstate_core.run.store import Store, open_store
 from tests.core.revise.nights import night_without_duplicates as night
-from tests.core.revise.nights import told_by_key as told
+from tests.core.revise.nights import record_by_key as record
 from tests.core.strategies import day
 
 Said = dict[str, dict[str, Any]]
@@ -83,7 +83,7 @@ def begun(home: Path, **policy: Any) -> Store:
     lines = [f"{name} = {value}" for name, value in policy.items()]
     (home / "memstate.toml").write_text("\n".join(["[policy]", *lines, ""]))
     store = open_store(home, {})
-    told(store, BEFORE, 0)
+    record(store, BEFORE, 0)
     night(store, 2)
     return store
 

@@ -45,7 +45,7 @@ from tests.core.night.corrections import (
     without_marks,
 )
 from tests.core.revise.nights import night_without_duplicates as night
-from tests.core.revise.nights import told_by_key as told
+from tests.core.revise.nights import record_by_key as record
 
 first_night, store = corrections.first_night, corrections.store
 STEPS = ("summarise", "detach", "forget")
@@ -63,7 +63,7 @@ def test_undo_gives_the_store_that_never_merged_also_after_a_chain_and_later_evi
     merge(store, CAT, ACME)
     assert homes(store) == {"acme": ACME, "boat": ACME, "cat": ACME}
     for either in (store, never):
-        told(either, LATER, 3)
+        record(either, LATER, 3)
         night(either, 4)
     undo(store, BOAT, 4)
     assert homes(store) == {"acme": ACME, "boat": BOAT, "cat": ACME}
@@ -88,12 +88,12 @@ def test_undoing_forgets_that_a_merge_had_settled_whose_a_title_is(tmp_path: Pat
     """After the undo the owner of the title, which came later, has its evidence, as if nobody had merged."""
     merged, never = open_store(tmp_path / "merged", {}), open_store(tmp_path / "never", {})
     for either in (merged, never):
-        told(either, {"": {"title": "Plan B"}, "acme": BEFORE["acme"]}, 0)
+        record(either, {"": {"title": "Plan B"}, "acme": BEFORE["acme"]}, 0)
         night(either, 2)
     (alias,) = shard(merged).topics.filter(pl.col("title") == "Plan B")["id"]
     merge(merged, alias, ACME)
     for either in (merged, never):
-        told(either, {"plan": {"title": "Plan B"}}, 3)
+        record(either, {"plan": {"title": "Plan B"}}, 3)
         night(either, 4)
     (dropped,) = shard(merged).topics.filter(pl.col("state") == "merged")["id"]
     assert undo(merged, dropped, 4) == state_hash(never)
@@ -128,7 +128,7 @@ def test_each_topic_of_a_group_is_parted_from_all_that_it_was_one_with(store: St
 
 
 def test_a_correction_takes_in_no_evidence_and_no_new_policy(store: Store) -> None:
-    told(store, LATER, 1)
+    record(store, LATER, 1)
     (store.home.root / "memstate.toml").write_text("[policy]\nsalience_half_life_days = 1\n")
     changed = open_store(store.home.root, {})
     before = current_snapshot(store.home, "s0")
@@ -238,7 +238,7 @@ def test_the_last_word_on_a_pair_counts(store: Store) -> None:
 
 
 def test_topics_of_two_scopes_are_never_compared(store: Store) -> None:
-    told(store, {"": {"scope": {"type": "user", "id": "ben"}, "title": "Acme renewal"}}, 3)
+    record(store, {"": {"scope": {"type": "user", "id": "ben"}, "title": "Acme renewal"}}, 3)
     night(store, 4)
     (foreign,) = shard(store).topics.filter(pl.col("scope") == "user:ben")["id"]
     with pytest.raises(VerdictRefused, match="different scopes"):

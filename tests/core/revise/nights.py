@@ -38,18 +38,20 @@ class Night:
     merged: StepResult
 
 
-def told(store: Store, said: Mapping[str, Topic], at: int) -> None:
+def record(store: Store, topics: Mapping[str, Topic], at: int) -> None:
     """Imports an observation a topic, each with a topic of its own, one a minute."""
-    _imported(store, [{"observation_id": name, "placement": "new_topic", **topic} for name, topic in said.items()], at)
+    _imported(
+        store, [{"observation_id": name, "placement": "new_topic", **topic} for name, topic in topics.items()], at
+    )
 
 
-def told_by_key(store: Store, said: Mapping[str, Topic], at: int) -> None:
+def record_by_key(store: Store, topics: Mapping[str, Topic], at: int) -> None:
     """Imports an observation a key, one a minute; an empty key names no topic."""
-    _imported(store, [{**({"topic_key": key} if key else {}), **topic} for key, topic in said.items()], at)
+    _imported(store, [{**({"topic_key": key} if key else {}), **topic} for key, topic in topics.items()], at)
 
 
 def night(store: Store, at: int, judgements: Sequence[tuple[Any, ...]] = ()) -> Night:
-    """A nightly run, its steps in their order; what people said that day is recorded with it."""
+    """A nightly run, its steps in their order; with the verdicts of that day."""
     run, new, topics = _begun(store, at, judgements)
     found = find_duplicates(store, run, topics)
     run.keep("duplicate_pairs", found, 0.0)
@@ -92,14 +94,14 @@ def pair(found: StepResult, one: str, other: str) -> list[str]:
 
 
 def _imported(store: Store, rows: Sequence[Topic], at: int) -> None:
-    said = [
+    observations = [
         {"scope": {"type": "user", "id": "aya"}}
         | {"observed_at": f"2026-01-{at + 1:02}T{minute // 60:02}:{minute % 60:02}:00Z", **row}
         for minute, row in enumerate(rows)
     ]
     path = store.home.root / f"day-{at}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in said))
+    path.write_text("".join(json.dumps(row) + "\n" for row in observations))
     report = import_paths(store.ledger, store.settings, [path], now=day(at), run_id=f"import-{at}")
     assert report.accepted == len(rows)
 
@@ -109,8 +111,8 @@ def _begun(store: Store, at: int, judgements: Sequence[tuple[Any, ...]] = ()) ->
     run = begin_run(store, "s0", f"night-{at}", day(at))
     new = new_evidence(store, run).frame
     payloads = [(kind, topic, json.dumps(payload)) for kind, topic, payload in judgements]
-    said = pl.DataFrame(payloads, orient="row", schema=["kind", "topic_id", "payload_json"])
-    run.decide("corrections", said.with_columns(scope=pl.lit("user:aya"), evidence_ids=None, reason=pl.lit("told")))
+    decided = pl.DataFrame(payloads, orient="row", schema=["kind", "topic_id", "payload_json"])
+    run.decide("corrections", decided.with_columns(scope=pl.lit("user:aya"), evidence_ids=None, reason=pl.lit("test")))
     run.keep("placements", place(store, run, new), 0.0)
     topics = update_topics(store, run)
     run.keep("topics", topics, 0.0)

@@ -1,4 +1,4 @@
-"""What keeps topics apart: verdicts, undone merges, keys, kinds; and what of it reaches the fit."""
+"""Cannot-link constraints: verdicts, undone merges, keys; and the verdicts that reach the fit."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def limits(*rows: tuple[Any, ...], **evidence: str) -> Constraints:
     return constraints(ledger(*rows), links(**evidence))
 
 
-def apart(told: Constraints, of: Corpus, weight: float = 0.0, pairs: Candidates | None = None) -> set[str]:
+def apart(known: Constraints, of: Corpus, weight: float = 0.0, pairs: Candidates | None = None) -> set[str]:
     """Pairs that are kept apart at a logit, as the two ids together."""
     pairs = every_pair(of) if pairs is None else pairs
     ids = of.topics["id"].to_list()
-    kept = told.apart(of, pairs, np.full(len(pairs), weight))
+    kept = known.apart(of, pairs, np.full(len(pairs), weight))
     return {ids[a] + ids[b] for a, b, out in zip(pairs.a, pairs.b, kept, strict=True) if out}
 
 
@@ -48,13 +48,13 @@ def test_without_decisions_and_keys_nothing_is_kept_apart() -> None:
 
 
 def test_what_was_judged_different_is_kept_apart_however_sure_the_model_is() -> None:
-    told = limits(judged("a", "b", "different"), judged("b", "c", "same"), judged("c", "d", "skip"))
-    assert apart(told, named(*NAMES), weight=25.0) == {"ab"}
+    known = limits(judged("a", "b", "different"), judged("b", "c", "same"), judged("c", "d", "skip"))
+    assert apart(known, named(*NAMES), weight=25.0) == {"ab"}
 
 
 def test_the_verdict_holds_for_the_topic_that_answers_for_one_side() -> None:
-    told = limits(judged("b", "c", "different"), merged("b", "a"))
-    assert apart(told, named("a", "c", "d")) == {"ac"}
+    known = limits(judged("b", "c", "different"), merged("b", "a"))
+    assert apart(known, named("a", "c", "d")) == {"ac"}
 
 
 def test_the_verdict_follows_both_sides_through_chains_of_merges() -> None:
@@ -63,16 +63,16 @@ def test_the_verdict_follows_both_sides_through_chains_of_merges() -> None:
 
 
 def test_the_verdict_falls_back_to_the_topic_that_came_back() -> None:
-    told = limits(judged("b", "c", "different"), merged("b", "a", 3.0), unmerged("b", "a", weight=3.0))
-    assert apart(told, named("a", "b", "c"), weight=25.0) == {"ab", "bc"}
+    known = limits(judged("b", "c", "different"), merged("b", "a", 3.0), unmerged("b", "a", weight=3.0))
+    assert apart(known, named("a", "b", "c"), weight=25.0) == {"ab", "bc"}
 
 
 def test_topics_that_are_gone_and_pairs_that_are_no_candidates_do_not_matter() -> None:
     of = named("a", "b", "d")
-    told = limits(judged("a", "c", "different"), judged("x", "y", "different"), judged("a", "d", "different"))
+    known = limits(judged("a", "c", "different"), judged("x", "y", "different"), judged("a", "d", "different"))
     only = Candidates(np.array([0]), np.array([1]), np.ones((1, 3), bool))
-    assert apart(told, of) == {"ad"}
-    assert apart(told, of, pairs=only) == set()
+    assert apart(known, of) == {"ad"}
+    assert apart(known, of, pairs=only) == set()
 
 
 def test_a_different_verdict_taken_back_is_forgotten() -> None:
@@ -104,26 +104,26 @@ def test_an_undone_merge_needs_news_and_a_clearly_higher_weight(
 
 
 def test_a_merge_that_a_person_made_and_took_back_is_never_renewed() -> None:
-    told = limits(merged("b", "a"), unmerged("b", "a", "e1"), e1="a", e3="b")
-    assert apart(told, named("a", "b"), weight=25.0) == {"ab"}
+    known = limits(merged("b", "a"), unmerged("b", "a", "e1"), e1="a", e3="b")
+    assert apart(known, named("a", "b"), weight=25.0) == {"ab"}
 
 
 def test_news_of_an_undone_pair_is_news_though_a_later_undoing_of_another_knew_it() -> None:
     """`e3` came to `a` after its parting from `b`, and before its parting from `c`."""
     later = (merged("c", "a", 4.0), unmerged("c", "a", "e1", "e3", "e4", weight=4.0))
-    said = limits(*UNDONE, *later, e1="a", e2="b", e3="a", e4="c")
-    assert dict(zip(said.undone["b"], said.undone["renewed"], strict=True)) == {"b": True, "c": False}
+    known = limits(*UNDONE, *later, e1="a", e2="b", e3="a", e4="c")
+    assert dict(zip(known.undone["b"], known.undone["renewed"], strict=True)) == {"b": True, "c": False}
 
 
 def test_an_undone_merge_follows_the_topic_that_answers_for_one_side() -> None:
-    told = limits(*UNDONE, merged("a", "c"), e1="c", e2="b", e3="c")
-    assert apart(told, named("b", "c"), SLIGHT) == {"bc"}
-    assert apart(told, named("b", "c"), CLEAR) == set()
+    known = limits(*UNDONE, merged("a", "c"), e1="c", e2="b", e3="c")
+    assert apart(known, named("b", "c"), SLIGHT) == {"bc"}
+    assert apart(known, named("b", "c"), CLEAR) == set()
 
 
 def test_a_pair_judged_different_stays_apart_whatever_is_renewed() -> None:
-    told = limits(*UNDONE, judged("a", "b", "different"), e1="a", e2="b", e3="a")
-    assert apart(told, named("a", "b"), CLEAR) == {"ab"}
+    known = limits(*UNDONE, judged("a", "b", "different"), e1="a", e2="b", e3="a")
+    assert apart(known, named("a", "b"), CLEAR) == {"ab"}
 
 
 # Keys
@@ -151,7 +151,7 @@ def test_an_undone_merge_is_kept_apart_but_is_not_known_to_be_different() -> Non
     assert limits(judged("a", "b", "different")).different(of, every_pair(of)).all()
 
 
-# What verdicts were on
+# Levels of judged pairs
 
 
 def test_verdicts_are_read_with_what_was_shown_last() -> None:

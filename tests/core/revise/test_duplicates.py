@@ -1,4 +1,4 @@
-"""What becomes of pairs of the merge band: who survives, what is recorded, where chains of merges end."""
+"""Merges of pairs in the merge band: survivors, recorded decisions, chains of merges."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ pair_sets = st.dictionaries(
 
 
 def pair_frame(pairs: Sequence[Pair], band: str = "merge") -> pl.DataFrame:
-    """Each pair with features that say most by `title`, least by `rank`."""
-    said = {"title": 3.0, "rank": 0.5, "summary": 2.0, "field:owner": 1.0}
-    features = [{"name": name, "value": 1.0, "weight": weight} for name, weight in said.items()]
+    """Each pair with the same features: `title` has the largest weight, `rank` the smallest."""
+    weights = {"title": 3.0, "rank": 0.5, "summary": 2.0, "field:owner": 1.0}
+    features = [{"name": name, "value": 1.0, "weight": weight} for name, weight in weights.items()]
     rows = [
         {"a": a, "b": b, "scope": SCOPES[0], "probability": p, "weight": math.log(p / (1 - p)), "features": features}
         for a, b, p in pairs
@@ -94,7 +94,7 @@ def test_outside_the_merge_band_nothing_is_decided(band: str) -> None:
 # What is recorded
 
 
-def test_a_decision_holds_what_undoing_and_reading_it_need() -> None:
+def test_a_decision_holds_the_survivor_and_its_reasons() -> None:
     (row,) = decide(pair_frame([("a", "b", 0.99)]), topic_frame()).rows(named=True)
     payload = msgjson.decode(row["payload_json"])
     assert (row["kind"], row["topic_id"], row["scope"]) == ("merged", "b", SCOPES[0])
@@ -105,10 +105,12 @@ def test_a_decision_holds_what_undoing_and_reading_it_need() -> None:
 
 
 def test_in_a_group_a_decision_holds_the_mean_probability_and_the_strongest_pair() -> None:
-    told = payloads([("a", "b", 0.9), ("a", "c", 0.6), ("b", "c", 0.99)])
-    assert {name: one["probability"] for name, one in told.items()} == pytest.approx({"b": 0.945, "c": 0.795})
-    assert {name: one["weight"] for name, one in told.items()} == pytest.approx({"b": math.log(99), "c": math.log(99)})
-    assert {one["survivor"] for one in told.values()} == {"a"}
+    recorded = payloads([("a", "b", 0.9), ("a", "c", 0.6), ("b", "c", 0.99)])
+    assert {name: one["probability"] for name, one in recorded.items()} == pytest.approx({"b": 0.945, "c": 0.795})
+    assert {name: one["weight"] for name, one in recorded.items()} == pytest.approx(
+        {"b": math.log(99), "c": math.log(99)}
+    )
+    assert {one["survivor"] for one in recorded.values()} == {"a"}
 
 
 # Chains of merges over the nights

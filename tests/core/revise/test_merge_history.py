@@ -1,4 +1,4 @@
-"""What a person is shown of corrections: the list of merges, and the topics that may be stale."""
+"""The list of merges, and the topics marked as stale."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memstate_core.run.store import Store
 from tests.core.night import corrections
 from tests.core.night.corrections import ACME, BOAT, CAT, decide, exported, merge, shard, state_hash
 from tests.core.revise.nights import night_without_duplicates as night
-from tests.core.revise.nights import told_by_key as told
+from tests.core.revise.nights import record_by_key as record
 
 first_night, store = corrections.first_night, corrections.store
 
@@ -24,7 +24,7 @@ first_night, store = corrections.first_night, corrections.store
 # Listing
 
 
-def test_a_listed_merge_says_who_answers_today_and_which_evidence_it_brought(store: Store) -> None:
+def test_a_listed_merge_names_the_topic_it_resolves_to_and_its_evidence(store: Store) -> None:
     acme_evidence, boat_evidence = (
         shard(store).links.filter(pl.col("topic_id") == topic)["evidence_id"].to_list() for topic in (ACME, BOAT)
     )
@@ -45,7 +45,7 @@ def test_a_listed_merge_says_who_answers_today_and_which_evidence_it_brought(sto
 
 
 def test_a_confirmed_topic_is_no_longer_stale_nor_after_a_rebuild(store: Store, tmp_path: Path) -> None:
-    told(store, {"boat": {"summary": "It leaks"}}, 3)
+    record(store, {"boat": {"summary": "It leaks"}}, 3)
     night(store, 4)
     cat = next(record for record in exported(store) if record["id"] == CAT)
     assert cat["stale"] == {
@@ -68,16 +68,16 @@ def test_a_confirmed_topic_is_no_longer_stale_nor_after_a_rebuild(store: Store, 
 
 
 def test_what_extends_a_merged_topic_is_stale_and_stays_so(store: Store) -> None:
-    """Cat food is part of the boat shed: its link follows the merge, which is no news of its own."""
+    """Cat food is part of the boat shed: its link follows the merge, which is no change of its own."""
     merge(store, ACME, BOAT, 3)
     assert shard(store).reviews.select("topic_id", "cause_topic_id").rows() == [(CAT, ACME)]
-    told(store, {"dune": {"title": "Dune buggy"}}, 4)
+    record(store, {"dune": {"title": "Dune buggy"}}, 4)
     night(store, 5)
     assert shard(store).reviews["topic_id"].to_list() == [CAT]
 
 
 def test_a_stale_mark_outlives_the_merge_of_its_cause(store: Store) -> None:
-    told(store, {"boat": {"summary": "It leaks"}}, 3)
+    record(store, {"boat": {"summary": "It leaks"}}, 3)
     night(store, 4)
     merge(store, ACME, BOAT, 4)
     assert shard(store).reviews["topic_id"].to_list() == [CAT]

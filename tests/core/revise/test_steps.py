@@ -11,7 +11,7 @@ from msgspec import json as msgjson
 
 from memstate_core.model.frames import DECISION, PAIRS
 from memstate_core.run.store import Store, open_store
-from tests.core.revise.nights import Night, Topic, ids, night, pair, told, topics, transitions
+from tests.core.revise.nights import Night, Topic, ids, night, pair, record, topics, transitions
 from tests.core.revise.test_verdicts import judged
 
 QUARTZ = {"title": "Quartz lagoon harvest", "summary": "Signing with the northern partner at the harbour office"}
@@ -20,7 +20,7 @@ OTHER = {"fields": [{"name": "owner", "value": "Ben"}, {"name": "since", "value"
 WEEKLY = {"title": "Weekly report"}
 SPRING, LIFT = {"summary": "Sales rose in spring"}, {"summary": "The lift in the southern hall is broken again"}
 
-TOLD: dict[str, Topic] = {
+TOPICS: dict[str, Topic] = {
     "same-1": QUARTZ | OWNED,
     "same-2": QUARTZ | OWNED,
     "same-3": QUARTZ | OWNED,
@@ -43,7 +43,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Night]:
     """A store after its first night, and that night."""
     home = tmp_path_factory.mktemp("steps") / "home"
     store = open_store(home, {})
-    told(store, TOLD | CROWD, 1)
+    record(store, TOPICS | CROWD, 1)
     return home, night(store, 2)
 
 
@@ -133,13 +133,13 @@ def test_a_changed_policy_means_a_new_fit(store: Store) -> None:
 
 
 def test_a_late_duplicate_joins_the_survivor(store: Store) -> None:
-    told(store, {"same-4": QUARTZ | OWNED}, 3)
+    record(store, {"same-4": QUARTZ | OWNED}, 3)
     assert night(store, 4).merged.counts["merges"] == 1
     assert ids(store)["same-4"] == ids(store)["same-1"]
 
 
 def test_a_late_duplicate_that_a_person_judged_different_does_not(store: Store) -> None:
-    told(store, {"same-4": QUARTZ | OWNED}, 3)
+    record(store, {"same-4": QUARTZ | OWNED}, 3)
     strict = open_store(store.home.root, {"MEMSTATE_POLICY_MERGE_PROBABILITY": "1"})
     night(strict, 4)
     one, other = sorted((ids(store)["same-1"], ids(store)["same-4"]))
@@ -167,7 +167,7 @@ def test_of_300_near_identical_topics_only_exact_repeats_are_merged(tmp_path: Pa
     families = {f"u{unit}-{rev}": family(unit, rev) for unit in range(1, 101) for rev in (1, 2, 3)}
     repeats = {f"again-{name}": topic for name, topic in [*families.items()][::10]}
     store = open_store(tmp_path / "home", {})
-    told(store, families | repeats, 1)
+    record(store, families | repeats, 1)
     merged = night(store, 2).merged
     placed = ids(store)
     assert len({placed[name] for name in families}) == len(families)

@@ -1,4 +1,4 @@
-"""The review band over the nights: what people are asked, how often, in which order."""
+"""Open suggestions over the nights: which pairs, how often, in which order."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tests.core.revise.test_verdicts import FEATURES, judged, ledger, merged, un
 
 NAMES = "abcdef"
 Row = tuple[str, str, float]
-Said = list[tuple[str, str, str]]
+Decisions = list[tuple[str, str, str]]
 
 
 def band(*rows: Row, kind: str = "review") -> pl.DataFrame:
-    told = [
+    rows = [
         {"a": a, "b": b, "scope": "user:aya", "probability": p, "weight": 0.4, "band": kind, "features": FEATURES}
         for a, b, p in rows
     ]
-    return pl.DataFrame(told, schema=PAIRS)
+    return pl.DataFrame(rows, schema=PAIRS)
 
 
 def topics(sizes: dict[str, int] | None = None) -> pl.DataFrame:
-    told = dict.fromkeys(NAMES, 20) | (sizes or {})
-    rows = [{"id": name, "title": "x" * size, "summary": None} for name, size in told.items()]
+    lengths = dict.fromkeys(NAMES, 20) | (sizes or {})
+    rows = [{"id": name, "title": "x" * size, "summary": None} for name, size in lengths.items()]
     return pl.DataFrame(rows, schema={"id": pl.String, "title": pl.String, "summary": pl.String})
 
 
@@ -42,39 +42,39 @@ def night(
     return decided
 
 
-def said(decisions: pl.DataFrame) -> Said:
+def decisions_of(decisions: pl.DataFrame) -> Decisions:
     """Kind and both topics of each decision."""
     decoded = [msgjson.decode(payload) for payload in decisions["payload_json"]]
     return [(kind, one["a"], one["b"]) for kind, one in zip(decisions["kind"], decoded, strict=True)]
 
 
-def nights(*tonight: pl.DataFrame, decided: Sequence[tuple[Any, ...]] = ()) -> list[Said]:
-    """What each night decides, after what people said on the day after the first."""
+def nights(*tonight: pl.DataFrame, decided: Sequence[tuple[Any, ...]] = ()) -> list[Decisions]:
+    """The decisions of each night, with verdicts on the day after the first."""
     before, every = ledger(), []
     for number, pairs in enumerate(tonight):
         new = night(pairs, before)
-        every.append(said(new))
+        every.append(decisions_of(new))
         before = pl.concat([before, new, ledger(*decided) if number == 0 else ledger()])
     return every
 
 
-ASKED: Said = [("pair_suggested", "a", "b")]
-GONE: Said = [("pair_withdrawn", "a", "b")]
+SUGGESTED: Decisions = [("pair_suggested", "a", "b")]
+GONE: Decisions = [("pair_withdrawn", "a", "b")]
 OPEN = band(("a", "b", 0.6))
 
 
 def test_a_pair_is_suggested_once() -> None:
-    assert nights(OPEN, OPEN, OPEN) == [ASKED, [], []]
+    assert nights(OPEN, OPEN, OPEN) == [SUGGESTED, [], []]
 
 
 def test_a_suggestion_is_renewed_when_its_probability_has_moved() -> None:
     moved, still = band(("a", "b", 0.6 + DRIFT + 0.01)), band(("a", "b", 0.6 + DRIFT - 0.01))
-    assert nights(OPEN, still, moved, moved) == [ASKED, [], ASKED, []]
+    assert nights(OPEN, still, moved, moved) == [SUGGESTED, [], SUGGESTED, []]
 
 
 @pytest.mark.parametrize("then", [band(), band(("c", "d", 0.6), kind="merge"), band(("a", "b", 0.95), kind="merge")])
-def test_a_suggestion_is_withdrawn_once_when_it_is_over(then: pl.DataFrame) -> None:
-    assert nights(OPEN, then, then, OPEN) == [ASKED, GONE, [], ASKED]
+def test_a_suggestion_is_withdrawn_once_when_it_leaves_the_band(then: pl.DataFrame) -> None:
+    assert nights(OPEN, then, then, OPEN) == [SUGGESTED, GONE, [], SUGGESTED]
 
 
 def test_only_the_review_band_is_suggested() -> None:
@@ -85,10 +85,10 @@ def test_only_the_review_band_is_suggested() -> None:
 
 
 def test_a_pair_judged_different_is_not_suggested_again() -> None:
-    assert nights(OPEN, OPEN, decided=[judged("a", "b", "different")]) == [ASKED, []]
+    assert nights(OPEN, OPEN, decided=[judged("a", "b", "different")]) == [SUGGESTED, []]
 
 
-def test_a_pair_judged_different_is_not_suggested_under_the_name_that_answers_for_one_side() -> None:
+def test_a_pair_judged_different_is_not_suggested_under_the_survivor_of_one_side() -> None:
     decided = [judged("b", "c", "different"), merged("b", "a")]
     assert nights(band(), band(("a", "c", 0.6), ("a", "d", 0.6)), decided=decided) == [
         [],
@@ -96,18 +96,18 @@ def test_a_pair_judged_different_is_not_suggested_under_the_name_that_answers_fo
     ]
 
 
-def test_a_topic_that_came_back_is_asked_about_where_only_its_host_was_judged() -> None:
+def test_a_restored_topic_is_suggested_where_only_its_survivor_was_judged() -> None:
     decided = [merged("b", "a"), judged("a", "c", "different"), unmerged("b", "a")]
     assert nights(band(), band(("a", "c", 0.6), ("b", "c", 0.6)), decided=decided)[1] == [("pair_suggested", "b", "c")]
 
 
-def test_a_skipped_pair_stays_open_without_being_asked_anew() -> None:
-    assert nights(OPEN, OPEN, decided=[judged("a", "b", "skip")]) == [ASKED, []]
+def test_a_skipped_pair_stays_open_without_a_new_suggestion() -> None:
+    assert nights(OPEN, OPEN, decided=[judged("a", "b", "skip")]) == [SUGGESTED, []]
 
 
-def test_a_verdict_same_whose_merge_was_undone_is_asked_again() -> None:
+def test_a_verdict_same_whose_merge_was_undone_is_suggested_again() -> None:
     decided = [judged("a", "b", "same"), merged("b", "a"), unmerged("b", "a")]
-    assert nights(OPEN, OPEN, decided=decided) == [ASKED, ASKED]
+    assert nights(OPEN, OPEN, decided=decided) == [SUGGESTED, SUGGESTED]
 
 
 # Which and how many
@@ -115,27 +115,27 @@ def test_a_verdict_same_whose_merge_was_undone_is_asked_again() -> None:
 MANY = band(("a", "b", 0.9), ("a", "c", 0.5), ("a", "d", 0.7), ("a", "e", 0.5), ("a", "f", 0.6))
 
 
-def asked(decisions: pl.DataFrame) -> list[str]:
-    return [b for _, _, b in said(decisions)]
+def others(decisions: pl.DataFrame) -> list[str]:
+    return [b for _, _, b in decisions_of(decisions)]
 
 
-def test_the_less_sure_and_the_more_is_said_the_sooner() -> None:
-    assert asked(night(MANY, ledger())) == ["c", "e", "f", "d", "b"]
-    assert asked(night(MANY, ledger(), {"c": 1, "a": 200, "b": 200})) == ["e", "f", "d", "b", "c"]
+def test_the_least_certain_and_longest_come_first() -> None:
+    assert others(night(MANY, ledger())) == ["c", "e", "f", "d", "b"]
+    assert others(night(MANY, ledger(), {"c": 1, "a": 200, "b": 200})) == ["e", "f", "d", "b", "c"]
 
 
 @pytest.mark.parametrize("most", [0, 2, 5])
 def test_no_more_than_policy_allows_are_open(most: int) -> None:
     first = night(MANY, ledger(), most=most)
-    assert asked(first) == ["c", "e", "f", "d", "b"][:most]
+    assert others(first) == ["c", "e", "f", "d", "b"][:most]
     assert suggestions(first).height == most
 
 
-def test_a_limit_that_shrinks_withdraws_the_least_telling() -> None:
+def test_a_smaller_limit_withdraws_the_least_valuable() -> None:
     first = night(MANY, ledger())
     second = night(MANY, first, most=2)
-    assert {kind for kind, _, _ in said(second)} == {"pair_withdrawn"}
-    assert asked(second) == ["b", "d", "f"]
+    assert {kind for kind, _, _ in decisions_of(second)} == {"pair_withdrawn"}
+    assert others(second) == ["b", "d", "f"]
 
 
 def test_a_suggestion_carries_what_a_person_needs_to_decide() -> None:

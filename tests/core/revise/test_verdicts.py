@@ -1,4 +1,4 @@
-"""What people said, suggested pairs and undone merges, read back from recorded decisions."""
+"""Verdicts, suggested pairs and undone merges, read back from recorded decisions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEATURES = [{"name": "title", "value": 0.9, "weight": 2.5}, {"name": "owner", "v
 
 def ledger(*rows: tuple[Any, ...]) -> pl.DataFrame:
     """Decisions (columns DECISION) from kind, topic, payload and evidence."""
-    told = [
+    decided = [
         {
             "kind": kind,
             "scope": "user:aya",
@@ -27,7 +27,7 @@ def ledger(*rows: tuple[Any, ...]) -> pl.DataFrame:
         }
         for kind, topic, payload, *evidence in rows
     ]
-    return pl.DataFrame(told, schema=DECISION)
+    return pl.DataFrame(decided, schema=DECISION)
 
 
 def judged(a: str, b: str, verdict: str) -> tuple[Any, ...]:
@@ -35,8 +35,8 @@ def judged(a: str, b: str, verdict: str) -> tuple[Any, ...]:
 
 
 def merged(dropped: str, survivor: str, weight: float | None = None) -> tuple[Any, ...]:
-    said = {"survivor": survivor, "dropped_title": dropped, "dropped_kind": None}
-    return "merged", dropped, said | {"probability": 0.99, "weight": weight, "features": FEATURES}
+    payload = {"survivor": survivor, "dropped_title": dropped, "dropped_kind": None}
+    return "merged", dropped, payload | {"probability": 0.99, "weight": weight, "features": FEATURES}
 
 
 def unmerged(dropped: str, survivor: str, *evidence: str, weight: float | None = None) -> tuple[Any, ...]:
@@ -44,15 +44,15 @@ def unmerged(dropped: str, survivor: str, *evidence: str, weight: float | None =
 
 
 def suggested(a: str, b: str, value: float = 0.5) -> tuple[Any, ...]:
-    said = {"a": a, "b": b, "probability": 0.6, "weight": 0.4, "value": value, "features": FEATURES}
-    return "pair_suggested", a, said
+    payload = {"a": a, "b": b, "probability": 0.6, "weight": 0.4, "value": value, "features": FEATURES}
+    return "pair_suggested", a, payload
 
 
 def withdrawn(a: str, b: str) -> tuple[Any, ...]:
     return "pair_withdrawn", a, {"a": a, "b": b}
 
 
-def test_an_empty_ledger_says_nothing() -> None:
+def test_an_empty_ledger_gives_empty_frames() -> None:
     assert judgements(ledger()).schema == {"a": pl.String, "b": pl.String, "verdict": pl.String}
     assert undone(ledger()).columns == ["a", "b", "scope", "weight", "evidence_ids"]
     assert suggestions(ledger()).columns == ["a", "b", "scope", "probability", "weight", "value", "features"]
@@ -84,7 +84,7 @@ def test_a_skip_takes_back_no_verdict() -> None:
         ([merged("b", "a"), merged("a", "c"), unmerged("a", "c")], True),
         ([merged("x", "y"), unmerged("x", "y")], True),
     ],
-    ids=["said only", "merged", "taken back", "said again", "another merge taken back", "of other topics"],
+    ids=["verdict only", "merged", "taken back", "verdict again", "another merge taken back", "of other topics"],
 )
 def test_a_verdict_same_ends_when_its_merge_is_taken_back(then: list[tuple[Any, ...]], holds: bool) -> None:
     found = judgements(ledger(judged("a", "b", "same"), *then))
@@ -153,7 +153,7 @@ def test_a_suggestion_waits_until_it_is_withdrawn_judged_or_merged_away(
     assert suggestions(ledger(suggested("a", "b"), *then)).height == waits
 
 
-def test_a_suggestion_says_what_the_last_run_said() -> None:
+def test_a_suggestion_has_the_values_of_the_last_run() -> None:
     (row,) = suggestions(ledger(suggested("a", "b", 0.1), suggested("a", "b", 0.9))).to_dicts()
     assert row == {
         "a": "a", "b": "b", "scope": "user:aya", "probability": 0.6, "weight": 0.4, "value": 0.9, "features": FEATURES

@@ -1,4 +1,4 @@
-"""Small corpora as the gathering step makes them, and what the steps before a comparison give for them."""
+"""Small corpora in the form that `load_corpus` gives, and candidate pairs over them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TOPIC = {"scope": "user:aya", "title": None, "summary": None, "topic_kind": None
 
 
 def corpus(topics: Sequence[Mapping[str, Any]]) -> Corpus:
-    """A corpus of topics, each of which says what it has.
+    """A corpus of topics, given by the keys that they have.
 
     Keys: id (else numbered), scope, title, summary, topic_kind, created_at, fields (values by name), types (of fields
-    that are no strings, by name), sources, keys, vector (else a direction for each word of what it says).
+    that are no strings, by name), sources, keys, vector (else a direction for each word of title and summary).
     """
     given = [TOPIC | {"id": f"t{number:05}"} | dict(topic) for number, topic in enumerate(topics)]
     rows = sorted(given, key=lambda topic: (topic["scope"], topic["id"]))
@@ -56,7 +56,7 @@ def every_pair(of: Corpus) -> Candidates:
 
 
 def dedupe(topics: Sequence[Mapping[str, Any]], limits: Constraints | None = None, sure: float = 0.9) -> Deduplicated:
-    """What is found among topics, without verdicts."""
+    """The result among topics, without verdicts."""
     return deduplicate(corpus(topics), limits or constraints(ledger(), empty(LINKS)), NO_VERDICTS, sure=sure)
 
 

@@ -1,4 +1,4 @@
-"""Models fitted on all pairs of small corpora, with what they say of them."""
+"""Models fitted on all pairs of small corpora, with their scores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memstate_core.revise.matching.comparisons import Compared, compare, ranked
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Reals, Scored, fit, score
 from memstate_core.revise.matching.priors import levels_of
-from memstate_core.revise.matching.sources import Origins, Standing, learn_origins
+from memstate_core.revise.matching.sources import Origins, SourceRelations, learn_origins
 from tests.core.revise.matching.corpora import NO_VERDICTS, corpus, every_pair
 
 Topic = dict[str, Any]
@@ -24,12 +24,12 @@ Topic = dict[str, Any]
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model over all pairs of a corpus, and what it says of them."""
+    """A model fitted on all pairs of a corpus, and their scores."""
 
     of: Corpus
     pairs: Candidates
     compared: Compared
-    standing: Standing
+    relations: SourceRelations
     model: MatchModel
     scored: Scored
 
@@ -53,15 +53,15 @@ def fitted(
     pairs = every_pair(of)
     plain = compare(of, pairs)
     member = learn_origins(of, pairs, plain.rankings).member
-    standing = Origins(member, np.full(member.shape[1], 0.0 if distinct else 1.0)).standing(pairs)
-    compared = ranked(plain, pairs, ~standing.same, len(of))
+    relations = Origins(member, np.full(member.shape[1], 0.0 if distinct else 1.0)).relations(pairs)
+    compared = ranked(plain, pairs, ~relations.same, len(of))
     apart = np.zeros(len(pairs), bool) if different is None else different
-    model = fit(compared, standing, apart, verdicts)
-    return Fitted(of, pairs, compared, standing, model, score(model, compared, standing))
+    model = fit(compared, relations, apart, verdicts)
+    return Fitted(of, pairs, compared, relations, model, score(model, compared, relations))
 
 
 def shop(count: int = 40, seed: int = 5) -> list[Topic]:
-    """Things that two sources list, the second with small slips; things share words, makers and prices."""
+    """Things listed by two sources, the second with small errors; things share words, makers and prices."""
     chance = random.Random(seed)
     stock = ["".join(chance.choices("abcdefghijklm", k=6)) for _ in range(60)]
     rows: list[Topic] = []
@@ -75,7 +75,7 @@ def shop(count: int = 40, seed: int = 5) -> list[Topic]:
     return rows
 
 
-said = st.fixed_dictionaries(
+drawn_topics = st.fixed_dictionaries(
     {
         "title": st.sampled_from(["Acme renewal", "Acme renewal 7", "Acme renewals 8", "Plan B", None]),
         "summary": st.sampled_from([None, "signed in the northern office", "lost in the southern office"]),
@@ -83,4 +83,4 @@ said = st.fixed_dictionaries(
         "sources": st.sampled_from([["crm"], ["erp"], []]),
     }
 )
-stores = st.lists(said, max_size=8)
+stores = st.lists(drawn_topics, max_size=8)

@@ -68,8 +68,8 @@ def test_only_topics_of_one_scope_and_compatible_kinds_become_candidates(of: Cor
     assert alike <= set(listed(found)) <= comparable(of)
 
 
-def test_each_view_proposes_what_it_sees() -> None:
-    """Alike in letters alone, in what else is said alone, in meaning alone."""
+def test_each_view_proposes_its_own_neighbours() -> None:
+    """Alike in letters alone, in summary or fields alone, in meaning alone."""
     of = corpus(
         [
             {"title": "Acmerenewal", "vector": [1.0]},

@@ -1,4 +1,4 @@
-"""What comparing two topics shows, level by level."""
+"""Agreement levels of pairs of topics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Levels = dict[str, int]
 
 
 def levels(one: dict[str, Any], other: dict[str, Any]) -> Levels:
-    """What a pair shows among topics that have nothing to do with it, by comparison."""
+    """The levels of a pair among unrelated topics, by comparison."""
     of = corpus([{"id": "a", **one}, {"id": "b", **other}, *OTHERS])
     compared = compare(of, Candidates(np.array([0]), np.array([1]), np.ones((1, 3), bool)))
     return {compared.names[name]: int(level) for name, level in zip(compared.comparison, compared.level, strict=True)}
@@ -35,8 +35,8 @@ def titles(one: str | None, other: str | None) -> Levels:
 
 
 def field(one: Any, other: Any) -> int | None:
-    said = [{"fields": {"year": value}} for value in (one, other)]
-    return levels(*said).get("field:year")
+    sides = [{"fields": {"year": value}} for value in (one, other)]
+    return levels(*sides).get("field:year")
 
 
 # Titles
@@ -63,7 +63,7 @@ def test_titles_are_more_alike_the_fewer_letters_and_words_differ() -> None:
         ("Acme", "Acme", None),
     ],
 )
-def test_numbers_are_told_apart(one: str, other: str, level: int | None) -> None:
+def test_numbers_are_distinguished(one: str, other: str, level: int | None) -> None:
     assert titles(one, other).get("numbers") == level
     assert titles(other, one).get("numbers") == level
 
@@ -87,7 +87,7 @@ def test_titles_are_the_same_when_their_words_are_in_their_order(other: str, sam
     assert compare(of, every_pair(of)).same_title.tolist() == [same]
 
 
-# What else is said
+# Summaries, fields, time
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_near_numbers_and_spellings_lie_between() -> None:
 @pytest.mark.parametrize("kind", ["date", "datetime"])
 def test_dates_are_compared_by_days(kind: str) -> None:
     def apart(one: str, other: str) -> int:
-        told = [{"fields": {"due": value}, "types": {"due": kind}} for value in (one, other)]
-        return levels(*told)["field:due"]
+        sides = [{"fields": {"due": value}, "types": {"due": kind}} for value in (one, other)]
+        return levels(*sides)["field:due"]
 
     assert apart("2026-03-01", "2026-03-01") == ALIKE
     assert apart("2026-02-28", "2026-03-01") > apart("2026-02-28", "2026-03-05") > 0
@@ -169,7 +169,7 @@ STORE = [
     {"title": "Acme renewal 7", "summary": SOLD, "fields": {"owner": "Aya", "year": 1999}},
     {"title": "Acme renewal", "summary": SOLD, "fields": {"owner": "Ben"}},
     {"title": "Acme renewals 8", "fields": {"year": "1999"}},
-    {"title": "Plan B", "summary": "something else is said here"},
+    {"title": "Plan B", "summary": "something else is written here"},
     {"title": None},
 ]
 

@@ -20,11 +20,11 @@ from tests.core.revise.test_verdicts import judged, ledger
 
 Topic = dict[str, Any]
 
-SAID = {"title": "Quartz lagoon harvest", "summary": "Signing with the northern partner at the harbour office in May"}
+QUARTZ = {"title": "Quartz lagoon harvest", "summary": "Signing with the northern partner at the harbour office in May"}
 
 
 def crowd(count: int = 300) -> list[Topic]:
-    """Topics that have nothing to do with each other."""
+    """Unrelated topics."""
     chance = random.Random(3)
     stock = ["".join(chance.choices("bcdfghjklmnp", k=6)) for _ in range(900)]
     return [
@@ -46,22 +46,22 @@ def merged(topics: Sequence[Topic], **given: Any) -> list[set[str]]:
 
 
 def named(**topics: Topic) -> list[Topic]:
-    return [SAID | {"id": name} | topic for name, topic in topics.items()]
+    return [QUARTZ | {"id": name} | topic for name, topic in topics.items()]
 
 
-# What is one
+# What is merged
 
 
-def test_what_says_the_same_is_one_and_nothing_else_is() -> None:
+def test_equal_topics_are_merged_and_nothing_else() -> None:
     assert merged([*named(a={}, b={}, c={}), *crowd()]) == [{"a", "b", "c"}]
 
 
-def test_a_store_of_unlike_topics_stays_as_it_is() -> None:
+def test_a_store_of_unrelated_topics_is_unchanged() -> None:
     assert merged(crowd()) == []
 
 
 @pytest.mark.parametrize("other", [{"scope": "user:ben"}, {"topic_kind": "person"}])
-def test_another_scope_or_kind_is_never_one(other: Topic) -> None:
+def test_topics_of_another_scope_or_kind_are_never_merged(other: Topic) -> None:
     assert merged([*named(a={"topic_kind": "deal"}, b={"topic_kind": "deal"} | other), *crowd()]) == []
 
 
@@ -69,32 +69,32 @@ def test_a_topic_without_a_kind_joins_one_that_has_one() -> None:
     assert merged([*named(a={"topic_kind": "deal"}, b={}), *crowd()]) == [{"a", "b"}]
 
 
-def test_a_topic_without_a_kind_does_not_tie_two_kinds() -> None:
+def test_a_topic_without_a_kind_does_not_join_two_kinds() -> None:
     three = named(a={"topic_kind": "deal"}, b={"topic_kind": "person"}, c={})
     assert not any({"a", "b"} <= part for part in merged([*three, *crowd()]))
 
 
-def test_same_title_with_other_values_and_another_summary_is_two() -> None:
+def test_same_title_with_other_values_and_another_summary_is_not_merged() -> None:
     one = {"title": "Weekly report", "summary": "Sales rose in spring", "fields": {"owner": "Aya", "week": 7}}
     other = {"title": "Weekly report", "summary": "The lift is broken again", "fields": {"owner": "Ben", "week": 31}}
     assert merged([{"id": "a"} | one, {"id": "b"} | other, *crowd()]) == []
 
 
-# What a person or a key keeps apart
+# Constraints
 
 
-def test_judged_different_stays_two_whatever_lies_between() -> None:
-    told = constraints(ledger(judged("a", "b", "different")), empty(LINKS))
-    assert not any({"a", "b"} <= part for part in merged([*named(a={}, b={}, c={}, d={}), *crowd()], limits=told))
+def test_topics_judged_different_are_not_merged_through_others() -> None:
+    limits = constraints(ledger(judged("a", "b", "different")), empty(LINKS))
+    assert not any({"a", "b"} <= part for part in merged([*named(a={}, b={}, c={}, d={}), *crowd()], limits=limits))
 
 
-def test_judged_different_stays_two_where_the_two_could_not_even_be_compared() -> None:
-    told = constraints(ledger(judged("a", "b", "different")), empty(LINKS))
+def test_topics_judged_different_are_not_merged_through_others_where_they_were_never_compared() -> None:
+    limits = constraints(ledger(judged("a", "b", "different")), empty(LINKS))
     three = named(a={"topic_kind": "deal"}, b={"topic_kind": "person"}, c={}, d={})
-    assert not any({"a", "b"} <= part for part in merged([*three, *crowd()], limits=told))
+    assert not any({"a", "b"} <= part for part in merged([*three, *crowd()], limits=limits))
 
 
-def test_different_keys_stay_two_whatever_lies_between() -> None:
+def test_topics_with_different_keys_are_not_merged_through_others() -> None:
     four = named(a={"keys": ["crm/1"]}, b={"keys": ["crm/2"]}, c={}, d={})
     assert not any({"a", "b"} <= part for part in merged([*four, *crowd()]))
 
@@ -152,16 +152,16 @@ def test_the_calibration_adds_up_to_what_was_compared_and_merged() -> None:
 # Stores too small to fit
 
 
-def deal(name: str, owner: str, title: str = "Acme renewal", **said: Any) -> Topic:
-    return {"id": name, "title": title, "kind": "deal", "fields": {"owner": owner}} | said
+def deal(name: str, owner: str, title: str = "Acme renewal", **content: Any) -> Topic:
+    return {"id": name, "title": title, "kind": "deal", "fields": {"owner": owner}} | content
 
 
-def test_in_a_store_of_three_the_same_title_and_owner_are_one() -> None:
+def test_in_a_store_of_three_the_same_title_and_owner_are_merged() -> None:
     other = deal("c", "Priya", "Globex renewal")
     assert merged([deal("a", "Aya"), deal("b", "Aya"), other]) == [{"a", "b"}]
 
 
-def test_in_a_store_of_three_another_owner_is_for_a_person_to_decide() -> None:
+def test_in_a_store_of_three_another_owner_needs_review() -> None:
     found = dedupe([deal("a", "Aya"), deal("b", "Priya"), deal("c", "Aya", "Globex renewal")])
     assert not found.grouped.any()
     assert 0.4 < found.scored.probability.max() < 0.9

@@ -25,7 +25,7 @@ def test_a_fit_is_the_same_every_time() -> None:
 @pytest.mark.parametrize("distinct", [False, True])
 @given(order=st.permutations(range(40)))
 @settings(max_examples=8)
-def test_ids_and_their_order_do_not_show_in_probabilities(distinct: bool, order: list[int]) -> None:
+def test_probabilities_do_not_depend_on_ids_or_their_order(distinct: bool, order: list[int]) -> None:
     plain = fitted(shop(), distinct=distinct)
     renamed = {topic["id"]: f"r{order[number]:03}" for number, topic in enumerate(shop())}
     other = fitted([topic | {"id": renamed[topic["id"]]} for topic in shop()], distinct=distinct)
@@ -40,7 +40,7 @@ def test_probabilities_are_probabilities(topics: list[Topic], distinct: bool) ->
     found = fitted(topics, distinct=distinct)
     assert ((found.scored.probability >= 0) & (found.scored.probability <= 1)).all()
     assert np.isfinite(found.scored.weight).all()
-    assert (found.scored.probability[found.standing.same] == 0).all()
+    assert (found.scored.probability[found.relations.same] == 0).all()
     assert 0 < found.model.match_rate < 1
 
 
@@ -55,9 +55,9 @@ def test_known_differences_count_against_a_match() -> None:
     ids = corpus(shop()).topics["id"].to_list()
     pairs = every_pair(corpus(shop()))
     true = np.array([ids[a][1:] == ids[b][1:] for a, b in zip(pairs.a, pairs.b, strict=True)])
-    plain, told = fitted(shop()), fitted(shop(), different=true)
-    assert told.model.match_rate < plain.model.match_rate
-    assert (told.scored.weight[true] < plain.scored.weight[true]).all()
+    plain, informed = fitted(shop()), fitted(shop(), different=true)
+    assert informed.model.match_rate < plain.model.match_rate
+    assert (informed.scored.weight[true] < plain.scored.weight[true]).all()
 
 
 # Weights
@@ -74,15 +74,15 @@ def test_weights_rise_with_levels_and_are_bounded(topics: list[Topic]) -> None:
     assert explained(found.model).keys() == {*found.model.comparisons}
 
 
-def test_numbers_that_stand_against_each_other_always_speak_against() -> None:
-    """Whatever the store would have it: here all that match differ in a number."""
+def test_conflicting_numbers_are_always_evidence_against() -> None:
+    """Even in a store where all matches differ in a number."""
     topics = [{"title": f"{topic['title']} {number}"} for number, topic in enumerate(shop())]
     weights = fitted(topics).weights("numbers")
     assert (weights[:, 0] <= -2.5).all()
     assert (weights[:, 1] <= -0.5).all()
 
 
-def test_three_topics_tell_too_little_to_leave_the_priors() -> None:
+def test_three_topics_are_too_few_to_leave_the_priors() -> None:
     """The shares of levels among matches and among other candidates stay near what they are in general."""
     found = fitted([{"title": title} for title in ("Quartz lagoon", "Basalt meadow", "Copper fjord")])
     levels = found.compared.level[found.compared.comparison == found.compared.names.index("title")]
@@ -96,11 +96,11 @@ def test_three_topics_tell_too_little_to_leave_the_priors() -> None:
     assert found.scored.probability.max() < MATCH_RATE
 
 
-def test_a_comparison_that_the_model_does_not_know_says_nothing() -> None:
+def test_a_comparison_that_the_model_does_not_know_adds_nothing() -> None:
     plain = fitted([topic | {"fields": {}} for topic in shop()])
     of = corpus([topic | {"fields": {"shoe": 7}} for topic in shop()])
     known, pairs = plain.compared, every_pair(of)
-    wider = ranked(compare(of, pairs), pairs, ~plain.standing.same, len(of))
+    wider = ranked(compare(of, pairs), pairs, ~plain.relations.same, len(of))
     assert "field:shoe" in {*wider.names} - {*known.names}
     added = contributions(plain.model, wider)
     assert (added[wider.comparison == wider.names.index("field:shoe")] == 0).all()

@@ -1,4 +1,4 @@
-"""What bounds a match: the rarity of titles, rivals in a distinct source, people's verdicts."""
+"""Bounds of a match: the rarity of titles, competitors in a distinct source, verdicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memstate_core.revise.matching.priors import ceiling
 from tests.core.revise.matching.corpora import NO_VERDICTS
 from tests.core.revise.matching.fits import Topic, fitted, shop, stores
 
-# What the title alone may say
+# Titles alone
 
 NEAR = [{"id": "x", "title": "Quartz lagoon harvest"}, {"id": "y", "title": "Quartz lagoon harvests"}]
 
@@ -25,7 +25,7 @@ def test_titles_that_differ_never_suffice_by_themselves_unless_two_sources_compe
     assert fitted([*rivals, *others], distinct=True).probability("x", "y") > open_
 
 
-def test_equal_titles_say_no_more_than_their_rarity_allows() -> None:
+def test_the_weight_of_equal_titles_is_bounded_by_their_rarity() -> None:
     others = [{"title": f"Plan {topic['title'].split()[0]}"} for topic in shop()]
     rare = fitted([{"id": "x", "title": "Quartz lagoon"}, {"id": "y", "title": "Quartz lagoon"}, *others])
     common = fitted([{"id": "x", "title": "Plan"}, {"id": "y", "title": "Plan"}, *others])
@@ -72,12 +72,12 @@ def verdicts(name: str, level: int, *, same: bool, count: int = 5) -> pl.DataFra
 @pytest.mark.parametrize(("name", "level"), [("title", 5), ("rank", 0), ("field:maker", 0), ("field:maker", 6)])
 def test_verdicts_move_the_weights_in_their_direction(name: str, level: int) -> None:
     against, plain, towards = (
-        fitted(shop(), verdicts=told).weights(name)[-1, level]
-        for told in (verdicts(name, level, same=False), NO_VERDICTS, verdicts(name, level, same=True))
+        fitted(shop(), verdicts=given_verdicts).weights(name)[-1, level]
+        for given_verdicts in (verdicts(name, level, same=False), NO_VERDICTS, verdicts(name, level, same=True))
     )
     assert against < plain < towards
 
 
-def test_verdicts_on_what_is_no_longer_compared_are_left_out() -> None:
-    told = verdicts("field:shoe", 6, same=True)
-    assert fitted(shop(), verdicts=told).model == fitted(shop()).model
+def test_verdicts_on_comparisons_that_no_longer_exist_are_ignored() -> None:
+    given_verdicts = verdicts("field:shoe", 6, same=True)
+    assert fitted(shop(), verdicts=given_verdicts).model == fitted(shop()).model

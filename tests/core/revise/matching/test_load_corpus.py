@@ -1,4 +1,4 @@
-"""What the comparisons get to see of a working graph and a ledger."""
+"""The corpus that is loaded from a working graph and a ledger."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pytest
 
 from memstate_core.model.frames import VECTORS, conform
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.load_corpus import gather
+from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.run.store import open_store
 from memstate_core.state.graph import TOPIC, VECTOR, open_graph
 from tests.core.reference import Observation
 from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, evidence_frame, field, fill, folded, observation
 
 
-def deal(number: int, **said: Any) -> Observation:
+def deal(number: int, **content: Any) -> Observation:
     """An observation with a topic of its own, titled as all of them."""
     plain = {"placement": "new_topic", "title": "Acme renewal", "topic_kind": "deal"}
-    return observation(number, **(plain | said))
+    return observation(number, **(plain | content))
 
 
 def gathered(home: Path, stream: Sequence[Observation], archived: Sequence[int] = ()) -> Corpus:
@@ -44,15 +44,15 @@ def gathered(home: Path, stream: Sequence[Observation], archived: Sequence[int] 
         fill(graph, state)
         graph.insert(VECTOR, vectors(state.topics))
         graph.update(TOPIC, pl.DataFrame({"id": gone, "state": "archived", "archived": True}))
-    return gather(store, run)
+    return load_corpus(store, run)
 
 
 def vectors(topics: pl.DataFrame) -> pl.DataFrame:
     """A direction for each topic that has a summary: the one that its length names."""
-    told = topics.filter(pl.col("summary").is_not_null())
+    described = topics.filter(pl.col("summary").is_not_null())
     directions = np.eye(VECTORS["embedding"].size, dtype=np.float32)  # type: ignore[union-attr]
-    embedding = pl.Series(directions[told["summary"].str.len_chars().to_numpy()], dtype=VECTORS["embedding"])
-    return conform(told.select("id", "text_hash", model=pl.lit("none")).with_columns(embedding=embedding), VECTORS)
+    embedding = pl.Series(directions[described["summary"].str.len_chars().to_numpy()], dtype=VECTORS["embedding"])
+    return conform(described.select("id", "text_hash", model=pl.lit("none")).with_columns(embedding=embedding), VECTORS)
 
 
 def values(corpus: Corpus) -> list[tuple[str, str]]:
@@ -110,19 +110,19 @@ def test_a_date_is_a_day_where_its_field_says_so(tmp_path: Path, kind: str, days
     assert corpus.fields["day"].to_list() == [days]
 
 
-def test_that_a_value_is_not_known_is_no_value(tmp_path: Path) -> None:
+def test_a_null_value_is_no_value(tmp_path: Path) -> None:
     assert values(gathered(tmp_path, [deal(1, fields=[field("owner", "null")])])) == []
 
 
 @pytest.mark.parametrize(
-    ("told", "sources"),
+    ("named", "sources"),
     [(["crm", "crm"], ["crm"]), (["crm", "erp"], ["crm", "erp"]), (["crm", None], []), ([None, None], [])],
 )
 def test_sources_are_those_of_topics_all_of_whose_evidence_names_one(
-    tmp_path: Path, told: list[str | None], sources: list[str]
+    tmp_path: Path, named: list[str | None], sources: list[str]
 ) -> None:
     stream = [
-        observation(number, topic_key="acme", title="Acme", source_uri=source) for number, source in enumerate(told)
+        observation(number, topic_key="acme", title="Acme", source_uri=source) for number, source in enumerate(named)
     ]
     corpus = gathered(tmp_path, stream)
     assert corpus.sources.rows() == [(0, source) for source in sources]

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memstate_core.revise.matching import nearest as nearest_module
-from memstate_core.revise.matching.nearest import distinct, nearest, tfidf
+from memstate_core.revise.matching.nearest import bfloat16_is_fast, distinct, nearest, tfidf
 from memstate_core.revise.matching.tokens import folded, words
 
 K = 5
@@ -51,6 +51,24 @@ def test_sparse_rows_find_their_nearest_by_rare_words(monkeypatch: pytest.Monkey
     sure = {pair for pair in exact if products[pair] > 0.4}
     assert sure
     assert sure <= rough
+
+
+@pytest.mark.parametrize(
+    ("capability", "fast"), [("AVX512", True), ("AVX512_AMX", True), ("AVX2", False), ("DEFAULT", False)]
+)
+def test_bfloat16_is_used_from_avx512_on(monkeypatch: pytest.MonkeyPatch, capability: str, fast: bool) -> None:
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: capability)
+    assert bfloat16_is_fast() is fast
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_dense_rows_find_the_same_neighbours_with_and_without_bfloat16(
+    monkeypatch: pytest.MonkeyPatch, fast: bool
+) -> None:
+    monkeypatch.setattr(nearest_module, "LARGE", 0)
+    monkeypatch.setattr(nearest_module, "bfloat16_is_fast", lambda: fast)
+    rows, members = _dense(300, np.random.default_rng(1)), np.arange(300)
+    assert set(zip(*nearest(rows, members, K), strict=True)) == _by_definition(rows, members, K)
 
 
 def test_few_rows_and_none() -> None:

@@ -1,4 +1,4 @@
-"""How titles are cut, and what two titles share or say against each other."""
+"""Tokenisation of titles, and the overlap of two titles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMON = ["Alpha", "Beta", "Gamma"]
 
 
 def overlap(one: str, other: str, *, numeric: bool | None = None) -> Overlap:
-    """Of two titles, among some that have nothing to do with them."""
+    """Of two titles, among unrelated ones."""
     index = UnitIndex([one, other, *COMMON])
     return index.overlap(np.array([0]), np.array([1]), numeric=numeric)
 
@@ -84,7 +84,7 @@ def test_letter_groups_mark_the_ends_of_words() -> None:
         ("Alice renewal", "Robert renewal"),
     ],
 )
-def test_what_differs_in_a_number_or_a_word_stands_against_each_other(one: str, other: str) -> None:
+def test_different_numbers_or_words_conflict(one: str, other: str) -> None:
     assert conflicts(one, other)
     assert conflicts(other, one)
 
