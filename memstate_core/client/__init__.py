@@ -5,8 +5,8 @@
         for candidate in memory.query("When is the Acme call?", scope="user:aya").candidates:
             print(candidate.title)
 
-It needs `pip install 'memstate[client]'` and loads nothing of the pipeline. Errors are the branch `ApiError` of
-`memstate_core.model.errors`.
+Install it with `pip install 'memstate[client]'`; it imports nothing of the pipeline. Every error is an `ApiError` of
+`memstate_core.model.errors`, and answers have the types of `memstate_core.model.answers`.
 """
 
 from memstate_core.client.clients import AsyncMemoryClient, MemoryClient

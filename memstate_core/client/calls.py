@@ -1,7 +1,7 @@
-"""Each call of the API as a value: what is sent, what comes back, and whether it may be sent again.
+"""The calls of the API as values: request, type of the answer, and whether the call may be repeated.
 
-The clients turn these functions into methods, so they say what the methods take. What a caller leaves out is
-not sent, and the server's own default holds.
+The clients turn these functions into methods, so these signatures and docstrings are theirs too. Arguments left out
+are not sent; the server's defaults apply.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ ObservationGiven = Observation | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Call(Generic[T_co]):
-    """A request that is not sent yet.
+    """A request that has not been sent.
 
     Attributes:
         method: the HTTP method.
         path: the path on the server.
-        answer: what a good answer holds.
+        answer: the type of a successful answer.
         params: the query string.
-        body: what is sent as JSON; None sends no body.
-        repeatable: whether sending it twice does what sending it once does.
-        patient: whether to wait for a server that cannot answer now; not where that is the question.
+        body: the JSON body; None sends none.
+        repeatable: whether the call is idempotent.
+        patient: whether to retry while the server is unavailable; health checks do not.
     """
 
     method: str
@@ -58,24 +58,24 @@ def query(
     pending: bool | None = None,
     record: bool | None = None,
 ) -> Call[answers.QueryAnswer]:
-    """Topics and evidence that answer a question, from one published snapshot.
+    """Asks a question: topics and evidence from one published snapshot.
 
-    A question that is sent again because its answer was lost may count as two uses.
+    If the answer is lost and the question is sent again, its topics may be recorded as accessed twice.
 
     Args:
         q: the question.
-        scope: where to look: `TYPE:ID`, a mapping with type and id, or several of these; every scope that the key
-            sees without it.
+        scope: the scope or scopes to search, each as `TYPE:ID` or as a mapping with type and id; by default every
+            scope that the key may read.
         top_k: how many topics to return.
         evidence_k: how much evidence to return.
-        stages: what counts beside the words: some of semantic, structural, temporal.
-        explain: say what each score is made of.
-        topic_ids: consider these topics only.
-        field_names: return these fields only.
+        stages: the ranking stages to use beside term matching: any of semantic, structural, temporal.
+        explain: return the parts of each score.
+        topic_ids: consider only these topics.
+        field_names: return only these fields.
         as_of: answer from the state at that time; a datetime with its offset, or ISO 8601.
-        history: give older revisions of fields too.
-        pending: lay what is accepted and not published yet over the answer.
-        record: whether the answer counts as a use of its candidates.
+        history: return older revisions of fields too.
+        pending: include accepted observations that are not published yet.
+        record: whether the answer is recorded as an access of its candidates.
     """
     body = {
         "q": q,
@@ -103,7 +103,7 @@ def context(
     as_of: datetime | str | None = None,
     record: bool | None = None,
 ) -> Call[answers.ContextAnswer]:
-    """A text for a prompt of at most `budget` tokens, each line cited; the other arguments as for `query`."""
+    """Builds a text for a prompt of at most `budget` tokens, each line cited; arguments as for `query`."""
     body = {
         "q": q,
         "budget": budget,
@@ -118,7 +118,7 @@ def context(
 def topic(
     topic_id: str, *, as_of: datetime | str | None = None, pending: bool | None = None
 ) -> Call[answers.TopicRecord]:
-    """One topic by its id, an alias, or the id of a topic that was merged into it; `NotFound` if there is none."""
+    """Reads a topic by its id, an alias, or the id of a topic merged into it; raises `NotFound` if there is none."""
     params = _given({"as_of": _moment(as_of), "pending": pending})
     return Call("GET", _topic_path(topic_id), answers.TopicRecord, params)
 
@@ -126,7 +126,7 @@ def topic(
 def history(
     topic_id: str, *, expand: bool | None = None, as_of: datetime | str | None = None
 ) -> Call[answers.TopicRecord]:
-    """One topic with every revision; with `expand` also those that summaries stand for."""
+    """Reads a topic with all its revisions; `expand` includes those replaced by summaries."""
     params = _given({"expand": expand, "as_of": _moment(as_of)})
     return Call("GET", f"{_topic_path(topic_id)}/history", answers.TopicRecord, params)
 
@@ -134,15 +134,15 @@ def history(
 def topics_page(
     scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, cursor: str | None = None, limit: int | None = None
 ) -> Call[answers.TopicsPage]:
-    """One page of the served topics, by scope and id; `next_cursor` of a page leads to the next one."""
+    """Reads one page of the served topics, ordered by scope and id; pass its `next_cursor` to get the next one."""
     scopes = None if scope is None else _scope_texts(scope)
     return Call("GET", "/v1/topics", answers.TopicsPage, _given({"scope": scopes, "cursor": cursor, "limit": limit}))
 
 
 def ingest(observations: ObservationGiven | Iterable[ObservationGiven]) -> Call[answers.IngestAnswer]:
-    """Hands over one observation or several, all taken or none; durable when it returns, visible after the next run.
+    """Sends one observation or several, accepted all or none; durable on return, visible after the next run.
 
-    Their ids follow from their content, so the same ones sent again are known by the next run as duplicates.
+    Ids are derived from content, so the next run recognises observations that were sent twice as duplicates.
     """
     body = observations if isinstance(observations, Observation | Mapping) else list(observations)
     return Call("POST", "/v1/ingest", answers.IngestAnswer, body=body)
@@ -156,24 +156,24 @@ def feedback(
     fields: Sequence[str] | None = None,
     at: datetime | str | None = None,
 ) -> Call[answers.FeedbackAnswer]:
-    """Notes that a topic was of use or was not: exactly one of `used` and `failed`. It is never sent twice."""
-    said = {"topic_id": topic_id, "used": used, "failed": failed}
+    """Records whether a topic was useful: exactly one of `used` and `failed`. Never sent twice."""
+    body = {"topic_id": topic_id, "used": used, "failed": failed}
     more = _given({"fields": None if fields is None else list(fields), "at": _moment(at)})
-    return Call("POST", "/v1/feedback", answers.FeedbackAnswer, body=said | more, repeatable=False)
+    return Call("POST", "/v1/feedback", answers.FeedbackAnswer, body=body | more, repeatable=False)
 
 
 def runs(*, limit: int | None = None) -> Call[answers.RunsAnswer]:
-    """The last runs, newest first."""
+    """Lists the latest runs, newest first."""
     return Call("GET", "/v1/runs", answers.RunsAnswer, _given({"limit": limit}))
 
 
 def health() -> Call[answers.Health]:
-    """Whether the process answers."""
+    """Checks that the process answers."""
     return Call("GET", "/healthz", answers.Health, patient=False)
 
 
 def ready() -> Call[answers.Readiness]:
-    """Which snapshot is served, its age and its run; `ServerFailed` at once while there is none."""
+    """Describes the served snapshot, its age and its run; raises `ServerFailed` at once if there is none."""
     return Call("GET", "/readyz", answers.Readiness, patient=False)
 
 

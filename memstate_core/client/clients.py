@@ -1,9 +1,8 @@
-"""The two clients. Their methods are made of the functions in `memstate_core.client.calls`, so they are the same."""
+"""The sync and the async client. The methods of both are built from the functions in `memstate_core.client.calls`."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -11,10 +10,12 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import anyio
 import httpx2
 import msgspec
+from tenacity import AsyncRetrying, Retrying
 
 from memstate_core.client import calls
 from memstate_core.client.calls import Call, ScopeGiven
-from memstate_core.client.exchange import Exchange, Outcome, Retry, Wait
+from memstate_core.client.exchange import Retry, decoded
+from memstate_core.client.failures import unreachable
 from memstate_core.model.answers import Answer, ListedTopic
 
 DEFAULT_URL = "http://127.0.0.1:8420"
@@ -41,17 +42,17 @@ def _async_method(build: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncMemo
 
 
 class _Configured(Generic[Client]):
-    """What both clients are told, and what they send.
+    """The configuration of both clients, and the requests that they send.
 
     Args:
         base_url: where the server listens.
-        api_key: what to show it; MEMSTATE_API_KEY without it, and nothing where that is not set either.
-        timeout: seconds that connecting, sending, and waiting for an answer may take each.
-        retry: how calls that failed are tried again.
+        api_key: the API key; by default MEMSTATE_API_KEY, or none if that is not set.
+        timeout: seconds allowed for each of connecting, sending and waiting for the answer.
+        retry: when and how often failed calls are sent again.
     """
 
     _transport: type[Client]
-    """Which client of httpx2 it sends with."""
+    """The httpx2 client that sends the requests."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class _Configured(Generic[Client]):
 
 
 class MemoryClient(_Configured[httpx2.Client]):
-    """A client that waits for each answer; for several threads. A context manager, or closed by `close`."""
+    """A blocking, thread-safe client. Use it as a context manager, or call `close`."""
 
     _transport = httpx2.Client
 
@@ -96,7 +97,7 @@ class MemoryClient(_Configured[httpx2.Client]):
     def topics(
         self, scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, page_size: int | None = None
     ) -> Iterator[ListedTopic]:
-        """Every served topic, by scope and id; pages are fetched as they are needed."""
+        """All served topics, ordered by scope and id; pages are fetched lazily."""
         cursor: str | None = None
         while True:
             page = self.topics_page(scope, cursor=cursor, limit=page_size)
@@ -106,25 +107,23 @@ class MemoryClient(_Configured[httpx2.Client]):
                 return
 
     def send(self, call: Call[T]) -> T:
-        """Carries out a call.
+        """Sends a call, and again if it failed and may be repeated.
 
         Raises:
-            ApiError: the server did not do it; its subclasses say why.
+            ApiError: the call failed; the subclass says why.
         """
-        request = self._request(call)
-        talk = Exchange(call, self._server, self._retry)
-        while isinstance(step := talk.after(self._outcome(request)), Wait):
-            time.sleep(step.seconds)
-        return step
+        answer: T = Retrying(**self._retry.policy(call))(self._attempt, call, self._request(call))
+        return answer
 
-    def _outcome(self, request: httpx2.Request) -> Outcome:
+    def _attempt(self, call: Call[T], request: httpx2.Request) -> T:
         try:
-            return self._client.send(request)
+            response = self._client.send(request)
         except httpx2.TransportError as error:
-            return error
+            raise unreachable(error, self._server) from error
+        return decoded(response, call, self._server)
 
     def close(self) -> None:
-        """Closes its connections."""
+        """Closes the connections."""
         self._client.close()
 
     def __enter__(self) -> MemoryClient:
@@ -135,7 +134,7 @@ class MemoryClient(_Configured[httpx2.Client]):
 
 
 class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
-    """A client whose methods are awaited. An async context manager, or closed by `aclose`."""
+    """A client whose methods are awaited. Use it as an async context manager, or call `aclose`."""
 
     _transport = httpx2.AsyncClient
 
@@ -153,7 +152,7 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
     async def topics(
         self, scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, page_size: int | None = None
     ) -> AsyncIterator[ListedTopic]:
-        """Every served topic, by scope and id; pages are fetched as they are needed."""
+        """All served topics, ordered by scope and id; pages are fetched lazily."""
         cursor: str | None = None
         while True:
             page = await self.topics_page(scope, cursor=cursor, limit=page_size)
@@ -164,25 +163,23 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
                 return
 
     async def send(self, call: Call[T]) -> T:
-        """Carries out a call.
+        """Sends a call, and again if it failed and may be repeated.
 
         Raises:
-            ApiError: the server did not do it; its subclasses say why.
+            ApiError: the call failed; the subclass says why.
         """
-        request = self._request(call)
-        talk = Exchange(call, self._server, self._retry)
-        while isinstance(step := talk.after(await self._outcome(request)), Wait):
-            await anyio.sleep(step.seconds)
-        return step
+        retrying = AsyncRetrying(sleep=anyio.sleep, **self._retry.policy(call))
+        return await retrying(self._attempt, call, self._request(call))
 
-    async def _outcome(self, request: httpx2.Request) -> Outcome:
+    async def _attempt(self, call: Call[T], request: httpx2.Request) -> T:
         try:
-            return await self._client.send(request)
+            response = await self._client.send(request)
         except httpx2.TransportError as error:
-            return error
+            raise unreachable(error, self._server) from error
+        return decoded(response, call, self._server)
 
     async def aclose(self) -> None:
-        """Closes its connections."""
+        """Closes the connections."""
         await self._client.aclose()
 
     async def __aenter__(self) -> AsyncMemoryClient:

@@ -1,7 +1,6 @@
-"""How a call is carried out, without doing it: when to send, how long to wait, what an answer means.
+"""One call's exchange with the server: retries, and the decoding of the response. Only the clients send.
 
-An `Exchange` is told what came of each attempt and says what follows. Both clients drive the same one; only they
-send and sleep.
+Both clients run the same policy, one in `tenacity.Retrying` and one in `tenacity.AsyncRetrying`.
 """
 
 from __future__ import annotations
@@ -9,13 +8,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 import httpx2
 import msgspec
+from tenacity import RetryCallState, retry_if_exception, stop_after_attempt
 
 from memstate_core.client.calls import Call
-from memstate_core.client.failures import failure_of, unreachable
+from memstate_core.client.failures import failure_of
 from memstate_core.model.answers import Answer
 from memstate_core.model.errors import ApiError, ServerFailed
 
@@ -26,16 +26,16 @@ _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 @dataclass(frozen=True)
 class Retry:
-    """How a call that failed is tried again.
+    """When and how often a failed call is sent again.
 
-    It is where the connection breaks and where the server says 503, if sending twice does no harm; and where it says
-    429 or nothing was sent, in any case. A call that was answered too late is not sent again.
+    A broken connection and status 503 are retried if the call is idempotent; status 429, and a request that was not
+    sent, are always retried. A call whose answer timed out is not.
 
     Attributes:
-        attempts: how often a call is sent at most; 1 never tries again.
-        first: seconds before the second attempt; they double from one to the next.
-        longest: seconds that a pause may have. A server that asks for a longer one has failed.
-        chance: a number from [0, 1); pauses are cut by up to half of themselves, so that clients do not come back
+        attempts: how often a call is sent at most; 1 disables retries.
+        first: seconds before the second attempt; the pause doubles with each further attempt.
+        longest: the longest pause in seconds. If the server's Retry-After asks for more, the call fails at once.
+        chance: a random number from [0, 1); each backoff is shortened by up to half, so that clients do not return
             all at once.
     """
 
@@ -44,68 +44,44 @@ class Retry:
     longest: float = 30.0
     chance: Callable[[], float] = random.random
 
-    def pause(self, attempt: int, error: ApiError) -> float | None:
-        """Seconds to wait after an attempt, counted from 1; None where it was the last."""
-        wanted = error.retry_after or 0.0
-        if attempt >= self.attempts or wanted > self.longest:
-            return None
+    def pause(self, attempt: int, error: ApiError) -> float:
+        """Seconds to wait after an attempt, counted from 1: the backoff, or the server's Retry-After if longer."""
         backoff = min(self.longest, self.first * 2.0 ** (attempt - 1))
-        return max(wanted, backoff * (1 - self.chance() / 2))
+        return max(error.retry_after or 0.0, backoff * (1 - self.chance() / 2))
 
-
-@dataclass(frozen=True)
-class Wait:
-    """Wait, then send the call again."""
-
-    seconds: float
-
-
-Outcome = httpx2.Response | httpx2.TransportError
-"""What comes of sending: a response, or the error instead of one."""
-
-
-class Exchange(Generic[T]):
-    """A call while it is carried out."""
-
-    def __init__(self, call: Call[T], server: str, retry: Retry) -> None:
-        """Begins it; nothing is sent yet.
-
-        Args:
-            call: what is asked.
-            server: how errors name the server.
-            retry: how it is tried again.
-        """
-        self._call, self._server, self._retry = call, server, retry
-        self._attempts = 0
-
-    def after(self, outcome: Outcome) -> T | Wait:
-        """What follows an attempt: the answer, or a pause before the next one.
-
-        Raises:
-            ApiError: there is no answer, and there will be none.
-        """
-        self._attempts += 1
-        if isinstance(outcome, httpx2.Response) and outcome.is_success:
-            return self._decoded(outcome)
-        error = failure_of(outcome) if isinstance(outcome, httpx2.Response) else unreachable(outcome, self._server)
-        pause = self._retry.pause(self._attempts, error) if self._may_repeat(outcome) else None
-        if pause is None:
-            raise error from (outcome if isinstance(outcome, Exception) else None)
-        return Wait(pause)
-
-    def _may_repeat(self, outcome: Outcome) -> bool:
-        if not self._call.patient:
+    def may_repeat(self, call: Call[Any], error: BaseException) -> bool:
+        """Whether a call that failed with this error may be sent again."""
+        if not isinstance(error, ApiError) or not call.patient or (error.retry_after or 0.0) > self.longest:
             return False
-        repeatable = self._call.repeatable
-        if isinstance(outcome, httpx2.Response):
-            return outcome.status_code == _TOO_MANY or (repeatable and outcome.status_code == _UNAVAILABLE)
-        is_late = isinstance(outcome, httpx2.TimeoutException)
-        return isinstance(outcome, _NOT_SENT) or (repeatable and not is_late)
+        if error.status is not None:
+            return error.status == _TOO_MANY or (call.repeatable and error.status == _UNAVAILABLE)
+        cause = error.__cause__
+        return isinstance(cause, _NOT_SENT) or (call.repeatable and not isinstance(cause, httpx2.TimeoutException))
 
-    def _decoded(self, response: httpx2.Response) -> T:
-        try:
-            return msgspec.json.decode(response.content, type=self._call.answer)
-        except msgspec.MsgspecError as error:
-            where = f"{self._server} to {self._call.path}"
-            message = f"the answer of {where} is none of memstate's ({error}). Check the base URL."
-            raise ServerFailed(message, status=response.status_code) from None
+    def policy(self, call: Call[Any]) -> dict[str, Any]:
+        """The arguments of `tenacity.Retrying` for a call."""
+        return {
+            "stop": stop_after_attempt(self.attempts),
+            "retry": retry_if_exception(lambda error: self.may_repeat(call, error)),
+            "wait": self._wait,
+            "reraise": True,
+        }
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = None if state.outcome is None else state.outcome.exception()
+        return self.pause(state.attempt_number, error) if isinstance(error, ApiError) else 0.0
+
+
+def decoded(response: httpx2.Response, call: Call[T], server: str) -> T:
+    """The answer in a response.
+
+    Raises:
+        ApiError: the response is an error, or not an answer to this call.
+    """
+    if not response.is_success:
+        raise failure_of(response)
+    try:
+        return msgspec.json.decode(response.content, type=call.answer)
+    except msgspec.MsgspecError as error:
+        message = f"{server} sent no valid memstate answer to {call.path} ({error}). Check the base URL."
+        raise ServerFailed(message, status=response.status_code) from None

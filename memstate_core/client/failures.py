@@ -1,7 +1,9 @@
-"""What a server answers instead of an answer, as errors of memstate's tree."""
+"""Maps error responses and transport errors to memstate's exceptions."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
@@ -21,23 +23,23 @@ _KNOWN = frozenset({"type", "title", "status", "detail", "request_id", "kind", "
 
 
 def failure_of(response: httpx2.Response) -> ApiError:
-    """A response that is no success, as an error; a problem document (RFC 9457) speaks for itself."""
-    told = _document(response)
-    detail = told.get("detail")
+    """The exception for an error response, with the details of its problem document (RFC 9457) if it has one."""
+    document = _document(response)
+    detail = document.get("detail")
     status = response.status_code
-    named = told.get("request_id") or response.headers.get("X-Request-Id")
+    request_id = document.get("request_id") or response.headers.get("X-Request-Id")
     return _kind(status)(
         detail if isinstance(detail, str) else f"the server answered with status {status} and no problem document",
         status=status,
-        kind=_word(told.get("type")),
-        request_id=named if isinstance(named, str) else None,
-        retry_after=_seconds(response.headers.get("Retry-After")),
-        **{name: value for name, value in told.items() if name not in _KNOWN},
+        kind=_kind_name(document.get("type")),
+        request_id=request_id if isinstance(request_id, str) else None,
+        retry_after=_retry_after(response.headers),
+        **{name: value for name, value in document.items() if name not in _KNOWN},
     )
 
 
 def unreachable(error: Exception, server: str) -> errors.ServerUnreachable:
-    """The error where no answer came."""
+    """The exception for a request that got no response."""
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return errors.ServerUnreachable(
         f"{server} did not answer ({reason}). Check the base URL, and that `memstate serve` runs there."
@@ -56,10 +58,25 @@ def _document(response: httpx2.Response) -> dict[str, Any]:
         return {}
 
 
-def _word(kind: object) -> str | None:
+def _kind_name(kind: object) -> str | None:
     return kind.rpartition(":")[2] or None if isinstance(kind, str) else None
 
 
-def _seconds(given: str | None) -> float | None:
-    """A pause as a server asks for it in seconds; a date is not heeded, clocks differ."""
-    return float(given) if given is not None and given.isdecimal() else None
+def _retry_after(headers: httpx2.Headers) -> float | None:
+    """The pause that Retry-After asks for, in seconds; None if it is absent or malformed (RFC 9110, 10.2.3).
+
+    A date is compared with the response's own Date, since the clocks of client and server may differ.
+    """
+    wanted = headers.get("Retry-After", "").strip()
+    if wanted.isascii() and wanted.isdecimal():
+        return float(wanted)
+    until, now = _date(wanted), _date(headers.get("Date", "")) or datetime.now(UTC)
+    return None if until is None else max(0.0, (until - now).total_seconds())
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

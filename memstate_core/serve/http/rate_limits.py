@@ -1,20 +1,21 @@
-"""How often somebody may ask: token buckets, one a caller, in bounded memory."""
+"""Rate limits: token buckets, one per caller, in bounded memory."""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
-HELD = 10_000
-"""Buckets held in memory; beyond that those that were longest not asked are forgotten, which fills them."""
+from cachetools import LRUCache
+
+MAX_BUCKETS = 10_000
+"""Buckets held in memory; beyond that the least recently used are evicted, which refills them."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """How often: so many a second, and so many at once after a pause."""
+    """A rate: tokens per second, and the burst allowed after a pause."""
 
     a_second: float
     burst: float
@@ -26,51 +27,46 @@ class Rate:
 
 
 class Buckets:
-    """Token buckets by name; for several threads.
+    """Token buckets by name; thread-safe.
 
     Args:
-        clock: a clock that never goes back, in seconds.
+        clock: a monotonic clock, in seconds.
         held: how many buckets to hold.
     """
 
-    def __init__(self, clock: Callable[[], float], held: int = HELD) -> None:
-        self._clock, self._held = clock, held
+    def __init__(self, clock: Callable[[], float], held: int = MAX_BUCKETS) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
-        self._filled: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._filled: LRUCache[str, tuple[float, float]] = LRUCache(held)
 
     def take(self, name: str, rate: Rate) -> float:
         """Takes a token.
 
         Args:
-            name: whose bucket.
-            rate: how fast it fills, and how much it holds.
+            name: the bucket.
+            rate: how fast it fills and how much it holds.
 
         Returns:
-            0 where there was one; otherwise nothing was taken, and so many seconds later there will be one.
+            0 if a token was taken; otherwise the number of seconds until one is available.
         """
         with self._lock:
             level = self._level(name, rate)
-            taken = level >= 1
-            self._filled[name] = (level - taken, self._clock())
-            self._filled.move_to_end(name)
-            while len(self._filled) > self._held:
-                self._filled.popitem(last=False)
-        return 0.0 if taken else (1 - level) / rate.a_second
+            is_taken = level >= 1
+            self._filled[name] = (level - is_taken, self._clock())
+        return 0.0 if is_taken else (1 - level) / rate.a_second
 
     def wait(self, name: str, rate: Rate) -> float:
-        """In how many seconds there is a token; takes none."""
+        """The number of seconds until a token is available; takes none."""
         with self._lock:
             return max(0.0, (1 - self._level(name, rate)) / rate.a_second)
 
     def _level(self, name: str, rate: Rate) -> float:
-        if name not in self._filled:
-            return rate.burst
-        level, at = self._filled[name]
+        level, at = self._filled.get(name, (rate.burst, self._clock()))
         return min(rate.burst, level + (self._clock() - at) * rate.a_second)
 
 
 def network(address: str) -> str:
-    """Whose address it is: of IPv6 the network of 64 bits, since one caller has all addresses of it."""
+    """The network of an address: the /64 prefix for IPv6, since one caller usually has a whole /64."""
     try:
         found = ip_address(address)
     except ValueError:

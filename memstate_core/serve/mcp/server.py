@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from memstate_core import __version__
 from memstate_core.serve.error_responses import invalid, told
 from memstate_core.serve.mcp import descriptions as words
+from memstate_core.serve.mcp.sdk import remove_sdk_spans
 from memstate_core.serve.mcp.tools import Tools, Who
 from memstate_core.serve.problems import Problem
 from memstate_core.serve.service import Service
@@ -37,15 +38,14 @@ class MemoryServer(MCPServer[None]):
         Raises:
             ToolError: there is no such tool, or something happened that nobody foresaw.
         """
-        tool = self._tool_manager.get_tool(name)
-        expected = [] if tool is None else list(tool.parameters["properties"])
-        unknown = [argument for argument in arguments if argument not in expected]
-        if tool is not None and unknown:
+        expected = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}.get(name)
+        unknown = [argument for argument in arguments if argument not in (expected or ())]
+        if expected is not None and unknown:
             found = ", ".join(repr(argument[:100]) for argument in unknown)
             return _failed(f"{name} takes no argument {found}; expected some of {', '.join(expected)}")
         meta = None if context is None else context.request_context.meta
         try:
-            with span("memstate.tool", carrier=meta, tool=name if tool is not None else "none"):
+            with span("memstate.tool", carrier=meta, tool=name if expected is not None else "none"):
                 return await super().call_tool(name, arguments, context)
         except ToolError as error:
             problem = _problem(error.__cause__)
@@ -78,8 +78,7 @@ def memory_server(
         subscriptions=False,
         lifespan=lifespan,
     )
-    # The SDK's own spans would hold names and messages as callers sent them; `call_tool` leaves one that does not.
-    server.middleware[:] = [each for each in server.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
+    remove_sdk_spans(server)
     tools = Tools(service, who)
     offered: list[tuple[Callable[..., Any], str, str, ToolAnnotations]] = [
         (tools.memory_query, "Ask the memory", words.QUERY, words.READS),

@@ -8,13 +8,13 @@ candidates, after those that are served. Nothing pending is mixed into published
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 import polars as pl
+from cachetools import LRUCache
 from msgspec import json as msgjson
 
 from memstate_core.embed.encoder import Vectors
@@ -51,7 +51,7 @@ class Pending:
     def __init__(self, store: Store) -> None:
         self._view = UnpublishedView(store)
         self._keeping = threading.Lock()
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._vectors: LRUCache[str, Vectors] = LRUCache(ROWS_LIMIT)
 
     def note(self, name: str, lines: bytes) -> None:
         """Takes note of lines that were acknowledged as part of a file in the inbox."""
@@ -123,9 +123,7 @@ class Pending:
         texts = [text[:_EMBEDDED_CHARACTERS] for text in lacking["shown"].fill_null("")]
         asked, *fresh = generation.encoder.encode([question.text, *texts])
         with self._keeping:
-            self._vectors |= dict(zip(lacking["evidence_id"], fresh, strict=True))
-            while len(self._vectors) > ROWS_LIMIT:
-                self._vectors.popitem(last=False)
+            self._vectors.update(zip(lacking["evidence_id"], fresh, strict=True))
             ids = [each for each in rows["evidence_id"] if each in self._vectors]
             vectors = [self._vectors[each] for each in ids]
         return dict(zip(ids, (np.stack(vectors) @ asked).tolist(), strict=True)) if ids else {}

@@ -1,33 +1,32 @@
-"""The encoder of questions: one at a time, on one thread of the machine, and the last answers remembered.
+"""The encoder of questions: one question at a time on one thread, with a cache of recent vectors.
 
-One thread, since a question is too little work to share: with two, each waits for the other, and on a busy
-machine most questions took five times as long. The cache file of the runs is left alone, so that no
-question waits for a disk and none is written down.
+One thread, because a question is too little work to share: with two, each waits for the other, and on a busy
+machine most questions took five times as long. The cache file of the runs is not used, so that no question waits
+for a disk and no question is stored.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
+from cachetools import LRUCache
 
 from memstate_core.embed.encoder import Encoder, Vectors
 
-REMEMBERED = 4096
-"""Questions whose vectors are kept, 1.5 KiB each."""
+CACHED_QUESTIONS = 4096
+"""How many vectors are kept, 1.5 KiB each."""
 
 
 class QuestionEncoder(Encoder):
-    """An encoder that several threads may use."""
+    """A thread-safe encoder."""
 
-    def __init__(self, model: str, batch_size: int = 64, *, remembered: int = REMEMBERED) -> None:
+    def __init__(self, model: str, batch_size: int = 64, *, cached: int = CACHED_QUESTIONS) -> None:
         super().__init__(model, batch_size)
         self._encoding = threading.Lock()  # tokenizers keep state and are not safe to share
-        self._kept: OrderedDict[str, Vectors] = OrderedDict()
-        self._keeping = threading.Lock()
-        self._remembered = remembered
+        self._cache: LRUCache[str, Vectors] = LRUCache(cached)
+        self._caching = threading.Lock()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, one row a text (float32, len(texts) x 384); errors as for any encoder."""
@@ -35,17 +34,15 @@ class QuestionEncoder(Encoder):
         return np.stack(rows) if rows else super().encode([])
 
     def _vector(self, text: str) -> Vectors:
-        with self._keeping:
-            if text in self._kept:
-                self._kept.move_to_end(text)
-                return self._kept[text]
+        with self._caching:
+            cached = self._cache.get(text)
+        if cached is not None:
+            return cached
         with self._encoding:
             _use_one_thread()
             vector: Vectors = super().encode([text])[0]
-        with self._keeping:
-            self._kept[text] = vector
-            while len(self._kept) > self._remembered:
-                self._kept.popitem(last=False)
+        with self._caching:
+            self._cache[text] = vector
         return vector
 
 

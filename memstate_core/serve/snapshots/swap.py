@@ -8,10 +8,11 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
+
+from cachetools import LRUCache
 
 from memstate_core.model.errors import StoreNotFound
 from memstate_core.run.store import Store
@@ -34,7 +35,7 @@ class Serving:
         self._refreshing = threading.Lock()
         self._current: Generation | None = None
         self._open: list[Generation] = []
-        self._asked: OrderedDict[str, None] = OrderedDict()
+        self._asked: LRUCache[str, None] = LRUCache(WARMED_SCOPES)
         self._encoder: QuestionEncoder | None = None
 
     @property
@@ -78,9 +79,6 @@ class Serving:
         with self._lock:
             for scope in scopes[:WARMED_SCOPES]:
                 self._asked[scope] = None
-                self._asked.move_to_end(scope)
-            while len(self._asked) > WARMED_SCOPES:
-                self._asked.popitem(last=False)
 
     def refresh(self) -> bool:
         """Opens what CURRENT names and swaps it in; says whether something changed.
@@ -116,8 +114,10 @@ class Serving:
         )
         model = max((reader.snapshot.manifest for reader in readers), key=lambda each: each.now).embedding_model
         generation = Generation(readers, self._encoder_of(model))
+        with self._lock:
+            asked = list(self._asked)
         try:
-            generation.warm(reversed(self._asked.copy()))
+            generation.warm(asked)
         except BaseException:
             generation.close(before.values())
             raise

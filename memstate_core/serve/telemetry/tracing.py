@@ -22,6 +22,8 @@ except ImportError:  # whoever installs less than the extra `serve`
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanKind
 
+__all__ = ["parent_of", "span", "started", "trace"]
+
 Value = str | int | float | bool
 Tell = Callable[..., None]
 """Sets attributes of a span: keys are names without the prefix `memstate.`."""

@@ -44,7 +44,7 @@ class _Actor(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         content = document if isinstance(document, bytes) else json.dumps(document).encode()
-        self.send_response(status)
+        self.send_response_only(status)
         for name, value in (headers | {"Content-Length": str(len(content))}).items():
             self.send_header(name, value)
         self.end_headers()

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 
-from memstate_core.client import AsyncMemoryClient, MemoryClient, Retry
+from memstate_core.client import AsyncMemoryClient, MemoryClient, Retry, calls
+from memstate_core.client.failures import failure_of
 from memstate_core.model.errors import (
     AccessDenied,
     ApiError,
@@ -117,6 +119,36 @@ def test_a_pause_that_the_server_asks_for_is_kept(stage: Stage, ask: Ask) -> Non
     assert 1 <= time.monotonic() - began < 5
 
 
+SOON = {"Date": "Sun, 01 Mar 2026 10:00:00 GMT", "Retry-After": "Sun, 01 Mar 2026 10:00:01 GMT"}
+
+
+def test_a_pause_may_be_given_as_a_date_by_the_clock_of_the_server(stage: Stage, ask: Ask) -> None:
+    """The server's clock is months off; the pause is the difference of its own two dates."""
+    stage.script = [problem(503, "storage", SOON), (200, {}, QUESTION)]
+    began = time.monotonic()
+    ask(stage, "query", "q")
+    assert 1 <= time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("120", 120.0),
+        ("Sun, 01 Mar 2026 10:02:00 GMT", 120.0),
+        ("Sunday, 01-Mar-26 10:02:00 GMT", 120.0),
+        ("Sun, 01 Mar 2026 09:00:00 GMT", 0.0),
+        ("soon", None),
+        ("-1", None),
+        ("٣", None),
+        ("Sun, 99 Mar 2026 10:00:00 GMT", None),
+    ],
+)
+def test_both_forms_of_retry_after_are_read(given: str, expected: float | None) -> None:
+    headers = {"Date": "Sun, 01 Mar 2026 10:00:00 GMT", "Retry-After": given}
+    response = httpx2.Response(429, headers={name: value.encode() for name, value in headers.items()})
+    assert failure_of(response).retry_after == expected
+
+
 def test_a_pause_that_is_too_long_is_left_to_the_caller(stage: Stage, ask: Ask) -> None:
     stage.script = [problem(429, "too-many-requests", {"Retry-After": "3600"})]
     with pytest.raises(RateLimited) as caught:
@@ -128,10 +160,11 @@ def test_pauses_double_up_to_a_cap_and_are_cut_by_chance() -> None:
     whole = Retry(attempts=9, first=0.5, longest=4.0, chance=lambda: 0.0)
     error = ServerFailed("x", 503)
     assert [whole.pause(attempt, error) for attempt in range(1, 9)] == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0]
-    assert whole.pause(9, error) is None
     assert Retry(first=1.0, chance=lambda: 1.0).pause(1, error) == 0.5
     assert whole.pause(1, RateLimited("x", 429, retry_after=3.0)) == 3.0
-    assert whole.pause(1, RateLimited("x", 429, retry_after=4.5)) is None
+    assert whole.may_repeat(calls.health(), RateLimited("x", 429, retry_after=4.0)) is False
+    assert whole.may_repeat(calls.runs(), RateLimited("x", 429, retry_after=4.0)) is True
+    assert whole.may_repeat(calls.runs(), RateLimited("x", 429, retry_after=4.5)) is False
 
 
 def test_whether_it_is_ready_is_asked_once(stage: Stage, ask: Ask) -> None:
@@ -168,7 +201,7 @@ def test_a_late_answer_is_not_asked_for_again(ask: Ask) -> None:
 @pytest.mark.parametrize("content", [b"<html>", b"[]", b'{"query": 3}'])
 def test_an_answer_of_somebody_else_is_an_error(stage: Stage, ask: Ask, content: bytes) -> None:
     stage.script = [(200, {}, content)]
-    with pytest.raises(ServerFailed, match=r"is none of memstate's .* Check the base URL"):
+    with pytest.raises(ServerFailed, match=r"sent no valid memstate answer to /v1/query .* Check the base URL"):
         ask(stage, "query", "q")
 
 

@@ -19,10 +19,13 @@ from mcp import Client as Tools
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.lowlevel import Server
+from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult
 
 from memstate_core.run.store import Store
 from memstate_core.serve.access.key_file import ID_BYTES, SECRET_BYTES, add, make
+from memstate_core.serve.mcp.sdk import remove_sdk_spans
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.pipeline.conftest import run_memstate
@@ -374,3 +377,17 @@ def test_wrong_usage_is_told_before_the_protocol_begins(tmp_path: Path) -> None:
     told = run_memstate(tmp_path / "home", "mcp", "--scope", "planet:earth", "--json")
     assert told.code == 2
     assert "'planet:earth' is no scope" in told.document["error"]["message"]
+
+
+# The SDK
+
+
+def test_the_sdk_starts_with_its_span_middleware_and_nothing_else() -> None:
+    """`memstate_core.serve.mcp.sdk` removes what a bare server starts with; look there when this fails."""
+    assert [type(each).__name__ for each in Server("bare").middleware] == ["OpenTelemetryMiddleware"]
+    server: MCPServer[None] = MCPServer("whole")
+    before = [type(each).__name__ for each in server.middleware]
+    remove_sdk_spans(server)
+    after = [type(each).__name__ for each in server.middleware]
+    assert before == ["OpenTelemetryMiddleware", *after]
+    assert after, "checks of the SDK's own stay"
