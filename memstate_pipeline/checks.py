@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 
 import dagster as dg
 
+from memstate_core.forget.bound import over_bound, over_bound_warnings
 from memstate_core.night.check_suite import CONDITIONS, conditions
 from memstate_core.night.checks import Check
 from memstate_core.run.run import Run
+from memstate_core.state.graph import TOPIC, open_graph
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import as_markdown
 
@@ -39,7 +41,23 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
             metadata={"errors": dg.MetadataValue.json(errors)},
         )
 
-    return [correctness_conditions, dumps_readable]
+    @dg.asset_check(asset="forgetting", name="pins_within_bound", blocking=True)
+    def pins_within_bound(context: dg.AssetCheckExecutionContext, store: StoreResource) -> dg.AssetCheckResult:
+        """Every scope is within max_active_topics; pinned topics, which are never archived, may exceed it.
+
+        As a warning it never stops a run; it blocks so that the run's scratch folder is there while it looks.
+        """
+        run = store.run(_shard(context))
+        with open_graph(run.graph, read_only=True) as graph:
+            over = over_bound(graph.read(TOPIC, ["scope", "state", "pinned"]), run.policy)
+        warnings = over_bound_warnings(over.head(20), run.policy)
+        return dg.AssetCheckResult(
+            passed=over.is_empty(),
+            severity=dg.AssetCheckSeverity.WARN,
+            metadata={"scopes": over.height, "warnings": dg.MetadataValue.json(warnings)},
+        )
+
+    return [correctness_conditions, dumps_readable, pins_within_bound]
 
 
 def _results(found: dict[str, Check], run: Run) -> Iterator[dg.AssetCheckResult]:

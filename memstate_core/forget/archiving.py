@@ -4,7 +4,8 @@ Below `topic_count_soft_limit` active topics a scope archives nothing of its own
 below the threshold go; what a newer topic supersedes already goes below the threshold of detaching; what
 topics that stay depend on over extension edges stays with them. Above `max_active_topics` the lowest go until
 the bound holds: what is superseded first, then the rest, then what active topics depend on, then what a
-person brought back. What is pinned never goes, and what was used since the last run does not fade in this one.
+person brought back. What is pinned never goes, so pins may exceed the bound (`memstate_core.forget.bound`), and what
+was used since the last run does not fade in this one.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.salience import DECAY, saliences
-from memstate_core.forget.topic_features import TOPIC_COLUMNS, Known, counted, standing_of
+from memstate_core.forget.topic_features import TOPIC_COLUMNS, Known, counted, governed, standing_of
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
@@ -26,7 +26,8 @@ def outlook(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
         policy: gives limits and thresholds; half-lives are those that the snapshot's own policy gave.
 
     Returns:
-        The columns of `memstate_core.forget.topic_features.standing_of`, with `id` in place of `topic_id`.
+        The columns of `memstate_core.forget.topic_features.standing_of`, with `id` in place of `topic_id`, and
+        `pinned_topics` (how many active topics of the scope are pinned, by rules too).
     """
     with open_graph(served.snapshot.path / GRAPH_FILE, read_only=True) as graph:
         topics = graph.read(TOPIC, [*_OWN, "failed_strength", *DECAY], "r.state <> 'merged'")
@@ -36,4 +37,9 @@ def outlook(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
     held = rungs(served.transitions).held
     known = Known(topics, counted(served.links, "evidence"), counted(fields, "fields"), edges, held)
     none = topics["id"].clear()
-    return standing_of(known, now, policy, told=none, used=none).rename({"topic_id": "id"})
+    topics = standing_of(known, now, policy, told=none, used=none)
+    pinned = (governed(topics, policy)["pinned"] & (topics["state"] == "active")).cast(pl.Int64)
+    counted_pins = topics.with_columns(pinned.alias("pinned_topics")).with_columns(
+        pl.sum("pinned_topics").over("scope")
+    )
+    return counted_pins.rename({"topic_id": "id"})

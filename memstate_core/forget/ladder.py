@@ -84,11 +84,8 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     """
     before = decisions(store.ledger, run, but=STEP)
     stand = rungs(before)
-    told = run.table("links", LINKS).join(new, on="evidence_id", how="semi")["topic_id"].unique()
-    used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        topics = standing(graph, run, told, used, stand)
-        ruled, orders = ordered(store, run, governed(topics, run.policy))
+        ruled, orders = ordered(store, run, ladder_topics(store, run, graph, stand, new))
         ranked = to_archive(ruled, dependence(graph), run.policy)
         steps = _steps(graph, run, ruled, ranked, stand)
         taken = steps.decisions(run.policy.summary_keep_revisions)
@@ -98,6 +95,21 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     changes = moved.select("topic_id", "scope", change="kind")
     tables = {"active topics by scope": _pressure(ranked), "order under the bound": orders.head(20)}
     return StepResult(conform(changes, CHANGES), steps.counts(), tables, taken)
+
+
+def ladder_topics(store: Store, run: Run, graph: Graph, stand: Rungs, new: pl.DataFrame) -> pl.DataFrame:
+    """The topics as the ladder of a run finds them, with what governs each (`topic_features.governed`).
+
+    Args:
+        store: the store.
+        run: the run in progress; salience is set.
+        graph: its working graph.
+        stand: where decisions before this step left topics.
+        new: this run's new evidence (column evidence_id).
+    """
+    told = run.table("links", LINKS).join(new, on="evidence_id", how="semi")["topic_id"].unique()
+    used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
+    return governed(standing(graph, run, told, used, stand), run.policy)
 
 
 def _steps(graph: Graph, run: Run, topics: pl.DataFrame, ranked: pl.DataFrame, stand: Rungs) -> Steps:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 import polars as pl
 
+from memstate_core.forget.bound import is_pinned
 from memstate_core.model.frames import LINKS
 from memstate_core.model.text import iso_expr
 from memstate_core.policy.overrides import value_for
@@ -95,7 +96,7 @@ def standing_of(known: Known, now: datetime, policy: Policy, told: pl.Series, us
     marked = marked.with_columns(
         told=ids.is_in(told.implode()),
         used=ids.is_in(used.implode()),
-        pinned=pl.col("pinned") | pl.col("topic_kind").is_in(policy.pinned_kinds).fill_null(False),
+        pinned=is_pinned(policy),
         held=ids.is_in(_held(marked, known.held).implode()),
         was="state",
     )

@@ -7,6 +7,7 @@ import polars as pl
 from memstate_core.model.frames import CHANGES
 from memstate_core.night import checks
 from memstate_core.night.check_adaptation import not_raised
+from memstate_core.night.check_pins import also_pinned
 from memstate_core.run.begin import new_accesses
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
@@ -19,7 +20,7 @@ CONDITIONS = {
     "C2_transition_soundness": "every state follows from a recorded decision, and nothing superseded became current",
     "C3_dependency_consistency": "what depends on a change over extension edges is queued for review",
     "C4_provenance_preservation": "every value leads to its evidence, and no evidence is left without a topic",
-    "C5_bounded_active_state": "active topics in each scope stay within the policy's bound",
+    "C5_bounded_active_state": "active topics in each scope stay within the policy's bound, or are all pinned",
     "C6_retrieval_adaptation": "what was used is more salient than it would be had nobody used it",
 }
 
@@ -33,7 +34,7 @@ def conditions(store: Store, run: Run) -> dict[str, checks.Check]:
             checks.query_soundness(graph),
             checks.dependency_consistency(graph, changed, run),
             checks.provenance_preservation(graph, run),
-            checks.bounded_state(graph, run),
+            checks.bounded_state(graph, run, also_pinned(store, run, graph)),
         ]
     found.insert(1, _against_base(store, run, decided))
     found.append(checks.Check("C6", _unraised(store, run)))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from memstate_core.forget.bound import is_pinned, over_bound
+from memstate_core.forget.ladder import STEP as FORGETTING
 from memstate_core.model.frames import LINKS, PLACEMENTS
 from memstate_core.policy.overrides import value_for
 from memstate_core.run.run import Run
@@ -125,12 +127,23 @@ def provenance_preservation(graph: Graph, run: Run) -> Check:
     ])  # fmt: skip
 
 
-def bounded_state(graph: Graph, run: Run) -> Check:
-    """C5: active topics in each scope stay within the policy's bound."""
-    active = graph.read(TOPIC, ["scope"], "r.state = 'active'").group_by("scope").len()
-    return _check(
-        "C5", [_found(active.filter(pl.col("len") > run.policy.max_active_topics), "scope", "over the bound")]
-    )
+def bounded_state(graph: Graph, run: Run, also_pinned: pl.Series | None = None) -> Check:
+    """C5: active topics in each scope stay within the policy's bound, which pins may exceed.
+
+    A night leaves no more active topics than the bound, or than are pinned if those are more. A correction
+    archives nothing, so there what is pinned is not counted: pinning always succeeds.
+
+    Args:
+        graph: the working graph.
+        run: the run; one that has taken the `forgetting` step is a night.
+        also_pinned: topics that count as pinned beside those that a decision or their kind pins.
+    """
+    topics = graph.read(TOPIC, ["id", "scope", "state", "topic_kind", "pinned"], "r.state = 'active'")
+    ruled = pl.lit(False) if also_pinned is None else pl.col("id").is_in(also_pinned.implode())
+    over = over_bound(topics.with_columns(pinned=is_pinned(run.policy) | ruled), run.policy)
+    bound = pl.lit(run.policy.max_active_topics)
+    room = pl.max_horizontal(bound, "pinned") if FORGETTING in run.notes() else bound + pl.col("pinned")
+    return _check("C5", [_found(over.filter(pl.col("active") > room), "scope", "over the bound")])
 
 
 def _against_policy(graph: Graph, run: Run) -> pl.DataFrame:
@@ -154,8 +167,7 @@ def _against_policy(graph: Graph, run: Run) -> pl.DataFrame:
         .then(pl.col("_left") >= policy.max_active_topics)
         .otherwise((pl.col("by") == "rule").fill_null(False) & any(rule.do == "archive" for rule in policy.rules))
     )
-    kept = pl.col("pinned") | pl.col("topic_kind").is_in(policy.pinned_kinds).fill_null(False)
-    return counted.filter(~asked.fill_null(False) | kept)
+    return counted.filter(~asked.fill_null(False) | is_pinned(policy))
 
 
 def _marks_against_word(graph: Graph, stand: Rungs) -> pl.DataFrame:

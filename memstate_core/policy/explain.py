@@ -26,7 +26,8 @@ def explain_topic(topic: pl.DataFrame, policy: Policy) -> dict[str, Any]:
     Args:
         topic: one row with column id and RULE_COLUMNS. `told`, `used` and `pressure` may stand beside them;
             without them nothing was told or used, and the scope's active topics say whether it is under
-            pressure. `pinned`, where it is there, says whether a recorded decision pinned the topic.
+            pressure. `pinned`, where it is there, says whether a recorded decision pinned the topic, and
+            `pinned_topics` how many active topics of its scope are pinned.
         policy: the policy to explain it by.
 
     Returns:
@@ -36,7 +37,8 @@ def explain_topic(topic: pl.DataFrame, policy: Policy) -> dict[str, Any]:
         detach and archive the `key`, its `value`, and its `source`: default, policy, or an override); `archive_below`
         (the threshold that counts: that of detaching where a newer topic supersedes it); `archive_in_days` (until
         its salience is there if nothing uses it: 0 if it is, null if it never will be); `pinned` (what pins it,
-        or null); `pressure` (`active`, `soft_limit`, `bound`, `under`, `surplus`); and `lines`, the same in words.
+        or null); `pressure` (`active`, `soft_limit`, `bound`, `under`, `pinned`, `surplus`); and `lines`, the same in
+        words.
 
     Raises:
         ValueError: there is not one row, or a column is missing.
@@ -110,10 +112,12 @@ def _pinned_by(row: dict[str, Any], policy: Policy) -> str | None:
 
 
 def _pressure(row: dict[str, Any], policy: Policy) -> dict[str, Any]:
+    pinned = row.get("pinned_topics") or 0
     return {
         "active": row["active"],
         "soft_limit": policy.topic_count_soft_limit,
         "bound": policy.max_active_topics,
         "under": bool(row["pressure"]),
-        "surplus": max(0, row["active"] - policy.max_active_topics),
+        "pinned": pinned,
+        "surplus": max(0, row["active"] - max(pinned, policy.max_active_topics)),
     }

@@ -55,7 +55,8 @@ def _pressure(facts: dict[str, Any]) -> str:
     under = "is under pressure" if held["under"] else "is not under pressure"
     return (
         f"Its scope {facts['scope']} has {held['active']} active topics and {under}, which begins at"
-        f" {held['soft_limit']} (topic_count_soft_limit); the bound is {held['bound']} (max_active_topics)."
+        f" {held['soft_limit']} (topic_count_soft_limit); the bound is {held['bound']} (max_active_topics)"
+        + (f", which its {held['pinned']} pinned topics exceed." if held["pinned"] > held["bound"] else ".")
     )
 
 

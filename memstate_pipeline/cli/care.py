@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memstate_pipeline.cli.bound import bound_warnings
 from memstate_pipeline.cli.output import Json, as_uri, show
 from memstate_pipeline.cli.write import moment
 
@@ -28,6 +29,7 @@ def _status_lines(document: dict[str, Any]) -> list[str]:
         f"evidence: {document['evidence']:,}, of which {document['waiting']:,} wait for the next run; "
         f"quarantined: {document['quarantined']:,}",
         f"state {document['state_hash'] or 'none yet'}",
+        *(f"warning: {warning}" for warning in document["warnings"]),
     ]
 
 
@@ -50,6 +52,7 @@ def store_status(store: Store) -> dict[str, Any]:
         "quarantined": store.ledger.count("quarantine"),
         "last_run": None if newest is None else {"run_id": newest.run_id, "now": iso(newest.now)},
         "home": str(store.home.root),
+        "warnings": bound_warnings(served),
     }
 
 

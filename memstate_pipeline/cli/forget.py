@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memstate_pipeline.cli.bound import bound_warnings
 from memstate_pipeline.cli.corrections import deciding, publish, published_line
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.write import Now, moment
@@ -45,7 +46,10 @@ def pin(
     now: Now = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Keep topics for ever: they are never archived, detached or summarised; brings them back where they were."""
+    """Keep topics for ever: they are never archived, detached or summarised; brings them back where they were.
+
+    Pins win over `max_active_topics`: a scope may have more pinned topics than that, and this command then says so.
+    """
     import polars as pl
 
     from memstate_core.forget.manual_actions import pin_decisions, restore_decisions
@@ -54,9 +58,11 @@ def pin(
         pins = pin_decisions(served, topics, on=not off)
         return pins if off else pl.concat([restore_decisions(served, topics, "a person wants it kept"), pins])
 
-    told, named = _decide(context.obj.store, "pin", topic_ids, moment(now), decide)
-    word = "unpinned" if off else "pinned"
-    show({**told, word: named}, as_json, lambda: _lines(word, named, told))
+    store: Store = context.obj.store
+    told, named = _decide(store, "pin", topic_ids, moment(now), decide)
+    word, warnings = "unpinned" if off else "pinned", _bound_warnings(store, named)
+    lines = [*_lines(word, named, told), *(f"warning: {warning}" for warning in warnings)]
+    show({**told, word: named, "warnings": warnings}, as_json, lambda: lines)
 
 
 def _decide(
@@ -78,6 +84,15 @@ def _decide(
         changed = {shard: decided for shard, decided in rows.items() if decided.height}
         told = publish(store, shards, changed, when, f"memstate {command}")
     return told, [topic for topics in named.values() for topic in topics]
+
+
+def _bound_warnings(store: Store, topics: Sequence[str]) -> list[str]:
+    """Whether the scopes of some topics are over the bound now."""
+    from memstate_core.run.served_state import read_served
+
+    shards = read_served(store).values()
+    scopes = {scope for served in shards for scope in served.topics.filter(served.topics["id"].is_in(topics))["scope"]}
+    return bound_warnings([served.snapshot for served in shards], scopes)
 
 
 def _located(shards: Mapping[str, Served], topic_ids: Sequence[str]) -> dict[str, list[str]]:

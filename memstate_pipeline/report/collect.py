@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from memstate_core.forget.bound import over_bound, over_bound_warnings
 from memstate_core.forget.eviction_order import ORDERS
 from memstate_core.llm.understand import FAILURES
 from memstate_core.model.frames import CALIBRATION, PROBLEMS, empty
@@ -75,7 +76,11 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         "policy": facts.policy,
         "explanations": explanations(topics, run.decisions(), run.table("orders", ORDERS), run.policy),
         "extractor": {name: n for name, n in counted.items() if name.startswith("llm_")},
-        "warnings": [*(str(error) for error in imported.get("errors", [])), *_not_understood(run)],
+        "warnings": [
+            *(str(error) for error in imported.get("errors", [])),
+            *_not_understood(run),
+            *over_bound_warnings(over_bound(topics, run.policy), run.policy),
+        ],
     }
 
 

@@ -49,6 +49,11 @@ class Places:
         return row.get(f"{name}_first", 0), row.get(f"{name}_count", 0)
 
 
+def served_counts(folder: Path) -> pl.DataFrame:
+    """How many topics a snapshot serves in each scope (columns scope and active)."""
+    return pl.read_parquet(folder / "scopes.parquet").select("scope", active="topic_count")
+
+
 def write_rows(rows: pl.DataFrame, path: Path) -> None:
     """Writes rows sorted by scope, in row groups small enough for a scope to be read alone."""
     rows.write_parquet(path, compression="zstd", row_group_size=_ROW_GROUP, statistics=True)

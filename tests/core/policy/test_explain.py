@@ -178,8 +178,15 @@ def test_an_archived_topic_is_told_how_it_comes_back() -> None:
 
 def test_over_the_bound_the_surplus_is_counted() -> None:
     facts = explained(Policy(max_active_topics=590), active=600)
-    assert facts["pressure"] == {"active": 600, "soft_limit": 500, "bound": 590, "under": True, "surplus": 10}
+    held = {"active": 600, "soft_limit": 500, "bound": 590, "under": True, "pinned": 0, "surplus": 10}
+    assert facts["pressure"] == held
     assert facts["lines"][-1] == "Its scope is over the bound, so the 10 that come first leave it in the next run."
+
+
+def test_pins_beyond_the_bound_stay_and_the_explanation_says_so() -> None:
+    facts = explain_topic(topic(active=600).with_columns(pinned_topics=597), Policy(max_active_topics=590))
+    assert (facts["pressure"]["pinned"], facts["pressure"]["surplus"]) == (597, 3)
+    assert "the bound is 590 (max_active_topics), which its 597 pinned topics exceed." in " ".join(facts["lines"])
 
 
 def test_a_threshold_of_zero_archives_nothing() -> None:

@@ -111,3 +111,32 @@ def test_an_unknown_topic_is_refused_and_nothing_is_recorded(home: Path, memstat
     assert "nobody" in told.document["error"]["message"]
     assert not list(home.glob("accesses/*.jsonl"))
     assert yard(memstate)["state"] == "archived"
+
+
+def test_more_pins_than_the_bound_refuse_no_night_and_every_command_says_so(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "memstate.toml").write_text("[policy]\ntopic_count_soft_limit = 0\nmax_active_topics = 1\n")
+    rows = [row | {"topic_key": key, "title": key} for key, row in zip(("yard", "mill"), _rows(), strict=False)]
+    (home / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run_memstate(home, "import", str(home / "dump.jsonl"), "--now", NIGHT)
+    run_memstate(home, "maintain", "--now", NIGHT)
+    assert run_memstate(home, "status", "--json").document["warnings"] == []
+    topics = [topic["id"] for topic in run_memstate(home, "export", "--json").document["topics"]]
+    pinned = run_memstate(home, "pin", *topics, "--now", MONTHS_LATER, "--json").document
+    night = run_memstate(home, "maintain", "--now", NIGHT_AFTER, "--json")
+    assert (night.code, [check["passed"] for check in night.document["checks"]]) == (0, [True] * 6)
+    warning = "user:ines has 2 active topics and the bound is 1 (max_active_topics)"
+    for warnings in (pinned["warnings"], night.document["warnings"]):
+        (said,) = warnings
+        assert said.startswith(warning)
+    assert f"warning: {warning}" in run_memstate(home, "status").stdout
+    explained = run_memstate(home, "doctor", "--topic", topics[0]).stdout
+    assert "the bound is 1 (max_active_topics), which its 2 pinned topics exceed." in explained
+    with dagster_instance(Home(home)) as instance:
+        checks = [evaluation for run in instance.get_runs() for evaluation in _warned(instance, run.run_id)]
+    assert checks == [("pins_within_bound", True), ("pins_within_bound", False)]
+
+
+def _warned(instance: dg.DagsterInstance, run_id: str) -> list[tuple[str, bool]]:
+    """The verdicts on the bound that a run recorded in Dagster."""

@@ -1,0 +1,43 @@
+"""The bound on active topics per scope, `max_active_topics`, and what pins do to it.
+
+A pin is a person's explicit word, or the policy's own, and wins over the bound: what is pinned is never archived,
+and counts. A night leaves no scope with more active topics than the bound, or than are pinned where those
+are more; every other topic of such a scope has then been archived. The ladder acts on it in
+`memstate_core.forget.archiving`; condition C5 checks it.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.policy.settings import Policy
+
+
+def is_pinned(policy: Policy) -> pl.Expr:
+    """Whether a topic is pinned by a decision or by its kind (over the columns pinned and topic_kind), never null."""
+    return pl.col("pinned").fill_null(False) | pl.col("topic_kind").is_in(policy.pinned_kinds).fill_null(False)
+
+
+def over_bound(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The scopes with more active topics than the bound.
+
+    Args:
+        topics: columns scope, state and pinned (whether anything pins the topic).
+        policy: gives the bound.
+
+    Returns:
+        Columns scope, active and pinned (how many of the active ones are), sorted by scope.
+    """
+    counts = topics.filter(pl.col("state") == "active").group_by("scope").agg(active=pl.len(), pinned=pl.sum("pinned"))
+    counts = counts.with_columns(pl.col("active", "pinned").cast(pl.Int64))
+    return counts.filter(pl.col("active") > policy.max_active_topics).sort("scope")
+
+
+def over_bound_warnings(over: pl.DataFrame, policy: Policy) -> list[str]:
+    """A sentence for each scope over the bound (columns scope and active)."""
+    bound = policy.max_active_topics
+    return [
+        f"{scope} has {active:,} active topics and the bound is {bound:,} (max_active_topics): pinned topics count"
+        " and are never archived, so a night archives all others first. Unpin topics or raise the bound."
+        for scope, active in over.select("scope", "active").rows()
+    ]
