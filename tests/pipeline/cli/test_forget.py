@@ -7,8 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 
+from memstate_core.state.home import Home
+from memstate_pipeline.instance import dagster_instance
 from tests.pipeline.conftest import NIGHT, Memstate, run_memstate
 
 POLICY = """[policy]
@@ -17,6 +20,7 @@ salience_half_life_days = 2.0
 half_life_growth_max = 1.0
 summary_keep_revisions = 2
 """
+EVALUATED = dg.DagsterEventType.ASSET_CHECK_EVALUATION
 MONTHS_LATER, NIGHT_AFTER = "2026-06-05T00:00:00Z", "2026-06-06T00:00:00Z"
 
 
@@ -134,9 +138,6 @@ def test_more_pins_than_the_bound_refuse_no_night_and_every_command_says_so(tmp_
     explained = run_memstate(home, "doctor", "--topic", topics[0]).stdout
     assert "the bound is 1 (max_active_topics), which its 2 pinned topics exceed." in explained
     with dagster_instance(Home(home)) as instance:
-        checks = [evaluation for run in instance.get_runs() for evaluation in _warned(instance, run.run_id)]
-    assert checks == [("pins_within_bound", True), ("pins_within_bound", False)]
-
-
-def _warned(instance: dg.DagsterInstance, run_id: str) -> list[tuple[str, bool]]:
-    """The verdicts on the bound that a run recorded in Dagster."""
+        events = [event for run in instance.get_runs() for event in instance.all_logs(run.run_id, EVALUATED)]
+    verdicts = [event.get_dagster_event().asset_check_evaluation_data for event in events]
+    assert [each.passed for each in verdicts if each.check_name == "pins_within_bound"] == [False, True]
