@@ -46,7 +46,9 @@ topics = st.lists(
 
 def policy(bound: int, kinds: set[str], rules: list[tuple[str, Any]]) -> Policy:
     pinning = [Rule(name=f"r{n}", on=on, when=when, do="pin") for n, (when, on) in enumerate(rules)]
-    return Policy(max_active_topics=bound, topic_count_soft_limit=1, pinned_kinds=sorted(kinds), rules=tuple(pinning))
+    return Policy(
+        max_active_topics=bound, topic_count_soft_limit=1, pinned_kinds=tuple(sorted(kinds)), rules=tuple(pinning)
+    )
 
 
 def known(rows: list[tuple[str, str | None, float]], pinned: set[str], archived: set[str]) -> Known:
@@ -65,10 +67,10 @@ def known(rows: list[tuple[str, str | None, float]], pinned: set[str], archived:
             "created_at": pl.Series([day(0)] * count, dtype=MOMENT),
         }
     )  # fmt: skip
-    counts = [pl.DataFrame(schema={"topic_id": pl.String, name: pl.Int64}) for name in ("evidence", "fields")]
+    evidence, fields = (pl.DataFrame(schema={"topic_id": pl.String, name: pl.Int64}) for name in ("evidence", "fields"))
     edges = pl.DataFrame(schema=dict.fromkeys(("from_id", "to_id", "kind"), pl.String))
     held = pl.DataFrame(schema=dict.fromkeys(("topic_id", "last_event_at"), pl.String))
-    return Known(frame.select(TOPIC_COLUMNS), *counts, edges, held)
+    return Known(frame.select(TOPIC_COLUMNS), evidence, fields, edges, held)
 
 
 @given(topics, nights)
