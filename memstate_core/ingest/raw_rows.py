@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -45,6 +46,14 @@ class BrokenContainer(Exception):
     """The file around the rows is damaged; the text says where and how."""
 
 
+class _Digest(Protocol):
+    """A running hash, as `hashlib` makes it; the library names no public type."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
+
 class RowAssembler:
     """Puts a row together from pieces and lets go of the bytes of one that grows too long."""
 
@@ -55,7 +64,7 @@ class RowAssembler:
     def _start(self) -> None:
         self.length = 0
         self._pieces: list[bytes] = []
-        self._digest: hashlib._Hash | None = None
+        self._digest: _Digest | None = None
 
     def add(self, piece: bytes) -> None:
         """Takes the next bytes of the current row."""
