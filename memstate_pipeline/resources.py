@@ -79,4 +79,4 @@ class FrameIOManager(dg.ConfigurableIOManager):
 
     def load_input(self, context: dg.InputContext) -> pl.DataFrame:
         """Reads the frame of the step before."""
-        return pl.read_parquet(self._path(context))
+        return pl.read_parquet(self._path(context), glob=False)

@@ -3,6 +3,7 @@
     MemstateError
     ├── SettingsError        a key of memstate.toml or a MEMSTATE_* variable is not allowed
     ├── UnreadableDump       a file that cannot be read at all
+    ├── HomeUnsupported      the path of a home has a character that a library cannot address
     ├── StoreLocked          another run holds the store
     ├── StoreNotFound        nothing was published here yet
     ├── TopicNotFound        no topic, tombstone or alias answers to this id
@@ -96,6 +97,20 @@ class UnreadableDump(MemstateError):
             path=path,
             problem=problem,
             line=line,
+        )
+
+
+class HomeUnsupported(MemstateError):
+    """The path of a home has a character that the libraries below cannot address."""
+
+    exit_code = 2
+
+    def __init__(self, home: str, found: str) -> None:
+        super().__init__(
+            f"the home {home!r} cannot be used: its path has {found!r}, and Delta Lake and SQLite cannot address paths"
+            f" with control characters or any of ? [ ] | ^ \\ or a % before two hex digits. Choose another folder.",
+            home=home,
+            found=found,
         )
 
 

@@ -63,6 +63,6 @@ def _against_base(store: Store, run: Run, decided: pl.DataFrame) -> checks.Check
         if run.facts.base is None:
             return checks.transition_soundness(graph, None, run, decided)
         served = load_snapshot(store.home, run.facts.shard, run.facts.base)
-        older = pl.read_parquet(served.path / COMPRESSED_FILE)
+        older = pl.read_parquet(served.path / COMPRESSED_FILE, glob=False)
         with open_graph(served.path / GRAPH_FILE, read_only=True) as base:
             return checks.transition_soundness(graph, base, run, decided, older)

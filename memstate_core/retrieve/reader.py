@@ -77,7 +77,7 @@ class SnapshotReader:
     def aliases(self) -> pl.DataFrame:
         """Other ids by which topics are known (columns ALIASES)."""
         path = self._folder / "aliases.parquet"
-        return pl.read_parquet(path) if path.exists() else empty(ALIASES)
+        return pl.read_parquet(path, glob=False) if path.exists() else empty(ALIASES)
 
     @cached_property
     def _fact_places(self) -> Places | None:
@@ -88,11 +88,11 @@ class SnapshotReader:
     def compressed(self) -> pl.LazyFrame:
         """The revisions that summaries stand for (columns REVISIONS), sorted by topic."""
         path = self._folder / COMPRESSED_FILE
-        return pl.scan_parquet(path) if path.exists() else empty(REVISIONS).lazy()
+        return pl.scan_parquet(path, glob=False) if path.exists() else empty(REVISIONS).lazy()
 
     def all_evidence(self) -> pl.LazyFrame:
         """The evidence of every scope (columns EVIDENCE_INDEX)."""
-        return pl.scan_parquet(self._folder / "evidence.parquet")
+        return pl.scan_parquet(self._folder / "evidence.parquet", glob=False)
 
     def count(self, scope: str, name: str) -> int:
         """How many rows a scope has in the file of that name: topic, evidence, or one of the tables of facts."""

@@ -91,7 +91,7 @@ def base_links(store: Store, run: Run) -> pl.DataFrame:
     if run.facts.base is None:
         return empty(LINKS)
     path = load_snapshot(store.home, run.facts.shard, run.facts.base).path / "evidence.parquet"
-    return conform(pl.read_parquet(path, columns=list(LINKS)), LINKS)
+    return conform(pl.read_parquet(path, columns=list(LINKS), glob=False), LINKS)
 
 
 def recover(store: Store, shard: str) -> None:

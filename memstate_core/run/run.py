@@ -108,7 +108,7 @@ class Run:
         path = self.scratch / "tables" / f"{name}.parquet"
         if not path.exists():
             raise StagingMissing(str(path))
-        return conform(pl.read_parquet(path), schema)
+        return conform(pl.read_parquet(path, glob=False), schema)
 
     def has_table(self, name: str) -> bool:
         """Whether a frame of this name was kept."""
@@ -145,7 +145,7 @@ class Run:
         """What the named steps (or all, or all but one) decided so far in this run (columns DECISION)."""
         files = [self.scratch / "decisions" / f"{step}.parquet" for step in steps]
         files = files or sorted((self.scratch / "decisions").glob("*.parquet"), key=lambda f: f.stat().st_mtime_ns)
-        frames = [pl.read_parquet(file) for file in files if file.exists() and file.stem != but]
+        frames = [pl.read_parquet(file, glob=False) for file in files if file.exists() and file.stem != but]
         return pl.concat([empty(DECISION), *frames])
 
     def transitions(self, first_seq: int) -> pl.DataFrame:

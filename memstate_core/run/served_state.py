@@ -70,7 +70,7 @@ def _read(store: Store, snapshot: Snapshot) -> Served:
         snapshot=snapshot,
         transitions=conform(store.ledger.scan("transitions").filter(mine).sort("seq").collect(), TRANSITIONS),
         topics=topics,
-        aliases=conform(pl.read_parquet(snapshot.path / "aliases.parquet"), ALIASES),
-        links=conform(pl.read_parquet(snapshot.path / "evidence.parquet", columns=list(LINKS)), LINKS),
+        aliases=conform(pl.read_parquet(snapshot.path / "aliases.parquet", glob=False), ALIASES),
+        links=conform(pl.read_parquet(snapshot.path / "evidence.parquet", columns=list(LINKS), glob=False), LINKS),
         reviews=conform(reviews, REVIEWS),
     )

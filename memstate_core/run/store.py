@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from memstate_core.embed.encoder import Encoder
+from memstate_core.model.errors import HomeUnsupported
 from memstate_core.model.scope import shard_names
 from memstate_core.policy.settings import Settings, load_settings
 from memstate_core.state.home import Home
@@ -16,6 +18,8 @@ from memstate_core.state.ledger import Ledger
 
 HOME_VARIABLE = "MEMSTATE_HOME"
 DEFAULT_HOME = "~/.memstate"
+_UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f?\[\]|^\\]|%[0-9A-Fa-f]{2}")
+"""Delta Lake panics on these or decodes them, also in the target of a symbolic link; SQLite's URLs end at `?`."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,10 @@ def open_store(root: Path, environ: Mapping[str, str] = os.environ) -> Store:
     """The store in a folder; the folder need not exist yet.
 
     Raises:
+        HomeUnsupported: its path cannot be addressed.
         SettingsError: its settings are not allowed.
     """
+    found = _UNSUPPORTED.search(str(root)) or _UNSUPPORTED.search(str(root.resolve()))
+    if found:
+        raise HomeUnsupported(str(root), found.group())
     return Store(Home(root), load_settings(root, environ))

@@ -57,19 +57,16 @@ class Ledger:
             return empty(TABLES[table]).lazy()
         if version is not None:
             delta.load_as_version(version)
-        return pl.scan_delta(delta).cast(TABLES[table])  # type: ignore[arg-type]
+        return self._rows(table, _files(delta))
 
     def since(self, table: str, version: int | None) -> pl.LazyFrame:
         """The rows of files that a table had not at a version: all rows since, and older ones compacted since."""
         delta = self._open(table)
         if delta is None or version is None:
             return self.scan(table)
-        now = set(delta.file_uris())
+        now = set(_files(delta))
         delta.load_as_version(version)
-        files = sorted(now.difference(delta.file_uris()))
-        if not files:
-            return empty(TABLES[table]).lazy()
-        return pl.scan_parquet(files).select(*TABLES[table]).cast(TABLES[table])  # type: ignore[arg-type]
+        return self._rows(table, sorted(now.difference(_files(delta))))
 
     def count(self, table: str) -> int:
         """How many rows a table holds."""
@@ -90,7 +87,7 @@ class Ledger:
         if known is not None and known >= app_version:
             return False
         write_deltalake(
-            str(self.root / table),
+            self._uri(table),
             conform(rows, TABLES[table]),
             mode="append",
             configuration={"delta.dataSkippingNumIndexedCols": "0"} if self._open(table) is None else None,
@@ -101,12 +98,28 @@ class Ledger:
 
     def _open(self, table: str) -> DeltaTable | None:
         try:
-            return DeltaTable(str(self.root / table))
+            return DeltaTable(self._uri(table))
         except TableNotFoundError:
             return None
 
+    def _uri(self, table: str) -> str:
+        """The table's address, in which odd characters of its path are escaped."""
+        return (self.root / table).absolute().as_uri()
+
+    def _rows(self, table: str, files: list[str]) -> pl.LazyFrame:
+        """The rows of data files of a table, read by their paths, which are names and not patterns."""
+        if not files:
+            return empty(TABLES[table]).lazy()
+        paths = [self.root / table / file for file in files]
+        return pl.scan_parquet(paths, glob=False).select(*TABLES[table]).cast(TABLES[table])  # type: ignore[arg-type]
+
     def _compact(self, table: str) -> None:
-        delta = DeltaTable(str(self.root / table))
+        delta = DeltaTable(self._uri(table))
         sizes = pl.Series(delta.get_add_actions().column("size_bytes"))
         if (2 * sizes < COMPACTED_BYTES).sum() > COMPACT_FILES:
             delta.optimize.compact(target_size=COMPACTED_BYTES, max_concurrent_tasks=1)
+
+
+def _files(delta: DeltaTable) -> list[str]:
+    """The data files of a table's loaded version, relative to it."""
+    return [str(path) for path in delta.get_add_actions().column("path").to_pylist()]

@@ -83,5 +83,5 @@ def fact_problems(folder: Path, graph: Graph) -> list[str]:
     return [
         f"{FOLDER}/{name}.parquet differs from the graph"
         for name, rows in current_facts(graph).items()
-        if not pl.read_parquet(folder / FOLDER / f"{name}.parquet").equals(rows)
+        if not pl.read_parquet(folder / FOLDER / f"{name}.parquet", glob=False).equals(rows)
     ]

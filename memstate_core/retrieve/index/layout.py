@@ -35,7 +35,7 @@ class Places:
     """A table of `place_scopes`, read."""
 
     def __init__(self, path: Path) -> None:
-        rows = pl.read_parquet(path).rows(named=True)
+        rows = pl.read_parquet(path, glob=False).rows(named=True)
         self._rows = {row["scope"]: row for row in rows}
 
     @property
@@ -61,4 +61,4 @@ def write_rows(rows: pl.DataFrame, path: Path) -> None:
 
 def read_rows(path: Path, place: Place) -> pl.DataFrame:
     """The rows at a place, reading the row groups that hold them."""
-    return pl.scan_parquet(path).slice(*place).collect()
+    return pl.scan_parquet(path, glob=False).slice(*place).collect()

@@ -88,7 +88,7 @@ def index_problems(folder: Path, graph: Graph) -> list[str]:
 
 def _topic_problems(folder: Path, graph: Graph) -> list[str]:
     expected = served_topics(graph.read(TOPIC), graph.read(VECTOR))
-    ids = pl.read_parquet(folder / "topics.parquet", columns=["id"])["id"]
+    ids = pl.read_parquet(folder / "topics.parquet", columns=["id"], glob=False)["id"]
     vectors = np.load(folder / "topic_vectors.npy", mmap_mode="r")
     if not ids.equals(expected["id"]):
         counts = f"topics.parquet lists {len(ids)} topics, the graph serves {expected.height}"
@@ -107,7 +107,7 @@ def _difference(found: pl.Series, expected: pl.Series) -> str:
 
 
 def _evidence_problems(folder: Path, graph: Graph) -> list[str]:
-    evidence = pl.read_parquet(folder / "evidence.parquet")
+    evidence = pl.read_parquet(folder / "evidence.parquet", glob=False)
     lengths = {name: _rows_of(folder / f"{name}.npy") for name in ("windows", "window_lengths", "evidence_vectors")}
     problems = [
         f"{name}.npy has {lengths[name]} rows, evidence.parquet has {evidence.height}"

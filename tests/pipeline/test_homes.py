@@ -1,0 +1,33 @@
+"""A store works in a folder of any supported name, from the first import to a verified snapshot, also after a move."""
+
+import json
+from pathlib import Path
+
+from tests.pipeline.conftest import run_memstate
+
+NAME = "müller & \"söhne\" #1 {100%} 'x' *日本*"
+ROW = {"title": "Acme renewal", "topic_kind": "deal", "fields": [{"name": "owner", "value": "Aya"}]}
+
+
+def test_a_night_in_an_oddly_named_home_and_after_moving_it(tmp_path: Path) -> None:
+    home, dump = tmp_path / NAME, tmp_path / "dump.jsonl"
+    dump.write_text(json.dumps(ROW))
+    assert run_memstate(home, "import", str(dump), "--json").document["accepted"] == 1
+    first = run_memstate(home, "maintain", "--now", "2026-01-01T02:00:00Z", "--json")
+    assert first.code == 0, first.stderr
+    moved = tmp_path / "moved #2"
+    home.rename(moved)
+    (tmp_path / "a link").symlink_to(moved)
+    status = run_memstate(tmp_path / "a link", "status", "--json").document
+    assert status["state_hash"] == first.document["state_hash"]
+    verified = run_memstate(moved, "verify")
+    assert verified.code == 0, verified.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a link", "dump.jsonl", "moved #2"]
+
+
+def test_a_home_that_cannot_be_addressed_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    refused = run_memstate(tmp_path / "what?", "status")
+    assert refused.code == 2
+    assert "Choose another folder" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert list(tmp_path.iterdir()) == []
