@@ -95,12 +95,13 @@ def understand(
 
 @contextmanager
 def _asker(store: Store, run: Run, clock: Time) -> Iterator[Asker]:
-    settings, answers = store.settings.extractor, Answers(store.home.answers)
-    if run.is_planned:
-        yield Asker(None, answers, settings, clock)
-        return
-    with closing(Endpoint(settings)) as endpoint:
-        yield Asker(endpoint, answers, settings, clock)
+    settings = store.settings.extractor
+    with closing(Answers(store.home.answers)) as answers:
+        if run.is_planned:
+            yield Asker(None, answers, settings, clock)
+            return
+        with closing(Endpoint(settings)) as endpoint:
+            yield Asker(endpoint, answers, settings, clock)
 
 
 def _cards(run: Run, ids: pl.Series) -> pl.DataFrame:

@@ -44,5 +44,8 @@ class SleptTime:
 def asker_of(url: str, folder: Path, clock: SleptTime | None = None, **settings: Any) -> Iterator[Asker]:
     """An asker with a cache in a folder."""
     rules = ExtractorSettings(base_url=url, model="m", **settings)
-    with closing(Endpoint(rules, {"SOME_KEY": KEY})) as endpoint:
-        yield Asker(endpoint, Answers(folder / "answers.sqlite"), rules, (clock or SleptTime()).time())
+    with (
+        closing(Answers(folder / "answers.sqlite")) as answers,
+        closing(Endpoint(rules, {"SOME_KEY": KEY})) as endpoint,
+    ):
+        yield Asker(endpoint, answers, rules, (clock or SleptTime()).time())

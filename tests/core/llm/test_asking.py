@@ -248,11 +248,11 @@ def test_a_failure_is_not_kept(tmp_path: Path) -> None:
 def test_without_an_endpoint_the_cache_alone_answers(tmp_path: Path) -> None:
     with serving(GOOD) as script, asker_of(script.url, tmp_path) as asker:
         asker.ask(QUESTION, TOPICS)
-    kept, clock = Answers(tmp_path / "answers.sqlite"), SleptTime()
-    alone = Asker(None, kept, ExtractorSettings(base_url="http://x", model="m"), clock.time())
-    assert alone.ask(QUESTION, TOPICS).text
-    with pytest.raises(NoAnswer, match=PLANNED):
-        alone.ask(question("new"), TOPICS)
+    with closing(Answers(tmp_path / "answers.sqlite")) as answers:
+        alone = Asker(None, answers, ExtractorSettings(base_url="http://x", model="m"), SleptTime().time())
+        assert alone.ask(QUESTION, TOPICS).text
+        with pytest.raises(NoAnswer, match=PLANNED):
+            alone.ask(question("new"), TOPICS)
 
 
 # Secrets

@@ -1,0 +1,107 @@
+"""The cache of vectors: each text is encoded once for each model, and the order of texts is kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memstate_core.embed.cache import BATCH, embed
+from memstate_core.embed.encoder import DIMENSION, Encoder, Vectors
+
+
+class CountingEncoder(Encoder):
+    """Encodes by the text's length, since what is tested is the cache; remembers what it was given."""
+
+    def __init__(self, model: str = "counting") -> None:
+        super().__init__(model)
+        self.batches: list[list[str]] = []
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.batches.append(list(texts))
+        return vectors_of(texts)
+
+
+def vectors_of(texts: Sequence[str]) -> Vectors:
+    rows = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+    rows[np.arange(len(texts)), [len(text) % DIMENSION for text in texts]] = 1.0
+    return rows
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "embeddings.sqlite"
+
+
+def test_each_text_is_encoded_once_and_the_order_is_kept(path: Path) -> None:
+    encoder, texts = CountingEncoder(), ["aaa", "b", "aaa", "", "dd", "b"]
+    first = embed(path, encoder, texts)
+    assert np.array_equal(first.vectors, vectors_of(texts))
+    assert (first.encoded, first.cached, encoder.batches) == (4, 0, [["aaa", "b", "", "dd"]])
+    again = embed(path, encoder, ["new text", *texts[::-1]])
+    assert np.array_equal(again.vectors, vectors_of(["new text", *texts[::-1]]))
+    assert (again.encoded, again.cached, encoder.batches[1:]) == (1, 4, [["new text"]])
+
+
+def test_no_texts_make_no_vectors(path: Path) -> None:
+    encoder = CountingEncoder()
+    found = embed(path, encoder, [])
+    assert (found.vectors.shape, found.encoded, found.cached, encoder.batches) == ((0, DIMENSION), 0, 0, [])
+
+
+def test_another_model_does_not_see_the_vectors(path: Path) -> None:
+    embed(path, CountingEncoder(), ["a"])
+    other = CountingEncoder("another")
+    assert embed(path, other, ["a"]).encoded == 1
+    assert embed(path, other, ["a"]).cached == 1
+
+
+def test_what_was_encoded_before_a_failure_is_cached(path: Path) -> None:
+    class Failing(CountingEncoder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            if self.batches:
+                raise MemoryError
+            return super().encode(texts)
+
+    texts = ["x" * length for length in range(BATCH + 10)]
+    with pytest.raises(MemoryError):
+        embed(path, Failing(), texts)
+    found = embed(path, CountingEncoder(), texts)
+    assert (found.encoded, found.cached) == (10, BATCH)
+    assert np.array_equal(found.vectors, vectors_of(texts))
+
+
+def test_a_vector_of_another_length_is_replaced(path: Path) -> None:
+    encoder = CountingEncoder()
+    embed(path, encoder, ["a", "bb"])
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE vectors SET vector = substr(vector, 1, 100)")
+    assert embed(path, encoder, ["a", "bb"]).encoded == 2
+    assert embed(path, encoder, ["a", "bb"]).cached == 2
+
+
+def test_a_cache_of_the_first_version_is_read(path: Path) -> None:
+    """Version 0.1.0 wrote this table with a temporary table beside it; its entries stay valid."""
+    path.parent.mkdir()
+    vector, digest = vectors_of(["abc"]), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute(
+            "CREATE TABLE vectors(model TEXT, hash TEXT, vector BLOB, PRIMARY KEY(model, hash)) WITHOUT ROWID"
+        )
+        database.execute("INSERT INTO vectors VALUES (?, ?, ?)", ("counting", digest, vector.tobytes()))
+    found = embed(path, CountingEncoder(), ["abc"])
+    assert (found.cached, np.array_equal(found.vectors, vector)) == (1, True)
+
+
+def test_garbage_in_place_of_the_cache_costs_time_only(path: Path) -> None:
+    encoder = CountingEncoder()
+    embed(path, encoder, ["a"])
+    path.write_bytes(b"garbage" * 1000)
+    assert np.array_equal(embed(path, encoder, ["a"]).vectors, vectors_of(["a"]))
+    assert embed(path, encoder, ["a"]).cached == 1
+    assert path.with_name("embeddings.sqlite.damaged").read_bytes().startswith(b"garbage")

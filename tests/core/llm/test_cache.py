@@ -1,0 +1,95 @@
+"""The cache of answers: shared by the threads of a run, kept over kills, and of no harm when it is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memstate_core.llm.cache import Answers, Reply, request_key
+from memstate_core.llm.schema import PLACEMENTS, TOPICS
+
+MESSAGES = [{"role": "user", "content": "this"}]
+REPLY = Reply("text", True, 7)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "answers.sqlite"
+
+
+@pytest.fixture
+def answers(path: Path) -> Iterator[Answers]:
+    with closing(Answers(path)) as opened:
+        yield opened
+
+
+def test_an_answer_is_found_again(path: Path, answers: Answers) -> None:
+    assert answers.get("key") is None
+    answers.put("key", REPLY)
+    with closing(Answers(path)) as reopened:
+        assert reopened.get("key") == REPLY
+
+
+def test_the_key_depends_on_everything_that_shapes_the_answer() -> None:
+    asked = [
+        ("m", MESSAGES, TOPICS, (0.0, 100)),
+        ("n", MESSAGES, TOPICS, (0.0, 100)),
+        ("m", [*MESSAGES, *MESSAGES], TOPICS, (0.0, 100)),
+        ("m", [{"role": "system", "content": "this"}], TOPICS, (0.0, 100)),
+        ("m", MESSAGES, PLACEMENTS, (0.0, 100)),
+        ("m", MESSAGES, TOPICS, (0.5, 100)),
+        ("m", MESSAGES, TOPICS, (0.0, 101)),
+    ]
+    keys = [request_key(*request) for request in asked]
+    assert len(set(keys)) == len(asked)
+    assert keys == [request_key(*request) for request in asked]
+
+
+def test_threads_of_a_run_share_a_new_cache(answers: Answers) -> None:
+    def ask(number: int) -> bool:
+        answers.put(str(number), Reply(str(number), False, number))
+        return answers.get(str(number)) == Reply(str(number), False, number)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(ask, range(64)))
+
+
+def test_a_new_cache_waits_for_another_process_that_is_writing(path: Path, answers: Answers) -> None:
+    path.parent.mkdir()
+    with (
+        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE another(key TEXT)")
+        put = pool.submit(answers.put, "key", REPLY)
+        with pytest.raises(TimeoutError):
+            put.result(timeout=0.3)
+        other.execute("COMMIT")
+        put.result()
+    assert answers.get("key") == REPLY
+
+
+def test_an_entry_that_cannot_be_decoded_counts_as_absent(path: Path, answers: Answers) -> None:
+    answers.put("key", REPLY)
+    for damaged in (b'{"text": 1}', b"{", None, 5):
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("UPDATE answers SET reply = ?", (damaged,))
+        assert answers.get("key") is None
+    answers.put("key", REPLY)
+    assert answers.get("key") == REPLY
+
+
+def test_garbage_in_place_of_the_cache_is_set_aside(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"garbage" * 1000)
+    with closing(Answers(path)) as answers:
+        assert answers.get("key") is None
+        answers.put("key", REPLY)
+        assert answers.get("key") == REPLY
+    assert path.with_name("answers.sqlite.damaged").exists()
