@@ -1,5 +1,5 @@
-"""The query API: published snapshots over HTTP, and what arrives between two nights kept for the next one.
+"""The query API: serves published snapshots over HTTP and MCP, and accepts writes for the next run.
 
-It never writes to ledger or snapshots. Observations go to the inbox, uses to the journal of uses; the next
-run takes both.
+It never writes to the ledger or to snapshots: observations go to the inbox and accesses to the access journal, and the
+next run collects both.
 """

@@ -1,4 +1,4 @@
-"""The application: routes, errors as problem documents, guards around both, and its description."""
+"""The ASGI application: routes, error handlers, middleware and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from starlette.types import ASGIApp
 from memstate_core import __version__
 from memstate_core.model.answers import ProblemDocument
 from memstate_core.model.observation import Observation
-from memstate_core.serve.access.keyring import Keyring
+from memstate_core.serve.auth.keyring import Keyring
 from memstate_core.serve.error_responses import PROBLEM_OF
-from memstate_core.serve.http.authentication import KeyCheck
-from memstate_core.serve.http.body_limits import BodyCheck
+from memstate_core.serve.http.authentication import Authentication
+from memstate_core.serve.http.body_limits import BodyLimits
 from memstate_core.serve.http.deadline import Deadline
 from memstate_core.serve.http.metrics import Measured, Metrics, route_of
 from memstate_core.serve.http.middleware import AccessLog, request_id_of
@@ -40,22 +40,22 @@ NO_TELEMETRY: Any = {
     "operation_spans": False,
     "auto_configure": False,
 }
-"""The framework's own spans and records would name paths, which hold ids, and messages of errors."""
+"""The framework's own spans and logs would contain paths, which hold ids, and error messages."""
 
 _COMPONENT = "#/components/schemas/{name}"
 
 
 def application(service: Service) -> ASGIApp:
-    """The service over HTTP, guarded. It is started and closed with the application."""
+    """The service over HTTP with all middleware. Service and application start and stop together."""
     options = service.options
     keyring = Keyring(service.store.home.keys, options.api_key, time.monotonic)
     routes = api(service)
-    guarded = KeyCheck(BodyCheck(Deadline(routes, options), options), options, keyring)
+    guarded = Authentication(BodyLimits(Deadline(routes, options), options), options, keyring)
     return Measured(Traced(AccessLog(guarded, options), route_of), routes.state.metrics)
 
 
 def api(service: Service) -> FastAPI:
-    """The routes of a service, without the guards."""
+    """The routes of a service, without the middleware."""
     app = FastAPI(
         title="memstate",
         version=__version__,
@@ -70,8 +70,8 @@ def api(service: Service) -> FastAPI:
     app.state.tools = _tools(service)
     if app.state.tools is not None:
         app.router.routes.append(app.state.tools.route)
-    for kind, tell in PROBLEM_OF.items():
-        app.add_exception_handler(kind, _handler(tell))
+    for kind, problem_of in PROBLEM_OF.items():
+        app.add_exception_handler(kind, _handler(problem_of))
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
 
@@ -90,7 +90,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _tools(service: Service) -> Mounted | None:
-    """The tools for models, under /mcp; None where the extra `mcp` is not installed."""
+    """The MCP endpoint; None if the extra `mcp` is not installed."""
     try:
         from memstate_core.serve.mcp.http import Mounted
     except ModuleNotFoundError as error:
@@ -100,15 +100,15 @@ def _tools(service: Service) -> Mounted | None:
     return Mounted(service)
 
 
-def _handler(tell: Callable[[Any], Problem]) -> Callable[[Request, Exception], Awaitable[Response]]:
+def _handler(problem_of: Callable[[Any], Problem]) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def handle(request: Request, error: Exception) -> Response:
-        return response(tell(error), request_id_of(request.scope))
+        return response(problem_of(error), request_id_of(request.scope))
 
     return handle
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with what is read outside of the framework: observations, problems, keys."""
+    """The OpenAPI document, with what the framework does not know: observations, problem documents, API keys."""
     if app.openapi_schema is None:
         schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
         components = schema.setdefault("components", {})

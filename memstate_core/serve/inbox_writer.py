@@ -22,7 +22,7 @@ _STALE_SECONDS = 3600.0
 
 
 @dataclass(eq=False)
-class _Waiting:
+class _QueuedWrite:
     """Lines that want to be written, and what became of them."""
 
     lines: bytes
@@ -40,7 +40,7 @@ class InboxWriter:
     def __init__(self, inbox: Path) -> None:
         self._inbox = inbox
         self._lock, self._writing = threading.Lock(), threading.Lock()
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_QueuedWrite] = []
         self._last = 0
 
     def append(self, lines: bytes) -> str:
@@ -52,7 +52,7 @@ class InboxWriter:
         Raises:
             OSError: the disk refuses; nothing of the lines is kept.
         """
-        mine = _Waiting(lines)
+        mine = _QueuedWrite(lines)
         with self._lock:
             self._waiting.append(mine)
         with self._writing:
@@ -71,7 +71,7 @@ class InboxWriter:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
 
-    def _commit(self, group: list[_Waiting]) -> None:
+    def _commit(self, group: list[_QueuedWrite]) -> None:
         try:
             name = self._write(b"".join(each.lines for each in group))
         except OSError as error:

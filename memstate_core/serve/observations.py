@@ -20,7 +20,7 @@ from memstate_core.model.errors import NotAllowed
 from memstate_core.model.ids import uuid_text
 from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
-from memstate_core.serve.access.principal import OWNER, Principal
+from memstate_core.serve.auth.principal import OWNER, Principal
 
 _COLUMN = {name: place for place, name in enumerate(RECORD)}
 _TELLING = ("text", "topic_id", "topic_key", "fields", "edges")
@@ -28,7 +28,7 @@ _MARK = b'{"fields":[],'
 
 
 @dataclass(frozen=True)
-class Taken:
+class Accepted:
     """Observations that can be accepted.
 
     Attributes:
@@ -74,7 +74,7 @@ def observations_in(body: bytes) -> list[bytes]:
     return [bytes(item).replace(b"\n", b" ").strip() for item in items]  # JSON has line feeds between words only
 
 
-def take(rows: list[bytes], settings: Settings, now: datetime, who: Principal = OWNER) -> Taken:
+def accept(rows: list[bytes], settings: Settings, now: datetime, who: Principal = OWNER) -> Accepted:
     """Checks observations.
 
     Args:
@@ -95,7 +95,7 @@ def take(rows: list[bytes], settings: Settings, now: datetime, who: Principal = 
     if refusals:
         raise ObservationsRefused([(each.row.line - 1, each.reason.value, each.detail) for each in refusals])
     lines = [_marked(row, record) for row, record in zip(rows, sifted.records, strict=True)]
-    return Taken(
+    return Accepted(
         b"".join(line + b"\n" for line in lines),
         [record[_COLUMN["observation_id"]] for record in sifted.records],
         [_topic_id(record) for record in sifted.records],

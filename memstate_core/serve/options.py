@@ -1,4 +1,4 @@
-"""How a server is run. Values only; where they come from is the command line's business."""
+"""Server options. Plain values; the command line reads them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ KEY_VARIABLE = "MEMSTATE_API_KEY"
 
 @dataclass(frozen=True)
 class Options:
-    """How a server is run.
+    """Server options.
 
     Attributes:
-        api_key: a key for everything, beside those of the home; None for none.
-        rate_limit: requests a second that a key may make, where it has no rate of its own; 0 for any number.
-        record: whether an answered query counts as a use of its candidates, unless it says otherwise.
-        body_limit: bytes that the body of a request may have.
+        api_key: a key for all scopes and roles, beside the key file; None for none.
+        rate_limit: requests per second per key, unless the key has its own rate; 0 for unlimited.
+        record: whether an answered query is recorded as an access of its candidates, unless the request says otherwise.
+        body_limit: the maximum size of a request body in bytes.
         body_seconds: how long a body may take to arrive.
         request_seconds: how long a request may take to begin its answer.
         keep_alive_seconds: how long a connection is kept open for the next request.
-        depth_limit: nesting levels that a body may have: those of an observation, and the list around it.
-        poll_seconds: how often CURRENT is looked at.
-        flush_seconds: how often uses are brought to disk; what a kill can lose of them.
-        rotate_seconds: how often a segment of uses is completed for the next run to collect.
-        uses_limit: uses held in memory at most; beyond that the oldest are dropped.
-        threads: how many requests are worked on at the same time.
-        shutdown_seconds: how long running requests may take when the server ends.
-        max_age: seconds from which on a snapshot counts as stale; None for never.
-        settle: the process only serves, so what is loaded with the first snapshot is left out of garbage collection;
-            each full walk over the model stopped every thread for a third of a second.
+        depth_limit: the maximum nesting depth of a body: that of an observation plus the list around it.
+        poll_seconds: how often CURRENT is polled.
+        flush_seconds: how often accesses are written to disk; a kill loses at most this much of them.
+        rotate_seconds: how often a segment of accesses is completed for the next run to collect.
+        accesses_limit: the maximum number of accesses held in memory; beyond that the oldest are dropped.
+        threads: how many requests are processed concurrently.
+        shutdown_seconds: how long running requests may take at shutdown.
+        max_age: seconds after which a snapshot is stale; None for never.
+        settle: the process only serves, so objects loaded with the first snapshot are exempt from garbage collection;
+            each full collection over the model stopped every thread for a third of a second.
     """
 
     api_key: str | None = None
@@ -46,7 +46,7 @@ class Options:
     poll_seconds: float = 0.5
     flush_seconds: float = 1.0
     rotate_seconds: float = 30.0
-    uses_limit: int = 50_000
+    accesses_limit: int = 50_000
     threads: int = 16
     shutdown_seconds: int = 20
     max_age: float | None = None
@@ -54,7 +54,7 @@ class Options:
 
 
 def api_key(environ: Mapping[str, str]) -> str | None:
-    """The key that the environment sets; a blank one is none."""
+    """The key set by the environment; None if it is blank."""
     return environ.get(KEY_VARIABLE, "").strip() or None
 
 

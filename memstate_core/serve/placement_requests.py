@@ -1,8 +1,8 @@
-"""Placement requests as MemState's clients write them, and what they read in the answer.
+"""Placement requests in the wire format of MemState's clients, and the keys that they read in the answer.
 
-Such a request is one observation (DESIGN section 7) with a few ways of its own, which are told by the key
-`suggest_similar` that those clients always send. In it a reference of null is none at all and a blank one clears, a
-title may be blank, and each field names its provenance. Everything else is read by the rules of every observation.
+Such a request is one observation with a few differences, recognised by the key `suggest_similar`, which those clients
+always send: a null reference means none and a blank one clears it, a title may be blank, and each field names its
+provenance. Everything else follows the rules for observations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.similar import similar_topics
 from memstate_core.retrieve.topic import resolve
-from memstate_core.serve.observations import Taken
+from memstate_core.serve.observations import Accepted
 from memstate_core.state.graph import REVISION
 
 SUGGEST = "suggest_similar"
@@ -36,17 +36,17 @@ _KNOWN = {
     "fields": frozenset(FieldValue.__struct_fields__),
     "edges": frozenset(EdgeTo.__struct_fields__),
 }
-_TOLD = 100
+_MAX_IGNORED = 100
 
 
 @dataclass(frozen=True)
 class Request:
-    """One observation as it was sent.
+    """A request for one observation.
 
     Attributes:
         line: the observation, on one line.
-        suggest: whether similar topics are wanted; None where the request does not say.
-        ignored: keys that have no meaning here; they are kept with the evidence.
+        suggest: whether to return similar topics; None if the request does not specify it.
+        ignored: keys without meaning here; they are kept with the evidence.
     """
 
     line: bytes
@@ -55,73 +55,73 @@ class Request:
 
 
 def request(line: bytes) -> Request:
-    """Reads a request; what is no JSON object passes as it is, to be refused by those who know why."""
+    """Parses a request; anything but a JSON object passes unchanged and is refused by validation."""
     try:
-        said = msgspec.json.decode(line)
+        body = msgspec.json.decode(line)
     except (ValueError, RecursionError):
         return Request(line, None, [])
-    if not isinstance(said, dict):
+    if not isinstance(body, dict):
         return Request(line, None, [])
-    suggest = said.get(SUGGEST)
-    if SUGGEST not in said or not isinstance(suggest, bool | None):
-        return Request(line, None, _unknown(said))
-    del said[SUGGEST]
-    _respell(said)
-    return Request(msgspec.json.encode(said), bool(suggest), _unknown(said))
+    suggest = body.get(SUGGEST)
+    if SUGGEST not in body or not isinstance(suggest, bool | None):
+        return Request(line, None, _unknown(body))
+    del body[SUGGEST]
+    _to_observation(body)
+    return Request(msgspec.json.encode(body), bool(suggest), _unknown(body))
 
 
-def _respell(said: dict[str, Any]) -> None:
-    """Spells a request of MemState's clients as an observation."""
-    fields = [field for field in _parts(said, "fields") if isinstance(field, dict)]
+def _to_observation(body: dict[str, Any]) -> None:
+    """Converts a request of MemState's clients to an observation, in place."""
+    fields = [field for field in _parts(body, "fields") if isinstance(field, dict)]
     for field in fields:
         if field.get("ref_topic_id", "") is None:
             del field["ref_topic_id"]
         elif field.get("ref_topic_id") == "":
             field["ref_topic_id"] = None
     sources = {field.get("provenance") for field in fields}
-    if len(sources) == 1 and isinstance(next(iter(sources)), str) and said.get("provenance") is None:
-        said["provenance"] = sources.pop()
+    if len(sources) == 1 and isinstance(next(iter(sources)), str) and body.get("provenance") is None:
+        body["provenance"] = sources.pop()
         for field in fields:
             del field["provenance"]
-    names_nothing = not any(said.get(name) for name in ("title", "text", "topic_id", "topic_key"))
-    if said.get("placement") == "new_topic" and names_nothing:
-        said["title"] = UNTITLED
+    names_nothing = not any(body.get(name) for name in ("title", "text", "topic_id", "topic_key"))
+    if body.get("placement") == "new_topic" and names_nothing:
+        body["title"] = UNTITLED
 
 
-def _parts(said: dict[str, Any], name: str) -> Sequence[Any]:
-    parts = said.get(name)
+def _parts(body: dict[str, Any], name: str) -> Sequence[Any]:
+    parts = body.get(name)
     return parts if isinstance(parts, list) else []
 
 
-def _unknown(said: dict[str, Any]) -> list[str]:
-    """The keys that an observation does not have, such as `salience` or `fields.provenance`."""
-    found = said.keys() - _KNOWN[""]
+def _unknown(body: dict[str, Any]) -> list[str]:
+    """The keys that observations do not have, such as `salience` or `fields.provenance`."""
+    found = body.keys() - _KNOWN[""]
     for name in ("fields", "edges"):
-        parts = [part for part in _parts(said, name) if isinstance(part, dict)]
+        parts = [part for part in _parts(body, name) if isinstance(part, dict)]
         found |= {f"{name}.{key}" for part in parts for key in part.keys() - _KNOWN[name]}
-    return sorted(found)[:_TOLD]
+    return sorted(found)[:_MAX_IGNORED]
 
 
-def told_alone(
-    asked: Request, taken: Taken, readers: Sequence[SnapshotReader], encoder: Encoder | None
+def describe_single(
+    asked: Request, accepted: Accepted, readers: Sequence[SnapshotReader], encoder: Encoder | None
 ) -> dict[str, Any]:
-    """What the answer says of an observation that came alone, beside what it says of every one.
+    """The additional keys of the answer to a request with a single observation.
 
-    Similar topics cost little where the request does not say whether they are wanted: words are compared alone.
+    If the request does not specify whether it wants similar topics, they are found by terms alone, which is cheap.
 
     Args:
         asked: the request.
-        taken: what was read of it.
+        accepted: its observation.
         readers: the open snapshots of the store's shards.
-        encoder: their model, which is asked only where similar topics are.
+        encoder: their model, used only if similar topics are requested.
     """
-    record, topic_id = taken.records[0], taken.topic_ids[0]
+    record, topic_id = accepted.records[0], accepted.topic_ids[0]
     text = "\n".join(part for name in ("title", "summary") if (part := record[_COLUMN[name]]))
     meaning = encoder if asked.suggest else None
     wanted = asked.suggest is not False
     scope = record[_COLUMN["scope"]]
     return {
-        "observation_id": taken.observation_ids[0],
+        "observation_id": accepted.observation_ids[0],
         "topic_id": topic_id,
         "applied": applied(record, topic_id),
         "version_ids": version_ids(record, topic_id, readers),
@@ -130,32 +130,32 @@ def told_alone(
     }
 
 
-def named_as_before(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a question, changed so that neighbours have their id under the key that MemState's clients read."""
+def add_neighbor_ids(answer: dict[str, Any]) -> dict[str, Any]:
+    """Adds the key `id`, which MemState's clients read, to the neighbors in an answer."""
     for candidate in answer["candidates"]:
         candidate["neighbors"] = [neighbor | {"id": neighbor["topic_id"]} for neighbor in candidate["neighbors"]]
     return answer
 
 
 def applied(record: Record, topic_id: str | None) -> list[str]:
-    """What of an observation was taken, in MemState's words; never empty, since all of it was.
+    """The accepted parts of an observation in MemState's notation; never empty.
 
     Args:
         record: the observation (columns RECORD).
-        topic_id: its topic, where that is known.
+        topic_id: its topic, if known.
     """
     placement = record[_COLUMN["placement"]]
     verb = "version" if placement == "version_field" else "field"
-    told = [f"created_topic:{topic_id}"] if placement == "new_topic" and topic_id is not None else []
-    told += [f"{verb}:{field[0]}" for field in record[_COLUMN["fields"]]]
-    told += [f"edge:{to_id or to_key}" for _, to_id, to_key, *_ in record[_COLUMN["edges"]]]
-    return told or [f"observation:{record[_COLUMN['observation_id']]}"]
+    parts = [f"created_topic:{topic_id}"] if placement == "new_topic" and topic_id is not None else []
+    parts += [f"{verb}:{field[0]}" for field in record[_COLUMN["fields"]]]
+    parts += [f"edge:{to_id or to_key}" for _, to_id, to_key, *_ in record[_COLUMN["edges"]]]
+    return parts or [f"observation:{record[_COLUMN['observation_id']]}"]
 
 
 def version_ids(record: Record, topic_id: str | None, readers: Sequence[SnapshotReader]) -> dict[str, str]:
-    """The id of each field's revision by its name, as the next run gives it (`memstate_core.state.history`).
+    """The revision id of each field value by field name, as the next run assigns it (`memstate_core.state.history`).
 
-    A value that repeats the one which the snapshot has as of that time becomes part of that revision.
+    A value that repeats the one in the snapshot at that time is merged into that revision.
     """
     first = record[_COLUMN["content_sha256"]][:EVIDENCE_ID_LENGTH]
     own = {
@@ -166,7 +166,7 @@ def version_ids(record: Record, topic_id: str | None, readers: Sequence[Snapshot
 
 
 def _repeated(record: Record, topic_id: str, readers: Sequence[SnapshotReader]) -> Iterator[tuple[str, str]]:
-    """The fields of which the snapshot has the same value at that time already, with the ids of these revisions."""
+    """The fields whose value the snapshot already has at that time, with the ids of those revisions."""
     known = _histories(readers, record[_COLUMN["scope"]], topic_id, [field[0] for field in record[_COLUMN["fields"]]])
     if known is None:
         return
@@ -183,7 +183,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _histories(readers: Sequence[SnapshotReader], scope: str, topic_id: str, names: list[str]) -> pl.DataFrame | None:
-    """The revisions of some fields of a topic of this scope, newest first; None where there is no such topic."""
+    """The revisions of some fields of a topic of this scope, newest first; None if there is no such topic."""
     try:
         found = resolve(readers, topic_id, [scope])
     except TopicNotFound:

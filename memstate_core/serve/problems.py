@@ -1,7 +1,6 @@
-"""Errors as problem documents (RFC 9457): what happened, and what the caller can do.
+"""Problem documents (RFC 9457): what happened and what the caller can do.
 
-Every error of memstate has a status here; whatever else happens inside is a 500 that says nothing of the
-inside.
+Every exception of memstate has a status here; any other becomes a 500 that reveals no internals.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.KeysDamaged: 500,
     errors.KeyRefused: 409,
     errors.CheckRefused: 409,
-    # What a client of another server meets; a server itself raises none of these.
+    # Raised by the client when it talks to another server; a server itself raises none of these.
     errors.ApiError: 502,
     errors.RequestInvalid: 502,
     errors.AccessDenied: 502,
@@ -51,18 +50,18 @@ STATUS: dict[type[MemstateError], int] = {
     errors.ServerUnreachable: 502,
 }
 _OWN = frozenset({"status", "kind", "detail", "headers"})
-"""Facts of another server's answer that are not members of this one's."""
+"""Facts about another server's answer that are not members of this server's problem document."""
 
 _RETRY = {"Retry-After": "1"}
 
 
 class Problem(Exception):
-    """An error of the HTTP layer itself.
+    """An error of the HTTP layer.
 
     Attributes:
         status: the status code.
-        kind: the last part of the document's `type`, which scripts match on.
-        detail: one sentence: what was found, what was expected.
+        kind: the last part of the document's `type`, for scripts to match on.
+        detail: one sentence with what was found and what was expected.
         facts: further members of the document.
         headers: further headers of the response.
     """
@@ -76,7 +75,7 @@ class Problem(Exception):
 
 
 def problem_of(error: MemstateError) -> Problem:
-    """An error of memstate as a problem; its facts are members of the document."""
+    """Converts an exception of memstate; its facts become members of the document."""
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     facts = {name: value for name, value in error.facts.items() if value is not None and name not in _OWN}
     kind = re.sub(r"(?<=.)(?=[A-Z])", "-", type(error).__name__).lower()
@@ -84,12 +83,12 @@ def problem_of(error: MemstateError) -> Problem:
 
 
 def problem_of_status(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Problem:
-    """A status that the web framework answers with, such as 404 or 405."""
+    """A problem for a status set by the web framework, such as 404 or 405."""
     return Problem(status, HTTPStatus(status).phrase.lower().replace(" ", "-"), detail, headers)
 
 
 def response(problem: Problem, request_id: str | None = None) -> Response:
-    """The document as a response."""
+    """The problem document as an HTTP response."""
     document = problem.facts | {
         "type": TYPE_PREFIX + problem.kind,
         "title": HTTPStatus(problem.status).phrase,

@@ -1,4 +1,4 @@
-"""What runs have left: the reports that were written last, and the snapshots that are kept."""
+"""The latest runs, from their reports and from the retained snapshots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Run = dict[str, Any]
 
 
 class _Report(Struct, frozen=True):
-    """What of a report is told; the page beside it has the rest."""
+    """The part of a report that the API returns."""
 
     run_id: str
     now: str
@@ -32,24 +32,24 @@ class _Report(Struct, frozen=True):
 
 
 def runs(home: Home, shards: list[str], limit: int) -> list[Run]:
-    """The last runs of all shards, newest snapshot first, ready for JSON.
+    """The latest runs of all shards, newest snapshot first, ready for JSON.
 
-    A run without a report, such as an undo, is told by its snapshot alone: `counts` (what changed), `checks` and
+    A run without a report, such as an undo, is described by its snapshot alone: `counts` (the changes), `checks` and
     `seconds` are null.
 
     Args:
-        home: whose runs.
+        home: the store's home.
         shards: the shards of the store.
-        limit: how many to give at most.
+        limit: the maximum number of runs.
     """
-    told = {run["snapshot"]: run for run in map(_kept, _manifests(home, shards, limit))}
+    found = {run["snapshot"]: run for run in map(_kept, _manifests(home, shards, limit))}
     reports = sorted(home.reports.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    told |= {run["snapshot"]: run for run in map(_reported, reports[:limit]) if run is not None}
-    return sorted(told.values(), key=lambda run: (run["now"], *_numbered(run["snapshot"])), reverse=True)[:limit]
+    found |= {run["snapshot"]: run for run in map(_reported, reports[:limit]) if run is not None}
+    return sorted(found.values(), key=lambda run: (run["now"], *_numbered(run["snapshot"])), reverse=True)[:limit]
 
 
 def _manifests(home: Home, shards: list[str], limit: int) -> list[Manifest]:
-    """Manifests of kept snapshots; one that goes away meanwhile, or is of another schema, is passed over."""
+    """Manifests of retained snapshots; skips those that were removed meanwhile or have another schema."""
     found = []
     for shard in shards:
         for number in numbers(home, shard)[-limit:]:
@@ -76,7 +76,7 @@ def _kept(manifest: Manifest) -> Run:
 
 
 def _reported(path: Path) -> Run | None:
-    """What a report says; None for a file that is none, or is gone."""
+    """The content of a report; None if the file is invalid or gone."""
     try:
         report = msgjson.decode(path.read_bytes(), type=_Report)
     except (OSError, MsgspecError):

@@ -15,7 +15,7 @@ import polars as pl
 
 from memstate_core.ingest.reasons import Reason
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.serve.access.principal import Principal
+from memstate_core.serve.auth.principal import Principal
 from memstate_core.serve.observations import ObservationsRefused
 from memstate_core.state.graph import TOPIC
 
@@ -23,7 +23,7 @@ Document = dict[str, Any]
 _MADE_HERE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}").fullmatch
 
 
-def seen(document: Document, readers: Sequence[SnapshotReader], who: Principal) -> Document:
+def redacted(document: Document, readers: Sequence[SnapshotReader], who: Principal) -> Document:
     """An answer as somebody may see it; it is changed in place.
 
     Args:
@@ -41,7 +41,7 @@ def seen(document: Document, readers: Sequence[SnapshotReader], who: Principal) 
     return document
 
 
-def check_given(given: Sequence[tuple[int, str, str]], readers: Sequence[SnapshotReader]) -> None:
+def check_topic_ids(given: Sequence[tuple[int, str, str]], readers: Sequence[SnapshotReader]) -> None:
     """Stops observations that take a topic's id which nobody in their scope has.
 
     An id belongs to the scope that used it first, by the time of observations. Who writes to some scopes only could
@@ -76,8 +76,8 @@ def _within(ids: list[str], readers: Sequence[SnapshotReader], scopes: frozenset
 def _homes(ids: list[str], readers: Sequence[SnapshotReader], scopes: frozenset[str]) -> dict[str, str]:
     """The scope of each of the ids that names a topic of these scopes."""
     found = [reader.graph.read(TOPIC, ["id", "scope"], "r.id IN $ids", ids=ids) for reader in readers]
-    seen_in = pl.col("scope").is_in(sorted(scopes))
-    return {name: scope for frame in found for name, scope in frame.filter(seen_in).iter_rows()}
+    is_visible = pl.col("scope").is_in(sorted(scopes))
+    return {name: scope for frame in found for name, scope in frame.filter(is_visible).iter_rows()}
 
 
 def _fields(record: Document) -> list[Document]:

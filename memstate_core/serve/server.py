@@ -1,4 +1,4 @@
-"""Running the application: a bound socket, signals, an orderly end."""
+"""Runs the application: bound socket, signals, graceful shutdown."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def bound(host: str, port: int) -> socket.socket:
     """A socket that listens on an address.
 
     Raises:
-        OSError: the address is taken or is none.
+        OSError: the address is in use or invalid.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=_BACKLOG)
 
 
 def address(listening: socket.socket) -> str:
-    """Where a socket listens, as a URL."""
+    """The URL of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -50,9 +50,9 @@ def server(store: Store, options: Options) -> uvicorn.Server:
 
 
 def run(store: Store, listening: socket.socket, options: Options) -> None:
-    """Serves until SIGTERM or SIGINT: running requests end, journals are completed."""
+    """Serves until SIGTERM or SIGINT; then running requests finish and journals are completed."""
     log_as_json(options.api_key)
     for number in (signal.SIGTERM, signal.SIGINT):
-        # At the end uvicorn raises the signal again, which would make an orderly end look like a failure.
+        # At the end uvicorn raises the signal again, which would make a graceful shutdown look like a failure.
         signal.signal(number, lambda *_: None)
     server(store, options).run(sockets=[listening])

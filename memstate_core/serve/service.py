@@ -1,4 +1,4 @@
-"""What a server does for its callers, without HTTP: answers, and takes what they hand over."""
+"""The service, without HTTP: answers questions and accepts writes."""
 
 from __future__ import annotations
 
@@ -9,91 +9,93 @@ from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.model.text import iso
 from memstate_core.retrieve.topic import Resolved, resolve
 from memstate_core.run.store import Store
-from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.accesses import Access
+from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.inbox_writer import InboxWriter
-from memstate_core.serve.observations import Taken, clock_at, take
+from memstate_core.serve.observations import Accepted, accept, clock_at
 from memstate_core.serve.options import Options
-from memstate_core.serve.placement_requests import Request, request, told_alone
+from memstate_core.serve.placement_requests import Request, describe_single, request
 from memstate_core.serve.reading import Document, Reading, clock
-from memstate_core.serve.scope_filter import check_given
+from memstate_core.serve.scope_filter import check_topic_ids
 from memstate_core.serve.telemetry.counters import Count
 from memstate_core.serve.telemetry.tracing import span
-from memstate_core.serve.uses import Use
 from memstate_core.state.graph import FIELD
 
 
 class Service(Reading):
-    """One store, served: what `Reading` answers, and writes. Safe for several threads between `start` and `close`."""
+    """Serves one store: the reads of `Reading`, and writes. Thread-safe between `start` and `close`."""
 
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._inbox = InboxWriter(store.home.inbox)
 
     def start(self) -> None:
-        """Begins to open what is published, and returns; `readiness` says when it is served."""
+        """Starts the background threads and returns; `readiness` reports when a snapshot is served."""
         self._inbox.sweep()
-        self._uses.start()
+        self._accesses.start()
         self._watcher.start()
 
     def close(self) -> None:
-        """Ends threads, completes the journal of uses, closes snapshots."""
+        """Stops the threads, completes the journal of accesses, closes the snapshots."""
         self._watcher.stop()
         try:
-            self._uses.close()
+            self._accesses.close()
         finally:
             self.serving.close()
 
     def ingest(self, who: Principal, rows: list[bytes], *, alone: bool = False) -> Document:
-        """Takes observations of scopes that the caller sees; when it returns, they are safe.
+        """Accepts observations of the caller's scopes; they are durable when it returns.
 
         Args:
-            who: sends them.
+            who: the caller.
             rows: one JSON object each, without line feeds.
-            alone: it is one observation, told in full (`memstate_core.serve.placement_requests`).
+            alone: there is one observation, and the answer describes it (`memstate_core.serve.placement_requests`).
 
         Raises:
-            ObservationsRefused: at least one is refused, and none was taken.
-            OSError: the disk refuses, and none was taken.
+            ObservationsRefused: at least one is refused; none was accepted.
+            OSError: writing failed; none was accepted.
         """
         who.require(Role.WRITE)
         asked = request(rows[0]) if alone else None
         with span("memstate.ingest", observations=len(rows)):
-            taken = take(rows if asked is None else [asked.line], self.store.settings, clock(), who)
+            accepted = accept(rows if asked is None else [asked.line], self.store.settings, clock(), who)
             if not who.sees_all:
-                self._check_given(taken.given)
-            told = {} if asked is None else self._told(asked, taken)
-            name = self._inbox.append(taken.lines)
-        self._pending.note(name, taken.lines)
-        self.tally.add(Count.OBSERVATIONS_ACCEPTED, len(taken.observation_ids))
+                self._check_topic_ids(accepted.given)
+            description = {} if asked is None else self._describe(asked, accepted)
+            name = self._inbox.append(accepted.lines)
+        self._pending.note(name, accepted.lines)
+        self.counters.add(Count.OBSERVATIONS_ACCEPTED, len(accepted.observation_ids))
         return {
-            "accepted": len(taken.observation_ids),
-            "observation_ids": taken.observation_ids,
-            "topic_ids": taken.topic_ids,
+            "accepted": len(accepted.observation_ids),
+            "observation_ids": accepted.observation_ids,
+            "topic_ids": accepted.topic_ids,
             "file": name,
-        } | told
+        } | description
 
-    def _told(self, asked: Request, taken: Taken) -> Document:
-        """What is told of an observation that came alone, as far as the served snapshots know."""
+    def _describe(self, asked: Request, accepted: Accepted) -> Document:
+        """The description of a single observation, as far as the served snapshots know."""
         if self.serving.current is None:
-            return told_alone(asked, taken, (), None)
-        return self.serving.read(lambda generation: told_alone(asked, taken, generation.readers, generation.encoder))
+            return describe_single(asked, accepted, (), None)
+        return self.serving.read(
+            lambda generation: describe_single(asked, accepted, generation.readers, generation.encoder)
+        )
 
-    def _check_given(self, given: Sequence[tuple[int, str, str]]) -> None:
-        """See `check_given`; before the first snapshot there is no topic."""
+    def _check_topic_ids(self, given: Sequence[tuple[int, str, str]]) -> None:
+        """See `check_topic_ids`; before the first snapshot there is no topic."""
         if self.serving.current is None:
-            check_given(given, ())
+            check_topic_ids(given, ())
         else:
-            self.serving.read(lambda generation: check_given(given, generation.readers))
+            self.serving.read(lambda generation: check_topic_ids(given, generation.readers))
 
     def feedback(
         self, who: Principal, topic_id: str, fields: Sequence[str] | None, failed: bool, at: datetime | None
     ) -> Document:
-        """Notes that a topic was of use or was not; when it returns, that is safe.
+        """Records whether a topic was useful; durable when it returns.
 
         Raises:
-            TopicNotFound: nothing answers to the id.
+            TopicNotFound: no topic has this id.
             Rejection: the topic has no such field, or the time is in the future.
-            OSError: the disk refuses.
+            OSError: writing failed.
         """
         who.require(Role.WRITE)
         found = self.serving.read(
@@ -102,14 +104,14 @@ class Service(Reading):
         now = clock()
         when = iso(at or now)
         clock_at(now, self.store.settings).spelling(when, "$.at")
-        use = Use(found["topic_id"], at or now, found["scope"], fields or None, failed)
-        self._uses.note([use])
-        self._uses.flush()
-        return {"topic_id": use.topic_id, "fields": list(fields) if fields else None, "failed": failed, "at": when}
+        access = Access(found["topic_id"], at or now, found["scope"], fields or None, failed)
+        self._accesses.record([access])
+        self._accesses.flush()
+        return {"topic_id": access.topic_id, "fields": list(fields) if fields else None, "failed": failed, "at": when}
 
 
 def _checked(found: Resolved, names: Sequence[str]) -> Document:
-    """The topic that is meant; asks the graph, where fields stand too that default answers leave out."""
+    """The topic, with its fields checked against the graph, which also has fields that default answers omit."""
     topic_id, scope = found.topic["id"][0], found.topic["scope"][0]
     if names:
         known = found.reader.graph.read(FIELD, ["name"], where="r.topic_id = $id", id=topic_id)["name"].sort().to_list()

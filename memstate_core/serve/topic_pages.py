@@ -1,7 +1,7 @@
-"""Topics page by page, scope by scope and by id within a scope.
+"""Pages of topics, ordered by scope and by id within a scope.
 
-A cursor names the last topic of the page before, so that a new snapshot between two pages makes no topic
-come twice and none be left out that was there all along.
+A cursor names the last topic of the previous page (keyset pagination), so that a new snapshot between two pages neither
+repeats a topic nor skips one that was there all along.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from memstate_core.retrieve.reader import SnapshotReader
 
 _COLUMNS = ("scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state")
 Position = tuple[str, str]
-"""A scope, and the id of the last topic seen in it."""
+"""A scope and the id of the last topic returned from it."""
 
 
 def topics_page(
     readers: Sequence[SnapshotReader], scopes: Collection[str] | None, after: Position | None, limit: int
 ) -> dict[str, Any]:
-    """Served topics of some scopes, ready for JSON.
+    """A page of served topics, ready for JSON.
 
     Args:
         readers: the open snapshots.
-        scopes: which scopes; None means every scope.
-        after: where the page before ended.
-        limit: how many topics to give at most.
+        scopes: the scopes to list; None for all.
+        after: where the previous page ended.
+        limit: the maximum number of topics.
     """
     homes = {scope: reader for reader in readers for scope in reader.scopes if scopes is None or scope in scopes}
     found: list[dict[str, Any]] = []
@@ -45,15 +45,15 @@ def topics_page(
 
 
 def position(cursor: str) -> Position:
-    """Where a cursor points.
+    """Decodes a cursor.
 
     Raises:
-        ValueError: it is none of ours.
+        ValueError: it is malformed.
     """
     try:
         scope, topic_id = msgspec.json.decode(urlsafe_b64decode(cursor.encode()), type=Position)
     except (ValueError, msgspec.MsgspecError):
-        raise ValueError(f"{cursor[:100]!r} is no cursor: expected next_cursor of the page before") from None
+        raise ValueError(f"{cursor[:100]!r} is no cursor: expected next_cursor of the previous page") from None
     return scope, topic_id
 
 

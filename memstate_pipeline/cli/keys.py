@@ -12,7 +12,7 @@ from memstate_pipeline.cli.output import Json, note, show
 from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
-    from memstate_core.serve.access.key_file import Key
+    from memstate_core.serve.auth.key_file import Key
 
 Name = Annotated[str, typer.Argument(help="What the key is called, in logs too.")]
 app = typer.Typer(help="Make, list and revoke the keys that callers of `memstate serve` show.", no_args_is_help=True)
@@ -35,7 +35,7 @@ def add(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Make a key and print it, this once. A running server takes it within a second."""
-    from memstate_core.serve.access import key_file
+    from memstate_core.serve.auth import key_file
 
     if bool(scope) == all_scopes:
         raise typer.BadParameter("expected either --scope TYPE:ID, once or more often, or --all-scopes")
@@ -57,7 +57,7 @@ def add(
 @app.command("list")
 def list_(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """List the keys; what opens the door is not among what is stored."""
-    from memstate_core.serve.access import key_file
+    from memstate_core.serve.auth import key_file
 
     found = key_file.read(context.obj.store.home.keys) or []
     show({"keys": [_told(key) for key in found]}, as_json, lambda: [_line(key) for key in found] or ["no keys"])
@@ -66,7 +66,7 @@ def list_(context: typer.Context, as_json: Annotated[bool, Json] = False) -> Non
 @app.command()
 def revoke(context: typer.Context, name: Name, as_json: Annotated[bool, Json] = False) -> None:
     """Let a key open nothing any more. A running server hears of it within a second."""
-    from memstate_core.serve.access import key_file
+    from memstate_core.serve.auth import key_file
 
     home = context.obj.store.home
     gone = key_file.revoke(home.keys, name)

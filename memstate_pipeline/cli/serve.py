@@ -29,7 +29,7 @@ def serve(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Answer questions over HTTP from what is published; take observations and feedback for the next run."""
-    from memstate_core.serve.access import key_file
+    from memstate_core.serve.auth import key_file
     from memstate_core.serve.options import KEY_VARIABLE, Options, api_key, is_loopback
 
     store, key = context.obj.store, api_key(os.environ)

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memstate_core.serve.access.keyring import Holder, Keyring
-from memstate_core.serve.access.principal import ANONYMOUS, OWNER, Principal
+from memstate_core.serve.auth.keyring import Holder, Keyring
+from memstate_core.serve.auth.principal import ANONYMOUS, OWNER, Principal
 from memstate_core.serve.http.middleware import Guard
 from memstate_core.serve.http.rate_limits import Buckets, Rate, network
 from memstate_core.serve.options import OPEN_PATHS, Options, is_loopback
@@ -20,7 +20,7 @@ WRONG_KEYS = Rate(a_second=0.5, burst=20.0)
 """How often one address may show a wrong key."""
 
 
-class KeyCheck(Guard):
+class Authentication(Guard):
     """Finds out who asks, and puts them into the request's state as `principal`.
 
     Where there are keys, callers show one; where there are none, they have to mean this machine.

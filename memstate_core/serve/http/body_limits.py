@@ -16,7 +16,7 @@ _HEARD_OUT = 16
 """How many times the limit a body may have and still be read to its end before it is refused."""
 
 
-class BodyCheck(Guard):
+class BodyLimits(Guard):
     """Reads bodies, up to a size, a time and a depth; the application within gets them whole."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""How long a request may take: after that its caller is told so, whatever goes on behind."""
+"""Request timeout: a 503 is sent if the answer has not begun in time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from memstate_core.serve.problems import Problem
 
 
 class Deadline(Guard):
-    """Answers in place of what takes too long to begin an answer; an answer that has begun may go on.
+    """Answers 503 if the application has not begun its response in time; a response that has begun may finish.
 
-    Work in a thread cannot be stopped: it ends by itself and is heard by nobody. Work that still waits for a thread
-    is not begun.
+    Work in a thread cannot be stopped: it runs to its end and its result is discarded. Work still queued for a thread
+    never starts.
     """
 
     def __init__(self, app: ASGIApp, options: Options) -> None:
@@ -24,7 +24,7 @@ class Deadline(Guard):
         self._late: set[asyncio.Task[None]] = set()
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Runs the application within for so long."""
+        """Runs the application within the time limit."""
         begun = abandoned = False
 
         async def sending(message: Message) -> None:
@@ -33,7 +33,7 @@ class Deadline(Guard):
                 begun = True
                 await send(message)
 
-        # A scope of anyio, since a plain cancel would count a thread as free that still works.
+        # An anyio scope, since a plain cancel would count a thread as free while it still works.
         work = anyio.CancelScope()
         task = asyncio.ensure_future(self._run(work, scope, receive, sending))
         try:
@@ -48,8 +48,8 @@ class Deadline(Guard):
         self._let_go(task)
         work.cancel()
         detail = (
-            f"no answer within {self.options.request_seconds:g} s; ask again later. What was sent may have been taken: "
-            "observations that are sent again count once"
+            f"no answer within {self.options.request_seconds:g} s; try again later. A write may have been accepted: "
+            "observations sent again count once"
         )
         raise Problem(503, "timeout", detail, {"Retry-After": "1"})
 

@@ -1,7 +1,7 @@
-"""What Prometheus is told: requests as they pass, and the state of the server at each scrape.
+"""Prometheus metrics: requests, and the state of the server at each scrape.
 
-Each application has a registry of its own. A label holds a route as it is written in the code, a method, a
-status or the name of a shard; never a scope, an id, a question or a key, which are private and without number.
+Each application has its own registry. Labels hold route templates, methods, status codes and shard names; never a
+scope, an id, a question or a key, which are private and of unbounded cardinality.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from memstate_core.serve.telemetry.counters import Count
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Bounds of latencies in seconds: a query takes some milliseconds, the first of a large scope more than one second."""
+"""Latency buckets in seconds: a query takes milliseconds, the first one of a large scope over a second."""
 
 _FAILED, _CLOSED = 500, 499
-"""The statuses of what got no answer: an error that nobody told, a caller who left before (as nginx counts them)."""
+"""Status codes of requests without a response: an unhandled exception, or the client disconnected (as in nginx)."""
 
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 _COUNTS = {
-    Count.OBSERVATIONS_ACCEPTED: "Observations that are safe in the inbox.",
-    Count.USES_NOTED: "Uses of topics that were noted.",
-    Count.USES_DROPPED: "Uses that were given up because the disk did not take them.",
-    Count.USES_FLUSHED: "Uses that are on disk.",
-    Count.SWAPS: "Times that a snapshot was swapped in, the first one too.",
-    Count.SWAPS_FAILED: "Times that what CURRENT names could not be opened; each cause is counted once.",
+    Count.OBSERVATIONS_ACCEPTED: "Observations that are durable in the inbox.",
+    Count.ACCESSES_RECORDED: "Accesses of topics that were recorded.",
+    Count.ACCESSES_DROPPED: "Accesses that were dropped because they could not be written.",
+    Count.ACCESSES_FLUSHED: "Accesses that are on disk.",
+    Count.SWAPS: "Snapshots swapped in, including the first.",
+    Count.SWAPS_FAILED: "Snapshots named by CURRENT that could not be opened; each cause is counted once.",
 }
 
 
@@ -46,34 +46,34 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "memstate_http_requests",
-            "Requests by route, method and status; what no route took has the route 'none'.",
+            "Requests by route, method and status; the route is 'none' if no route matched.",
             ["route", "method", "status"],
             registry=self.registry,
         )
         self.seconds = Histogram(
             "memstate_http_request_seconds",
-            "How long requests took, to the last byte.",
+            "Request latency, to the last byte.",
             ["route"],
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self.running = Gauge("memstate_http_requests_running", "Requests that run now.", registry=self.registry)
+        self.running = Gauge("memstate_http_requests_running", "Requests in progress.", registry=self.registry)
         self.registry.register(_State(service))
         ProcessCollector(registry=self.registry)
 
     def text(self) -> bytes:
-        """Everything, in the text format of Prometheus."""
+        """All metrics in the Prometheus text format."""
         return generate_latest(self.registry)
 
 
 class Measured:
-    """An application around another one, which counts its requests and takes their time."""
+    """ASGI middleware that counts and times requests."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes everything on."""
+        """Passes the request on and measures it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -93,9 +93,9 @@ class Measured:
                 status = status if status != _CLOSED else _FAILED
                 raise
             finally:
-                self._note(scope, status, time.perf_counter() - began)
+                self._record(scope, status, time.perf_counter() - began)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = route_of(scope)
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._metrics.requests.labels(route, method, status).inc()
@@ -103,26 +103,26 @@ class Measured:
 
 
 def route_of(scope: Scope) -> str:
-    """The route that took a request, as it is written in the code; 'none' for what none took."""
+    """The template of the route that matched a request; 'none' if none did."""
     return str(getattr(scope.get("route"), "path", "none"))
 
 
 class _State(Collector):
-    """What the server serves and has counted, read at each scrape."""
+    """The state and the counters of the server, read at each scrape."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """One family of metrics after the other."""
+        """Yields the metric families."""
         yield from self._snapshot()
-        for count, number in self._service.tally.read().items():
+        for count, number in self._service.counters.read().items():
             yield CounterMetricFamily(f"memstate_{count}", _COUNTS[count], value=number)
         serving, home = self._service.serving, self._service.store.home
         yield GaugeMetricFamily("memstate_snapshots_open", "Snapshots that are open.", value=serving.open_snapshots)
-        waiting = sum(not path.name.startswith(".") and path.is_file() for path in home.inbox.glob("*"))
-        yield GaugeMetricFamily("memstate_inbox_files", "Files in the inbox that wait for the next run.", value=waiting)
-        build = GaugeMetricFamily("memstate_build_info", "The version that runs.", labels=["version"])
+        queued = sum(not path.name.startswith(".") and path.is_file() for path in home.inbox.glob("*"))
+        yield GaugeMetricFamily("memstate_inbox_files", "Files queued in the inbox for the next run.", value=queued)
+        build = GaugeMetricFamily("memstate_build_info", "The running version.", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
 

@@ -1,6 +1,7 @@
-"""What stands before every route: request ids and the access log. Keys, bodies and time are checked beside it.
+"""ASGI middleware for every route: request ids and the request log.
 
-Plain ASGI applications around another one, so that errors of the framework pass through them too.
+Authentication, body limits and timeouts are modules of their own. Plain ASGI
+middleware, so that the framework's own error responses pass through it too.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _log = logging.getLogger("memstate.serve")
 
 
 class Guard:
-    """An application around another one; passes on what is no request."""
+    """The base of the middleware; passes on everything that is not an HTTP request."""
 
     def __init__(self, app: ASGIApp, options: Options) -> None:
         self.app, self.options = app, options
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request, or lets the application within answer it."""
+        """Answers the request itself or passes it on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -42,25 +43,25 @@ class Guard:
             await response(problem, request_id_of(scope))(scope, receive, send)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Does what the guard is there for.
+        """Handles a request.
 
         Raises:
-            Problem: the request goes no further.
+            Problem: the request is refused.
         """
         raise NotImplementedError
 
 
 def request_id_of(scope: MutableMapping[str, Any]) -> str | None:
-    """The id of a request, once it has one."""
+    """The id of a request, if it has been assigned."""
     found = scope.get("state", {}).get("request_id")
     return found if isinstance(found, str) else None
 
 
 class AccessLog(Guard):
-    """Gives each request an id, the caller's own where it is a plain word, and writes a line about it."""
+    """Assigns each request an id, the caller's own if it is well-formed, and logs the request."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Logs method, path, status and time; the query string and bodies are nobody's business."""
+        """Logs method, path, status and duration; never the query string or a body."""
         given = Headers(scope=scope).get(REQUEST_ID, "")
         name = given if _GIVEN_ID(given) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = name
@@ -83,5 +84,5 @@ class AccessLog(Guard):
         finally:
             spent = round(1e3 * (time.perf_counter() - began), 1)
             who = scope["state"].get("principal")
-            told = facts | {"caller": who.name if who else None, "status": status, "ms": spent}
-            _access.info("request", extra={"facts": told})
+            entry = facts | {"caller": who.name if who else None, "status": status, "ms": spent}
+            _access.info("request", extra={"facts": entry})

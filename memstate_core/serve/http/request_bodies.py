@@ -1,6 +1,6 @@
-"""What callers may say: the bodies of requests, typed.
+"""Typed request bodies.
 
-Unknown keys are refused, since a misspelt `scope` would open every scope.
+Unknown keys are refused, since a misspelt `scope` would search every scope.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _moment(value: object) -> datetime:
 
 
 def _whole(value: object) -> object:
-    """JSON Schema has 8.0 for an integer."""
+    """Accepts 8.0 as an integer, as JSON Schema does."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -80,7 +80,7 @@ ScopeName = Annotated[
         json_schema_extra={"pattern": r"^(global:?|(global|user|workspace|project|session):[\s\S]*\S[\s\S]*)$"},
     ),
 ]
-"""`TYPE:ID`; what is none is refused by `parse_scope`, which says more than a pattern."""
+"""`TYPE:ID`; `parse_scope` refuses others with a clearer message than the pattern."""
 
 OneScope = ScopeName | ScopeRef
 
@@ -88,15 +88,15 @@ OneScope = ScopeName | ScopeRef
 Scopes = OneScope | Annotated[list[OneScope], Field(min_length=1, max_length=100)] | None
 
 
-class _Asking(_Body):
-    """What every question says.
+class _Question(_Body):
+    """What all questions have in common.
 
     Attributes:
         q: the question.
-        scope: where to look: `{"type", "id"}`, `TYPE:ID`, or a list of these; every scope without it.
-        stages: what counts beside the words.
+        scope: the scopes to search: `{"type", "id"}`, `TYPE:ID`, or a list of these; all by default.
+        stages: the ranking stages used beside term matching.
         as_of: answer from the state at that time.
-        record: whether the answer counts as a use of its topics; the server's own rule without it.
+        record: whether the answer is recorded as an access of its topics; the server's setting by default.
     """
 
     q: Annotated[str, Field(min_length=1, max_length=16_384)]
@@ -106,29 +106,29 @@ class _Asking(_Body):
     record: bool | None = None
 
     @model_validator(mode="after")
-    def _names_scopes(self) -> _Asking:
+    def _names_scopes(self) -> _Question:
         self.scopes()
         return self
 
     def scopes(self) -> tuple[str, ...] | None:
-        """The scopes that are meant, each once."""
+        """The requested scopes, without duplicates."""
         if self.scope is None:
             return None
         given = self.scope if isinstance(self.scope, list) else [self.scope]
         return tuple(dict.fromkeys(map(scope_name, given)))
 
 
-class QueryBody(_Asking):
+class QueryBody(_Question):
     """A question.
 
     Attributes:
-        explain: say what each score is made of.
+        explain: return the parts of each score.
         top_k: how many topics to return.
         evidence_k: how much evidence to return.
-        topic_ids: consider these topics only, with all their fields.
-        field_names: return these fields only.
-        history: give older revisions of fields too; without it, where `explain` and the temporal stage are asked for.
-        pending: lay what is accepted and not published yet over the answer.
+        topic_ids: consider only these topics, with all their fields.
+        field_names: return only these fields.
+        history: return older revisions of fields; by default only with `explain` and the temporal stage.
+        pending: include accepted observations that are not published yet.
     """
 
     explain: bool = False
@@ -140,7 +140,7 @@ class QueryBody(_Asking):
     pending: bool = False
 
     def question(self) -> Question:
-        """The question as retrieval takes it."""
+        """The question in the form that retrieval takes."""
         return Question(
             text=self.q,
             scopes=self.scopes(),
@@ -155,29 +155,29 @@ class QueryBody(_Asking):
         )
 
 
-class ContextBody(_Asking):
-    """A question whose answer is to be put into a prompt.
+class ContextBody(_Question):
+    """A question whose answer goes into a prompt.
 
     Attributes:
-        budget: how many tokens the text may have.
+        budget: the maximum number of tokens of the text.
     """
 
     budget: Annotated[int, Field(ge=0, le=100_000), Whole]
 
     def question(self) -> Question:
-        """The question as retrieval takes it."""
+        """The question in the form that retrieval takes."""
         return Question(self.q, self.scopes(), TOPICS, EVIDENCE, frozenset(self.stages), as_of=self.as_of)
 
 
 class FeedbackBody(_Body):
-    """Whether a topic was of use: exactly one of `used` and `failed` is true.
+    """Whether a topic was useful: exactly one of `used` and `failed` is true.
 
     Attributes:
-        topic_id: the topic, a tombstone of it, or an alias.
-        fields: the fields that are meant; the whole topic without any.
-        used: it was of use.
-        failed: it was returned and was not what was wanted.
-        at: when; the server's clock without it.
+        topic_id: the id of the topic, of its tombstone, or an alias.
+        fields: the fields it applies to; by default the whole topic.
+        used: it was useful.
+        failed: it was returned and was not useful.
+        at: when; by default the server's current time.
     """
 
     model_config = ConfigDict(json_schema_extra={"oneOf": _VERDICTS})

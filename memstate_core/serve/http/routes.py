@@ -1,4 +1,4 @@
-"""The routes: what each takes and answers. What they do is in `memstate_core.serve.service` and `reading`."""
+"""The HTTP routes. Their work is done by `memstate_core.serve.service` and `memstate_core.serve.reading`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi.responses import PlainTextResponse
 
 from memstate_core.model import answers
 from memstate_core.model.scope import parse_scope
-from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from memstate_core.serve.http.metrics import Metrics
 from memstate_core.serve.http.request_bodies import ContextBody, FeedbackBody, Moment, QueryBody, ScopeName
@@ -52,13 +52,13 @@ async def _service(request: Request) -> Service:
 
 
 async def _principal(request: Request) -> Principal:
-    """Who asks, as the guard has found out; without it no route answers."""
+    """The authenticated caller, set by the authentication middleware."""
     who: Principal = request.state.principal
     return who
 
 
 async def _body(request: Request) -> bytes:
-    """The body of a request that says that it is JSON; no page of another origin can say so unasked."""
+    """The request body; it must be declared as JSON, which a page of another origin cannot do without a preflight."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
         detail = f"found content type {kind[:100]!r}, expected application/json"
@@ -68,7 +68,7 @@ async def _body(request: Request) -> bytes:
 
 Here = Annotated[Service, Depends(_service)]
 Who = Annotated[Principal, Depends(_principal)]
-AsOf = Annotated[Moment | None, Query(description="From the state at that time, ISO 8601.")]
+AsOf = Annotated[Moment | None, Query(description="Read the state as of this time, ISO 8601.")]
 Body = Annotated[bytes, Depends(_body)]
 
 
@@ -78,13 +78,13 @@ def _json(document: Any, status: int = 200) -> Response:
 
 @health.get("/healthz", response_model=response_model(answers.Health))
 async def healthz() -> Response:
-    """Whether the process answers."""
+    """Liveness: the process answers."""
     return _json({"status": "ok"})
 
 
 @health.get("/readyz", response_model=response_model(answers.Readiness))
 async def readyz(here: Here, who: Who) -> Response:
-    """Whether questions can be answered: which snapshot is served, its age, the run that made it."""
+    """Readiness: the served snapshot, its age, and the run that published it."""
     return _json(here.readiness(who))
 
 
@@ -94,22 +94,22 @@ async def readyz(here: Here, who: Who) -> Response:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 def metrics(request: Request, who: Who) -> Response:
-    """What Prometheus collects, for an admin of every scope."""
+    """Prometheus metrics; needs an admin key for all scopes."""
     who.require(Role.ADMIN)
     who.require_all()
-    told: Metrics = request.app.state.metrics
-    return Response(told.text(), media_type=METRICS_TYPE)
+    found: Metrics = request.app.state.metrics
+    return Response(found.text(), media_type=METRICS_TYPE)
 
 
 @health.get("/health", response_model=response_model(answers.Health))
 async def alive() -> Response:
-    """Whether the process answers."""
+    """Liveness: the process answers."""
     return _json({"status": "ok"})
 
 
 @health.get("/health/graph", response_model=response_model(answers.GraphHealth))
 def graph(here: Here, who: Who) -> Response:
-    """Whether a graph is served, and how much of it the caller sees."""
+    """Whether a graph is served, with counts of what the caller may read."""
     return _json(here.graph_health(who))
 
 
@@ -121,7 +121,7 @@ def query(here: Here, who: Who, body: QueryBody) -> Response:
 
 @v1.post("/context", response_model=response_model(answers.ContextAnswer))
 def context(here: Here, who: Who, body: ContextBody) -> Response:
-    """A text for a prompt within a budget of tokens, each line cited, from one published snapshot."""
+    """A text for a prompt within a token budget, each line cited, from one published snapshot."""
     return _json(here.context(who, body.question(), body.budget, body.record))
 
 
@@ -129,11 +129,11 @@ def context(here: Here, who: Who, body: ContextBody) -> Response:
 def topics(
     here: Here,
     who: Who,
-    scope: Annotated[list[ScopeName] | None, Query(description="TYPE:ID; every scope without it.")] = None,
-    cursor: Annotated[str | None, Query(max_length=4096, description="`next_cursor` of the page before.")] = None,
+    scope: Annotated[list[ScopeName] | None, Query(description="TYPE:ID; all scopes by default.")] = None,
+    cursor: Annotated[str | None, Query(max_length=4096, description="`next_cursor` of the previous page.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """Served topics, page by page, by scope and id."""
+    """The served topics in pages, ordered by scope and id."""
     after = None if cursor is None else _checked("cursor", position, cursor)
     scopes = None if scope is None else [_checked("scope", parse_scope, each) for each in scope]
     return _json(here.topics(who, scopes, after, limit))
@@ -144,10 +144,10 @@ def history(
     here: Here,
     who: Who,
     topic_id: str,
-    expand: Annotated[bool, Query(description="The revisions that summaries stand for, too.")] = False,
+    expand: Annotated[bool, Query(description="Include the revisions that summaries replaced.")] = False,
     as_of: AsOf = None,
 ) -> Response:
-    """One topic with every revision of its fields and of its own title, summary and kind."""
+    """One topic with all revisions of its fields and of its title, summary and kind."""
     return _json(here.topic(who, topic_id, history=True, expand=expand, as_of=as_of))
 
 
@@ -157,7 +157,7 @@ def topic(
     who: Who,
     topic_id: str,
     as_of: AsOf = None,
-    pending: Annotated[bool, Query(description="Also what is accepted of it and not published yet.")] = False,
+    pending: Annotated[bool, Query(description="Include accepted observations that are not published yet.")] = False,
 ) -> Response:
     """One topic by its id, an alias, or the id of a topic that was merged into it."""
     return _json(here.topic(who, topic_id, as_of=as_of, pending=pending))
@@ -165,13 +165,13 @@ def topic(
 
 @v1.get("/runs", response_model=response_model(answers.RunsAnswer))
 def runs(here: Here, who: Who, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> Response:
-    """The last runs, newest first."""
+    """The latest runs, newest first."""
     return _json(here.runs(who, limit))
 
 
 @v1.post("/ingest", status_code=202, response_model=response_model(answers.IngestAnswer), openapi_extra=INGEST_BODY)
 def ingest(here: Here, who: Who, body: Body) -> Response:
-    """Takes one observation or a list of them. Durable when it answers; visible after the next run."""
+    """Accepts one observation or a list. Durable when it answers; visible after the next run."""
     try:
         rows = observations_in(body)
     except msgspec.MsgspecError as error:
@@ -183,15 +183,15 @@ def ingest(here: Here, who: Who, body: Body) -> Response:
 
 @v1.post("/feedback", status_code=202, response_model=response_model(answers.FeedbackAnswer))
 def feedback(here: Here, who: Who, body: FeedbackBody) -> Response:
-    """Notes that a topic was of use or was not. Durable when it answers; counted by the next run."""
+    """Records whether a topic was useful. Durable when it answers; applied by the next run."""
     return _json(here.feedback(who, body.topic_id, body.fields, body.failed, body.at), 202)
 
 
 def _checked(name: str, read: Any, given: str) -> Any:
-    """A parameter, read.
+    """Parses a query parameter.
 
     Raises:
-        RequestValidationError: it cannot be; says why.
+        RequestValidationError: it is invalid.
     """
     try:
         return read(given)

@@ -1,4 +1,4 @@
-"""A span for each request, by OpenTelemetry."""
+"""An OpenTelemetry span for each request."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from memstate_core.serve.options import OPEN_PATHS
 from memstate_core.serve.telemetry.tracing import parent_of, started, trace
 
 SILENT = OPEN_PATHS | {"/metrics"}
-"""Paths that are asked every few seconds by machines, and tell nothing in a trace."""
+"""Paths that monitoring polls every few seconds; traces of them carry no information."""
 
 _FAILED = 500
 
 
 class Traced:
-    """An application around another one: a span for each request, which goes on with the caller's trace (W3C)."""
+    """ASGI middleware: a span for each request, continuing the caller's trace (W3C Trace Context)."""
 
     def __init__(self, app: ASGIApp, route_of: Callable[[Scope], str]) -> None:
         self._app, self._route_of = app, route_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes everything on."""
+        """Passes the request on inside a span."""
         if trace is None or scope["type"] != "http" or scope["path"] in SILENT:
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""What the tools say of themselves to the models that use them, and the shapes of what these hand over."""
+"""Tool descriptions, argument descriptions and argument types of the MCP tools."""
 
 from __future__ import annotations
 
@@ -11,85 +11,85 @@ from memstate_core.model.observation import FieldType, Kind, Placement
 from memstate_core.serve.http.request_bodies import Moment
 
 INSTRUCTIONS = """\
-A long-term memory: topics with fields whose values change over time, each with its history and its evidence.
-Before you rely on what you think you know of a person, a project or a decision, ask memory_query. Answers come from
-the last published snapshot and name it; heed their warnings. When you learn something that will matter later, hand it
-over with memory_ingest; it can be asked for after the next nightly run."""
+A long-term memory of topics. Each topic has fields whose values change over time, with their history and evidence.
+Call memory_query before you rely on what you remember about a person, a project or a decision. Answers come from the
+latest published snapshot and name it; take their warnings into account. When you learn something that will matter
+later, store it with memory_ingest; it becomes searchable after the next nightly run."""
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 QUERY = """\
-Looks up what the memory holds about a question. Returns topics (`candidates`: title, summary, current fields,
-warnings, neighbours) and pieces of evidence (the words that somebody said), best first. Use it before you answer from
-memory of your own. If nothing fits, ask again in other words, or without a scope."""
+Searches the memory for a question. Returns matching topics (`candidates`: title, summary, current fields, warnings,
+neighbors) and matching evidence (verbatim observations), best first. Use it before answering from your own memory. If
+nothing relevant is returned, rephrase the query or omit the scope."""
 
 TOPIC = """\
-Reads one topic as it is now: every field with its current value, links, warnings. Use it with a `topic_id` from
-memory_query when the candidate's summary is not enough. Old ids of merged topics answer too."""
+Reads one topic: all fields with their current values, its edges and its warnings. Use it with a `topic_id` from
+memory_query when the candidate's summary is not enough. Ids of topics that were merged into another still work."""
 
 HISTORY = """\
-Reads one topic with every value that its fields ever had: since when each was true, why it changed, which evidence
-says so. Use it when the question is what was before, when something changed, or why."""
+Reads one topic with all previous values of its fields: when each became true, why it changed, and its evidence. Use
+it to find out what was true earlier, when something changed, or why."""
 
 INGEST = """\
-Hands one observation to the memory. It is durable when this returns, and can be asked for after the next nightly run.
-Either write what happened as `text`, in whole sentences that stand for themselves (names and dates, no "he" or
-"tomorrow"), or name a topic by `title` or `topic_key` and give its values as `fields`. The same observation handed over
-twice counts once, so repeat the call if you are not sure that it arrived."""
+Stores one observation. It is durable when the call returns and searchable after the next nightly run. Either describe
+what happened in `text`, in complete, self-contained sentences (use names and dates, not "he" or "tomorrow"), or name a
+topic by `title` or `topic_key` and set its values with `fields`. Duplicates are ignored, so it is safe to repeat the
+call if you are not sure that it succeeded."""
 
-Question = Annotated[
-    str, Field(min_length=1, max_length=16_384, description="What you want to know, as a question or in key words.")
-]
+Question = Annotated[str, Field(min_length=1, max_length=16_384, description="The question, or keywords.")]
 ScopesGiven = Annotated[
     str | list[str] | None,
     Field(
-        description="Where to look: TYPE:ID, or several of them; TYPE is global, user, workspace, project or session, "
-        "for instance user:aya. Everything that you may see without it."
+        description="The scope or scopes to search, each as TYPE:ID with TYPE one of global, user, workspace, project, "
+        "session; for example user:aya. By default all scopes that you may read."
     ),
 ]
 ScopeGiven = Annotated[
     str,
     Field(
-        description="Whose memory this is: TYPE:ID, TYPE being global, user, workspace, project or session. Without it "
-        "the only scope that you may write to, or else the global one."
+        description="The scope to write to, as TYPE:ID with TYPE one of global, user, workspace, project, session. By "
+        "default the only scope that you may write to, otherwise the global scope."
     ),
 ]
-TopK = Annotated[int, Field(ge=1, le=200, description="How many topics to return at most.")]
-EvidenceK = Annotated[int, Field(ge=0, le=1000, description="How many pieces of evidence to return at most.")]
-AsOf = Annotated[
-    Moment | None, Field(description="Answer as it was known to be true at this time, ISO 8601 with an offset.")
-]
+TopK = Annotated[int, Field(ge=1, le=200, description="The maximum number of topics to return.")]
+EvidenceK = Annotated[int, Field(ge=0, le=1000, description="The maximum number of pieces of evidence to return.")]
+AsOf = Annotated[Moment | None, Field(description="Answer as of this time, ISO 8601 with an offset.")]
 WithPending = Annotated[
-    bool, Field(description="Also what was handed over and is not published yet; it is marked as pending.")
+    bool, Field(description="Include stored observations that are not published yet, marked as pending.")
 ]
 Budget = Annotated[
     int | None,
     Field(
         ge=0,
         le=100_000,
-        description="Answer by one text of at most so many tokens, each line with its source, instead of lists.",
+        description="Return one text of at most this many tokens, with a citation for each line, instead of lists.",
     ),
 ]
-TopicId = Annotated[str, Field(min_length=1, max_length=1024, description="The id of a topic, as an answer names it.")]
-Expand = Annotated[bool, Field(description="Also the values that a summary of old ones stands for.")]
-Text = Annotated[str, Field(description="What happened or was said, in whole sentences.")]
-Title = Annotated[str, Field(description="The topic's title, a short name of one thing; needed for fields.")]
+TopicId = Annotated[
+    str, Field(min_length=1, max_length=1024, description="The id of a topic, as returned by another tool.")
+]
+Expand = Annotated[bool, Field(description="Include old values that a summary replaced.")]
+Text = Annotated[str, Field(description="What happened or was said, in complete sentences.")]
+Title = Annotated[
+    str, Field(description="The topic's title, a short name; required for fields unless a key or id is given.")
+]
 Summary = Annotated[str, Field(description="One or two sentences about the topic.")]
-TopicKey = Annotated[str, Field(description="A stable key of your own for the topic, such as acme-renewal.")]
-TopicRef = Annotated[str, Field(description="The id of a topic that is there already, to add to it.")]
-TopicKind = Annotated[str, Field(description="What kind of thing the topic is, such as deal, person, project.")]
-KindGiven = Annotated[Kind | None, Field(description="What was observed; told by its content without it.")]
+TopicKey = Annotated[str, Field(description="A stable key that you choose for the topic, such as acme-renewal.")]
+TopicRef = Annotated[str, Field(description="The id of an existing topic to add to.")]
+TopicKind = Annotated[str, Field(description="The kind of topic, such as deal, person or project.")]
+KindGiven = Annotated[Kind | None, Field(description="The kind of observation; by default derived from its content.")]
 PlacementGiven = Annotated[
-    Placement | None, Field(description="Insist on a new topic, on extending one, or on a new version of its fields.")
+    Placement | None, Field(description="Force a new topic, an extension of a topic, or a new version of its fields.")
 ]
 Actor = Annotated[str, Field(description="Who said or did it.")]
-SessionId = Annotated[str, Field(description="The conversation it is from.")]
+SessionId = Annotated[str, Field(description="The id of the conversation.")]
 ObservedAt = Annotated[
     Moment | None,
-    Field(description="When it happened, ISO 8601; when it arrived without it."),
+    Field(description="When it happened, ISO 8601; by default now."),
 ]
-ObservationId = Annotated[str, Field(description="An id of your own; it follows from the content without it.")]
+ObservationId = Annotated[str, Field(description="An id that you choose; by default derived from the content.")]
 
 
 class _Given(BaseModel):
@@ -97,27 +97,29 @@ class _Given(BaseModel):
 
 
 class FieldGiven(_Given):
-    """One value of a named attribute of the topic."""
+    """A value of one field of the topic."""
 
-    name: Annotated[str, Field(description="The attribute, such as owner or renewal_date.")]
-    value: Annotated[Any, Field(description="Its value from now on, or from valid_from on.")]
-    field_type: Annotated[FieldType | None, Field(description="How to read the value; string without it.")] = None
-    ref_topic_id: Annotated[str | None, Field(description="The topic that the value names; null clears it.")] = None
-    why_changed: Annotated[str | None, Field(description="Why it has this value now.")] = None
-    impact_expected: Annotated[str | None, Field(description="What follows from it.")] = None
-    confidence: Annotated[float | None, Field(ge=0, le=1, description="How sure you are.")] = None
-    valid_from: Annotated[str | None, Field(description="Since when it is true, ISO 8601.")] = None
+    name: Annotated[str, Field(description="The name of the field, such as owner or renewal_date.")]
+    value: Annotated[Any, Field(description="The value, valid from now or from valid_from.")]
+    field_type: Annotated[FieldType | None, Field(description="The type of the value; string by default.")] = None
+    ref_topic_id: Annotated[
+        str | None, Field(description="The id of the topic that the value refers to; null clears it.")
+    ] = None
+    why_changed: Annotated[str | None, Field(description="Why the value changed.")] = None
+    impact_expected: Annotated[str | None, Field(description="The expected impact of the change.")] = None
+    confidence: Annotated[float | None, Field(ge=0, le=1, description="Your confidence, from 0 to 1.")] = None
+    valid_from: Annotated[str | None, Field(description="When the value became true, ISO 8601.")] = None
 
 
 class EdgeGiven(_Given):
-    """A link from the topic to another one, named by id or by key."""
+    """A typed edge from the topic to another one, named by id or by key."""
 
-    kind: Annotated[str, Field(description="How they relate, such as part_of, extends, mentions, contradicts.")]
+    kind: Annotated[str, Field(description="The relation, such as part_of, extends, mentions or contradicts.")]
     to_topic_id: Annotated[str | None, Field(description="The other topic's id.")] = None
     to_topic_key: Annotated[str | None, Field(description="The other topic's key.")] = None
-    valid_from: Annotated[str | None, Field(description="Since when, ISO 8601.")] = None
-    valid_until: Annotated[str | None, Field(description="Until when, ISO 8601.")] = None
+    valid_from: Annotated[str | None, Field(description="When the relation began, ISO 8601.")] = None
+    valid_until: Annotated[str | None, Field(description="When the relation ended, ISO 8601.")] = None
 
 
-FieldsGiven = Annotated[list[FieldGiven] | None, Field(description="Values of the topic's attributes.")]
-EdgesGiven = Annotated[list[EdgeGiven] | None, Field(description="Links to other topics.")]
+FieldsGiven = Annotated[list[FieldGiven] | None, Field(description="Values of the topic's fields.")]
+EdgesGiven = Annotated[list[EdgeGiven] | None, Field(description="Edges to other topics.")]

@@ -1,7 +1,7 @@
-"""The tools over streamable HTTP, as a route of the application, behind the same guards as every other route.
+"""MCP over streamable HTTP, as a route of the application behind the same middleware as all others.
 
-No session is kept: each request stands for itself, shows its own key, and is answered as JSON. So a stolen session id
-is worth nothing, and any number of servers may stand behind one address.
+It is stateless: each request carries its own key and gets a JSON response. There is no session id to steal, and any
+number of servers can share an address.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from memstate_core.serve.access.principal import Principal
+from memstate_core.serve.auth.principal import Principal
 from memstate_core.serve.mcp.server import memory_server
 from memstate_core.serve.problems import Problem
 from memstate_core.serve.service import Service
@@ -27,7 +27,7 @@ PATH = "/mcp"
 
 
 class Mounted:
-    """The endpoint, for as long as `running` is entered."""
+    """The endpoint; it works while `running` is entered."""
 
     def __init__(self, service: Service) -> None:
         server = memory_server(service, _caller)
@@ -35,7 +35,7 @@ class Mounted:
             stateless_http=True,
             json_response=True,
             max_request_body_size=service.options.body_limit,
-            # Names of hosts are checked by the guard of all routes, which knows whether a key was shown.
+            # The authentication middleware checks the Host header; it knows whether a key was given.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         self._manager: StreamableHTTPSessionManager = server.session_manager
@@ -43,7 +43,7 @@ class Mounted:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keeps the server of tools going; once."""
+        """Runs the MCP session manager; can be entered once."""
         async with self._manager.run():
             yield
 
@@ -51,7 +51,7 @@ class Mounted:
         """Answers one message.
 
         Raises:
-            Problem: a page of another origin sends it.
+            Problem: a page of another origin sent it.
         """
         scope["route"] = self.route
         _check_origin(Headers(scope=scope))
@@ -59,14 +59,14 @@ class Mounted:
 
 
 def _caller(context: Context[Any, Any]) -> Principal:
-    """Who asks, as the guard has found out."""
+    """The authenticated caller."""
     request: Any = context.request_context.request
     who: Principal = request.state.principal
     return who
 
 
 def _check_origin(headers: Headers) -> None:
-    """The protocol has servers refuse what a browser sends for a page that is not theirs."""
+    """Refuses requests from pages of another origin, as the protocol requires."""
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != headers.get("host", ""):
         detail = f"found Origin {origin[:100]!r}, expected none or that of this server"

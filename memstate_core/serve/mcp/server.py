@@ -1,6 +1,6 @@
-"""A server of the tools (Model Context Protocol), whichever way its client is connected.
+"""The MCP server, independent of its transport.
 
-An error is told to the model as a tool error, in the very sentence of the problem document.
+Errors reach the model as tool errors with the `detail` of the problem document.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnno
 from pydantic import ValidationError
 
 from memstate_core import __version__
-from memstate_core.serve.error_responses import invalid, told
-from memstate_core.serve.mcp import descriptions as words
+from memstate_core.serve.error_responses import invalid, problem_for
+from memstate_core.serve.mcp import descriptions as text
 from memstate_core.serve.mcp.sdk import remove_sdk_spans
 from memstate_core.serve.mcp.tools import Tools, Who
 from memstate_core.serve.problems import Problem
@@ -28,7 +28,7 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
 class MemoryServer(MCPServer[None]):
-    """A server of tools whose errors are sentences, and that takes no argument which it does not know."""
+    """An MCP server that refuses unknown arguments and reports errors as sentences."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -36,7 +36,7 @@ class MemoryServer(MCPServer[None]):
         """Calls a tool.
 
         Raises:
-            ToolError: there is no such tool, or something happened that nobody foresaw.
+            ToolError: there is no such tool, or an unexpected error occurred.
         """
         expected = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}.get(name)
         unknown = [argument for argument in arguments if argument not in (expected or ())]
@@ -61,19 +61,19 @@ def memory_server(
     read_only: bool = False,
     lifespan: Lifespan | None = None,
 ) -> MemoryServer:
-    """A server of the tools.
+    """Builds the server.
 
     Args:
-        service: what they ask.
-        who: whoever calls.
+        service: the service that the tools call.
+        who: determines the caller of a request.
         read_only: offer no tool that writes.
-        lifespan: what is entered while the server runs.
+        lifespan: a context that is entered while the server runs.
     """
     _keep_root_logger()
     server = MemoryServer(
         "memstate",
         title="memstate: a memory",
-        instructions=words.INSTRUCTIONS,
+        instructions=text.INSTRUCTIONS,
         version=__version__,
         subscriptions=False,
         lifespan=lifespan,
@@ -81,10 +81,10 @@ def memory_server(
     remove_sdk_spans(server)
     tools = Tools(service, who)
     offered: list[tuple[Callable[..., Any], str, str, ToolAnnotations]] = [
-        (tools.memory_query, "Ask the memory", words.QUERY, words.READS),
-        (tools.memory_topic, "Read a topic", words.TOPIC, words.READS),
-        (tools.memory_history, "Read a topic's history", words.HISTORY, words.READS),
-        (tools.memory_ingest, "Remember", words.INGEST, words.ADDS),
+        (tools.memory_query, "Search the memory", text.QUERY, text.READS),
+        (tools.memory_topic, "Read a topic", text.TOPIC, text.READS),
+        (tools.memory_history, "Read a topic's history", text.HISTORY, text.READS),
+        (tools.memory_ingest, "Store an observation", text.INGEST, text.ADDS),
     ]
     for function, title, description, hints in offered:
         if hints.read_only_hint or not read_only:
@@ -95,7 +95,7 @@ def memory_server(
 def _problem(cause: BaseException | None) -> Problem | None:
     if cause is None:
         return None
-    return invalid(cause) if isinstance(cause, ValidationError) else told(cause)
+    return invalid(cause) if isinstance(cause, ValidationError) else problem_for(cause)
 
 
 def _failed(sentence: str) -> CallToolResult:
@@ -103,7 +103,7 @@ def _failed(sentence: str) -> CallToolResult:
 
 
 def _keep_root_logger() -> None:
-    """Keeps the SDK from sending the whole process's log to stderr in a form of its own."""
+    """Prevents the SDK from installing its own handler on the root logger."""
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(logging.NullHandler())

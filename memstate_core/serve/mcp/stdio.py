@@ -1,6 +1,6 @@
-"""The tools over standard input and output, for a client that starts the server as a process of its own.
+"""MCP over standard input and output, for clients that start the server as a child process.
 
-Standard output is the protocol; logs go to stderr as JSON lines. Whoever started the process is whoever asks.
+Standard output carries the protocol; logs go to stderr as JSON lines. The user who started the process is the caller.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import anyio
 from mcp.server.mcpserver import Context
 
 from memstate_core.run.store import Store
-from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.mcp.server import memory_server
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
@@ -24,10 +24,10 @@ def run(store: Store, options: Options, scopes: frozenset[str] | None, read_only
     """Serves until the client closes standard input.
 
     Args:
-        store: what is served.
-        options: how.
-        scopes: which scopes the client sees; None means every scope.
-        read_only: offer no tool that writes, and write nothing.
+        store: the store to serve.
+        options: the server options.
+        scopes: the scopes that the client may read; None for all.
+        read_only: offer no tool that writes.
     """
     log_as_json()
     service = Service(store, options)
@@ -35,7 +35,7 @@ def run(store: Store, options: Options, scopes: frozenset[str] | None, read_only
 
     def caller(_: Context[Any, Any]) -> Principal:
         if service.serving.current is None:
-            service.serving.refresh()  # the first call waits for the first snapshot; there is nobody else to wait
+            service.serving.refresh()  # block the first call until a snapshot is open; there are no other callers
         return who
 
     @asynccontextmanager

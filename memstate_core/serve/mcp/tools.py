@@ -1,6 +1,6 @@
-"""The tools of the memory for models. Thin: what they do is in `memstate_core.serve.service`.
+"""The MCP tools. Their work is done by `memstate_core.serve.service`.
 
-What they and their arguments are for is told to the model in the words of `memstate_core.serve.mcp.descriptions`.
+`memstate_core.serve.mcp.descriptions` has the descriptions of tools and arguments that models read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from memstate_core.model import answers
 from memstate_core.model.answers.base import Sometimes
 from memstate_core.model.scope import parse_scope
 from memstate_core.model.text import iso
-from memstate_core.serve.access.principal import Principal
+from memstate_core.serve.auth.principal import Principal
 from memstate_core.serve.http.request_bodies import ContextBody, QueryBody
-from memstate_core.serve.mcp import descriptions as words
+from memstate_core.serve.mcp import descriptions as arg
 from memstate_core.serve.problems import Problem
 from memstate_core.serve.reading import Document
 from memstate_core.serve.response_models import response_model
@@ -40,11 +40,11 @@ QUERY_SCHEMA, TOPIC_SCHEMA, INGEST_SCHEMA = map(
 
 
 class Tools:
-    """The tools, as functions that a server offers.
+    """The tools as methods that a server registers.
 
     Args:
-        service: what they ask.
-        who: tells who calls; over HTTP every request shows a key of its own.
+        service: the service that they call.
+        who: determines the caller; over HTTP each request carries its own key.
     """
 
     def __init__(self, service: Service, who: Who) -> None:
@@ -53,86 +53,86 @@ class Tools:
     def memory_query(
         self,
         ctx: Context[Any, Any],
-        query: words.Question,
-        scope: words.ScopesGiven = None,
-        top_k: words.TopK = 5,
-        evidence_k: words.EvidenceK = 8,
-        as_of: words.AsOf = None,
-        pending: words.WithPending = False,
-        budget: words.Budget = None,
+        query: arg.Question,
+        scope: arg.ScopesGiven = None,
+        top_k: arg.TopK = 5,
+        evidence_k: arg.EvidenceK = 8,
+        as_of: arg.AsOf = None,
+        pending: arg.WithPending = False,
+        budget: arg.Budget = None,
     ) -> Annotated[CallToolResult, QUERY_SCHEMA]:
-        """See `mcp_words.QUERY`."""
-        said: Document = {"q": query, "scope": scope, "as_of": None if as_of is None else iso(as_of)}
+        """See `mcp_arg.QUERY`."""
+        asked: Document = {"q": query, "scope": scope, "as_of": None if as_of is None else iso(as_of)}
         if budget is not None:
-            wanted = ContextBody.model_validate(said | {"budget": budget})
+            wanted = ContextBody.model_validate(asked | {"budget": budget})
             return _packed(self._service.context(self._who(ctx), wanted.question(), budget))
-        body = QueryBody.model_validate(said | {"top_k": top_k, "evidence_k": evidence_k, "pending": pending})
+        body = QueryBody.model_validate(asked | {"top_k": top_k, "evidence_k": evidence_k, "pending": pending})
         return _result(self._service.query(self._who(ctx), body.question(), pending=body.pending))
 
     def memory_topic(
-        self, ctx: Context[Any, Any], topic_id: words.TopicId, as_of: words.AsOf = None
+        self, ctx: Context[Any, Any], topic_id: arg.TopicId, as_of: arg.AsOf = None
     ) -> Annotated[CallToolResult, TOPIC_SCHEMA]:
-        """See `mcp_words.TOPIC`."""
+        """See `mcp_arg.TOPIC`."""
         return _result(self._service.topic(self._who(ctx), topic_id, as_of=as_of))
 
     def memory_history(
-        self, ctx: Context[Any, Any], topic_id: words.TopicId, expand: words.Expand = False, as_of: words.AsOf = None
+        self, ctx: Context[Any, Any], topic_id: arg.TopicId, expand: arg.Expand = False, as_of: arg.AsOf = None
     ) -> Annotated[CallToolResult, TOPIC_SCHEMA]:
-        """See `mcp_words.HISTORY`."""
+        """See `mcp_arg.HISTORY`."""
         return _result(self._service.topic(self._who(ctx), topic_id, history=True, expand=expand, as_of=as_of))
 
     def memory_ingest(
         self,
         ctx: Context[Any, Any],
-        text: words.Text = "",
-        scope: words.ScopeGiven = "",
-        title: words.Title = "",
-        summary: words.Summary = "",
-        topic_key: words.TopicKey = "",
-        topic_id: words.TopicRef = "",
-        topic_kind: words.TopicKind = "",
-        fields: words.FieldsGiven = None,
-        edges: words.EdgesGiven = None,
-        kind: words.KindGiven = None,
-        placement: words.PlacementGiven = None,
-        actor: words.Actor = "",
-        session_id: words.SessionId = "",
-        observed_at: words.ObservedAt = None,
-        observation_id: words.ObservationId = "",
+        text: arg.Text = "",
+        scope: arg.ScopeGiven = "",
+        title: arg.Title = "",
+        summary: arg.Summary = "",
+        topic_key: arg.TopicKey = "",
+        topic_id: arg.TopicRef = "",
+        topic_kind: arg.TopicKind = "",
+        fields: arg.FieldsGiven = None,
+        edges: arg.EdgesGiven = None,
+        kind: arg.KindGiven = None,
+        placement: arg.PlacementGiven = None,
+        actor: arg.Actor = "",
+        session_id: arg.SessionId = "",
+        observed_at: arg.ObservedAt = None,
+        observation_id: arg.ObservationId = "",
     ) -> Annotated[CallToolResult, INGEST_SCHEMA]:
-        """See `mcp_words.INGEST`."""
+        """See `mcp_arg.INGEST`."""
         who = self._who(ctx)
-        said = {
+        given = {
             "text": text, "title": title, "summary": summary, "topic_key": topic_key, "topic_id": topic_id,
             "topic_kind": topic_kind, "kind": kind, "placement": placement, "actor": actor, "session_id": session_id,
             "observation_id": observation_id, "scope": _scope(scope, who),
             "observed_at": None if observed_at is None else iso(observed_at),
             "fields": _dumped(fields), "edges": _dumped(edges),
         }  # fmt: skip
-        row = {name: value for name, value in said.items() if value not in (None, "", [])} | {"provenance": "mcp"}
+        row = {name: value for name, value in given.items() if value not in (None, "", [])} | {"provenance": "mcp"}
         return _result(self._service.ingest(who, [msgspec.json.encode(row)], alone=True))
 
 
 def _result(document: Document) -> CallToolResult:
-    """A document for programs, and the same as text for models whose client shows them nothing else."""
+    """A document as structured content, and as text for clients that show models nothing else."""
     text = msgspec.json.encode(document, enc_hook=str)
     plain: Document = msgspec.json.decode(text)
     return CallToolResult(content=[TextContent(type="text", text=text.decode())], structured_content=plain)
 
 
 def _packed(pack: Document) -> CallToolResult:
-    """A context pack; its text is what a model reads."""
+    """A context pack as structured content, with its text as the text content."""
     whole = {"query": pack["query"], "snapshot": pack["snapshot"], "candidates": [], "evidence": []}
     plain: Document = msgspec.json.decode(msgspec.json.encode(pack, enc_hook=str))
-    told = whole | {"summary_text": pack["text"], "context": plain}
-    return CallToolResult(content=[TextContent(type="text", text=pack["text"])], structured_content=told)
+    content = whole | {"summary_text": pack["text"], "context": plain}
+    return CallToolResult(content=[TextContent(type="text", text=pack["text"])], structured_content=content)
 
 
 def _scope(given: str, who: Principal) -> dict[str, str] | None:
-    """The scope of an observation; that of the caller where there is but one.
+    """The scope of an observation; by default the caller's only scope.
 
     Raises:
-        Problem: what is given is no scope.
+        Problem: the given scope is malformed.
     """
     mine = who.scopes or ()
     text = given or (next(iter(mine)) if len(mine) == 1 else "")

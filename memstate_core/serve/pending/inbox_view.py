@@ -40,7 +40,7 @@ _DIGITS = 20
 
 
 @dataclass(frozen=True)
-class Waiting:
+class InboxObservations:
     """What waits.
 
     Attributes:
@@ -91,7 +91,7 @@ class InboxView:
                 self._dropped.add(oldest)
                 self._held -= len(dropped)
 
-    def waiting(self, now: datetime) -> Waiting:
+    def observations(self, now: datetime) -> InboxObservations:
         """What waits at this moment, as far as the limits allow."""
         with self._lock:
             noted, dropped = self._take_noted()
@@ -105,7 +105,7 @@ class InboxView:
                 self._rows = self._rows.filter(~pl.col("_file").is_in(sorted(gone)))
                 self._read(fresh, noted, now)
                 self._version += 1
-            return Waiting(self._rows.select(*EVIDENCE), not (others or self._cut), self._version)
+            return InboxObservations(self._rows.select(*EVIDENCE), not (others or self._cut), self._version)
 
     def _take_noted(self) -> tuple[dict[str, bytes], set[str]]:
         """The lines noted since last time, by file, and the files of which some could not be held."""

@@ -64,7 +64,7 @@ class Pending:
         rows = _within(self._view.of(generation, now), scopes, None).filter(~pl.col("is_served"))
         return set(rows.filter(pl.col("topic").is_in(list(ids)))["topic"])
 
-    def over(self, generation: Generation, document: Document, question: Question, now: datetime) -> Document:
+    def overlay(self, generation: Generation, document: Document, question: Question, now: datetime) -> Document:
         """The answer to a question with what is pending.
 
         Args:

@@ -22,7 +22,7 @@ from memstate_core.placement.named import place_named
 from memstate_core.retrieve.index.evidence import rendered
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store
-from memstate_core.serve.pending.inbox_view import ROWS_LIMIT, InboxView, Waiting
+from memstate_core.serve.pending.inbox_view import ROWS_LIMIT, InboxObservations, InboxView
 from memstate_core.serve.snapshots.generation import Generation
 from memstate_core.state.graph import TOPIC
 
@@ -65,7 +65,7 @@ class UnpublishedView:
     def of(self, generation: Generation, now: datetime) -> Unpublished:
         """What a generation does not serve yet."""
         with self._lock:
-            waiting = self.inbox.waiting(now)
+            waiting = self.inbox.observations(now)
             at = (generation.names, self._store.ledger.version("evidence"))
             if self._beyond[0] != at:
                 self._beyond = (at, self._since(generation))
@@ -96,7 +96,7 @@ class UnpublishedView:
         own = pl.concat([scopes_of_shard(scopes, shard, len(shards)) for shard in mine])
         return rows.filter(pl.col("scope").is_in(own.implode()))
 
-    def _make(self, generation: Generation, waiting: Waiting) -> Unpublished:
+    def _make(self, generation: Generation, waiting: InboxObservations) -> Unpublished:
         beyond = self._beyond[1]
         inbox = self._unserved(waiting.rows, generation)
         # Of two contents of one observation the first one holds: the ledger's, then the one accepted first.

@@ -1,6 +1,6 @@
-"""What is served at one moment: a snapshot of each shard, and the encoder that made their vectors.
+"""A generation: the open snapshot of each shard, and the encoder of their vectors.
 
-A request holds on to one generation from its beginning to its end, so no answer mixes two of them.
+A request uses one generation from beginning to end, so that no answer mixes two.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from memstate_core.state.graph import Graph
 from memstate_core.state.snapshots import MANIFEST, Manifest, Snapshot
 
 WARMED_SCOPES = 8
-"""Scopes that are read before a generation serves; the others are read at their first question."""
+"""Scopes that are loaded before a generation serves; the others are loaded by their first question."""
 
 
 class SharedReader(SnapshotReader):
-    """A reader that several threads may use: its graph is opened once. Kuzu itself lets one read at a time."""
+    """A thread-safe reader: its graph is opened once. Kuzu itself serialises reads."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
@@ -30,26 +30,26 @@ class SharedReader(SnapshotReader):
 
     @cached_property
     def graph(self) -> Graph:
-        """The published graph, opened read-only when it is first asked for."""
+        """The published graph, opened read-only on first use."""
         with self._opening:
             return super().graph
 
     def close(self) -> None:
-        """Closes the graph and lets go of what was read; nobody may be reading."""
+        """Closes the graph and clears the caches; there must be no reads in progress."""
         self.__exit__(None, None, None)
-        for kept in (self.evidence, self.topics, self.facts, self.homes, self._array, self._words):
-            kept.cache_clear()
+        for cached in (self.evidence, self.topics, self.facts, self.homes, self._array, self._words):
+            cached.cache_clear()
         self.known.clear()
 
 
 @dataclass(eq=False)
 class Generation:
-    """Open snapshots, one a shard, in the order of the shards.
+    """The open snapshots, one per shard, in the order of the shards.
 
     Attributes:
         readers: the snapshots.
-        encoder: the model by which they were embedded.
-        users: how many requests hold on to it; kept by whoever serves it.
+        encoder: the model of their embeddings.
+        users: the number of requests that use it; maintained by `Serving`.
     """
 
     readers: tuple[SharedReader, ...]
@@ -63,25 +63,25 @@ class Generation:
 
     @property
     def snapshot(self) -> str:
-        """How answers name it."""
+        """Its name in answers."""
         return ",".join(self.names)
 
     @property
     def newest(self) -> Manifest:
-        """The manifest of the snapshot that was made last, by logical time."""
+        """The manifest of the latest snapshot, by logical time."""
         return max((reader.snapshot.manifest for reader in self.readers), key=lambda manifest: manifest.now)
 
     @cached_property
     def published_at(self) -> datetime:
-        """When the last of its snapshots was written, by the machine's clock."""
+        """When the latest of its snapshots was written, by the machine's clock."""
         written = [(reader.snapshot.path / MANIFEST).stat().st_mtime for reader in self.readers]
         return datetime.fromtimestamp(max(written), UTC)
 
     def warm(self, wanted: Iterable[str]) -> None:
-        """Answers a question, so that files are read and the model is loaded before the first request.
+        """Answers a question, so that files and model are loaded before the first request.
 
         Args:
-            wanted: the scopes that matter most; the first ones of the store where too few of them are here.
+            wanted: the scopes to load first; filled up with the first scopes of the store.
         """
         here = [scope for reader in self.readers for scope in reader.scopes]
         known = set(here)
@@ -89,9 +89,9 @@ class Generation:
         answer(self.readers, self.encoder, None, Question("warm-up", scopes=tuple(chosen)[:WARMED_SCOPES]))
         _ = self.published_at
 
-    def close(self, kept: Iterable[SharedReader] = ()) -> None:
-        """Closes its snapshots, except those that others still need."""
-        spared = set(map(id, kept))
+    def close(self, shared: Iterable[SharedReader] = ()) -> None:
+        """Closes its snapshots, except those that other generations still use."""
+        spared = set(map(id, shared))
         for reader in self.readers:
             if id(reader) not in spared:
                 reader.close()

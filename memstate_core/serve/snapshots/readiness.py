@@ -1,7 +1,7 @@
-"""What the server can say of itself: what it serves, how old that is, which run made it, what went wrong since.
+"""Readiness: the served snapshot, its age, the run that published it, and failures since.
 
-A snapshot that is too old is still served, and the server is still ready: an answer of yesterday is better than
-none, and an outage of the nightly run would else become one of every server at once. It is told as `stale`.
+A server with a stale snapshot is still ready: yesterday's answer is better than none, and otherwise an outage of the
+nightly run would take down every server. The snapshot is reported as `stale`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Refused:
-    """What CURRENT names and the server could not open.
+    """A snapshot that CURRENT names and the server could not open.
 
     Attributes:
         snapshot: its name.
         detail: why, in a sentence.
-        since: when that was found first.
+        since: when the problem was first found.
     """
 
     snapshot: str
@@ -39,7 +39,7 @@ class Refused:
 
 
 class _Report(msgspec.Struct, frozen=True):
-    """What of a run's report is told here."""
+    """The part of a run's report that is used here."""
 
     checks: list[dict[str, Any]] = []
 
@@ -52,15 +52,15 @@ def readiness(
     now: datetime,
     max_age: float | None,
 ) -> Document:
-    """What is served.
+    """Describes what is served.
 
     Args:
         home: the store's home.
         shards: its shards.
-        generation: what is served.
-        refused: what CURRENT names beside it, if that cannot be opened.
-        now: the machine's clock.
-        max_age: seconds from which on a snapshot is stale; None for never.
+        generation: the served generation.
+        refused: the snapshot that CURRENT names, if it cannot be opened.
+        now: the current time.
+        max_age: seconds after which a snapshot is stale; None for never.
     """
     age = age_of(generation, now)
     return {
@@ -71,7 +71,7 @@ def readiness(
         "max_age_seconds": max_age,
         "last_run": _published(home, generation.newest),
         "unpublished_run": _unpublished(home, shards, generation),
-        "refused_snapshot": None if refused is None else _told(refused),
+        "refused_snapshot": None if refused is None else _described(refused),
     }
 
 
@@ -81,16 +81,16 @@ def age_of(generation: Generation, now: datetime) -> float:
 
 
 def is_stale(age: float, max_age: float | None) -> bool:
-    """Whether a snapshot of this age is older than it should be."""
+    """Whether a snapshot of this age is stale."""
     return max_age is not None and age > max_age
 
 
-def _told(refused: Refused) -> Document:
+def _described(refused: Refused) -> Document:
     return {"snapshot": refused.snapshot, "detail": refused.detail, "since": iso(refused.since)}
 
 
 def _published(home: Home, manifest: Manifest) -> Document:
-    """The run that made a snapshot; `checks_passed` is null where it left no report."""
+    """The run that published a snapshot; `checks_passed` is null if it left no report."""
     try:
         page = home.reports / f"{manifest.run_id}-{manifest.shard}.json"
         passed = _passed(msgspec.json.decode(page.read_bytes(), type=_Report).checks)
@@ -100,9 +100,9 @@ def _published(home: Home, manifest: Manifest) -> Document:
 
 
 def _unpublished(home: Home, shards: Sequence[str], generation: Generation) -> Document | None:
-    """The run that began after what is served and has published nothing: it is going on, or it has failed.
+    """The run that began after the served one and has not published: still running, or failed.
 
-    Of several, by shard, the latest by logical time.
+    If several shards have one, the latest by logical time.
     """
     served = {reader.snapshot.manifest.shard: reader.snapshot.manifest.number for reader in generation.readers}
     begun = [run for shard in shards if (run := _begun(home, shard, served)) is not None]
@@ -121,6 +121,6 @@ def _begun(home: Home, shard: str, served: Mapping[str, int]) -> Document | None
 
 
 def _passed(checks: Sequence[Mapping[str, Any]]) -> bool | None:
-    """Whether every check that can stop a run let it pass; None where none has spoken yet."""
+    """Whether every blocking check passed; None if none has a result yet."""
     blocking = [bool(check["passed"]) for check in checks if check.get("severity") == "ERROR"]
     return all(blocking) if blocking else None

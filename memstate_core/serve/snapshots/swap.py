@@ -1,6 +1,6 @@
-"""The generation in service: opened beside the one before, warmed, swapped in; the old one closed when it is idle.
+"""The served generation: opened beside its predecessor, warmed, swapped in; the old one is closed when idle.
 
-Invariant: a snapshot is closed only when no generation that serves or is held by a request names it.
+Invariant: a snapshot is closed only when no serving generation and no request uses it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memstate_core.model.errors import StoreNotFound
 from memstate_core.run.store import Store
 from memstate_core.serve.snapshots.generation import WARMED_SCOPES, Generation, SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
-from memstate_core.serve.telemetry.counters import Count, Tally
+from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
 from memstate_core.state.snapshots import current_number, load_snapshot
 
@@ -27,10 +27,10 @@ _log = logging.getLogger("memstate.serve")
 
 
 class Serving:
-    """Follows CURRENT of every shard; for several threads."""
+    """Serves what CURRENT of every shard names; thread-safe."""
 
-    def __init__(self, store: Store, tally: Tally | None = None, *, settle: bool = False) -> None:
-        self._store, self._tally, self._settle = store, tally or Tally(), settle
+    def __init__(self, store: Store, counters: Counters | None = None, *, settle: bool = False) -> None:
+        self._store, self._counters, self._settle = store, counters or Counters(), settle
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
         self._current: Generation | None = None
@@ -40,29 +40,29 @@ class Serving:
 
     @property
     def current(self) -> Generation | None:
-        """What is served now; None before the first snapshot."""
+        """The served generation; None before the first snapshot."""
         return self._current
 
     @property
     def named(self) -> str:
-        """The snapshots that CURRENT names, which may be others than those that are served."""
+        """The snapshots that CURRENT names, which may differ from those served."""
         numbers = ((shard, current_number(self._store.home, shard)) for shard in self._store.shards)
         return ",".join(f"{shard}/{number}" for shard, number in numbers if number is not None)
 
     @property
     def open_snapshots(self) -> int:
-        """How many snapshots are open: those that are served, and older ones that requests still hold."""
+        """The number of open snapshots: those served, and older ones that requests still use."""
         with self._lock:
             return len({reader.name for generation in self._open for reader in generation.readers})
 
     def read(self, work: Callable[[Generation], T]) -> T:
-        """Does work on one generation, which stays open meanwhile.
+        """Runs `work` on one generation, which stays open meanwhile.
 
-        Files of a snapshot that is not served any more may be removed under a reader (`keep_snapshots`); the
-        work is then done again, from the beginning, on the snapshot that is served.
+        Files of a superseded snapshot may be removed under a reader (`keep_snapshots`); the work is then repeated on
+        the served snapshot.
 
         Raises:
-            StoreNotFound: nothing was published yet.
+            StoreNotFound: nothing is published yet.
         """
         with self._using() as generation:
             try:
@@ -74,17 +74,17 @@ class Serving:
         with self._using() as generation:
             return work(generation)
 
-    def note_scopes(self, scopes: Sequence[str]) -> None:
-        """Remembers which scopes are asked, to have them ready in the next generation."""
+    def record_scopes(self, scopes: Sequence[str]) -> None:
+        """Records which scopes are searched, to warm them in the next generation."""
         with self._lock:
             for scope in scopes[:WARMED_SCOPES]:
                 self._asked[scope] = None
 
     def refresh(self) -> bool:
-        """Opens what CURRENT names and swaps it in; says whether something changed.
+        """Opens what CURRENT names and swaps it in; returns whether anything changed.
 
         Raises:
-            SnapshotDamaged: a snapshot cannot be opened; what was served goes on being served.
+            SnapshotDamaged: a snapshot cannot be opened; the previous one stays in service.
             ModelUnavailable: its model cannot be loaded.
         """
         with self._refreshing:
@@ -97,16 +97,16 @@ class Serving:
                 if self._settle and self._current is None:
                     gc.freeze()
                 self._swap(fresh)
-        self._tally.add(Count.SWAPS)
+        self._counters.add(Count.SWAPS)
         _log.info("serving %s", fresh.snapshot)
         return True
 
     def close(self) -> None:
-        """Stops serving; snapshots that requests still hold are closed by the last of them."""
+        """Stops serving; snapshots in use are closed by their last request."""
         self._swap(None)
 
     def _opened(self, wanted: list[tuple[str, int]]) -> Generation:
-        """A warmed generation; snapshots that are open already are shared."""
+        """Opens a warmed generation; it shares snapshots that are already open."""
         before = {} if self._current is None else {reader.name: reader for reader in self._current.readers}
         readers = tuple(
             before.get(f"{shard}/{number}") or SharedReader(load_snapshot(self._store.home, shard, number))
@@ -132,8 +132,8 @@ class Serving:
         with self._lock:
             self._current = fresh
             self._open += [] if fresh is None else [fresh]
-            idle, needed = self._swept()
-        _close(idle, needed)
+            idle, shared = self._take_idle()
+        _close(idle, shared)
 
     @contextmanager
     def _using(self) -> Iterator[Generation]:
@@ -147,16 +147,16 @@ class Serving:
         finally:
             with self._lock:
                 generation.users -= 1
-                idle, needed = self._swept()
-            _close(idle, needed)
+                idle, shared = self._take_idle()
+            _close(idle, shared)
 
-    def _swept(self) -> tuple[list[Generation], list[SharedReader]]:
-        """Takes out the generations that nobody needs any more; also the readers that somebody does."""
+    def _take_idle(self) -> tuple[list[Generation], list[SharedReader]]:
+        """Removes and returns the unused generations; also returns the readers still in use."""
         idle = [each for each in self._open if each.users == 0 and each is not self._current]
         self._open = [each for each in self._open if each not in idle]
         return idle, [reader for each in self._open for reader in each.readers]
 
 
-def _close(idle: list[Generation], needed: list[SharedReader]) -> None:
+def _close(idle: list[Generation], shared: list[SharedReader]) -> None:
     for generation in idle:
-        generation.close(needed)
+        generation.close(shared)

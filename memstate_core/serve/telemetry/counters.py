@@ -1,4 +1,4 @@
-"""What a server has counted since it started; plain numbers, for whoever shows them."""
+"""Counters of a server since its start."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from enum import StrEnum
 
 
 class Count(StrEnum):
-    """What is counted."""
+    """The names of the counters, as in metric names."""
 
     OBSERVATIONS_ACCEPTED = "observations_accepted"
-    USES_NOTED = "uses_noted"
-    USES_DROPPED = "uses_dropped"
-    USES_FLUSHED = "uses_flushed"
+    ACCESSES_RECORDED = "uses_noted"
+    ACCESSES_DROPPED = "uses_dropped"
+    ACCESSES_FLUSHED = "uses_flushed"
     SWAPS = "snapshot_swaps"
     SWAPS_FAILED = "snapshot_swaps_failed"
 
 
-class Tally:
-    """Counters that only grow, for several threads."""
+class Counters:
+    """Thread-safe counters that only increase."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Counter[Count] = Counter(dict.fromkeys(Count, 0))
 
     def add(self, what: Count, number: int = 1) -> None:
-        """Counts so many more."""
+        """Increases a counter."""
         with self._lock:
             self._counts[what] += number
 
     def read(self) -> Mapping[Count, int]:
-        """All counters as they are now."""
+        """The current values of all counters."""
         with self._lock:
             return dict(self._counts)

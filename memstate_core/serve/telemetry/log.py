@@ -1,4 +1,4 @@
-"""What a server writes about itself, on stderr: one JSON object a line. Never bodies, questions, headers or keys."""
+"""The server's log on stderr as JSON lines. It never contains bodies, questions, headers or keys."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from memstate_core.model.text import iso
 ACCESS = "memstate.access"
 _KEY = re.compile(r"(ms_[0-9a-f]{12}_)[0-9a-f]+")
 _SHORTEST = 6
-"""A shorter key of the environment is not looked for: it would be found in words that are none."""
+"""Shorter environment keys are not redacted: they would match inside ordinary words."""
 _LOGGERS = ("memstate", "uvicorn")
 _RESERVED = {"mcp": logging.ERROR}
-"""Loggers of others that would tell what callers said, below this level."""
+"""Loggers of libraries that would log callers' content below this level."""
 
 
 class JsonLines(logging.Formatter):
-    """A record as one JSON object; what was given as `extra={"facts": {...}}` stands beside it.
+    """Formats a record as one JSON object, with the items of `extra={"facts": {...}}` as further keys.
 
-    A caller may have put a key where none belongs, as in a path; it is cut out wherever it stands.
+    Callers may put a key where none belongs, such as in a path, so keys are redacted everywhere.
 
     Args:
-        secret: the key that the environment sets; None without one.
+        secret: the environment's key; None without one.
     """
 
     def __init__(self, secret: str | None = None) -> None:
@@ -35,23 +35,23 @@ class JsonLines(logging.Formatter):
         self._secret = None if secret is None else msgspec.json.encode(secret).decode()[1:-1]
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line."""
-        said: dict[str, Any] = {
+        """The record as one line."""
+        entry: dict[str, Any] = {
             "time": iso(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         } | getattr(record, "facts", {})
         if record.exc_info:
-            said["exception"] = self.formatException(record.exc_info)
-        line = _KEY.sub(r"\1…", msgspec.json.encode(said, enc_hook=str).decode())
+            entry["exception"] = self.formatException(record.exc_info)
+        line = _KEY.sub(r"\1…", msgspec.json.encode(entry, enc_hook=str).decode())
         if self._secret is not None and len(self._secret) >= _SHORTEST:
             line = line.replace(self._secret, "…")
         return line
 
 
 def log_as_json(secret: str | None = None) -> None:
-    """Sends the log to stderr as JSON lines: the server's own, and what is amiss elsewhere in the process.
+    """Sends the log to stderr as JSON lines: the server's own from INFO, other loggers' warnings and errors.
 
     `secret` is as for `JsonLines`.
     """

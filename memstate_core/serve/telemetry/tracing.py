@@ -1,7 +1,7 @@
-"""Spans by the API of OpenTelemetry, which does nothing until somebody sets up its SDK; without it, nothing either.
+"""OpenTelemetry spans; no-ops until an SDK is configured, and without the package.
 
-Attributes are counts, routes, names of snapshots and kinds of errors: never a question, a text, a scope, an id of a
-topic, a key, or the message of an error, which may name one of these.
+Attributes are counts, routes, snapshot names and exception types: never a question, a text, a scope, a topic id, a key,
+or an error message, which may contain one of these.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ try:
     from opentelemetry import trace
     from opentelemetry.context import Context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-except ImportError:  # whoever installs less than the extra `serve`
+except ImportError:  # the extra `serve` is not installed
     trace = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["parent_of", "span", "started", "trace"]
 
 Value = str | int | float | bool
-Tell = Callable[..., None]
-"""Sets attributes of a span: keys are names without the prefix `memstate.`."""
+SetAttributes = Callable[..., None]
+"""Sets attributes of a span, named without the prefix `memstate.`."""
 
 
 def _nothing(**_: Value) -> None:
@@ -36,30 +36,30 @@ def _nothing(**_: Value) -> None:
 @contextmanager
 def span(
     name: str, *, root: bool = False, carrier: Mapping[str, object] | None = None, **attributes: Value
-) -> Iterator[Tell]:
-    """A span around a block, as a child of the one around it.
+) -> Iterator[SetAttributes]:
+    """A span around a block, as a child of the current span.
 
     Args:
-        name: what is done, such as `memstate.query`.
-        root: it begins a trace of its own, such as work of a thread.
-        carrier: where a caller may have put the trace to go on with, in the words of W3C.
-        attributes: what is known before.
+        name: the operation, such as `memstate.query`.
+        root: start a new trace, such as for the work of a background thread.
+        carrier: where a caller may have put the trace to continue (W3C Trace Context).
+        attributes: attributes known at the start.
 
     Yields:
-        What sets further attributes.
+        A function that sets further attributes.
     """
     if trace is None:
         yield _nothing
         return
     with started(name, Context() if root else parent_of(carrier or {}), trace.SpanKind.INTERNAL) as current:
-        tell = _teller(current, "memstate.")
-        tell(**attributes)
-        yield tell
+        set_attributes = _setter(current, "memstate.")
+        set_attributes(**attributes)
+        yield set_attributes
 
 
 @contextmanager
 def started(name: str, parent: Context | None, kind: SpanKind) -> Iterator[trace.Span]:
-    """A span that is the current one, and says of an error no more than its kind."""
+    """Starts a span as the current one; of an exception it records only the type."""
     tracer = trace.get_tracer("memstate", __version__)
     with tracer.start_as_current_span(
         name, parent, kind, record_exception=False, set_status_on_exception=False
@@ -73,14 +73,14 @@ def started(name: str, parent: Context | None, kind: SpanKind) -> Iterator[trace
 
 
 def parent_of(carrier: Mapping[str, object]) -> Context | None:
-    """The trace that somebody else began; None, for the one around, where the carrier names none."""
-    told = {name: str(carrier[name]) for name in ("traceparent", "tracestate") if name in carrier}
-    return TraceContextTextMapPropagator().extract(told) if "traceparent" in told else None
+    """The trace context in a carrier; None, meaning the current context, if it has none."""
+    headers = {name: str(carrier[name]) for name in ("traceparent", "tracestate") if name in carrier}
+    return TraceContextTextMapPropagator().extract(headers) if "traceparent" in headers else None
 
 
-def _teller(current: trace.Span, prefix: str) -> Tell:
-    def tell(**attributes: Value) -> None:
+def _setter(current: trace.Span, prefix: str) -> SetAttributes:
+    def set_attributes(**attributes: Value) -> None:
         for name, value in attributes.items():
             current.set_attribute(prefix + name, value)
 
-    return tell
+    return set_attributes

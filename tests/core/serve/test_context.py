@@ -12,7 +12,7 @@ from memstate_core.embed.counting import TokenCounter
 from memstate_core.model import answers
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store
-from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.options import Options
 from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service

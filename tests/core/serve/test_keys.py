@@ -16,9 +16,9 @@ import pytest
 
 from memstate_core.model.errors import KeyRefused, KeysDamaged
 from memstate_core.run.store import Store
-from memstate_core.serve.access import key_file
-from memstate_core.serve.access.keyring import LOOK_SECONDS, Keyring
-from memstate_core.serve.access.principal import ANONYMOUS, OWNER, Principal, Role
+from memstate_core.serve.auth import key_file
+from memstate_core.serve.auth.keyring import LOOK_SECONDS, Keyring
+from memstate_core.serve.auth.principal import ANONYMOUS, OWNER, Principal, Role
 from memstate_core.serve.options import Options
 from memstate_core.serve.telemetry.log import JsonLines
 from tests.core.serve.conftest import Client, Publish, harbour, served
@@ -105,8 +105,8 @@ def test_keys_made_at_once_are_all_kept(path: Path) -> None:
         ({"name": ""}, "a name has 1 to 64"),
         ({"name": "a b"}, "a name has 1 to 64"),
         ({"name": "-a"}, "a name has 1 to 64"),
-        ({"scopes": []}, "it is for no scope"),
-        ({"expires_at": NOW}, "it would have ended"),
+        ({"scopes": []}, "it grants no scope"),
+        ({"expires_at": NOW}, "it would already have expired"),
     ],
 )
 def test_a_key_that_would_let_nobody_in_is_not_made(change: dict[str, object], problem: str) -> None:
@@ -116,11 +116,11 @@ def test_a_key_that_would_let_nobody_in_is_not_made(change: dict[str, object], p
 
 def test_names_are_used_once_and_revoked_once(path: Path) -> None:
     key_file.add(path, made().key)
-    with pytest.raises(KeyRefused, match="there is one of this name"):
+    with pytest.raises(KeyRefused, match="this name is taken"):
         key_file.add(path, made(number=1).key)
     assert key_file.revoke(path, "bot").name == "bot"
     assert key_file.read(path) == []
-    with pytest.raises(KeyRefused, match="there is none of this name"):
+    with pytest.raises(KeyRefused, match="no key has this name"):
         key_file.revoke(path, "bot")
 
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstate_core.run.store import Store
-from memstate_core.serve.access import key_file
+from memstate_core.serve.auth import key_file
 from memstate_core.serve.http import connections
 from memstate_core.serve.http.deadline import Deadline
 from memstate_core.serve.http.rate_limits import Buckets, Rate, network

@@ -24,7 +24,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult
 
 from memstate_core.run.store import Store
-from memstate_core.serve.access.key_file import ID_BYTES, SECRET_BYTES, add, make
+from memstate_core.serve.auth.key_file import ID_BYTES, SECRET_BYTES, add, make
 from memstate_core.serve.mcp.sdk import remove_sdk_spans
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import Client, Publish, harbour, served

@@ -96,7 +96,7 @@ def test_a_swap_that_fails_is_counted_once_and_told_by_readiness(
 
 def test_uses_beyond_the_limit_are_counted_as_dropped(tmp_path: Path, publish: Publish) -> None:
     store = publish(tmp_path / "home", harbour)
-    with served(store, Options(flush_seconds=3600, uses_limit=1)) as client:
+    with served(store, Options(flush_seconds=3600, accesses_limit=1)) as client:
         client.until_ready()
         found = len(client.post("/v1/query", {"q": "the ferry yard"}).document["candidates"])
         assert found > 1

@@ -19,7 +19,7 @@ from memstate_core.model.ids import uuid_text
 from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store, open_store
-from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.options import Options
 from memstate_core.serve.pending import inbox_view
 from memstate_core.serve.pending.inbox_view import InboxView
@@ -252,7 +252,7 @@ def test_the_newest_are_kept_and_what_is_cut_is_told(
     view = InboxView(inbox, store.settings)
 
     def texts_now() -> list[str]:
-        return view.waiting(NOW).rows["text"].to_list()
+        return view.observations(NOW).rows["text"].to_list()
 
     def write(number: int, lines: int, noted: bool) -> Path:
         name = f"api-{number * 10**9:020d}-x.jsonl"
@@ -265,18 +265,18 @@ def test_the_newest_are_kept_and_what_is_cut_is_told(
     first = write(1, 2, noted=True)
     write(2, 2, noted=False)
     assert texts_now() == ["2/0", "2/1", "1/0", "1/1"]
-    assert view.waiting(NOW).complete
+    assert view.observations(NOW).complete
     last = write(3, 1, noted=True)
     assert texts_now() == ["3/0", "2/0", "2/1", "1/0"]
-    assert not view.waiting(NOW).complete
+    assert not view.observations(NOW).complete
     last.unlink()
     assert texts_now() == ["2/0", "2/1", "1/0", "1/1"]
-    assert view.waiting(NOW).complete
+    assert view.observations(NOW).complete
     first.unlink()
     assert texts_now() == ["2/0", "2/1"]
     monkeypatch.setattr(inbox_view, "BYTES_LIMIT", 60)
     write(4, 3, noted=True)
-    assert (texts_now(), view.waiting(NOW).complete) == (["4/0", "4/1", "4/2"], False)
+    assert (texts_now(), view.observations(NOW).complete) == (["4/0", "4/1", "4/2"], False)
 
 
 class CountingEncoder(QuestionEncoder):

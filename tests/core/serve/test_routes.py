@@ -10,7 +10,7 @@ import pytest
 from memstate_core.model import answers
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.run.store import Store
-from memstate_core.serve.placement_requests import named_as_before
+from memstate_core.serve.placement_requests import add_neighbor_ids
 from memstate_core.serve.response_models import response_model
 from memstate_core.serve.snapshots.generation import SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
@@ -33,7 +33,7 @@ def test_a_query_answers_what_retrieval_answers(client: Client, harbour_store: S
     snapshots = served_snapshots(harbour_store.home, harbour_store.shards)
     with SharedReader(snapshots[0]) as reader:
         found = answer([reader], QuestionEncoder(harbour_store.settings.embedding.model), None, asked)
-    assert told == named_as_before(found)
+    assert told == add_neighbor_ids(found)
     assert [candidate["topic_id"] for candidate in told["candidates"]] == ["yard"]
     assert told["snapshot"] == "s0/1"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.serve.access import key_file
+from memstate_core.serve.auth import key_file
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import Client, Publish, harbour, served
 

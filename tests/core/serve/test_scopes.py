@@ -19,8 +19,8 @@ import pytest
 
 from memstate_core.policy.settings import Settings
 from memstate_core.run.store import Store
-from memstate_core.serve.access import key_file
 from memstate_core.serve.app import api
+from memstate_core.serve.auth import key_file
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
 from memstate_core.state.home import Home

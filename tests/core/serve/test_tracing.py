@@ -169,7 +169,7 @@ def test_a_server_without_the_package_answers(tmp_path: Path, publish: Publish) 
     store = publish(tmp_path / "home", harbour)
     script = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "from memstate_core.serve.access.principal import OWNER\nfrom memstate_core.serve.service import Service\n"
+        "from memstate_core.serve.auth.principal import OWNER\nfrom memstate_core.serve.service import Service\n"
         "from memstate_core.serve.options import Options\nfrom memstate_core.run.store import open_store\n"
         "from memstate_core.retrieve.query import Question\nimport pathlib, time\n"
         f"service = Service(open_store(pathlib.Path({str(store.home.root)!r})), Options())\n"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from memstate_core.run.store import Store
+from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.options import Options
-from memstate_core.serve.uses import Use, UseRecorder
 from memstate_core.state.home import Home
 from tests.core.serve.conftest import Client, served, serving_process
 from tests.pipeline.conftest import run_memstate
@@ -90,10 +90,10 @@ def test_feedback_that_cannot_be_counted_is_refused(
 
 
 def test_a_segment_is_completed_from_time_to_time(tmp_path: Path) -> None:
-    recorder = UseRecorder(tmp_path / "accesses", Options(flush_seconds=0.02, rotate_seconds=0.1))
+    recorder = AccessRecorder(tmp_path / "accesses", Options(flush_seconds=0.02, rotate_seconds=0.1))
     recorder.start()
     for name in ("first", "second"):
-        recorder.note([Use(name, AT, "user:a")])
+        recorder.record([Access(name, AT, "user:a")])
         for _ in range(200):
             if name in [use["topic_id"] for use in noted(tmp_path / "accesses")]:
                 break
@@ -106,8 +106,8 @@ def test_a_segment_is_completed_from_time_to_time(tmp_path: Path) -> None:
 def test_what_a_disk_refuses_stays_in_memory_up_to_a_limit(tmp_path: Path) -> None:
     blocked = tmp_path / "accesses"
     blocked.write_text("a file where the folder should be")
-    recorder = UseRecorder(blocked, Options(uses_limit=3))
-    recorder.note([Use(str(number), AT, "user:a") for number in range(5)])
+    recorder = AccessRecorder(blocked, Options(accesses_limit=3))
+    recorder.record([Access(str(number), AT, "user:a") for number in range(5)])
     with pytest.raises(OSError, match="exists"):
         recorder.flush()
     blocked.unlink()

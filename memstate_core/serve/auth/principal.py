@@ -1,4 +1,4 @@
-"""Who asks, and what they may see and do. Values only; how somebody shows who they are is in `guards`."""
+"""The authenticated caller: scopes and role. Plain values; authentication is in `memstate_core.serve.http`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memstate_core.model.errors import NotAllowed
 
 
 class Role(IntEnum):
-    """What a caller may do; each role may do what the ones before it may."""
+    """What a caller may do; each role includes the previous ones."""
 
     READ = 1
     WRITE = 2
@@ -22,8 +22,8 @@ class Principal:
     """A caller.
 
     Attributes:
-        name: what logs call them.
-        scopes: which scopes they see; None means every scope of the store.
+        name: the name in logs.
+        scopes: the scopes they may read; None for all.
         role: what they may do.
     """
 
@@ -32,16 +32,16 @@ class Principal:
     role: Role
 
     def sees(self, scope: str) -> bool:
-        """Whether they may know what a scope holds, and that it exists."""
+        """Whether they may read a scope, and know that it exists."""
         return self.scopes is None or scope in self.scopes
 
     def narrowed(self, asked: Iterable[str] | None) -> tuple[str, ...] | None:
-        """Where a question of theirs is answered from; None means every scope of the store.
+        """The scopes that a question of theirs searches; None for all.
 
-        A scope that they may not see is passed over like one that nobody ever wrote to: the answer is empty.
+        A scope that they may not read is treated like an empty one.
 
         Args:
-            asked: the scopes that the question names; None where it names none.
+            asked: the scopes that the question names; None if it names none.
         """
         if asked is None:
             return None if self.scopes is None else tuple(sorted(self.scopes))
@@ -49,34 +49,34 @@ class Principal:
 
     @property
     def sees_all(self) -> bool:
-        """Whether they see every scope, and so may know what is counted over the whole store."""
+        """Whether they may read every scope, and hence figures about the whole store."""
         return self.scopes is None
 
     def may(self, role: Role) -> bool:
-        """Whether they may do what takes this role."""
+        """Whether they have this role or a higher one."""
         return self.role >= role
 
     def require(self, role: Role) -> None:
-        """Stops who may not do what takes this role.
+        """Requires a role.
 
         Raises:
-            NotAllowed: they may do less.
+            NotAllowed: their role is lower.
         """
         if not self.may(role):
             mine, wanted = self.role.name.lower(), role.name.lower()
             raise NotAllowed(f"a key for {mine}", f"one for {wanted}")
 
     def require_all(self) -> None:
-        """Stops who may not know what is counted over the whole store.
+        """Requires access to all scopes.
 
         Raises:
-            NotAllowed: they see some scopes only.
+            NotAllowed: they may read some scopes only.
         """
         if not self.sees_all:
-            raise NotAllowed("a key for some scopes", "one for every scope, since this tells of the whole store")
+            raise NotAllowed("a key for some scopes", "one for every scope, since this describes the whole store")
 
 
 OWNER = Principal("owner", None, Role.ADMIN)
-"""Who asks where no key is needed, or shows the key that the environment sets."""
+"""The caller if no key is needed, or with the environment's key."""
 ANONYMOUS = Principal("anonymous", frozenset(), Role.READ)
-"""Who showed no key where there are keys, on the few paths that are open to everybody."""
+"""A caller without a key, on the few paths that need none."""

@@ -1,4 +1,4 @@
-"""Who may come in: the key of the environment and the keys of the home, followed while a server runs."""
+"""The valid keys of a running server: the environment's key and those of the key file, reloaded when it changes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from hmac import compare_digest
 from pathlib import Path
 
 from memstate_core.model.errors import KeysDamaged
-from memstate_core.serve.access.key_file import Key, find, hashed, read
-from memstate_core.serve.access.principal import OWNER, Principal
+from memstate_core.serve.auth.key_file import Key, find, hashed, read
+from memstate_core.serve.auth.principal import OWNER, Principal
 
 LOOK_SECONDS = 0.5
-"""How old what is known of the file may be; a revoked key lets nobody in for longer."""
+"""How often the file is checked; a revoked key works for at most this long."""
 
 _log = logging.getLogger("memstate.serve")
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Somebody who has shown a good key; `rate` is their own limit in requests a second, None without one."""
+    """The holder of a valid key; `rate` is the key's own limit in requests per second, None without one."""
 
     principal: Principal
     bucket: str
@@ -30,15 +30,15 @@ class Holder:
 
 
 class Keyring:
-    """The keys that a server knows; for several threads.
+    """The keys that a server accepts; thread-safe.
 
-    Once there was a key, there is no way in without one until the server ends, even when the file goes away or
-    cannot be read: then its keys let nobody in.
+    Once there has been a key, callers need one until the server stops, even if the file is removed or unreadable; its
+    keys are then invalid.
 
     Args:
-        path: the file of keys.
-        api_key: the key that the environment sets, which is for everything; None without one.
-        clock: a clock that never goes back, in seconds.
+        path: the key file.
+        api_key: the environment's key, which grants everything; None without one.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(self, path: Path, api_key: str | None, clock: Callable[[], float]) -> None:
@@ -46,22 +46,22 @@ class Keyring:
         self._secret = None if api_key is None else hashed(api_key)
         self._lock = threading.Lock()
         self._keys: list[Key] = []
-        self._mark: tuple[int, ...] | None = ()  # like no file that there is, so that the first look reads
+        self._mark: tuple[int, ...] | None = ()  # matches no file, so that the first check reads it
         self._looked: float | None = None
         self._is_needed = api_key is not None
 
     def is_needed(self) -> bool:
-        """Whether callers have to show a key."""
+        """Whether callers need a key."""
         self._follow()
         return self._is_needed
 
     def holder(self, token: str, now: datetime, *, guessable: bool = True) -> Holder | None:
-        """Who shows this; None where nobody is known by it.
+        """The holder of a presented key; None if it is not valid.
 
         Args:
-            token: what was shown.
-            now: the machine's clock.
-            guessable: take the environment's key too, which somebody may have chosen and another one guess.
+            token: the presented key.
+            now: the current time.
+            guessable: accept the environment's key too, which a person may have chosen and others could guess.
         """
         self._follow()
         is_owner = compare_digest(hashed(token), self._secret or "0" * 64)
@@ -73,7 +73,7 @@ class Keyring:
         return Holder(key.principal, f"key {key.id}", key.rate)
 
     def _follow(self) -> None:
-        """Reads the file again where it has changed since the last look."""
+        """Reloads the file if it has changed since the last check."""
         with self._lock:
             moment = self._clock()
             if self._looked is not None and moment - self._looked < LOOK_SECONDS:
@@ -96,7 +96,7 @@ class Keyring:
 
 
 def _mark(path: Path) -> tuple[int, ...] | None:
-    """What changes when a file is replaced; None without a file."""
+    """A fingerprint that changes when the file is replaced; None without a file."""
     try:
         found = path.stat()
     except OSError:

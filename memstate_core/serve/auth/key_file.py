@@ -1,8 +1,8 @@
-"""Keys: made, kept in one file of the home as hashes, found again by what a caller shows.
+"""The file of API keys: creates keys, stores their hashes, looks up the key that a caller presents.
 
-A key is `ms_<id>_<secret>`; its secret has 256 random bits and is shown once. What is kept is the plain SHA-256
-of the key. A slow, salted hash protects words that people choose, since those can be guessed; nobody guesses 256
-bits, so one fast hash is as safe, and a request does not pay for a slow one. The file alone opens nothing.
+A key is `ms_<id>_<secret>`; its secret has 256 random bits and is shown once. Only the SHA-256 of the key is stored. A
+slow, salted hash protects guessable passwords; 256 random bits cannot be guessed, so a fast hash is as safe and costs a
+request nothing. The file alone grants no access.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from memstate_core.model.errors import KeyRefused, KeysDamaged
-from memstate_core.serve.access.principal import Principal, Role
+from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.state.lock import exclusive
 from memstate_core.state.snapshots import sync_path
 
@@ -30,21 +30,21 @@ RoleName = Literal["read", "write", "admin"]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}").fullmatch
 _LOCK_SECONDS = 10.0
 _NO_HASH = "0" * 64
-"""What an unknown id is compared with: no key has it, as far as anybody knows."""
+"""The hash that an unknown id is compared with; no key is known to have it."""
 
 
 class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A key as it is kept.
+    """A stored key.
 
     Attributes:
-        id: the open part of the key.
-        name: what people call it, and logs.
+        id: the public part of the key.
+        name: its name for people and logs.
         hash: SHA-256 of the whole key, 64 hex digits.
-        scopes: which scopes it is for; None means every scope.
-        role: what it is for.
-        rate: requests a second; None means the server's own limit.
-        created_at: when it was made.
-        expires_at: when it ends; None means never.
+        scopes: the scopes it grants; None for all.
+        role: the role it grants.
+        rate: requests per second; None for the server's limit.
+        created_at: when it was created.
+        expires_at: when it expires; None for never.
     """
 
     id: str
@@ -58,11 +58,11 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def principal(self) -> Principal:
-        """Who shows it."""
+        """The caller who presents it."""
         return Principal(self.name, None if self.scopes is None else frozenset(self.scopes), Role[self.role.upper()])
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether it has ended by then."""
+        """Whether it has expired at this time."""
         return self.expires_at is not None and self.expires_at <= now
 
 
@@ -72,7 +72,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Made(NamedTuple):
-    """A new key: what is kept of it, and the key itself, which nothing can tell again."""
+    """A new key: its stored form, and the key itself, which cannot be recovered later."""
 
     key: Key
     token: str
@@ -93,34 +93,34 @@ def make(
     rate: float | None = None,
     expires_at: datetime | None = None,
 ) -> Made:
-    """A new key; it lets nobody in before `add` has kept it.
+    """Creates a key; it is valid once `add` has stored it.
 
     Args:
-        name: what to call it.
-        scopes: which scopes it is for; None means every scope.
-        role: what it is for.
+        name: its name.
+        scopes: the scopes it grants; None for all.
+        role: the role it grants.
         entropy: `ID_BYTES + SECRET_BYTES` random bytes.
-        now: the machine's clock.
-        rate: requests a second; None means the server's own limit.
-        expires_at: when it ends; None means never.
+        now: the current time.
+        rate: requests per second; None for the server's limit.
+        expires_at: when it expires; None for never.
 
     Raises:
-        KeyRefused: the name cannot be one, or the key would let nobody in.
+        KeyRefused: the name is invalid, or the key would grant nothing.
     """
     if not _NAME(name):
         raise KeyRefused(name, "a name has 1 to 64 letters, digits or . _ @ - and begins with a letter or a digit")
     if scopes is not None and not scopes:
-        raise KeyRefused(name, "it is for no scope; expected --scope TYPE:ID, once or more often, or --all-scopes")
+        raise KeyRefused(name, "it grants no scope; expected --scope TYPE:ID, once or more, or --all-scopes")
     if expires_at is not None and expires_at <= now:
-        raise KeyRefused(name, f"it would have ended at {expires_at.isoformat()}, expected a time to come")
+        raise KeyRefused(name, f"it would already have expired at {expires_at.isoformat()}; expected a future time")
     key_id, secret = entropy[:ID_BYTES].hex(), entropy[ID_BYTES:].hex()
     token = f"ms_{key_id}_{secret}"
-    kept = None if scopes is None else sorted(set(scopes))
-    return Made(Key(key_id, name, hashed(token), kept, role, rate, now, expires_at), token)
+    granted = None if scopes is None else sorted(set(scopes))
+    return Made(Key(key_id, name, hashed(token), granted, role, rate, now, expires_at), token)
 
 
 def find(keys: Sequence[Key], token: str) -> Key | None:
-    """The key that somebody shows; an unknown one takes as long to refuse as a wrong secret."""
+    """Looks up a presented key; an unknown id takes as long to refuse as a wrong secret."""
     _, _, rest = token.partition("_")
     by_id = {key.id: key for key in keys}
     key = by_id.get(rest.partition("_")[0])
@@ -129,10 +129,10 @@ def find(keys: Sequence[Key], token: str) -> Key | None:
 
 
 def read(path: Path) -> list[Key] | None:
-    """The keys that are kept, by name; None without a file.
+    """The stored keys, by name; None without a file.
 
     Raises:
-        KeysDamaged: the file is not what `memstate keys` writes, or cannot be read.
+        KeysDamaged: the file is malformed or cannot be read.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=_File).keys
@@ -145,36 +145,36 @@ def read(path: Path) -> list[Key] | None:
 
 
 def add(path: Path, key: Key) -> None:
-    """Keeps a new key.
+    """Stores a new key.
 
     Raises:
-        KeyRefused: there is one of this name.
+        KeyRefused: the name is taken.
         KeysDamaged: the file cannot be read.
     """
     with _changing(path) as kept:
         if any(key.name == other.name or key.id == other.id for other in kept):
-            raise KeyRefused(key.name, "there is one of this name; revoke it first or choose another name")
+            raise KeyRefused(key.name, "this name is taken; revoke the key first or choose another name")
         kept.append(key)
 
 
 def revoke(path: Path, name: str) -> Key:
-    """Forgets a key, so that it lets nobody in any more; answers with what was kept.
+    """Removes a key and returns its stored form.
 
     Raises:
-        KeyRefused: there is none of this name.
+        KeyRefused: no key has this name.
         KeysDamaged: the file cannot be read.
     """
     with _changing(path) as kept:
         gone = next((key for key in kept if key.name == name), None)
         if gone is None:
-            raise KeyRefused(name, "there is none of this name")
+            raise KeyRefused(name, "no key has this name")
         kept.remove(gone)
     return gone
 
 
 @contextmanager
 def _changing(path: Path) -> Iterator[list[Key]]:
-    """The keys that are kept, to be changed in place by nobody else; written unless an error is raised."""
+    """The stored keys, to be changed in place under an exclusive lock; written unless an error is raised."""
     with exclusive(path.with_suffix(".lock"), f"memstate keys, process {os.getpid()}", _LOCK_SECONDS):
         kept = read(path) or []
         yield kept
@@ -182,7 +182,7 @@ def _changing(path: Path) -> Iterator[list[Key]]:
 
 
 def _write(path: Path, keys: list[Key]) -> None:
-    """Replaces the file at once, readable by its owner only."""
+    """Replaces the file atomically, readable by its owner only."""
     content = msgspec.json.format(msgspec.json.encode(_File(sorted(keys, key=lambda key: key.name))), indent=1)
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     draft.unlink(missing_ok=True)

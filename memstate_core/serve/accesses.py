@@ -1,0 +1,126 @@
+"""Records accesses of topics: buffered in memory, written to the journal by a background thread.
+
+A query never waits for the disk. A kill loses the accesses recorded since the last flush; feedback is flushed before
+it is answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from memstate_core.ingest.accesses.journal import AccessJournal
+from memstate_core.serve.options import Options
+from memstate_core.serve.telemetry.counters import Count, Counters
+
+SOURCE = "server"
+_log = logging.getLogger("memstate.serve")
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access of one topic; see `AccessJournal.record`."""
+
+    topic_id: str
+    at: datetime
+    scope: str
+    fields: Sequence[str] | None = None
+    failed: bool = False
+
+
+class AccessRecorder:
+    """A thread-safe, buffered writer of accesses."""
+
+    def __init__(self, folder: Path, options: Options, counters: Counters | None = None) -> None:
+        self._folder, self._options, self._counters = folder, options, counters or Counters()
+        self._buffer: deque[Access] = deque(maxlen=options.accesses_limit)
+        self._buffering, self._writing = threading.Lock(), threading.Lock()
+        self._unflushed = 0
+        self._journal: AccessJournal | None = None
+        self._begun = 0.0
+        self._ended = threading.Event()
+        self._reported = ""
+        self._thread = threading.Thread(target=self._run, name="memstate-accesses", daemon=True)
+
+    def start(self) -> None:
+        """Starts the writer thread."""
+        self._thread.start()
+
+    def record(self, accesses: Sequence[Access]) -> None:
+        """Buffers accesses without blocking; the next flush writes them."""
+        with self._buffering:
+            dropped = max(0, len(self._buffer) + len(accesses) - self._options.accesses_limit)
+            self._buffer.extend(accesses)
+        self._counters.add(Count.ACCESSES_RECORDED, len(accesses))
+        self._counters.add(Count.ACCESSES_DROPPED, dropped)
+
+    def flush(self) -> None:
+        """Writes everything recorded so far.
+
+        Raises:
+            OSError: writing failed; the accesses stay buffered for the next attempt, up to the limit.
+        """
+        with self._writing:
+            self._write()
+
+    def close(self) -> None:
+        """Writes the rest of the buffer and completes the segment for the next run."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        with self._writing:
+            self._write()
+            self._complete()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._options.flush_seconds):
+            try:
+                with self._writing:
+                    self._write()
+                    if time.monotonic() - self._begun >= self._options.rotate_seconds:
+                        self._complete()
+                self._reported = ""
+            except OSError as error:
+                self._report(str(error))
+
+    def _report(self, problem: str) -> None:
+        """Logs a problem once, not at every attempt."""
+        if problem != self._reported:
+            limit = self._options.accesses_limit
+            _log.error("accesses cannot be written: %s; up to %d are kept in memory", problem, limit)
+        self._reported = problem
+
+    def _write(self) -> None:
+        """Moves the buffer into the journal. A segment exists only while it has accesses."""
+        if self._journal is None and self._buffer:
+            self._journal = AccessJournal(self._folder, f"{SOURCE}-{uuid.uuid4()}", limit=self._options.accesses_limit)
+            self._begun = time.monotonic()
+        if self._journal is None:
+            return
+        for _ in range(len(self._buffer)):
+            self._move(self._journal, self._buffer.popleft())
+            self._unflushed += 1
+        self._journal.flush()
+        self._counters.add(Count.ACCESSES_FLUSHED, self._unflushed)
+        self._unflushed = 0
+
+    def _move(self, journal: AccessJournal, access: Access) -> None:
+        try:
+            journal.record(
+                access.topic_id, access.at, SOURCE, fields=access.fields, failed=access.failed, scope=access.scope
+            )
+        except OSError:
+            self._buffer.appendleft(access)
+            raise
+
+    def _complete(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
