@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
@@ -11,6 +10,7 @@ import msgspec
 
 from memstate_core.model import errors
 from memstate_core.model.errors import ApiError
+from memstate_core.model.http_date import http_date
 
 _SERVER_SIDE = 500
 _KIND_OF: dict[int, type[ApiError]] = {
@@ -70,13 +70,5 @@ def _retry_after(headers: httpx2.Headers) -> float | None:
     wanted = headers.get("Retry-After", "").strip()
     if wanted.isascii() and wanted.isdecimal():
         return float(wanted)
-    until, now = _date(wanted), _date(headers.get("Date", "")) or datetime.now(UTC)
+    until, now = http_date(wanted), http_date(headers.get("Date", "")) or datetime.now(UTC)
     return None if until is None else max(0.0, (until - now).total_seconds())
-
-
-def _date(text: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

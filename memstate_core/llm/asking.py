@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
+from memstate_core.llm.backoff import Backoff
 from memstate_core.llm.budget import Budget
 from memstate_core.llm.cache import Answers, Reply, request_key
 from memstate_core.llm.endpoint import Dialect, Endpoint, RequestFailed, Trouble
 from memstate_core.llm.prompts import Message
 from memstate_core.llm.schema import Shape
-from memstate_core.llm.waiting import wait_seconds
 from memstate_core.policy.extractor import ExtractorSettings
 
 _ENDS_THE_ASKING = (Trouble.RATE_LIMITED, Trouble.UNREACHABLE, Trouble.DENIED)
@@ -104,28 +104,21 @@ class Asker:
         raise NoAnswer(f"the endpoint did not take the request: {complaint}")
 
     def _patiently(self, messages: Sequence[Message], shape: Shape, dialect: Dialect) -> Reply:
-        """Asks until there is an answer, or a failure that time does not heal.
+        """Sends a request until it is answered or may not be repeated again.
 
         Raises:
             RequestFailed: the server did not understand the request.
-            NoAnswer: it did not answer, and that is that.
+            NoAnswer: there is no answer, or no more requests may be sent.
         """
-        tried = dict.fromkeys(Trouble, 0)
-        while True:
-            endpoint = self._permitted()
-            try:
-                reply = endpoint.complete(messages, shape, dialect)
-            except RequestFailed as failed:
-                if failed.trouble is Trouble.NOT_UNDERSTOOD:
-                    raise
-                if tried[failed.trouble] >= self._retries(failed.trouble):
-                    raise self._given_up(failed) from None
-                cap, now = self._settings.backoff_cap_seconds, self._time.now()
-                self._time.sleep(wait_seconds(tried[failed.trouble], failed.retry_after, cap, now))
-                tried[failed.trouble] += 1
-            else:
-                self._failed_in_a_row = 0
-                return reply
+        attempts = Backoff(self._settings, self._time.now).retrying(self._time.sleep)
+        try:
+            reply = attempts(lambda: self._permitted().complete(messages, shape, dialect))
+        except RequestFailed as failed:
+            if failed.trouble is Trouble.NOT_UNDERSTOOD:
+                raise
+            raise self._given_up(failed) from None
+        self._failed_in_a_row = 0
+        return reply
 
     def _permitted(self) -> Endpoint:
         """The endpoint, if one more request may be sent; takes it out of the budget."""
@@ -136,11 +129,6 @@ class Asker:
             if self._ended is not None:
                 raise NoAnswer(self._ended)
             return self._endpoint
-
-    def _retries(self, trouble: Trouble) -> int:
-        if trouble is Trouble.DENIED:
-            return 0
-        return self._settings.rate_limit_retries if trouble is Trouble.RATE_LIMITED else self._settings.retries
 
     def _given_up(self, failed: RequestFailed) -> NoAnswer:
         reason = f"the endpoint is {failed.trouble}: {failed.detail}"

@@ -1,8 +1,11 @@
-"""From the text of an answer to the objects in it, tolerant of what small models put around them.
+"""Decodes the objects in a model's answer, tolerant of what small models write around them.
 
-Code fences, words before and after, thoughts in tags and a list without its object are all read. Of an answer
-that breaks off, the objects that are whole are kept; the last, torn one never is. Neither is an object nested
-deeper than any record may be.
+Code fences, text before and after, thoughts in tags, and a list without its object are accepted. Of an answer that
+is truncated or broken, the complete objects before that point are kept and the incomplete one is not, nor are objects
+nested deeper than a record may be.
+
+`pydantic_core.from_json(allow_partial=True)` was compared (`tests/core/llm/test_decoding.py`): it keeps the
+incomplete object without saying so, and keeps fewer or none where the answer is broken rather than truncated.
 """
 
 from __future__ import annotations
@@ -15,22 +18,22 @@ from memstate_core.ingest.validation.decode import MAX_DEPTH, deeper_than
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _DECODER = json.JSONDecoder()
-_SPACE = re.compile(r"[\s,]*")
+_ITEM = re.compile(r"[^\s,]")
 
 
 class Decoded(NamedTuple):
-    """The objects of an answer, and whether the answer was whole; a malformed one is not, and has none."""
+    """The objects of an answer, and whether the answer was complete; a malformed one is not, and has none."""
 
     objects: list[Any]
     whole: bool
 
 
 def decode(text: str, items: str) -> Decoded:
-    """Reads an answer.
+    """Decodes an answer.
 
     Args:
-        text: what the model wrote.
-        items: the key of the list that is asked for.
+        text: the answer.
+        items: the key of the requested list.
     """
     text = _THOUGHTS.sub("", text)
     for start in _starts(text, items):
@@ -41,7 +44,7 @@ def decode(text: str, items: str) -> Decoded:
 
 
 def _starts(text: str, items: str) -> list[int]:
-    """Where an answer may begin: at an object with the list, else at the first brace or bracket."""
+    """Offsets at which the JSON may begin: an object with the list, else the first brace or bracket."""
     places = (re.search(rf'\{{\s*"{items}"', text), re.search(r"[{\[]", text))
     return [place.start() for place in places if place]
 
@@ -64,14 +67,14 @@ def _shallow(found: list[Any]) -> list[Any]:
 
 
 def _salvaged(text: str, items: str) -> list[Any]:
-    """The whole objects of a list that was never closed."""
+    """The complete objects of a list that is not closed."""
     opening = re.search(rf'"{items}"\s*:\s*\[', text)
     position = opening.end() if opening else len(text)
     found: list[Any] = []
-    while True:
-        position = _SPACE.match(text, position).end()  # type: ignore[union-attr]
+    while item := _ITEM.search(text, position):
         try:
-            item, position = _DECODER.raw_decode(text, position)
+            value, position = _DECODER.raw_decode(text, item.start())
         except (ValueError, RecursionError):
-            return found
-        found.append(item)
+            break
+        found.append(value)
+    return found

@@ -1,4 +1,4 @@
-"""Reading what models write around and inside JSON."""
+"""Decoding what models write around and inside JSON, also compared with the partial JSON of pydantic_core."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import from_json
 
 from memstate_core.llm.decoding import Decoded, decode
 
@@ -60,3 +61,48 @@ def test_of_an_answer_that_breaks_off_every_whole_object_is_kept_and_no_torn_one
     assert found.whole == (cut == text)
     ends = [len(json.dumps({"topics": objects[: n + 1]}, ensure_ascii=ascii)) - 2 for n in range(len(objects))]
     assert len(found.objects) == sum(end <= len(cut) for end in ends)
+
+
+# Beside pydantic_core.from_json(allow_partial=True)
+
+
+def by_pydantic(text: str) -> list[Any]:
+    try:
+        found = from_json(text, allow_partial=True)
+    except ValueError:
+        return []
+    found = found.get("topics", []) if isinstance(found, dict) else found
+    return found if isinstance(found, list) else []
+
+
+@given(st.lists(TEXTS, max_size=4), st.integers(min_value=0))
+def test_of_a_truncated_answer_pydantic_keeps_the_same_objects_and_at_most_the_incomplete_one(
+    objects: list[Any], at: int
+) -> None:
+    text = json.dumps({"topics": objects})
+    cut = text[: at % len(text)]
+    ours, theirs = decode(cut, "topics").objects, by_pydantic(cut)
+    assert theirs in (ours, [*ours, *theirs[-1:]])
+
+
+def test_pydantic_does_not_tell_an_incomplete_object_from_a_complete_one() -> None:
+    truncated = '{"topics": [{"title": "a"}, {"title": "b", "turns": [1], "summary": "It is'
+    assert by_pydantic(truncated) == [{"title": "a"}, {"title": "b", "turns": [1]}]
+    assert decode(truncated, "topics").objects == [{"title": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "ours", "theirs"),
+    [
+        ('{"topics": [{"title": "a"}, {"title": "b"}}', 2, 2),
+        ('{"topics": [{"title": "a"} {"title": "b"}]}', 2, 1),
+        ('{"topics": [{"title": "a"},, {"title": "b"}]}', 2, 0),
+        ('{"topics": [{"title": "a"}, {"title": "b"}, x]}', 2, 0),
+        ('{"topics": [{"title": "a"}, {title: "b"}]}', 1, 0),
+        ('{"topics": [{"title": "a"}, {"title": "b\nc"}]}', 1, 0),
+        ('```json\n{"topics": [{"title": "a"}, {"ti', 1, 0),
+    ],
+)
+def test_of_a_broken_answer_as_many_objects_are_kept_as_by_pydantic_or_more(text: str, ours: int, theirs: int) -> None:
+    kept = decode(text, "topics")
+    assert (kept.whole, len(kept.objects), len(by_pydantic(text))) == (False, ours, theirs)
