@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import json as msgjson
 
-from memstate_core.llm.asking import Asker, NoAnswer
 from memstate_core.llm.decoding import decode
+from memstate_core.llm.model_client import ModelClient, NoAnswer
 from memstate_core.llm.prompts import LESS, REPAIR, Message, followed_up
 from memstate_core.llm.schema import Shape
 
@@ -39,11 +39,11 @@ class Outcome:
     malformed: list[str] = field(default_factory=list)
 
 
-def converse(asker: Asker, messages: Sequence[Message], shape: Shape, rounds: int, rest: Rest) -> Outcome:
+def converse(client: ModelClient, messages: Sequence[Message], shape: Shape, rounds: int, rest: Rest) -> Outcome:
     """Asks until the answer is whole, the rounds are over, or nothing more comes.
 
     Args:
-        asker: asks.
+        client: asks.
         messages: the first request.
         shape: the shape of an answer.
         rounds: the most requests.
@@ -52,7 +52,7 @@ def converse(asker: Asker, messages: Sequence[Message], shape: Shape, rounds: in
     outcome, current = Outcome(), list(messages)
     for _ in range(rounds):
         try:
-            reply = asker.ask(current, shape)
+            reply = client.ask(current, shape)
         except NoAnswer as nothing:
             outcome.failure = str(nothing)
             return outcome

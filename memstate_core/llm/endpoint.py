@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
+from memstate_core.llm.answer_cache import Reply
 from memstate_core.llm.budget import estimated_tokens
-from memstate_core.llm.cache import Reply
 from memstate_core.llm.prompts import Message
 from memstate_core.llm.schema import Shape
 from memstate_core.model.errors import ExtractorUnavailable

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.ingest.validation.quarantine import Refusal
-from memstate_core.llm.asking import Asker
-from memstate_core.llm.memory import Memory
-from memstate_core.llm.rows import Placed, linked, segments
+from memstate_core.llm.known_topics import KnownTopics
+from memstate_core.llm.model_client import ModelClient
 from memstate_core.llm.sandbox import Sandbox
+from memstate_core.llm.segment_rows import Placed, linked, segments
 from memstate_core.llm.sessions import Session, in_sessions, readable, sessions
 from memstate_core.llm.wave import Waves
 from memstate_core.model.evidence import spoken
@@ -45,7 +45,12 @@ class Extracted:
 
 
 def extract(
-    turns: pl.DataFrame, memory: Memory, past: SegmentVectors, embed: Embed, asker: Asker, settings: Settings
+    turns: pl.DataFrame,
+    memory: KnownTopics,
+    past: SegmentVectors,
+    embed: Embed,
+    client: ModelClient,
+    settings: Settings,
 ) -> Extracted:
     """Has a language model understand new turns.
 
@@ -54,13 +59,13 @@ def extract(
         memory: the topics that exist; it grows by those found.
         past: stretches of earlier runs, from which a scope knows what sameness looks like.
         embed: gives unit vectors for texts.
-        asker: asks the model.
+        client: asks the model.
         settings: of the extractor, of stretches, and what it takes to continue a topic.
     """
     ordered = in_sessions(turns.filter(readable()))
     vectors = embed(ordered.select(spoken()).to_series().to_list())
     found = sessions(ordered, vectors, settings.segment) if ordered.height else []
-    done = _in_waves(found, memory, past, asker, settings)
+    done = _in_waves(found, memory, past, client, settings)
     sandboxes, rows, lost = [], [empty(SEGMENTS)], 0
     for sandbox, placed in done:
         names, nowhere = linked(sandbox, placed)
@@ -69,23 +74,23 @@ def extract(
         lost += nowhere
     made = pl.concat(rows)
     refusals = [(sandbox.session.name, sandbox.refusals) for sandbox in sandboxes if sandbox.refusals]
-    counts = _counts(turns, sandboxes, made, asker) | {"llm_links_refused": lost}
+    counts = _counts(turns, sandboxes, made, client) | {"llm_links_refused": lost}
     return Extracted(made, refusals, _failures(sandboxes), counts)
 
 
 def _in_waves(
-    found: list[Session], memory: Memory, past: SegmentVectors, asker: Asker, settings: Settings
+    found: list[Session], memory: KnownTopics, past: SegmentVectors, client: ModelClient, settings: Settings
 ) -> list[tuple[Sandbox, list[Placed]]]:
     with ThreadPoolExecutor(settings.extractor.concurrency) as pool:
-        waves = Waves(memory, past, asker, settings, pool)
+        waves = Waves(memory, past, client, settings, pool)
         try:
             return [one for first in range(0, len(found), WAVE) for one in waves.take(found[first : first + WAVE])]
         except BaseException:
-            asker.stop("the run was interrupted")  # else the pool would wait for answers that nobody reads
+            client.stop("the run was interrupted")  # else the pool would wait for answers that nobody reads
             raise
 
 
-def _counts(turns: pl.DataFrame, sandboxes: list[Sandbox], made: pl.DataFrame, asker: Asker) -> dict[str, int]:
+def _counts(turns: pl.DataFrame, sandboxes: list[Sandbox], made: pl.DataFrame, client: ModelClient) -> dict[str, int]:
     understood = int(made["evidence_ids"].list.len().sum())
     return {
         "llm_sessions": len(sandboxes),
@@ -93,9 +98,9 @@ def _counts(turns: pl.DataFrame, sandboxes: list[Sandbox], made: pl.DataFrame, a
         "llm_topics": sum(len(sandbox.topics) for sandbox in sandboxes),
         "llm_turns": understood,
         "llm_turns_left": turns.height - understood,
-        "llm_requests": asker.budget.requests,
-        "llm_tokens": asker.budget.tokens,
-        "llm_cached": asker.cached,
+        "llm_requests": client.budget.requests,
+        "llm_tokens": client.budget.tokens,
+        "llm_cached": client.cached,
         "llm_refused": sum(len(sandbox.refusals) for sandbox in sandboxes),
     }
 

@@ -13,9 +13,9 @@ import msgspec
 
 from memstate_core.ingest.reasons import shortened
 from memstate_core.llm import prompts
-from memstate_core.llm.asking import Asker
 from memstate_core.llm.conversation import converse
-from memstate_core.llm.memory import Card
+from memstate_core.llm.known_topics import Card
+from memstate_core.llm.model_client import ModelClient
 from memstate_core.llm.prompts import INTEGRATE
 from memstate_core.llm.sandbox import Sandbox, normal
 from memstate_core.llm.schema import PLACEMENTS, AnswerPlacement
@@ -46,14 +46,14 @@ def chosen_at_once(sandbox: Sandbox) -> dict[int, Choice]:
     return choices
 
 
-def integrate(asker: Asker, sandbox: Sandbox, rounds: int) -> dict[int, Choice]:
+def integrate(client: ModelClient, sandbox: Sandbox, rounds: int) -> dict[int, Choice]:
     """Asks about the topics of a long session; a failure is added to the sandbox and leaves them unchosen."""
     rows = [
         {"topic": number, "title": topic.first.title, "summary": topic.first.summary}
         for number, topic in enumerate(sandbox.topics, 1)
     ]
     parts = [("Known topics", [card.shown() for card in sandbox.cards]), ("New topics", rows)]
-    outcome = converse(asker, prompts.asked(INTEGRATE, parts), PLACEMENTS, rounds, lambda _: None)
+    outcome = converse(client, prompts.asked(INTEGRATE, parts), PLACEMENTS, rounds, lambda _: None)
     if outcome.failure is not None:
         sandbox.failures.append(outcome.failure)
     choices: dict[int, Choice] = {}

@@ -14,9 +14,9 @@ import polars as pl
 
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.llm import prompts
-from memstate_core.llm.asking import Asker
 from memstate_core.llm.conversation import converse
-from memstate_core.llm.memory import Card
+from memstate_core.llm.known_topics import Card
+from memstate_core.llm.model_client import ModelClient
 from memstate_core.llm.prompts import UNDERSTAND, Message
 from memstate_core.llm.schema import TOPICS
 from memstate_core.llm.sessions import Session, chunks, shown
@@ -73,11 +73,13 @@ def is_long(session: Session, settings: ExtractorSettings) -> bool:
     return session.characters >= settings.chunk_threshold_chars
 
 
-def study(asker: Asker, session: Session, cards: list[Card], settings: ExtractorSettings, longest: int) -> Sandbox:
+def study(
+    client: ModelClient, session: Session, cards: list[Card], settings: ExtractorSettings, longest: int
+) -> Sandbox:
     """Understands one session.
 
     Args:
-        asker: asks.
+        client: asks.
         session: the new turns of a session.
         cards: the known topics nearest to a short session; none for a long one.
         settings: lengths and rounds.
@@ -88,7 +90,7 @@ def study(asker: Asker, session: Session, cards: list[Card], settings: Extractor
     whole = [range(len(session.turns))]
     for part in chunks(session, settings.chunk_threshold_chars) if sandbox.long else whole:
         rounds = settings.max_rounds_per_chunk if sandbox.long else settings.max_rounds
-        outcome = converse(asker, _question(sandbox, part, settings), TOPICS, rounds, _rest(part))
+        outcome = converse(client, _question(sandbox, part, settings), TOPICS, rounds, _rest(part))
         _merge(sandbox.topics, validator.found(outcome.objects, part))
         for text in outcome.malformed:
             validator.malformed(text)

@@ -16,11 +16,11 @@ import polars as pl
 
 from memstate_core.ingest.deduplication import Deduplication
 from memstate_core.ingest.validation.quarantine import quarantine_frame
-from memstate_core.llm.asking import Asker, Time
-from memstate_core.llm.cache import Answers
+from memstate_core.llm.answer_cache import AnswerCache
 from memstate_core.llm.endpoint import Endpoint
 from memstate_core.llm.extractor import Extracted, extract
-from memstate_core.llm.memory import CARDS, Memory
+from memstate_core.llm.known_topics import CARDS, KnownTopics
+from memstate_core.llm.model_client import ModelClient, Time
 from memstate_core.model.frames import SEGMENTS, Schema, conform, empty
 from memstate_core.placement.segment_vectors import Embed, PlacedSegments, with_turn_centroids
 from memstate_core.placement.vectors import Embeddings
@@ -84,9 +84,9 @@ def understand(
     """
     if not store.settings.extractor.configured or turns.is_empty():
         return Understood(empty(SEGMENTS), known)
-    memory = Memory(with_turn_centroids(known.vectors, past), _cards(run, known.vectors.ids))
-    with _asker(store, run, clock) as asker:
-        extracted = extract(turns, memory, past.segments, embed, asker, store.settings)
+    memory = KnownTopics(with_turn_centroids(known.vectors, past), _cards(run, known.vectors.ids))
+    with _client(store, run, clock) as client:
+        extracted = extract(turns, memory, past.segments, embed, client, store.settings)
     _quarantine(store, run, extracted)
     run.keep_table("extractor", extracted.failures)
     tables = {} if extracted.failures.is_empty() else {"not understood by the language model": extracted.failures}
@@ -94,14 +94,14 @@ def understand(
 
 
 @contextmanager
-def _asker(store: Store, run: Run, clock: Time) -> Iterator[Asker]:
+def _client(store: Store, run: Run, clock: Time) -> Iterator[ModelClient]:
     settings = store.settings.extractor
-    with closing(Answers(store.home.answers)) as answers:
+    with closing(AnswerCache(store.home.answers)) as answers:
         if run.is_planned:
-            yield Asker(None, answers, settings, clock)
+            yield ModelClient(None, answers, settings, clock)
             return
         with closing(Endpoint(settings)) as endpoint:
-            yield Asker(endpoint, answers, settings, clock)
+            yield ModelClient(endpoint, answers, settings, clock)
 
 
 def _cards(run: Run, ids: pl.Series) -> pl.DataFrame:

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import Vectors
-from memstate_core.llm.asking import Asker
 from memstate_core.llm.integration import Choice, chosen_at_once, integrate
-from memstate_core.llm.memory import CARDS, Memory
-from memstate_core.llm.rows import Placed, own_id
+from memstate_core.llm.known_topics import CARDS, KnownTopics
+from memstate_core.llm.model_client import ModelClient
 from memstate_core.llm.sandbox import Sandbox, is_long, study
+from memstate_core.llm.segment_rows import Placed, own_id
 from memstate_core.llm.sessions import Session
 from memstate_core.placement.continuation import continued
 from memstate_core.placement.segment_vectors import COMPARED, SegmentVectors, segment_vectors
@@ -27,23 +27,28 @@ class Waves:
     """What all waves of a run share."""
 
     def __init__(
-        self, memory: Memory, past: SegmentVectors, asker: Asker, settings: Settings, pool: ThreadPoolExecutor
+        self,
+        memory: KnownTopics,
+        past: SegmentVectors,
+        client: ModelClient,
+        settings: Settings,
+        pool: ThreadPoolExecutor,
     ) -> None:
-        self._memory, self._past, self._asker, self._pool = memory, past, asker, pool
+        self._memory, self._past, self._client, self._pool = memory, past, client, pool
         self._rules, self._policy = settings.extractor, settings.policy
         self._longest = settings.ingest.max_line_mib << 20
 
     def take(self, wave: Sequence[Session]) -> list[tuple[Sandbox, list[Placed]]]:
         """Understands sessions and places their topics, which are known to the next wave."""
-        asked_before = self._asker.budget.requests
+        asked_before = self._client.budget.requests
         sandboxes = list(self._pool.map(self._study, wave))
         vectors = [_vectors(sandbox) for sandbox in sandboxes]
         for sandbox, own in zip(sandboxes, vectors, strict=True):
             if sandbox.long:
                 sandbox.cards = self._memory.nearest(sandbox.session.scope, own, self._rules.known_topics)
         second = any(sandbox.long and sandbox.cards for sandbox in sandboxes)
-        if second and self._asker.budget.requests > asked_before:
-            self._asker.pause(self._rules.phase_delay_seconds)
+        if second and self._client.budget.requests > asked_before:
+            self._client.pause(self._rules.phase_delay_seconds)
         choices = list(self._pool.map(self._choices, sandboxes))
         placed = self._placed(sandboxes, choices)
         for each in zip(sandboxes, placed, vectors, strict=True):
@@ -53,12 +58,12 @@ class Waves:
     def _study(self, session: Session) -> Sandbox:
         limit = 0 if is_long(session, self._rules) else self._rules.known_topics
         cards = self._memory.nearest(session.scope, session.subjects, limit)
-        return study(self._asker, session, cards, self._rules, self._longest)
+        return study(self._client, session, cards, self._rules, self._longest)
 
     def _choices(self, sandbox: Sandbox) -> Choices:
         if not sandbox.long:
             return chosen_at_once(sandbox)
-        return integrate(self._asker, sandbox, self._rules.max_rounds) if sandbox.cards else {}
+        return integrate(self._client, sandbox, self._rules.max_rounds) if sandbox.cards else {}
 
     def _placed(self, sandboxes: list[Sandbox], choices: list[Choices]) -> list[list[Placed]]:
         """The place of each topic: the model's choice, else what it continues by similarity, else its own."""

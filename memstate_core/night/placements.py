@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.embed.vector_cache import embed
 from memstate_core.llm.understand import Topics, Understood, understand
 from memstate_core.model.evidence import names_a_topic
 from memstate_core.model.frames import DECISION, SEGMENTS, conform, empty

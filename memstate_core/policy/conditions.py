@@ -19,8 +19,8 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.frames import Schema
+from memstate_core.policy.lexer import ConditionError, Token, tokenize
 from memstate_core.policy.operands import COMPARISONS, Operand, compared, operand, require_like
-from memstate_core.policy.tokens import ConditionError, Token, tokens
 
 __all__ = ["MAX_DEPTH", "ConditionError", "parse_condition"]
 
@@ -41,7 +41,7 @@ def parse_condition(text: str, columns: Schema) -> pl.Expr:
     Raises:
         ConditionError: what was found, what was expected, and at which column of the text.
     """
-    parser = _Parser(tokens(text), columns)
+    parser = _Parser(tokenize(text), columns)
     condition = parser.either(0)
     parser.expect("", "'and', 'or' or the end")
     return condition

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from memstate_core.policy.explanation_text import explanation_lines
 from memstate_core.policy.overrides import value_for
-from memstate_core.policy.rules import governing, merge_bands
-from memstate_core.policy.sentences import sentences
+from memstate_core.policy.rules import applicable_merge_rules, governing
 from memstate_core.policy.settings import Policy
 
 _KEYS = {
@@ -51,7 +51,7 @@ def explain_topic(topic: pl.DataFrame, policy: Policy) -> dict[str, Any]:
     facts |= _rules(topic, row["rule"], policy) | {"values": _values(topic, policy)}
     facts |= _fading(row, facts) | {"pinned": _pinned_by(row, policy), "pressure": _pressure(row, policy)}
     facts |= {"depended_on": bool(row["depended_on"]), "redundant": bool(row["redundant"])}
-    return facts | {"lines": sentences(facts)}
+    return facts | {"lines": explanation_lines(facts)}
 
 
 def _with_events(topic: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -68,7 +68,7 @@ def _rules(topic: pl.DataFrame, name: str | None, policy: Policy) -> dict[str, A
     place = next((place for place, rule in enumerate(ladder) if rule.name == name), len(ladder))
     waiting = [rule for rule in ladder[:place] if topic.select(rule.holds()).item()]
     told = [rule.model_dump(include={"name", "on", "when", "do"}) for rule in (*ladder[place : place + 1], *waiting)]
-    merging = merge_bands(_with_events(topic, policy), policy.rules)["merge_rules"].item().to_list()
+    merging = applicable_merge_rules(_with_events(topic, policy), policy.rules)["merge_rules"].item().to_list()
     return {
         "rule": told.pop(0) if place < len(ladder) else None,
         "waiting": told,

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from memstate_core.model.errors import SettingsError
-from memstate_core.policy.positions import Steps, inside, line_and_column, nearest, positions
-from memstate_core.policy.tokens import ConditionError
+from memstate_core.policy.lexer import ConditionError
+from memstate_core.policy.toml_positions import Steps, inside, line_and_column, nearest, positions
 
 Values = dict[str, dict[str, Any]]
 HIDDEN = "…"

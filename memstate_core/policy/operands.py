@@ -12,7 +12,7 @@ from typing import Literal
 import polars as pl
 
 from memstate_core.model.frames import Schema
-from memstate_core.policy.tokens import ConditionError, Token
+from memstate_core.policy.lexer import ConditionError, Token
 
 COMPARISONS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "==": operator.eq,

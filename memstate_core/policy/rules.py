@@ -116,8 +116,8 @@ def governing(topics: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
     return topics.with_columns(rule=name, action=action)
 
 
-def merge_bands(topics: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
-    """The merge rules that fit each topic (`memstate_core.policy.bands` makes bands of pairs from them).
+def applicable_merge_rules(topics: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
+    """The merge rules that fit each topic (`memstate_core.policy.merge_bands` makes bands of pairs from them).
 
     Args:
         topics: column id, and those that the rules need as for `governing`.

@@ -15,8 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import Encoder
+from memstate_core.embed.vector_cache import embed
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entries, evidence_entries, summary_text

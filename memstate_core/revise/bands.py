@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memstate_core.forget.topic_features import standing
-from memstate_core.policy.bands import pair_bands
+from memstate_core.policy.merge_bands import pair_bands
 from memstate_core.policy.rules import Rule
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus

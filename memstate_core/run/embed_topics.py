@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.embed.cache import embed
+from memstate_core.embed.vector_cache import embed
 from memstate_core.model.frames import VECTORS, conform
 from memstate_core.model.text import embedding_text
 from memstate_core.run.run import Run

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.embed.cache import text_hash
+from memstate_core.embed.vector_cache import text_hash
 from memstate_core.model.frames import ACCESSES, EDGES, FIELDS, PROBLEMS, TOPICS, Schema, conform, empty
 from memstate_core.model.text import embedding_text
 from memstate_core.policy.overrides import value_for

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from scoring import Ints, Result, components, judged, judged_groups, pair_keys
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import Encoder
+from memstate_core.embed.vector_cache import embed
 from memstate_core.model.frames import DECISION, LINKS, empty
 from memstate_core.model.observation import Observation
 from memstate_core.model.text import embedding_text

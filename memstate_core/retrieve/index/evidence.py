@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import names_a_topic, spoken
 from memstate_core.model.frames import EVIDENCE_INDEX, LINKS, conform
 from memstate_core.run.run import Run

@@ -26,7 +26,7 @@ from memstate_core.state.snapshots import current_snapshot
 from memstate_pipeline.doctor import examine
 from memstate_pipeline.plan import apply_plan, plan_on
 from memstate_pipeline.run import maintain
-from tests.core.llm.asked import KEY
+from tests.core.llm.clients import KEY
 from tests.core.llm.scripted import Answer, Request, Response, Script, fails, says, serving
 
 NOW = parse_moment("2026-04-06T02:00:00Z")

@@ -24,7 +24,7 @@ import polars as pl
 import pytest
 
 from memstate_core.ingest.importer import import_paths
-from memstate_core.llm.cache import Reply
+from memstate_core.llm.answer_cache import Reply
 from memstate_core.llm.decoding import decode
 from memstate_core.model.text import parse_moment
 from memstate_core.run.run import GRAPH_FILE

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from memstate_core.model.frames import Schema
 from memstate_core.policy.conditions import MAX_DEPTH, ConditionError, parse_condition
+from memstate_core.policy.lexer import MAX_LENGTH
 from memstate_core.policy.rules import RULE_COLUMNS
-from memstate_core.policy.tokens import MAX_LENGTH
 
 COLUMNS: Schema = {
     "kind": pl.String, "title": pl.String, "salience": pl.Float64, "evidence": pl.Int64,

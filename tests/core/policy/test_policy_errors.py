@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from memstate_core.model.errors import SettingsError
-from memstate_core.policy.positions import line_and_column, positions
 from memstate_core.policy.settings import FILE_NAME, Policy, load_policy, load_settings
+from memstate_core.policy.toml_positions import line_and_column, positions
 
 HEADER = "[[policy.rules]]\n"
 RULE = HEADER + 'name = "a"\non = "nightly"\nwhen = "true"\ndo = "pin"\n'

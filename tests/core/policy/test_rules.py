@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from memstate_core.policy.bands import pair_bands, rule_bands
-from memstate_core.policy.rules import EVENT_COLUMNS, RULE_COLUMNS, Rule, governing, merge_bands
+from memstate_core.policy.merge_bands import pair_bands, rule_bands
+from memstate_core.policy.rules import EVENT_COLUMNS, RULE_COLUMNS, Rule, applicable_merge_rules, governing
 from memstate_core.policy.settings import Policy
 from tests.core.policy.frames import topics
 
@@ -56,7 +56,7 @@ def test_the_columns_of_topics_stay_and_without_rules_none_governs() -> None:
 def test_an_empty_frame_has_the_same_columns() -> None:
     for rules in ([], [rule()], [rule(on="ingest_complete"), merging("m", "true")]):
         assert governing(topics(), rules).schema == governing(topics({}), rules).schema
-        assert merge_bands(topics(), rules).schema == merge_bands(topics({}), rules).schema
+        assert applicable_merge_rules(topics(), rules).schema == applicable_merge_rules(topics({}), rules).schema
 
 
 @pytest.mark.parametrize(("event", "column"), EVENT_COLUMNS.items())
@@ -79,7 +79,7 @@ def test_a_missing_column_is_named_with_the_rule_that_needs_it() -> None:
     frame = topics({}).drop("used", "salience", "title")
     needy = rule("r", "salience < 1 or title == 'a'", on="query_complete")
     said = re.escape("rule 'r' needs columns that the frame of topics lacks: salience, title, used; it has id, scope")
-    for evaluate, one in ((governing, needy), (merge_bands, merging("r", needy.when, on=needy.on))):
+    for evaluate, one in ((governing, needy), (applicable_merge_rules, merging("r", needy.when, on=needy.on))):
         with pytest.raises(ValueError, match=said):
             evaluate(frame, [one])
     assert governed(frame, rule("other", "active > 1")) == [("other", "pin")]
@@ -97,7 +97,7 @@ def test_every_column_is_declared_with_a_type_that_conditions_know() -> None:
 def test_each_topic_has_the_first_merge_rule_that_fits_it_and_all_of_them() -> None:
     frame = topics({"salience": 0.1}, {"salience": 0.3}, {"scope_type": "team"})
     rules = [rule("ladder"), merging("low", "salience < 0.2"), rule("more"), merging("users", "scope_type == 'user'")]
-    assert merge_bands(frame, rules).rows() == [("t-0", 1, [1, 3]), ("t-1", 3, [3]), ("t-2", None, [])]
+    assert applicable_merge_rules(frame, rules).rows() == [("t-0", 1, [1, 3]), ("t-1", 3, [3]), ("t-2", None, [])]
 
 
 def test_a_pair_is_under_the_first_rule_that_fits_both_though_one_has_an_earlier_one() -> None:

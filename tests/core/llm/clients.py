@@ -1,4 +1,4 @@
-"""An asker of a scripted server, with a clock that only sleeping moves."""
+"""An client of a scripted server, with a clock that only sleeping moves."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memstate_core.llm.asking import Asker, Time
-from memstate_core.llm.cache import Answers
+from memstate_core.llm.answer_cache import AnswerCache
 from memstate_core.llm.endpoint import Endpoint
+from memstate_core.llm.model_client import ModelClient, Time
 from memstate_core.model.text import parse_moment
 from memstate_core.policy.extractor import ExtractorSettings
 
@@ -41,11 +41,11 @@ class SleptTime:
 
 
 @contextmanager
-def asker_of(url: str, folder: Path, clock: SleptTime | None = None, **settings: Any) -> Iterator[Asker]:
-    """An asker with a cache in a folder."""
+def client_of(url: str, folder: Path, clock: SleptTime | None = None, **settings: Any) -> Iterator[ModelClient]:
+    """An client with a cache in a folder."""
     rules = ExtractorSettings(base_url=url, model="m", **settings)
     with (
-        closing(Answers(folder / "answers.sqlite")) as answers,
+        closing(AnswerCache(folder / "answers.sqlite")) as answers,
         closing(Endpoint(rules, {"SOME_KEY": KEY})) as endpoint,
     ):
-        yield Asker(endpoint, answers, rules, (clock or SleptTime()).time())
+        yield ModelClient(endpoint, answers, rules, (clock or SleptTime()).time())

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
+from memstate_core.llm.answer_cache import AnswerCache, Reply, request_key
 from memstate_core.llm.backoff import Backoff
 from memstate_core.llm.budget import Budget
-from memstate_core.llm.cache import Answers, Reply, request_key
 from memstate_core.llm.endpoint import Dialect, Endpoint, RequestFailed, Trouble
 from memstate_core.llm.prompts import Message
 from memstate_core.llm.schema import Shape
@@ -36,7 +36,7 @@ class Time:
     sleep: Callable[[float], None]
 
 
-class Asker:
+class ModelClient:
     """Asks for one run. Threads may share it.
 
     Attributes:
@@ -45,9 +45,14 @@ class Asker:
     """
 
     def __init__(
-        self, endpoint: Endpoint | None, answers: Answers, settings: ExtractorSettings, time: Time, ended: str = PLANNED
+        self,
+        endpoint: Endpoint | None,
+        answers: AnswerCache,
+        settings: ExtractorSettings,
+        time: Time,
+        ended: str = PLANNED,
     ) -> None:
-        """Makes an asker.
+        """Makes an client.
 
         Args:
             endpoint: whom to ask; without one the cache alone answers.

@@ -47,7 +47,7 @@ class Token:
         return self.text if self.kind != "end" else "the end"
 
 
-def tokens(text: str) -> list[Token]:
+def tokenize(text: str) -> list[Token]:
     """Cuts a condition into tokens; the last is of the kind `end`.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from memstate_core.model.frames import Schema
-from memstate_core.policy.rules import Bands, Rule, merge_bands
+from memstate_core.policy.rules import Bands, Rule, applicable_merge_rules
 
 _BANDS: Schema = {
     "merge_rule": pl.Int64,
@@ -36,7 +36,7 @@ def pair_bands(pairs: pl.DataFrame, topics: pl.DataFrame, rules: Sequence[Rule],
 
     Args:
         pairs: columns a and b, ids of topics.
-        topics: column id, and those that the merge rules need (`memstate_core.policy.rules.merge_bands`).
+        topics: column id, and those that the merge rules need (`memstate_core.policy.rules.applicable_merge_rules`).
         rules: the rules of a policy.
         default: the bands of pairs under no rule: the policy's own.
 
@@ -44,7 +44,7 @@ def pair_bands(pairs: pl.DataFrame, topics: pl.DataFrame, rules: Sequence[Rule],
         The columns and rows of pairs, in their order, with rule (a name, or null), merge_probability and
         review_probability. Topics that are not among `topics` fit no rule.
     """
-    fitting = merge_bands(topics, rules).select("id", "merge_rules")
+    fitting = applicable_merge_rules(topics, rules).select("id", "merge_rules")
     both = pairs.join(fitting, left_on="a", right_on="id", how="left", maintain_order="left").join(
         fitting, left_on="b", right_on="id", how="left", maintain_order="left", suffix="_b"
     )

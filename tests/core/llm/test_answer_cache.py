@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.llm.cache import Answers, Reply, request_key
+from memstate_core.llm.answer_cache import AnswerCache, Reply, request_key
 from memstate_core.llm.schema import PLACEMENTS, TOPICS
 
 MESSAGES = [{"role": "user", "content": "this"}]
@@ -23,15 +23,15 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def answers(path: Path) -> Iterator[Answers]:
-    with closing(Answers(path)) as opened:
+def answers(path: Path) -> Iterator[AnswerCache]:
+    with closing(AnswerCache(path)) as opened:
         yield opened
 
 
-def test_an_answer_is_found_again(path: Path, answers: Answers) -> None:
+def test_an_answer_is_found_again(path: Path, answers: AnswerCache) -> None:
     assert answers.get("key") is None
     answers.put("key", REPLY)
-    with closing(Answers(path)) as reopened:
+    with closing(AnswerCache(path)) as reopened:
         assert reopened.get("key") == REPLY
 
 
@@ -50,7 +50,7 @@ def test_the_key_depends_on_everything_that_shapes_the_answer() -> None:
     assert keys == [request_key(*request) for request in asked]
 
 
-def test_threads_of_a_run_share_a_new_cache(answers: Answers) -> None:
+def test_threads_of_a_run_share_a_new_cache(answers: AnswerCache) -> None:
     def ask(number: int) -> bool:
         answers.put(str(number), Reply(str(number), False, number))
         return answers.get(str(number)) == Reply(str(number), False, number)
@@ -59,7 +59,7 @@ def test_threads_of_a_run_share_a_new_cache(answers: Answers) -> None:
         assert all(pool.map(ask, range(64)))
 
 
-def test_a_new_cache_waits_for_another_process_that_is_writing(path: Path, answers: Answers) -> None:
+def test_a_new_cache_waits_for_another_process_that_is_writing(path: Path, answers: AnswerCache) -> None:
     path.parent.mkdir()
     with (
         closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
@@ -75,7 +75,7 @@ def test_a_new_cache_waits_for_another_process_that_is_writing(path: Path, answe
     assert answers.get("key") == REPLY
 
 
-def test_an_entry_that_cannot_be_decoded_counts_as_absent(path: Path, answers: Answers) -> None:
+def test_an_entry_that_cannot_be_decoded_counts_as_absent(path: Path, answers: AnswerCache) -> None:
     answers.put("key", REPLY)
     for damaged in (b'{"text": 1}', b"{", None, 5):
         with closing(sqlite3.connect(path)) as database, database:
@@ -88,7 +88,7 @@ def test_an_entry_that_cannot_be_decoded_counts_as_absent(path: Path, answers: A
 def test_garbage_in_place_of_the_cache_is_set_aside(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"garbage" * 1000)
-    with closing(Answers(path)) as answers:
+    with closing(AnswerCache(path)) as answers:
         assert answers.get("key") is None
         answers.put("key", REPLY)
         assert answers.get("key") == REPLY

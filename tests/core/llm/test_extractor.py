@@ -12,18 +12,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.embed.cache import embed
 from memstate_core.embed.encoder import Encoder, Vectors
+from memstate_core.embed.vector_cache import embed
 from memstate_core.ingest.reasons import Reason
 from memstate_core.llm.extractor import WAVE, Extracted, extract
-from memstate_core.llm.memory import CARDS, Memory
+from memstate_core.llm.known_topics import CARDS, KnownTopics
 from memstate_core.model.frames import EVIDENCE, conform
 from memstate_core.model.text import parse_moment
 from memstate_core.placement.segment_vectors import SegmentVectors
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.policy.extractor import ExtractorSettings
 from memstate_core.policy.settings import Settings
-from tests.core.llm.asked import SleptTime, asker_of
+from tests.core.llm.clients import SleptTime, client_of
 from tests.core.llm.scripted import Answer, Request, Response, Script, fails, says, serving
 
 NOON = parse_moment("2026-04-01T12:00:00Z")
@@ -47,16 +47,16 @@ class Night:
     clock: SleptTime = field(default_factory=SleptTime)
 
     def run(self, turns: pl.DataFrame, *answers: Answer, **settings: Any) -> tuple[Extracted, Script]:
-        with serving(*answers) as script, asker_of(script.url, self.folder, self.clock, **settings) as asker:
+        with serving(*answers) as script, client_of(script.url, self.folder, self.clock, **settings) as client:
             rules = Settings(extractor=ExtractorSettings(base_url=script.url, model="m", **settings))
-            return extract(turns, self.memory(), SegmentVectors.empty(), self.embed, asker, rules), script
+            return extract(turns, self.memory(), SegmentVectors.empty(), self.embed, client, rules), script
 
-    def memory(self) -> Memory:
+    def memory(self) -> KnownTopics:
         ids, scopes, titles = (pl.Series([row[at] for row in self.known], dtype=pl.String) for at in range(3))
         rows = [{"id": i, "title": t, "summary": f"About {t}.", "fields": [{"name": "owner", "value_json": '"Priya"'}]}
                 for i, t in zip(ids, titles, strict=True)]  # fmt: skip
         vectors = self.embed(titles.to_list()) if rows else np.zeros((0, 384), dtype=np.float32)
-        return Memory(Embeddings(ids, scopes, vectors), pl.DataFrame(rows, schema=CARDS))
+        return KnownTopics(Embeddings(ids, scopes, vectors), pl.DataFrame(rows, schema=CARDS))
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_instructions_in_a_turn_are_quoted_data_and_reach_no_topic(night: Night)
     assert script.requests[0]["messages"][0]["role"] == "system"
 
 
-# Answers that are not whole
+# AnswerCache that are not whole
 
 
 def test_an_answer_that_broke_off_is_asked_for_the_rest(night: Night) -> None:

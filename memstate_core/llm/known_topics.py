@@ -40,7 +40,7 @@ class Card(Struct, frozen=True):
         return {"handle": self.handle, "title": self.title, "summary": summary, "fields": values}
 
 
-class Memory:
+class KnownTopics:
     """Topics with vectors and cards; it grows while a run finds more."""
 
     def __init__(self, topics: Embeddings, cards: pl.DataFrame) -> None:

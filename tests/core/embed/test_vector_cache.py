@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memstate_core.embed.cache import BATCH, embed
 from memstate_core.embed.encoder import DIMENSION, Encoder, Vectors
+from memstate_core.embed.vector_cache import BATCH, embed
 
 
 class CountingEncoder(Encoder):

@@ -41,7 +41,7 @@ def request_key(model: str, messages: Sequence[Message], shape: Shape, limits: t
     return hashlib.sha256(msgjson.encode(parts, order="sorted")).hexdigest()
 
 
-class Answers:
+class AnswerCache:
     """The cached answers of a store. Threads may share it; close it after use."""
 
     def __init__(self, path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 _DONE = {"summarise": "its fields are summarised", "detach": "its fields and links are detached"}
 
 
-def sentences(facts: dict[str, Any]) -> list[str]:
+def explanation_lines(facts: dict[str, Any]) -> list[str]:
     """What governs the topic, which values hold, whether its scope is under pressure, and what comes next."""
     return [*_governed(facts), _half_life(facts), _thresholds(facts), _kind(facts), _pressure(facts), *_next(facts)]
 
