@@ -1,4 +1,4 @@
-"""What commands say about scopes that serve more topics than the policy's bound."""
+"""Warnings about scopes with more active topics than the policy's bound, as pins can cause."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 def bound_warnings(snapshots: Iterable[Snapshot], scopes: Collection[str] | None = None) -> list[str]:
-    """A sentence for each served scope over the bound of the policy that its snapshot was made by.
+    """One sentence for each scope over the bound, by the policy of its snapshot.
 
     Args:
         snapshots: the served snapshots.
-        scopes: look at these only; None means all.
+        scopes: the scopes to check; None means all.
     """
     import polars as pl
 

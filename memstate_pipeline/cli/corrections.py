@@ -1,4 +1,4 @@
-"""What commands share by which a person decides something that is published at once."""
+"""Corrections: what the commands share that record a person's decision and publish it at once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def deciding(store: Store, command: str) -> Iterator[dict[str, Served]]:
-    """Holds the store and what it serves, folded again first where nothing is left of what was published."""
+def correcting(store: Store, command: str) -> Iterator[dict[str, Served]]:
+    """Locks the store and yields the served state by shard, rebuilt first if a published snapshot is missing.
+
+    Raises:
+        StoreLocked: another run holds the store.
+        StoreNotFound: nothing was published yet.
+    """
     from memstate_core.model.errors import StoreNotFound
     from memstate_core.night.rebuild import ensure_served
     from memstate_core.run.served_state import read_served
@@ -35,7 +40,18 @@ def deciding(store: Store, command: str) -> Iterator[dict[str, Served]]:
 def publish(
     store: Store, shards: Mapping[str, Served], rows: Mapping[str, pl.DataFrame], at: datetime | None, why: str
 ) -> dict[str, Any]:
-    """Records decisions by shard; without a time at the machine's, though never before what is served."""
+    """Records decisions and publishes the result.
+
+    Args:
+        store: the store, locked.
+        shards: the served state by shard.
+        rows: decisions by shard (columns DECISION).
+        at: the time of the decisions; None for the machine's clock, but never before the served snapshot.
+        why: the reason on record.
+
+    Returns:
+        `run_id`, `snapshot` and `state_hash` for the command's JSON.
+    """
     from memstate_core.night.corrections import correct
     from memstate_core.state.snapshots import combined_state_hash, served
 
@@ -50,7 +66,7 @@ def publish(
 
 
 def named_topic(store: Store, topic_id: str) -> dict[str, str]:
-    """The topic that answers for an id now."""
+    """The id and title of the topic that an id resolves to."""
     from contextlib import ExitStack
 
     from memstate_core.retrieve.topic import resolve
@@ -61,6 +77,6 @@ def named_topic(store: Store, topic_id: str) -> dict[str, str]:
     return {"id": topic["id"][0], "title": topic["title"][0]}
 
 
-def published_line(told: Mapping[str, Any]) -> str:
-    """One line for people: what serves now, and its state."""
-    return f"published {told['snapshot']}: state {told['state_hash']}"
+def published_line(published: Mapping[str, Any]) -> str:
+    """The snapshot that is served now, and its state hash."""
+    return f"published {published['snapshot']}: state hash {published['state_hash']}"

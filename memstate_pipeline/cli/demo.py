@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, as_uri, note, show
+from memstate_pipeline.cli.terminal import cut, width
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -19,14 +21,17 @@ NIGHT = datetime(2026, 4, 6, 2, tzinfo=UTC)
 
 
 def demo(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
-    """Import a bundled sample, run one night of maintenance, ask two questions."""
+    """Try memstate on a bundled sample.
+
+    Imports five weeks of chats and notes, runs one night of maintenance and asks two questions.
+    """
     from memstate_core.run.store import open_store
 
     home = Path(context.obj.home or FOLDER).expanduser().absolute()
     store = open_store(home)
-    note(f"A store for the demo: {home}")
+    note(f"Store of the demo: {home}")
     document, pages = _play(store)
-    show(document, as_json, lambda: _story(document, pages, context.obj.home or FOLDER))
+    show(document, as_json, lambda: _lines(document, pages, context.obj.home or FOLDER))
 
 
 def _play(store: Store) -> tuple[dict[str, Any], tuple[Path, ...]]:
@@ -41,7 +46,7 @@ def _play(store: Store) -> tuple[dict[str, Any], tuple[Path, ...]]:
     paths = sample.sample_paths()
     note("Importing the sample …")
     imported = import_paths(store.ledger, store.settings, paths, now=NIGHT, run_id="demo-import")
-    note("One night of maintenance …")
+    note("Running one night of maintenance …")
     done = run.maintain(store, NIGHT)
     note("Asking two questions …")
     with ExitStack() as stack:
@@ -51,32 +56,29 @@ def _play(store: Store) -> tuple[dict[str, Any], tuple[Path, ...]]:
     return {"import": imported.to_json(), "maintain": done.summary, "answers": answers}, done.pages
 
 
-def _story(document: dict[str, Any], pages: tuple[Path, ...], home: str) -> list[str]:
+def _lines(document: Mapping[str, Any], pages: Sequence[Path], home: str) -> Iterator[str]:
     imported, night = document["import"], document["maintain"]
     refused = ", ".join(f"{count} {reason}" for reason, count in imported["reasons"].items())
     counts, totals = night["counts"], night["totals"]
-    lines = [
-        "",
-        f"Import   {imported['read']} records read: {imported['accepted']} accepted, "
-        f"{imported['duplicate']} seen before, {imported['quarantined']} quarantined ({refused})",
-        f"Night    {counts['topics_created']} topics with {counts['revisions']} revisions, "
-        f"{counts['merges']} duplicates merged, {totals['active']} active, {len(night['checks'])} checks passed",
-    ]
+    yield ""
+    yield f"Import   {imported['read']} records: {imported['accepted']} accepted, {imported['duplicate']} duplicate,"
+    yield f"         {imported['quarantined']} quarantined ({refused})"
+    yield f"Night    {counts['topics_created']} topics created with {counts['revisions']} revisions,"
+    yield f"         {counts['merges']} duplicates merged, {totals['active']} topics active;"
+    yield f"         {len(night['checks'])} checks passed"
     for asked in document["answers"]:
-        lines += ["", f"Question {asked['query']}"]
-        lines += [f"  topic    {candidate['title']}" for candidate in asked["candidates"][:2]]
-        lines += [f"  evidence {_line(found)}" for found in asked["evidence"]]
-    return [
-        *lines,
-        "",
-        "Where to look next",
-        *(f"  the night's page    {as_uri(page)}" for page in pages),
-        f'  ask it yourself     memstate --home {home} query "…"',
-        f"  every topic         memstate --home {home} export",
-        f"  in Dagster's UI     memstate --home {home} ui",
-        "  your own memory     memstate import PATH, then memstate maintain",
-    ]
+        yield ""
+        yield f"Question {asked['query']}"
+        yield from (f"  topic    {candidate['title']}" for candidate in asked["candidates"][:2])
+        yield from (cut(f"  evidence {_evidence(found)}", width()) for found in asked["evidence"])
+    yield ""
+    yield "Next steps"
+    yield from (f"  read the report     {as_uri(page)}" for page in pages)
+    yield f'  ask a question      memstate --home {home} query "…"'
+    yield f"  export all topics   memstate --home {home} export"
+    yield f"  open Dagster's UI   memstate --home {home} ui"
+    yield "  use your own data   memstate import PATH, then memstate maintain"
 
 
-def _line(found: dict[str, Any]) -> str:
-    return f"{found['observed_at'][:10]}  {' '.join(str(found['text']).split())[:110]}"
+def _evidence(found: Mapping[str, Any]) -> str:
+    return f"{found['observed_at'][:10]}  {found['text']}"

@@ -1,42 +1,33 @@
-"""The command that says of a topic whether it was of use, and how commands note uses in the journal."""
+"""The `feedback` command: records whether a topic was useful."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memstate_pipeline.cli.accesses import AccessTime, record_accesses, recorded_lines
+from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
     from memstate_core.retrieve.topic import Resolved
-    from memstate_core.run.store import Store
-
-SOURCE = "cli"
-Record = Annotated[
-    bool,
-    typer.Option(
-        "--record", help="Count what is returned as used, from the next run on. Without it reading is no use."
-    ),
-]
-At = Annotated[str | None, typer.Option("--now", help="The time of the use, ISO 8601; the machine's clock without it.")]
 
 
 def feedback(
     context: typer.Context,
-    topic_id: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic, a tombstone of it, or an alias.")],
-    used: Annotated[bool, typer.Option("--used/--failed", help="It was of use, or it was not what was wanted.")],
+    topic_id: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic, an alias, or a topic merged away.")],
+    used: Annotated[bool, typer.Option("--used/--failed", help="The topic was useful, or it was not.")],
     field: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A field that is meant; the whole topic without any.")
+        list[str] | None, typer.Option(metavar="NAME", help="Field that is meant. Default: the whole topic.")
     ] = None,
-    now: At = None,
+    now: AccessTime = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Say that a topic was of use or was not; the next run counts it."""
+    """Record whether a topic was useful.
+
+    The next run counts it.
+    """
     from contextlib import ExitStack
 
     from memstate_core.retrieve.topic import resolve
@@ -47,56 +38,12 @@ def feedback(
         found = resolve(open_readers(store, stack), topic_id)
         _require_fields(found, field or [])
         named = {"topic_id": found.topic["id"][0], "scope": found.topic["scope"][0]}
-    recorded = record_uses(store, [named], at, fields=field or None, failed=not used)
-    show({"recorded": recorded}, as_json, lambda: recorded_lines(recorded))
+    answer = {"recorded": record_accesses(store, [named], at, fields=field or None, failed=not used)}
+    show(answer, as_json, lambda: recorded_lines(answer))
 
 
-def record_uses(
-    store: Store,
-    topics: Sequence[dict[str, Any]],
-    at: datetime | None,
-    *,
-    fields: Sequence[str] | None = None,
-    failed: bool = False,
-) -> dict[str, Any]:
-    """Notes that topics were used, in a segment of its own.
-
-    Args:
-        store: whose journal is written; no lock is needed.
-        topics: documents with `topic_id` and `scope`.
-        at: when; the machine's clock without it.
-        fields: the fields that were used; None for each topic as a whole.
-        failed: they were of no use.
-
-    Returns:
-        What was recorded, ready for JSON; `segment` is null where there was no topic.
-    """
-    from memstate_core.ingest.accesses.journal import AccessJournal
-    from memstate_core.model.text import iso
-
-    when = at or datetime.now(UTC)
-    with AccessJournal(store.home.accesses, f"{SOURCE}-{uuid.uuid4()}") as journal:
-        for topic in topics:
-            journal.record(topic["topic_id"], when, SOURCE, fields=fields, failed=failed, scope=topic["scope"])
-    return {
-        "topic_ids": [topic["topic_id"] for topic in topics],
-        "fields": None if fields is None else list(fields),
-        "failed": failed,
-        "at": iso(when),
-        "source": SOURCE,
-        "segment": journal.path.name if topics else None,
-    }
-
-
-def recorded_lines(recorded: dict[str, Any]) -> list[str]:
-    """What was recorded, for people."""
-    count, word = len(recorded["topic_ids"]), "of no use" if recorded["failed"] else "used"
-    fields = f", fields {', '.join(recorded['fields'])}" if recorded["fields"] else ""
-    return [f"recorded as {word}: {count} topic{'s' * (count != 1)}{fields}; the next run counts it"]
-
-
-def _require_fields(found: Resolved, names: Sequence[str]) -> None:
-    """Asks the graph, where fields stand too that default answers leave out.
+def _require_fields(found: Resolved, names: list[str]) -> None:
+    """Looks the fields up in the graph, which also holds detached ones.
 
     Raises:
         typer.BadParameter: the topic has no such field.

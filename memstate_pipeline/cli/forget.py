@@ -1,4 +1,4 @@
-"""Commands with which a person overrules forgetting: restore, pin."""
+"""Manual overrides of forgetting: the commands restore and pin."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.bound import bound_warnings
-from memstate_pipeline.cli.corrections import deciding, publish, published_line
+from memstate_pipeline.cli.corrections import correcting, publish, published_line
+from memstate_pipeline.cli.options import Now, moment
 from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.write import Now, moment
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from memstate_core.run.served_state import Served
     from memstate_core.run.store import Store
 
-Topics = Annotated[list[str], typer.Argument(metavar="TOPIC_ID…", help="Topics; aliases and tombstones will do.")]
+Topics = Annotated[list[str], typer.Argument(metavar="TOPIC_ID", help="Topics, aliases, or topics merged away.")]
 
 
 def restore(context: typer.Context, topic_ids: Topics, now: Now = None, as_json: Annotated[bool, Json] = False) -> None:
-    """Bring topics back: archived ones, detached fields and links, summarised histories; counts as a use."""
+    """Restore topics from any step of forgetting, and publish.
+
+    Brings back archived topics, detached fields and edges, and summarised histories. Counts as an access.
+    """
     from memstate_core.forget.manual_actions import restore_decisions
     from memstate_core.ingest.accesses.journal import AccessJournal
 
@@ -32,23 +35,24 @@ def restore(context: typer.Context, topic_ids: Topics, now: Now = None, as_json:
         with AccessJournal(store.home.accesses, f"restore-{uuid.uuid4()}") as journal:
             for topic in topics:
                 journal.record(topic, at=at, source="restore")
-        return restore_decisions(served, topics, "a person brought it back", used_at=at)
+        return restore_decisions(served, topics, "restored manually", used_at=at)
 
     store: Store = context.obj.store
-    told, named = _decide(store, "restore", topic_ids, moment(now), decide)
-    show({**told, "restored": named}, as_json, lambda: _lines("restored", named, told))
+    published, named = _decide(store, "restore", topic_ids, moment(now), decide)
+    show({**published, "restored": named}, as_json, lambda: _lines("restored", named, published))
 
 
 def pin(
     context: typer.Context,
     topic_ids: Topics,
-    off: Annotated[bool, typer.Option("--off", help="Let go of them again.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Unpin.")] = False,
     now: Now = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Keep topics for ever: they are never archived, detached or summarised; brings them back where they were.
+    """Pin topics so that they are never forgotten, and publish.
 
-    Pins win over `max_active_topics`: a scope may have more pinned topics than that, and this command then says so.
+    Pinned topics are restored, and never archived, detached or summarised. Pins take precedence over
+    max_active_topics; a warning says where they exceed it.
     """
     import polars as pl
 
@@ -56,13 +60,13 @@ def pin(
 
     def decide(served: Served, topics: list[str], _: datetime) -> pl.DataFrame:
         pins = pin_decisions(served, topics, on=not off)
-        return pins if off else pl.concat([restore_decisions(served, topics, "a person wants it kept"), pins])
+        return pins if off else pl.concat([restore_decisions(served, topics, "pinned manually"), pins])
 
     store: Store = context.obj.store
-    told, named = _decide(store, "pin", topic_ids, moment(now), decide)
-    word, warnings = "unpinned" if off else "pinned", _bound_warnings(store, named)
-    lines = [*_lines(word, named, told), *(f"warning: {warning}" for warning in warnings)]
-    show({**told, word: named, "warnings": warnings}, as_json, lambda: lines)
+    published, named = _decide(store, "pin", topic_ids, moment(now), decide)
+    action, warnings = "unpinned" if off else "pinned", _bound_warnings(store, named)
+    lines = [*_lines(action, named, published), *(f"warning: {warning}" for warning in warnings)]
+    show({**published, action: named, "warnings": warnings}, as_json, lambda: lines)
 
 
 def _decide(
@@ -72,22 +76,22 @@ def _decide(
     at: datetime | None,
     decide: Callable[[Served, list[str], datetime], pl.DataFrame],
 ) -> tuple[dict[str, Any], list[str]]:
-    """Publishes what is decided about topics at a time; what is so already publishes nothing.
+    """Decides about topics and publishes the result; decisions that change nothing publish nothing.
 
     Raises:
-        TopicNotFound: an id names no topic; nothing was recorded.
+        TopicNotFound: an id is unknown; nothing was recorded.
     """
-    with deciding(store, command) as shards:
+    with correcting(store, command) as shards:
         named = _located(shards, topic_ids)
         when = at or max(datetime.now(UTC), *(served.snapshot.manifest.now for served in shards.values()))
         rows = {shard: decide(shards[shard], topics, when) for shard, topics in named.items()}
         changed = {shard: decided for shard, decided in rows.items() if decided.height}
-        told = publish(store, shards, changed, when, f"memstate {command}")
-    return told, [topic for topics in named.values() for topic in topics]
+        published = publish(store, shards, changed, when, f"memstate {command}")
+    return published, [topic for topics in named.values() for topic in topics]
 
 
 def _bound_warnings(store: Store, topics: Sequence[str]) -> list[str]:
-    """Whether the scopes of some topics are over the bound now."""
+    """Warnings about the scopes of some topics."""
     from memstate_core.run.served_state import read_served
 
     shards = read_served(store).values()
@@ -107,5 +111,5 @@ def _located(shards: Mapping[str, Served], topic_ids: Sequence[str]) -> dict[str
     return {shard: list(dict.fromkeys(topics)) for shard, topics in found.items()}
 
 
-def _lines(word: str, named: Sequence[str], told: Mapping[str, Any]) -> list[str]:
-    return [f"{word}: {', '.join(named)}", published_line(told)]
+def _lines(action: str, named: Sequence[str], published: Mapping[str, Any]) -> list[str]:
+    return [f"{action}: {', '.join(named)}", published_line(published)]

@@ -1,6 +1,7 @@
-"""The `memstate` command: its global options, its commands, and how errors become exit codes.
+"""The `memstate` command: global options, the commands, and exit codes.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 the store is locked by another run, 4 a check refused to publish.
+Exit codes: 0 done, 1 failed, 2 usage, 3 the store is locked by another run, 4 a check refused to publish,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,24 +13,27 @@ from typing import Annotated
 import typer
 
 from memstate_core import __version__
-from memstate_core.model.errors import MemstateError
 from memstate_pipeline.cli import (
-    care,
     context,
     demo,
+    export,
     feedback,
     forget,
+    import_,
     keys,
+    maintain,
     mcp,
+    operate,
     plan,
-    read,
+    query,
     revise,
     serve,
     simulate,
+    topic,
     ui,
-    write,
 )
-from memstate_pipeline.cli.output import Context, fail, show_usage_error
+from memstate_pipeline.cli.errors import INTERRUPTED, Boundary
+from memstate_pipeline.cli.output import Context
 
 app = typer.Typer(
     name="memstate",
@@ -37,6 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode=None,
 )
 
 
@@ -50,29 +55,32 @@ def _version(wanted: bool) -> None:
 def root(
     given: typer.Context,
     home: Annotated[
-        str | None, typer.Option("--home", metavar="DIR", help="The store; $MEMSTATE_HOME, else ~/.memstate.")
+        str | None,
+        typer.Option("--home", metavar="DIR", help="Folder of the store. Default: $MEMSTATE_HOME, else ~/.memstate."),
     ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Keeps the store to work on for the command that follows."""
-    del version  # its callback has answered
-    given.obj = Context(home)
+    """Sets the options that all commands share."""
+    del version  # handled by its callback
+    options = given.ensure_object(Context)
+    options.home, options.debug = home, debug
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
-    "import": write.import_,
-    "maintain": write.maintain,
+    "import": import_.import_,
+    "maintain": maintain.maintain,
     "plan": plan.plan,
     "apply": plan.apply,
-    "rebuild": write.rebuild,
-    "query": read.query,
+    "rebuild": operate.rebuild,
+    "query": query.query,
     "context": context.context,
-    "topic": read.topic,
+    "topic": topic.topic,
     "feedback": feedback.feedback,
-    "export": read.export,
+    "export": export.export,
     "merges": revise.merges,
     "undo": revise.undo,
     "review": revise.review,
@@ -80,10 +88,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": forget.restore,
     "pin": forget.pin,
     "simulate": simulate.simulate,
-    "status": care.status,
-    "doctor": care.doctor,
-    "verify": care.verify,
-    "report": care.report,
+    "status": operate.status,
+    "doctor": operate.doctor,
+    "verify": operate.verify,
+    "report": operate.report,
     "serve": serve.serve,
     "mcp": mcp.mcp,
     "ui": ui.ui,
@@ -95,13 +103,9 @@ app.add_typer(keys.app, name="keys")
 
 def main() -> None:
     """Runs the command line and exits with its code."""
-    as_json = "--json" in sys.argv
-    try:
-        app()
-    except MemstateError as error:
-        fail(error, error.exit_code, as_json)
-        sys.exit(error.exit_code)
-    except SystemExit as end:
-        if as_json:
-            show_usage_error(end)
-        raise
+    options = Context()
+    with Boundary(options, as_json="--json" in sys.argv):
+        code = app(obj=options, prog_name="memstate", standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        sys.exit(code)

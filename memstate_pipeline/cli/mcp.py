@@ -1,4 +1,4 @@
-"""The `mcp` command: the memory as tools for a model, over standard input and output."""
+"""The `mcp` command: the memory as MCP tools over standard input and output."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ from typing import Annotated
 
 import typer
 
-from memstate_pipeline.cli.output import Json, fail
+from memstate_pipeline.cli.errors import missing_extra, report
+from memstate_pipeline.cli.output import Json
 
 
 def mcp(
     context: typer.Context,
     scope: Annotated[
-        list[str] | None, typer.Option("--scope", metavar="TYPE:ID", help="Show this scope only; may be repeated.")
+        list[str] | None, typer.Option("--scope", metavar="TYPE:ID", help="Show only this scope; may be repeated.")
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Offer no tool that writes; note no uses.")] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Offer no tools that write, and record no accesses.")
+    ] = False,
     record: Annotated[
-        bool, typer.Option("--record/--no-record", help="Count what queries return as used, from the next run on.")
+        bool, typer.Option("--record/--no-record", help="Record what queries return as accessed.")
     ] = True,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Offer the memory as tools to a model (MCP), over standard input and output, until the input ends."""
+    """Serve the memory as MCP tools over stdin and stdout.
+
+    Ends when the input ends.
+    """
     from memstate_core.model.scope import parse_scope
     from memstate_core.serve.options import Options
 
@@ -32,6 +38,6 @@ def mcp(
     try:
         from memstate_core.serve.mcp import stdio
     except ImportError as error:
-        fail(ImportError(f"{error}; the tools need more packages: pip install 'memstate[mcp]'"), 1, as_json)
+        report(missing_extra(error, "mcp"), as_json)
         raise typer.Exit(1) from None
     stdio.run(store, Options(record=record and not read_only), scopes, read_only)

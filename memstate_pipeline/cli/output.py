@@ -1,10 +1,10 @@
-"""What commands say, and where: one JSON document or a few lines on stdout, all else on stderr."""
+"""Output of commands: one JSON document or a few lines on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,24 +12,32 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from memstate_pipeline.cli.terminal import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from memstate_core.run.store import Store
 
 
-@dataclass(frozen=True)
+@dataclass
 class Context:
-    """What every command gets: the home as given."""
+    """The options that stand before a command's name.
 
-    home: str | None
+    Attributes:
+        home: the store's folder as given; None for $MEMSTATE_HOME or ~/.memstate.
+        debug: whether errors show their traceback.
+    """
+
+    home: str | None = None
+    debug: bool = False
 
     @property
     def store(self) -> Store:
         """The store that the command works on.
 
         Raises:
-            SettingsError: its settings are not allowed.
+            SettingsError: a setting of it is not allowed.
         """
         from memstate_core.run.store import home_path, open_store
 
@@ -39,34 +47,27 @@ class Context:
 Json = typer.Option("--json", help="Print one JSON document on stdout.")
 
 
-def show(document: Any, as_json: bool, lines: Callable[[], Sequence[str]]) -> None:
-    """Prints a document as JSON, or the lines that say the same to people."""
-    text = json.dumps(document, ensure_ascii=False, default=str) if as_json else "\n".join(lines())
-    sys.stdout.write(text + "\n")
+def show(document: Any, as_json: bool, lines: Callable[[], Iterable[str]]) -> None:
+    """Prints a document as JSON, or lines of text with the same content."""
+    if as_json:
+        show_json(document)
+    else:
+        show_lines(lines())
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Prints lines of text on stdout."""
+    _write(sys.stdout, "".join(f"{_line(line)}\n" for line in lines))
+
+
+def show_json(document: Any) -> None:
+    """Prints a document as JSON on stdout."""
+    _write(sys.stdout, json.dumps(document, ensure_ascii=False, default=str) + "\n")
 
 
 def note(message: str) -> None:
-    """Says something beside the answer, on stderr."""
-    sys.stderr.write(message + "\n")
-
-
-def fail(error: Exception, exit_code: int, as_json: bool) -> None:
-    """Says what went wrong, on stderr and, where JSON was asked for, as a document on stdout."""
-    note(f"memstate: {error}")
-    if as_json:
-        _show_error(error, str(error), exit_code, getattr(error, "facts", {}))
-
-
-def show_usage_error(end: SystemExit) -> None:
-    """Prints wrong usage as a document on stdout; typer has said it to people before it ended the process."""
-    problem = end.__context__
-    if problem is not None and hasattr(problem, "format_message"):
-        _show_error(problem, problem.format_message(), end.code, {})
-
-
-def _show_error(error: BaseException, message: str, exit_code: Any, facts: Mapping[str, Any]) -> None:
-    document = {"error": {"type": type(error).__name__, "message": message, "exit_code": exit_code, **facts}}
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
+    """Prints a message on stderr, where it does not mix with the answer."""
+    _write(sys.stderr, visible(message) + "\n")
 
 
 @contextmanager
@@ -79,7 +80,7 @@ def progress_bar() -> Iterator[Progress | None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
@@ -91,3 +92,14 @@ def progress_bar() -> Iterator[Progress | None]:
 def as_uri(path: Path) -> str:
     """A file as a link that terminals open."""
     return path.absolute().as_uri()
+
+
+def _line(text: str) -> str:
+    """One line of output: a line feed inside it, as in a hostile title, must not begin another."""
+    return visible(text).replace("\n", "\\n")
+
+
+def _write(stream: Any, text: str) -> None:
+    # Lone surrogates, from file names that are no UTF-8, have no encoding; in JSON the escape is the same.
+    stream.write(text.encode("utf-8", "backslashreplace").decode())
+    stream.flush()

@@ -1,4 +1,4 @@
-"""Commands that split the nightly job in two: plan says what would happen, apply does exactly that."""
+"""The `plan` and `apply` commands: the nightly job in two steps, first the list of actions, then the actions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memstate_pipeline.cli.maintain import step_progress, summary_lines
+from memstate_pipeline.cli.options import Now, moment
 from memstate_pipeline.cli.output import Json, as_uri, note, show
-from memstate_pipeline.cli.priority import step_aside
-from memstate_pipeline.cli.write import Now, moment, step_progress, told_lines
+from memstate_pipeline.cli.priority import lower_priority
+from memstate_pipeline.cli.terminal import one_line
 
 if TYPE_CHECKING:
     from memstate_core.night.plan import Action, Plan
     from memstate_core.run.store import Store
 
 SHOWN = 20
-"""Merges, and archivals, that are told to people; the file has all."""
+"""Maximum number of merges, and of archivals, that are printed; the file has all."""
 
 
 def plan(
@@ -27,17 +29,22 @@ def plan(
     now: Now = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", dir_okay=False, help="The file; memstate-plan-<hash>.json here without it."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", dir_okay=False, help="File to write. Default: memstate-plan-<hash>.json."
+        ),
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Write every action that the next run would take to a file, and change nothing."""
+    """Write the actions of the next run to a file.
+
+    The run works on a copy; the store does not change.
+    """
     from memstate_core.night.clone import cloned
     from memstate_core.night.plan import write_plan
     from memstate_pipeline.plan import plan_on
 
     at = moment(now) or datetime.now(UTC)
-    note("Running the night on a copy of the store …")
+    note("Running the nightly job on a copy of the store …")
     with cloned(context.obj.store) as clone, step_progress(clone):
         made = plan_on(clone, at)
     path = output or Path(f"memstate-plan-{made.name}.json")
@@ -46,27 +53,30 @@ def plan(
     show(
         _document(made, path),
         as_json,
-        lambda: [*_lines(made), f"plan: {as_uri(path)}", f"do it: {shlex.join(command)}"],
+        lambda: [*_lines(made), f"plan: {as_uri(path)}", f"apply it with: {shlex.join(command)}"],
     )
 
 
 def apply(
     context: typer.Context,
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A file that `memstate plan` wrote.")],
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="File written by `memstate plan`.")],
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Run the nightly job if it does exactly what a plan says; refuse if the state has moved since."""
+    """Run the nightly job exactly as planned.
+
+    Refuses if the store has changed since, or if the run decides otherwise.
+    """
     from memstate_pipeline.plan import apply_plan
 
     store: Store = context.obj.store
-    step_aside(store)
+    lower_priority(store)
     with step_progress(store):
         done = apply_plan(store, plan)
-    show(done.summary, as_json, lambda: told_lines(done.summary, done.pages))
+    show(done.summary, as_json, lambda: summary_lines(done.summary, done.pages))
 
 
 def _document(plan: Plan, path: Path) -> dict[str, Any]:
-    """The JSON of `memstate plan`: the plan without its actions, their titles and the settings, and its path."""
+    """The JSON of `memstate plan`: its path, and the plan without actions, titles and settings."""
     from msgspec import to_builtins
 
     left_out = ("actions", "titles", "settings_values")
@@ -77,15 +87,15 @@ def _lines(plan: Plan) -> Iterator[str]:
     from memstate_core.model.text import iso
     from memstate_core.state.decisions import ARCHIVED, MERGED
 
-    yield f"plan {plan.name} of {iso(plan.now)}: {len(plan.actions):,} actions on {_base(plan)}"
+    yield f"plan {plan.name} for {iso(plan.now)}: {len(plan.actions):,} actions on {_base(plan)}"
     yield from (f"  {count:>9,}  {kind.replace('_', ' ')}" for kind, count in plan.summary.items())
     yield from _listed("merges", [_merge(plan, action) for action in plan.actions if action.kind == MERGED])
     yield from _listed("archivals", [_archival(plan, action) for action in plan.actions if action.kind == ARCHIVED])
     for shard, result in plan.result.items():
         false = result.expected_false_merges
-        yield f"state of {shard} after it: {result.state_hash}" + f", expected false merges: {false}" * (
-            false is not None
-        )
+        yield f"state hash of {shard} afterwards: {result.state_hash}"
+        if false is not None:
+            yield f"expected false merges in {shard}: {false}"
 
 
 def _listed(name: str, lines: list[str]) -> Iterator[str]:
@@ -96,9 +106,9 @@ def _listed(name: str, lines: list[str]) -> Iterator[str]:
 
 def _merge(plan: Plan, action: Action) -> str:
     probability = action.payload.get("probability")
-    told = "" if probability is None else f", probability {probability:.4f}"
+    confidence = "" if probability is None else f", probability {probability:.4f}"
     dropped = _titled(plan, action.topic_id, action.payload.get("dropped_title"))
-    return f"{dropped} into {_titled(plan, action.payload['survivor'])}{told}: {action.reason}"
+    return f"{dropped} into {_titled(plan, action.payload['survivor'])}{confidence}: {action.reason}"
 
 
 def _archival(plan: Plan, action: Action) -> str:
@@ -107,7 +117,7 @@ def _archival(plan: Plan, action: Action) -> str:
 
 def _titled(plan: Plan, topic_id: str | None, given: str | None = None) -> str:
     title = given or plan.titles.get(topic_id or "")
-    return f"{topic_id}" if title is None else f"“{' '.join(title.split())}” ({topic_id})"
+    return f"{topic_id}" if title is None else f"“{one_line(title)}” ({topic_id})"
 
 
 def _base(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""How maintenance shares the machine: it lets others go first."""
+"""CPU priority of maintenance: other processes on the machine go first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from memstate_core.run.store import Store
 
 
-def step_aside(store: Store) -> None:
-    """Lowers the priority of this process, for good, to what `store.niceness` says; never raises it."""
+def lower_priority(store: Store) -> None:
+    """Lowers the priority of this process to the setting `store.niceness`; never raises it."""
     os.nice(max(0, store.settings.store.niceness - os.nice(0)))

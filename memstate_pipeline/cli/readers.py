@@ -1,4 +1,4 @@
-"""Opening the served snapshots for a command that reads."""
+"""Readers of the served snapshots."""
 
 from __future__ import annotations
 

@@ -1,34 +1,46 @@
-"""The `serve` command: the query API on this store."""
+"""The `serve` command: the HTTP API on this store."""
 
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated
 
 import typer
 
-from memstate_pipeline.cli.output import Json, fail, note, show
+from memstate_pipeline.cli.errors import Failure, missing_extra, report
+from memstate_pipeline.cli.output import Json, note, show
 
 
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")] = 8420,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0 picks a free one.")
+    ] = 8420,
     record: Annotated[
-        bool, typer.Option("--record/--no-record", help="Count what queries return as used, from the next run on.")
+        bool, typer.Option("--record/--no-record", help="Record what queries return as accessed.")
     ] = True,
-    max_body_mib: Annotated[int, typer.Option(min=1, max=1024, help="How large the body of a request may be.")] = 1,
+    max_body_mib: Annotated[
+        int, typer.Option(min=1, max=1024, metavar="N", help="Maximum size of a request body, in MiB.")
+    ] = 1,
     rate_limit: Annotated[
-        float, typer.Option(min=0, help="Requests a second for a key that has no rate of its own; 0 for any number.")
+        float,
+        typer.Option(
+            min=0, metavar="N", help="Requests per second of a key without a rate of its own; 0 for no limit."
+        ),
     ] = 200.0,
-    request_seconds: Annotated[float, typer.Option(min=0.1, help="How long a request may take.")] = 30.0,
+    request_seconds: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Maximum duration of a request.")
+    ] = 30.0,
     max_age: Annotated[
-        float | None, typer.Option(min=0, metavar="HOURS", help="From this age on readiness calls a snapshot stale.")
+        float | None, typer.Option(min=0, metavar="HOURS", help="Age from which /readyz reports a snapshot as stale.")
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Answer questions over HTTP from what is published; take observations and feedback for the next run."""
+    """Serve the published snapshot over HTTP.
+
+    Accepts observations and feedback for the next run.
+    """
     from memstate_core.serve.auth import key_file
     from memstate_core.serve.options import KEY_VARIABLE, Options, api_key, is_loopback
 
@@ -36,23 +48,23 @@ def serve(
     kept = key_file.read(store.home.keys)
     if key is None and not kept and not is_loopback(host):
         raise typer.BadParameter(
-            f"--host {host} can be reached from other machines: make a key that callers have to show with "
-            f"`memstate keys add`, or set {KEY_VARIABLE} to one, or listen on 127.0.0.1"
+            f"--host {host} is reachable from other machines: create a key with `memstate keys add`, set "
+            f"{KEY_VARIABLE}, or listen on 127.0.0.1"
         )
     try:
         from memstate_core.serve import server
     except ImportError as error:
-        fail(ImportError(f"{error}; the server needs more packages: pip install 'memstate[serve]'"), 1, as_json)
+        report(missing_extra(error, "serve"), as_json)
         raise typer.Exit(1) from None
     try:
         listening = server.bound(host, port)
     except OSError as error:
-        fail(OSError(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"), 1, as_json)
+        message = f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"
+        report(Failure("OSError", message), as_json)
         raise typer.Exit(1) from None
     url = server.address(listening)
     show({"url": url, "docs": f"{url}/docs"}, as_json, lambda: [url])
-    sys.stdout.flush()
-    note("Ctrl-C ends it.")
+    note("Press Ctrl-C to stop.")
     options = Options(
         settle=True,
         api_key=key,

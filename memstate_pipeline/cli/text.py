@@ -1,75 +1,72 @@
-"""How merges, pairs and stale topics are told to people."""
+"""Merges, candidate pairs and stale topics as lines of text."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from textwrap import shorten
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-_COLUMN = 46
+from memstate_pipeline.cli.terminal import cut, width
+
 _STRONGEST = 3
+_NARROWEST = 16
+_PAIR_ROWS = (("title", "title"), ("kind", "topic_kind"), ("summary", "summary"))
 
 
 def merge_lines(merges: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Merges, three lines each: when and why sure, what into what, the strongest reasons."""
-    if not merges:
-        return ["no merges"]
-    return [line for merge in merges for line in _merge(merge)]
+    """Three lines for each merge: id, time, confidence; which topic into which; the strongest features."""
+    return [line for merge in merges for line in _merge(merge)] or ["no merges"]
 
 
 def pair_lines(pair: Mapping[str, Any]) -> list[str]:
-    """Two topics side by side, a line for each thing that is known of one of them."""
+    """Two topics side by side, one line for each attribute, then the features of the comparison."""
     a, b = pair["a"], pair["b"]
     names = sorted({*a["fields"], *b["fields"]})
     rows: list[tuple[str, str, str]] = [("", a["id"], b["id"])]
-    rows += [(name, a[key] or "", b[key] or "") for name, key in _TOLD]
-    rows += [("evidence", _heard(a), _heard(b))]
+    rows += [(name, a[key] or "", b[key] or "") for name, key in _PAIR_ROWS]
+    rows += [("evidence", _evidence(a), _evidence(b))]
     rows += [(name, _value(a["fields"], name), _value(b["fields"], name)) for name in names]
-    width = max(len(name) for name, _, _ in rows)
-    lines = [f"  {name:<{width}}  {_cut(left):<{_COLUMN}}  {_cut(right)}".rstrip() for name, left, right in rows]
     skipped = ", skipped before" * bool(pair["skipped"])
-    return [f"the same with probability {_number(pair['probability'])}{skipped}", *lines, *_features(pair["features"])]
+    heading = f"the same with probability {_number(pair['probability'])}{skipped}"
+    return [heading, *_side_by_side(rows), *_features(pair["features"])]
 
 
 def stale_lines(stale: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Topics that wait for review, with the reason."""
+    """Topics that wait for review, each with the reason."""
     return [f"{row['title']}  [{row['topic_id']}]  {row['reason']}, since {row['since']}" for row in stale] or [
         "no topic is stale"
     ]
 
 
-_TOLD = (("title", "title"), ("kind", "topic_kind"), ("summary", "summary"))
-
-
-def _merge(merge: Mapping[str, Any]) -> list[str]:
-    ended = f"  taken back {merge['undone_at'][:16]}" if merge["undone"] else ""
+def _merge(merge: Mapping[str, Any]) -> Iterator[str]:
+    undone = f"  undone {merge['undone_at'][:16]}" if merge["undone"] else ""
     dropped, survivor, into = merge["dropped"], merge["survivor"], merge["into"]
     later = f", now in {into['title']} [{into['id']}]" * (into["id"] not in (survivor["id"], dropped["id"]))
-    sure = f"probability {_number(merge['probability'])}, evidence {len(merge['evidence_ids'])}"
-    return [
-        f"{merge['id']}  {merge['at'][:16]}  {sure}  {merge['reason']}{ended}",
-        f"    {dropped['title']} [{dropped['id']}] into {survivor['title']} [{survivor['id']}]{later}",
-        *_features(merge["features"][:_STRONGEST], "    "),
-    ]
+    confidence = f"probability {_number(merge['probability'])}, evidence {len(merge['evidence_ids'])}"
+    yield f"{merge['id']}  {merge['at'][:16]}  {confidence}  {merge['reason']}{undone}"
+    yield f"    {dropped['title']} [{dropped['id']}] into {survivor['title']} [{survivor['id']}]{later}"
+    yield from _features(merge["features"][:_STRONGEST], "    ")
 
 
-def _features(features: Sequence[Mapping[str, Any]], indent: str = "  ") -> list[str]:
-    told = [f"{f['name']} {_number(f['value'])} ({_number(f['weight'], '+')})" for f in features]
-    return [indent + ", ".join(told)] if told else []
+def _side_by_side(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    label = max(len(name) for name, _, _ in rows)
+    column = max(_NARROWEST, (width() - label - 6) // 2)
+    for name, left, right in rows:
+        yield f"  {name:<{label}}  {cut(left, column):<{column}}  {cut(right, column)}".rstrip()
+
+
+def _features(features: Iterable[Mapping[str, Any]], indent: str = "  ") -> list[str]:
+    parts = [f"{f['name']} {_number(f['value'])} ({_number(f['weight'], '+')})" for f in features]
+    return [indent + ", ".join(parts)] if parts else []
 
 
 def _number(value: float | None, sign: str = "") -> str:
     return "unknown" if value is None else f"{value:{sign}.3g}"
 
 
-def _heard(side: Mapping[str, Any]) -> str:
+def _evidence(side: Mapping[str, Any]) -> str:
     return f"{side['evidence']}, {side['created_at'][:10]} to {side['updated_at'][:10]}"
 
 
 def _value(fields: Mapping[str, Any], name: str) -> str:
     return json.dumps(fields[name], ensure_ascii=False) if name in fields else ""
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _COLUMN and "\n" not in text else shorten(text, _COLUMN, placeholder="…")

@@ -9,17 +9,20 @@ from typing import Annotated
 import typer
 
 from memstate_pipeline.cli.output import Json, note, show
-from memstate_pipeline.cli.priority import step_aside
+from memstate_pipeline.cli.priority import lower_priority
 
 
 def ui(
     context: typer.Context,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on.")] = 3000,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")] = False,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", help="Port to listen on.")] = 3000,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the address without starting anything.")] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Open Dagster's web UI on this store, with the schedule and the sensor running."""
+    """Start Dagster's web UI on this store.
+
+    The nightly schedule and the inbox sensor are on.
+    """
     from memstate_core.run.store import HOME_VARIABLE
     from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_home
 
@@ -29,8 +32,7 @@ def ui(
     url = f"http://{host}:{port}"
     command = [sys.executable, "-m", "dagster", "dev", *module, "--host", host, "--port", str(port)]
     show({"url": url, "command": command, "environment": environment}, as_json, lambda: [url])
-    sys.stdout.flush()
     if not dry_run:
-        note("Ctrl-C ends it.")
-        step_aside(store)
+        note("Press Ctrl-C to stop.")
+        lower_priority(store)
         os.execve(sys.executable, command, os.environ | environment)

@@ -1,4 +1,4 @@
-"""Verdicts on pairs of topics, from options, from a file, or asked for on a terminal."""
+"""Verdicts on pairs of topics, from options, from a file, or from prompts on a terminal."""
 
 from __future__ import annotations
 
@@ -10,62 +10,63 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP, VERDICTS
+from memstate_pipeline.cli.output import show_lines
 from memstate_pipeline.cli.text import pair_lines
 
 if TYPE_CHECKING:
     from memstate_core.run.served_state import Served
 
 Verdict = tuple[str, str]
-"""A pair of topics, written as A:B, and the word said of it."""
+"""A pair of topics, written as A:B, and the verdict on it."""
 
 _KEYS = {"s": SAME, "d": DIFFERENT, "k": SKIP}
 
 
 def given_verdicts(decide: Sequence[str], file: Path | None) -> list[Verdict]:
-    """Verdicts as options and a file give them.
+    """The verdicts of `--decide` and `--file`.
 
     Raises:
-        typer.BadParameter: one is not A:B=VERDICT, or a line of the file is not such a document.
+        typer.BadParameter: an option is not A:B=VERDICT, or a line of the file is not such a document.
     """
     return [_option(text) for text in decide] + ([] if file is None else _lines(file))
 
 
 def ask_verdicts(pairs: Sequence[Mapping[str, Any]]) -> list[Verdict]:
-    """Shows pair after pair on the terminal and asks for a verdict, until all are decided or `q` is said."""
-    said: list[Verdict] = []
+    """Shows one pair after another on the terminal and asks for a verdict, until all have one or `q` is typed."""
+    verdicts: list[Verdict] = []
     for place, pair in enumerate(pairs, start=1):
-        typer.echo("\n".join([f"pair {place} of {len(pairs)}", *pair_lines(pair)]))
+        show_lines([f"pair {place} of {len(pairs)}", *pair_lines(pair)])
         key = ""
         while key not in (*_KEYS, "q"):
             key = typer.prompt("s(ame), d(ifferent), k (skip), q(uit)", err=True).strip().lower()[:1]
         if key == "q":
             break
-        said.append((f"{pair['a']['id']}:{pair['b']['id']}", _KEYS[key]))
-    return said
+        verdicts.append((f"{pair['a']['id']}:{pair['b']['id']}", _KEYS[key]))
+    return verdicts
 
 
 def located(shards: Mapping[str, Served], verdicts: Sequence[Verdict]) -> dict[str, list[tuple[str, str, str]]]:
-    """Verdicts by the shard that holds both topics, each of them as the living topic that answers for it.
+    """Verdicts by the shard that holds both topics, with ids resolved to surviving topics.
 
-    What is one topic already is the same: such a verdict is left out, so that verdicts can be given again
-    after a crash that left some of them recorded.
+    A verdict of `same` on two ids of one topic is left out, so that verdicts can be given again after a crash
+    that left some of them recorded.
 
     Raises:
-        TopicNotFound: no topic answers to one of the ids.
-        VerdictRefused: the two are one topic now and the word is another than same, or they lie in different
-            shards, so in different scopes.
+        TopicNotFound: an id is unknown.
+        VerdictRefused: the two are one topic already and the verdict is not `same`, or they are in different
+            shards, hence in different scopes.
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
-    for pair, word in verdicts:
-        shard, a, b = _located(shards, pair, word)
+    for pair, verdict in verdicts:
+        shard, a, b = _located(shards, pair, verdict)
         if a == b:
             continue
-        found.setdefault(shard, []).append((a, b, word))
+        found.setdefault(shard, []).append((a, b, verdict))
     return found
 
 
-def _located(shards: Mapping[str, Served], pair: str, word: str) -> tuple[str, str, str]:
-    """The shard of a pair and its living topics; an id may hold colons itself, so every colon is tried."""
+def _located(shards: Mapping[str, Served], pair: str, verdict: str) -> tuple[str, str, str]:
+    """The shard of a pair and its surviving topics; ids may contain colons, so every colon is tried."""
     from memstate_core.model.errors import TopicNotFound, VerdictRefused
 
     parts = pair.split(":")
@@ -76,20 +77,20 @@ def _located(shards: Mapping[str, Served], pair: str, word: str) -> tuple[str, s
             (shard, a), (other, b) = left[0], right[0]
             if shard != other:
                 raise VerdictRefused(a, b, "they belong to different scopes, and nothing is compared across scopes")
-            if a == b and word != SAME:
+            if a == b and verdict != SAME:
                 merged = [name for name in cut if name != a] or ["ID"]
-                raise VerdictRefused(*cut, f"they are one topic now; `memstate undo {merged[0]}` parts what was merged")
+                raise VerdictRefused(*cut, f"they are one topic now; `memstate undo {merged[0]}` undoes the merge")
             return shard, a, b
     unknown = cuts[0][0] if not homes[0] else cuts[0][1]
     raise TopicNotFound(unknown, ", ".join(served.snapshot.name for served in shards.values()))
 
 
 def _option(text: str) -> Verdict:
-    pair, _, word = text.rpartition("=")
+    pair, _, verdict = text.rpartition("=")
     left, _, right = pair.partition(":")
-    if word not in VERDICTS or not left or not right:
+    if verdict not in VERDICTS or not left or not right:
         raise typer.BadParameter(f"{text!r} is no verdict: expected A:B=VERDICT with {', '.join(VERDICTS)}")
-    return pair, word
+    return pair, verdict
 
 
 def _lines(file: Path) -> list[Verdict]:
@@ -102,8 +103,8 @@ def _lines(file: Path) -> list[Verdict]:
 
 def _line(line: str, where: str) -> Verdict:
     try:
-        said = json.loads(line)
-        return _option(f"{said['a']}:{said['b']}={said['verdict']}")
+        row = json.loads(line)
+        return _option(f"{row['a']}:{row['b']}={row['verdict']}")
     except (ValueError, KeyError, TypeError) as error:
         expected = '{"a": ID, "b": ID, "verdict": "same"}'
         raise typer.BadParameter(f"{where}: {error!r}; expected {expected}, or different or skip") from error

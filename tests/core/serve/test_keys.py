@@ -227,7 +227,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     listed = run_memstate(home, "keys", "list", "--json")
     assert [key["name"] for key in listed.document["keys"]] == ["bot"]
     plain = run_memstate(home, "keys", "list")
-    assert plain.stdout == f"bot (ms_{told.document['id']}_…): write, project:x, user:a, ends 2100-01-01T00:00:00Z\n"
+    assert plain.stdout == f"bot (ms_{told.document['id']}_…): write, project:x, user:a, expires 2100-01-01T00:00:00Z\n"
     secret, stored = token.rpartition("_")[2], (key_file.read(home / "keys.json") or [])[0].hash
     for said in (listed.stdout, listed.stderr, plain.stdout, (home / "keys.json").read_text()):
         assert secret not in said

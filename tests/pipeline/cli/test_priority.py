@@ -13,9 +13,9 @@ STEP = """
 import os, sys
 from pathlib import Path
 from memstate_core.run.store import open_store
-from memstate_pipeline.cli.priority import step_aside
-step_aside(open_store(Path(sys.argv[1])))
-step_aside(open_store(Path(sys.argv[1])))
+from memstate_pipeline.cli.priority import lower_priority
+lower_priority(open_store(Path(sys.argv[1])))
+lower_priority(open_store(Path(sys.argv[1])))
 print(os.nice(0))
 """
 
@@ -31,7 +31,7 @@ def test_priority_is_lowered_once_to_what_is_set(tmp_path: Path, settings: str, 
     assert int(done.stdout) == max(expected, os.nice(0))
 
 
-def test_the_nightly_commands_step_aside(tmp_path: Path) -> None:
+def test_the_nightly_commands_lower_their_priority(tmp_path: Path) -> None:
     """Told by the process itself, when it has ended: nothing else knows its priority."""
     told = "import atexit, os, sys; atexit.register(lambda: print(os.nice(0), file=sys.stderr)); "
     run = (

@@ -1,15 +1,18 @@
-"""Commands for whoever is on call: status, doctor, verify, report."""
+"""Commands for operators: status, doctor, verify, rebuild, report."""
 
 from __future__ import annotations
 
 import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memstate_pipeline.cli.bound import bound_warnings
+from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, as_uri, show
-from memstate_pipeline.cli.write import moment
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -21,20 +24,18 @@ def status(context: typer.Context, as_json: Annotated[bool, Json] = False) -> No
     show(document, as_json, lambda: _status_lines(document))
 
 
-def _status_lines(document: dict[str, Any]) -> list[str]:
+def _status_lines(document: Mapping[str, Any]) -> Iterator[str]:
     run = document["last_run"]
-    return [
-        f"snapshot {document['snapshot'] or 'none yet'}" + (f" of {run['now']}" if run else ""),
-        "topics: " + ", ".join(f"{count:,} {state}" for state, count in document["topics"].items()),
-        f"evidence: {document['evidence']:,}, of which {document['waiting']:,} wait for the next run; "
-        f"quarantined: {document['quarantined']:,}",
-        f"state {document['state_hash'] or 'none yet'}",
-        *(f"warning: {warning}" for warning in document["warnings"]),
-    ]
+    yield f"snapshot: {document['snapshot'] or 'none yet'}" + (f", {run['now']}" if run else "")
+    yield "topics: " + ", ".join(f"{count:,} {state}" for state, count in document["topics"].items())
+    yield f"evidence: {document['evidence']:,}, {document['waiting']:,} not yet in a snapshot"
+    yield f"quarantined: {document['quarantined']:,}"
+    yield f"state hash: {document['state_hash'] or 'none yet'}"
+    yield from (f"warning: {warning}" for warning in document["warnings"])
 
 
 def store_status(store: Store) -> dict[str, Any]:
-    """The JSON of `memstate status`; a store that has published nothing yet has nulls and zeros."""
+    """The JSON of `memstate status`; before the first snapshot its values are null and zero."""
     from memstate_core.model.text import iso
     from memstate_core.state.snapshots import combined_state_hash, current_snapshot
 
@@ -58,13 +59,17 @@ def store_status(store: Store) -> dict[str, Any]:
 
 def doctor(
     context: typer.Context,
-    topic: Annotated[str | None, typer.Option(metavar="ID", help="Explain what governs this topic instead.")] = None,
+    topic: Annotated[str | None, typer.Option(metavar="ID", help="Explain this topic instead.")] = None,
     now: Annotated[
-        str | None, typer.Option(help="The time to explain a topic for, ISO 8601; the machine's clock without it.")
+        str | None,
+        typer.Option(metavar="TIME", help="With --topic: the time to explain, ISO 8601. Default: the machine's clock."),
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Check the installation and the home; exit 1 when something is wrong. With --topic, explain a topic's fate."""
+    """Check the installation and the store.
+
+    Exits with 1 if a check fails. With --topic, explains what governs a topic and what happens to it next.
+    """
     from memstate_pipeline.doctor import examine, explain
 
     if topic is not None:
@@ -76,32 +81,61 @@ def doctor(
     show(
         [finding.__dict__ for finding in findings],
         as_json,
-        lambda: [f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}" for finding in findings],
+        lambda: [f"{_mark(finding.ok)}  {finding.name}: {finding.detail}" for finding in findings],
     )
     if not all(finding.ok for finding in findings):
         raise typer.Exit(1)
 
 
 def verify(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
-    """Check what is served: digests, index, C1 to C5, and the ledger folded again; exit 1 on a failure."""
+    """Verify the served snapshot.
+
+    Checks file digests, the index, the correctness conditions, and that the ledger folds to the same state. Exits
+    with 1 on a failure.
+    """
     from memstate_core.night.verify import verify as verify_snapshot
     from memstate_core.state.snapshots import served
 
     store: Store = context.obj.store
     verdicts = {snapshot.name: verify_snapshot(store, snapshot) for snapshot in served(store.home, store.shards)}
     document = [{"snapshot": name, **verdict.__dict__} for name, found in verdicts.items() for verdict in found]
-    lines = [
-        f"{'ok  ' if row['passed'] else 'FAIL'}  {row['snapshot']}  {row['name']}"
-        + f"  {row['detail']}" * (not row["passed"])
-        for row in document
-    ]
-    show({"passed": all(row["passed"] for row in document), "verdicts": document}, as_json, lambda: lines)
-    if not all(row["passed"] for row in document):
+    passed = all(row["passed"] for row in document)
+    show({"passed": passed, "verdicts": document}, as_json, lambda: map(_verdict_line, document))
+    if not passed:
         raise typer.Exit(1)
 
 
+def _verdict_line(row: Mapping[str, Any]) -> str:
+    return f"{_mark(row['passed'])}  {row['snapshot']}  {row['name']}" + f"  {row['detail']}" * (not row["passed"])
+
+
+def _mark(passed: bool) -> str:
+    return "ok  " if passed else "FAIL"
+
+
+def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
+    """Rebuild the graph from the ledger.
+
+    The result is published if it has the same state hash as the served snapshot.
+    """
+    from memstate_core.night.rebuild import rebuild as rebuild_shard
+    from memstate_core.state.lock import exclusive
+    from memstate_core.state.snapshots import combined_state_hash, current_snapshot
+
+    store: Store = context.obj.store
+    with exclusive(store.home.lock, f"process {os.getpid()} (memstate rebuild)"):
+        hashes = {shard: rebuild_shard(store, shard, f"rebuild-{uuid.uuid4()}").state_hash for shard in store.shards}
+    names = [snapshot.name for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
+    state, served = combined_state_hash(hashes), ",".join(names)
+    document = {"state_hash": state, "snapshot": served, "same_state": True}
+    show(document, as_json, lambda: [f"rebuilt and published {served}: state hash {state}, unchanged"])
+
+
 def report(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
-    """Show where the last run's page is; with --json, what it says."""
+    """Show the last run's counts and the path of its page.
+
+    With --json, prints the whole report.
+    """
     from memstate_core.model.errors import StoreNotFound
     from memstate_pipeline.report.page import latest_report
 

@@ -1,0 +1,91 @@
+"""The `import` command: dumps into the ledger."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memstate_pipeline.cli.options import Now, moment
+from memstate_pipeline.cli.output import Json, note, progress_bar, show
+from memstate_pipeline.cli.terminal import visible
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from memstate_core.ingest.report import ImportReport
+    from memstate_core.run.store import Store
+
+
+def import_(
+    context: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Dumps, or folders of dumps.")],
+    scope: Annotated[str | None, typer.Option(metavar="TYPE:ID", help="Scope of records that name none.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Format of all dumps. Default: detected from each file's content."),
+    ] = None,
+    now: Now = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Import dumps into the ledger.
+
+    Reads observations (JSON Lines, JSON, Parquet) and chat exports. Formats: observations, chatgpt, claude,
+    claude-code, codex, slack, sharegpt, openai, whatsapp.
+    """
+    from memstate_core.ingest import formats
+    from memstate_core.ingest.importer import import_paths
+    from memstate_core.model.scope import parse_scope
+
+    try:
+        default_scope = None if scope is None else parse_scope(scope)
+        if format is not None:
+            formats.reader(format)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    store: Store = context.obj.store
+    with _file_progress() as progress:
+        report = import_paths(
+            store.ledger,
+            store.settings,
+            paths,
+            now=moment(now) or datetime.now(UTC),
+            run_id=f"import-{uuid.uuid4()}",
+            default_scope=default_scope,
+            format=format,
+            progress=progress,
+        )
+    for unreadable in report.errors:
+        note(f"memstate: {unreadable}")
+    show(report.to_json(), as_json, lambda: _lines(report))
+    if report.errors:
+        raise typer.Exit(1)
+
+
+def _lines(report: ImportReport) -> Iterator[str]:
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in report.reasons.items())
+    files = f"{len(report.files)} file{'s' * (len(report.files) != 1)}"
+    counts = f"{report.accepted:,} accepted, {report.duplicate:,} duplicate, {report.quarantined:,} quarantined"
+    yield f"read {report.read:,} from {files}: {counts}" + f" ({reasons})" * bool(reasons)
+    yield from (f"{Path(file.path).name}: {line}" for file in report.files for line in file.notes)
+
+
+@contextmanager
+def _file_progress() -> Iterator[Callable[[str, int, int], None] | None]:
+    with progress_bar() as bar:
+        if bar is None:
+            yield None
+            return
+        tasks: dict[str, TaskID] = {}
+
+        def advance(path: str, done: int, total: int) -> None:
+            if path not in tasks:
+                tasks[path] = bar.add_task(visible(Path(path).name), total=total)
+            bar.update(tasks[path], completed=done)
+
+        yield advance

@@ -1,0 +1,78 @@
+"""The `maintain` command: the nightly job in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.options import Now, moment
+from memstate_pipeline.cli.output import Json, as_uri, progress_bar, show
+from memstate_pipeline.cli.priority import lower_priority
+
+if TYPE_CHECKING:
+    from memstate_core.run.store import Store
+
+STEPS = 11
+
+
+def maintain(context: typer.Context, now: Now = None, as_json: Annotated[bool, Json] = False) -> None:
+    """Run the nightly job now and publish a snapshot."""
+    from memstate_pipeline import run
+
+    store: Store = context.obj.store
+    at = moment(now)
+    lower_priority(store)
+    with step_progress(store):
+        done = run.maintain(store, at)
+    show(done.summary, as_json, lambda: summary_lines(done.summary, done.pages))
+
+
+def summary_lines(summary: Mapping[str, Any], pages: Sequence[Path]) -> Iterator[str]:
+    """The result of a run, as `maintain` and `apply` print it."""
+    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in summary["counts"].items() if count)
+    yield f"published {summary['snapshot']}: {counts or 'nothing new'}"
+    if summary["counts"]["merges"]:
+        yield _expected_false(summary)
+    passed = sum(check["passed"] for check in summary["checks"])
+    yield f"{passed} of {len(summary['checks'])} checks passed, {sum(summary['seconds'].values()):.1f} s"
+    yield from (f"report: {as_uri(page)}" for page in pages)
+
+
+def _expected_false(summary: Mapping[str, Any]) -> str:
+    """The expected number of false merges, in all and by probability."""
+    bands = [
+        f"{row['merged']:,} at {row['probability_from']} or more ({row['expected_false']} false)"
+        for row in summary["calibration"]
+        if row["merged"]
+    ]
+    return f"expected false merges: {summary['expected_false_merges']}; merges by probability: {', '.join(bands)}"
+
+
+@contextmanager
+def step_progress(store: Store) -> Iterator[None]:
+    """Shows how many steps are done while the block runs, counted by the notes they leave in the scratch folder."""
+    with progress_bar() as bar:
+        if bar is None:
+            yield
+            return
+        task, ended = bar.add_task("maintain", total=STEPS * len(store.shards)), threading.Event()
+
+        def watch() -> None:
+            seen: set[tuple[str, str]] = set()
+            while not ended.wait(0.2):
+                for shard in store.shards:
+                    seen |= {(shard, path.stem) for path in store.home.work(shard).glob("notes/*.json")}
+                bar.update(task, completed=len(seen), description=f"maintain: {len(seen)} steps done")
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()

@@ -1,0 +1,61 @@
+"""Options that several commands share, and their parsing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+Now = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Logical time of the run, ISO 8601. Default: the machine's clock.")
+]
+AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="Answer from the state at this time, ISO 8601.")]
+Scopes = Annotated[
+    list[str] | None,
+    typer.Option("--scope", metavar="TYPE:ID", help="Scope to search; may be repeated. Default: all scopes."),
+]
+Stages = Annotated[str, typer.Option(metavar="LIST", help="Comma-separated stages of retrieval.")]
+ALL_STAGES = "semantic,structural,temporal"
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time from the command line, in UTC; None where the option is absent.
+
+    Raises:
+        typer.BadParameter: the text is not ISO 8601.
+    """
+    from memstate_core.model.text import parse_moment
+
+    try:
+        return None if text is None else parse_moment(text)
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(f"{text!r} is no time: expected ISO 8601, such as 2026-03-01T00:00:00Z") from error
+
+
+def parsed_scopes(given: list[str] | None) -> tuple[str, ...] | None:
+    """The scopes of `--scope`; None where the option is absent.
+
+    Raises:
+        typer.BadParameter: one is not TYPE:ID.
+    """
+    from memstate_core.model.scope import parse_scope
+
+    try:
+        return tuple(parse_scope(scope) for scope in given) if given else None
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def parsed_stages(given: str) -> frozenset[str]:
+    """The stages of `--stages`.
+
+    Raises:
+        typer.BadParameter: a stage does not exist.
+    """
+    from memstate_core.retrieve.query import STAGES
+
+    wanted = frozenset(stage.strip() for stage in given.split(",") if stage.strip())
+    if wanted - STAGES:
+        raise typer.BadParameter(f"unknown stage in {given!r}: expected some of {', '.join(sorted(STAGES))}")
+    return wanted

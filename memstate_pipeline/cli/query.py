@@ -1,0 +1,108 @@
+"""The `query` command: topics and evidence from the published snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
+from memstate_pipeline.cli.options import ALL_STAGES, AsOf, Scopes, Stages, moment, parsed_scopes, parsed_stages
+from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.readers import open_readers
+from memstate_pipeline.cli.terminal import cut, width
+
+if TYPE_CHECKING:
+    from memstate_core.run.store import Store
+
+_INDENT = " " * 9
+
+
+def query(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question.")],
+    scope: Scopes = None,
+    top_k: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of topics.")] = 8,
+    evidence_k: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of pieces of evidence.")] = 10,
+    stages: Stages = ALL_STAGES,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the components of each score.")] = False,
+    topic_ids: Annotated[
+        list[str] | None, typer.Option("--topic", metavar="ID", help="Only this topic, with all its fields.")
+    ] = None,
+    field_names: Annotated[
+        list[str] | None, typer.Option("--field", metavar="NAME", help="Only this field, even if it is detached.")
+    ] = None,
+    as_of: AsOf = None,
+    record: Record = False,
+    now: AccessTime = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Query the published snapshot for topics and evidence."""
+    from contextlib import ExitStack
+
+    from memstate_core.retrieve.query import Question, answer
+
+    store: Store = context.obj.store
+    at = access_time(record, now)
+    question = Question(
+        text=text,
+        scopes=parsed_scopes(scope),
+        top_k=top_k,
+        evidence_k=evidence_k,
+        stages=parsed_stages(stages),
+        explain=explain,
+        as_of=moment(as_of),
+        topic_ids=tuple(topic_ids or ()),
+        field_names=tuple(field_names or ()),
+        asked_at=at or datetime.now(UTC),
+    )
+    with ExitStack() as stack:
+        result = answer(open_readers(store, stack), store.encoder, store.home.cache, question)
+    if record:
+        result["recorded"] = record_accesses(store, result["candidates"], at, fields=field_names)
+    show(result, as_json, lambda: [*_lines(result), *recorded_lines(result)])
+
+
+def _lines(result: Mapping[str, Any]) -> Iterator[str]:
+    yield f"topics (snapshot {result['snapshot']})"
+    for candidate in result["candidates"]:
+        yield from _candidate(candidate)
+    yield from ["  none"] * (not result["candidates"])
+    yield "evidence"
+    for found in result["evidence"]:
+        head = f"  {_score(found['score'])}  {found['observed_at'][:16]}  {found['observation_id']}  "
+        yield head + cut(found["text"] or "", max(20, width() - len(head)))
+        yield from _explanation(found)
+    yield from ["  none"] * (not result["evidence"])
+
+
+def _candidate(candidate: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {_score(candidate['similarity'])}  {candidate['title']}  [{candidate['topic_id']}]"
+    values = _values(candidate["fields"])
+    if values:
+        yield _INDENT + cut(values, width() - len(_INDENT))
+    yield from (f"{_INDENT}warning: {warning['message']}" for warning in candidate["warnings"])
+    yield from _explanation(candidate)
+
+
+def _values(fields: Sequence[Mapping[str, Any]]) -> str:
+    return "; ".join(f"{field['name']}: {_plain(field['current']['value'])}" for field in fields if field["current"])
+
+
+def _plain(value: Any) -> str:
+    """A string as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _explanation(entry: Mapping[str, Any]) -> Iterator[str]:
+    if "explain" in entry:
+        parts = ", ".join(f"{name} {_score(value)}" for name, value in entry["explain"]["parts"].items())
+        yield f"{_INDENT}score {_score(entry['explain']['score'])} from {parts}"
+
+
+def _score(value: float | None) -> str:
+    """Three decimals; a dash as wide where there is no value, as without the semantic stage."""
+    return "    -" if value is None else f"{value:.3f}"

@@ -1,0 +1,45 @@
+"""Text for terminals: control characters become visible, and lines fit the width.
+
+Titles, scopes, file names and error messages come from dumps, so they may hold escape sequences that would
+recolour, overwrite or reorder what a terminal shows. All human output passes through `visible`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+FALLBACK_WIDTH = 120
+"""Columns where standard output is no terminal and $COLUMNS is not set."""
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and line feed
+    "\u2028\u2029\u202a-\u202e\u2066-\u2069"  # line separators, bidirectional embeddings, overrides and isolates
+    "\ud800-\udfff]"  # bytes of file names that are no UTF-8
+)
+
+
+def visible(text: str) -> str:
+    r"""The text with each control character as its escape, such as `\x1b`; tabs and line feeds stay."""
+    return _UNSAFE.sub(lambda found: _escape(found[0]), text)
+
+
+def one_line(text: str) -> str:
+    """The text on one line, its white space folded."""
+    return " ".join(text.split())
+
+
+def cut(text: str, columns: int) -> str:
+    """The text on one line of at most so many characters, with an ellipsis where it is cut."""
+    line = visible(one_line(text))
+    return line if len(line) <= columns else line[: max(0, columns - 1)].rstrip() + "…"
+
+
+def width() -> int:
+    """Columns of the terminal; $COLUMNS overrides it."""
+    return shutil.get_terminal_size((FALLBACK_WIDTH, 0)).columns
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,0 +1,73 @@
+"""The `topic` command: one topic with its fields, edges and warnings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
+from memstate_pipeline.cli.options import AsOf, moment
+from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.readers import open_readers
+
+if TYPE_CHECKING:
+    from memstate_core.run.store import Store
+
+
+def topic(
+    context: typer.Context,
+    topic_id: Annotated[str, typer.Argument(metavar="ID", help="A topic, an alias, or a topic merged away.")],
+    history: Annotated[bool, typer.Option("--history", help="Show every revision, not only the newest.")] = False,
+    expand: Annotated[
+        bool, typer.Option("--expand", help="With --history: show summarised revisions in full.")
+    ] = False,
+    as_of: AsOf = None,
+    record: Record = False,
+    failed: Annotated[bool, typer.Option("--failed", help="With --record: the topic was not useful.")] = False,
+    now: AccessTime = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Show one topic."""
+    from contextlib import ExitStack
+
+    from memstate_core.retrieve.topic import titles_of, topic_record
+
+    at = access_time(record, now, failed=failed)
+    store: Store = context.obj.store
+    with ExitStack() as stack:
+        readers = open_readers(store, stack)
+        found = topic_record(readers, topic_id, history=history, as_of=moment(as_of), expand=expand)
+        titles = {} if as_json else titles_of(readers, {edge[end] for edge in found["edges"] for end in ("from", "to")})
+    if record:
+        accessed = {"topic_id": found["id"], "scope": found["scope"]}
+        found["recorded"] = record_accesses(store, [accessed], at, failed=failed)
+    show(found, as_json, lambda: [*_lines(found, titles), *recorded_lines(found)])
+
+
+def _lines(record: Mapping[str, Any], titles: Mapping[str, str]) -> Iterator[str]:
+    kind = f" ({record['topic_kind']})" if record["topic_kind"] else ""
+    yield f"{record['title']}{kind}"
+    yield f"  {record['id']}  {record['scope']}  {record['state']}  salience {record['salience']:.3f}"
+    yield from (f"  {line}" for line in (record["summary"] or "").splitlines())
+    for name, field in record["fields"].items():
+        yield from _field(name, field["history"])
+    yield from (_edge(edge, record["id"], titles) for edge in record["edges"])
+    yield from (f"  warning: {warning['message']}" for warning in record["warnings"])
+
+
+def _field(name: str, history: list[dict[str, Any]]) -> Iterator[str]:
+    for place, revision in enumerate(history):
+        label = f"{name}:" if place == 0 else " " * (len(name) + 1)
+        value = json.dumps(revision["value"], ensure_ascii=False)
+        why = f"  ({revision['why_changed']})" if revision["why_changed"] else ""
+        yield f"  {label} {value}  since {revision['valid_from']}{why}"
+
+
+def _edge(edge: Mapping[str, Any], topic_id: str, titles: Mapping[str, str]) -> str:
+    outward = edge["from"] == topic_id
+    other = edge["to"] if outward else edge["from"]
+    title = f"  {titles[other]}" if other in titles else ""
+    return f"  {'→' if outward else '←'} {edge['kind']}{title}  [{other}]"
