@@ -1,7 +1,6 @@
 """Asset checks: the correctness conditions, which stop a run before it publishes, and warnings.
 
-C1 to C6 are ERROR and blocking: a failed one leaves the served snapshot as it was. What only deserves a
-look is WARN.
+C1 to C6 are ERROR and blocking: if one fails, the served snapshot stays. Everything else is WARN.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,8 @@ from memstate_core.run.run import Run
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import as_markdown
+
+DUMPS_READABLE = "dumps_readable"
 
 
 def asset_checks() -> list[dg.AssetChecksDefinition]:
@@ -31,9 +32,12 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
         run = store.run(_shard(context))
         yield from _results(conditions(store.store, run), run)
 
-    @dg.asset_check(asset="evidence", name="dumps_readable")
+    @dg.asset_check(asset="evidence", name=DUMPS_READABLE, blocking=True)
     def dumps_readable(context: dg.AssetCheckExecutionContext, store: StoreResource) -> dg.AssetCheckResult:
-        """Every dump in the inbox could be read; one that could not lies in inbox/failed."""
+        """Every dump since the last report was read to its end; others are in inbox/failed.
+
+        As a warning it never stops a run; it blocks so that the run's scratch folder exists while it runs.
+        """
         errors = store.run(_shard(context)).imported().get("errors", [])
         return dg.AssetCheckResult(
             passed=not errors,
@@ -45,7 +49,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
     def pins_within_bound(context: dg.AssetCheckExecutionContext, store: StoreResource) -> dg.AssetCheckResult:
         """Every scope is within max_active_topics; pinned topics, which are never archived, may exceed it.
 
-        As a warning it never stops a run; it blocks so that the run's scratch folder is there while it looks.
+        As a warning it never stops a run; it blocks so that the run's scratch folder exists while it runs.
         """
         run = store.run(_shard(context))
         with open_graph(run.graph, read_only=True) as graph:
@@ -78,5 +82,5 @@ def _results(found: dict[str, Check], run: Run) -> Iterator[dg.AssetCheckResult]
 
 
 def _shard(context: dg.AssetCheckExecutionContext) -> str:
-    # Partitions of checks are still a preview in Dagster; the run knows its own.
+    # Partitioned checks are still a preview in Dagster; the tag of the run names the shard.
     return str(context.run.tags["dagster/partition"])

@@ -1,4 +1,4 @@
-"""Sensors: a dump that is dropped into inbox/ is read into the ledger without waiting for the night."""
+"""Sensors: dumps in the inbox are imported into the ledger as they arrive, without waiting for the night."""
 
 import dagster as dg
 
@@ -9,7 +9,7 @@ from memstate_pipeline.jobs import IMPORT_INBOX
 
 
 def inbox_sensor(store: Store) -> dg.SensorDefinition:
-    """Requests one import for each new set of files; the same files are never asked for twice."""
+    """Requests one import for each new set of files, known by name, size and modification time."""
 
     @dg.sensor(job_name=IMPORT_INBOX, minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
     def inbox() -> dg.RunRequest | dg.SkipReason:
@@ -17,6 +17,6 @@ def inbox_sensor(store: Store) -> dg.SensorDefinition:
         if not files:
             return dg.SkipReason(f"{store.home.inbox} holds no dumps")
         facts = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-        return dg.RunRequest(run_key=sha256_text(repr(facts)), partition_key=store.shards[0])
+        return dg.RunRequest(run_key=sha256_text(repr(facts)))
 
     return inbox

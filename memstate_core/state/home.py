@@ -28,6 +28,11 @@ class Home:
         return self.inbox / "failed"
 
     @property
+    def imports(self) -> Path:
+        """Reports of imports between nights, kept until the page of a run covers them."""
+        return self.root / "imports"
+
+    @property
     def accesses(self) -> Path:
         """The journal of uses; its complete segments are collected by the next run."""
         return self.root / "accesses"

@@ -1,4 +1,4 @@
-"""Group `ingest`: dumps become evidence, and evidence gets its place."""
+"""Group `ingest`: dumps become evidence, and evidence is placed in topics."""
 
 import time
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 import polars as pl
 
+from memstate_core.ingest import unreported
 from memstate_core.ingest.accesses.collect import AccessReport, collect_accesses
 from memstate_core.ingest.inbox import import_inbox
 from memstate_core.ingest.report import ImportReport
@@ -27,7 +28,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
 
     @asset(partitions, "ingest", "deltalake")
     def evidence(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
-        """Reads inbox and accesses into the ledger, begins the run, and lists the evidence that is new to it."""
+        """Imports the inbox and the accesses into the ledger, begins the run, and lists its new evidence."""
         began = time.perf_counter()
         now, shard, opened = logical_now(context), context.partition_key, store.store
         run_id = context.run.run_id
@@ -35,6 +36,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         if plan is not None:
             require_unmoved(opened, plan, shard)
         ensure_served(opened, shard, run_id)
+        earlier = unreported.kept(opened.home.imports)
         imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
         accesses = collect_accesses(opened.home, opened.ledger, opened.settings, now, run_id)
         run = begin_run(opened, shard, run_id, now)
@@ -43,7 +45,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         result = _with_import(new_evidence(opened, run), imported, accesses)
         seconds = time.perf_counter() - began
         run.keep("evidence", result, seconds)
-        run.keep_import(imported.to_json())
+        run.keep_import({**unreported.together([*earlier.values(), imported.to_json()]), "covers": [*earlier]})
         metadata = shown(result, seconds) | {"unreadable": dg.MetadataValue.json([str(e) for e in imported.errors])}
         return dg.MaterializeResult(value=result.frame, metadata=metadata)
 
@@ -51,24 +53,24 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     def placements(
         context: dg.AssetExecutionContext, store: StoreResource, evidence: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:
-        """Decides the topic of each piece of evidence, with the reason."""
+        """Decides the topic of each piece of new evidence and records the reason."""
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: place(store.store, run, evidence))
 
     return [evidence, placements]
 
 
-def logical_now(context: dg.AssetExecutionContext) -> datetime:
+def logical_now(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> datetime:
     """The run's logical time: its tag, or the machine's clock where it has none."""
     given = context.run.tags.get(NOW_TAG)
     return parse_moment(given) if given else datetime.now(UTC)
 
 
 def planned(context: dg.AssetExecutionContext) -> Plan | None:
-    """The plan that the run must come to, or None where its tags name none.
+    """The plan that the run is held to, or None where its tags name none.
 
     Raises:
-        PlanInvalid: the file is no plan, or was changed after it was written.
+        PlanInvalid: the file is not a plan, or was changed after it was written.
     """
     given = context.run.tags.get(PLAN_TAG)
     return read_plan(Path(given)) if given else None
@@ -76,5 +78,5 @@ def planned(context: dg.AssetExecutionContext) -> Plan | None:
 
 def _with_import(result: StepResult, imported: ImportReport, accesses: AccessReport) -> StepResult:
     counts = {name: getattr(imported, name) for name in ("read", "accepted", "duplicate", "quarantined")}
-    uses = {"accesses": accesses.accepted, "accesses_quarantined": accesses.quarantined}
-    return StepResult(result.frame, {**result.counts, **counts, **uses}, result.tables)
+    collected = {"accesses": accesses.accepted, "accesses_quarantined": accesses.quarantined}
+    return StepResult(result.frame, {**result.counts, **counts, **collected}, result.tables)

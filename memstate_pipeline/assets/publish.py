@@ -1,8 +1,9 @@
-"""Group `publish`: the working graph becomes the served snapshot, and the run leaves its page."""
+"""Group `publish`: the working graph becomes the served snapshot, and a page reports the run."""
 
 import dagster as dg
 import polars as pl
 
+from memstate_core.ingest import unreported
 from memstate_core.night.plan_guard import require_planned
 from memstate_core.night.publish import publish
 from memstate_pipeline.assets.common import asset
@@ -17,16 +18,17 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
 
     @asset(partitions, "publish", "kuzu", after=["forgetting"])
     def snapshot(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
-        """Publishes: verified before CURRENT moves, and not at all when a check or the run's plan refused."""
+        """Publishes the working graph: verifies it, then moves CURRENT; refuses if the run differs from its plan."""
         run = store.run(context.partition_key)
         require_planned(run)
         return materialize(context, run, lambda: publish(store.store, run))
 
     @asset(partitions, "publish", "kuzu", after=["snapshot"])
     def maintenance_report(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[None]:
-        """One page about the run, for people (HTML) and for scripts (JSON)."""
+        """Writes the page of the run, as HTML and as JSON."""
         run = store.run(context.partition_key)
         html, data = write_report(store.store.home.reports, collect(store.store, run))
+        unreported.remove(store.store.home.imports, run.imported()["covers"])
         run.end()
         paths = {"page": dg.MetadataValue.path(html), "data": dg.MetadataValue.path(data)}
         return dg.MaterializeResult(metadata=paths)

@@ -70,7 +70,7 @@ def _lines(document: Mapping[str, Any], pages: Sequence[Path], home: str) -> Ite
         yield ""
         yield f"Question {asked['query']}"
         yield from (f"  topic    {candidate['title']}" for candidate in asked["candidates"][:2])
-        yield from (cut(f"  evidence {_evidence(found)}", width()) for found in asked["evidence"])
+        yield from (f"  evidence {_evidence(found)}" for found in asked["evidence"])
     yield ""
     yield "Next steps"
     yield from (f"  read the report     {as_uri(page)}" for page in pages)
@@ -81,4 +81,4 @@ def _lines(document: Mapping[str, Any], pages: Sequence[Path], home: str) -> Ite
 
 
 def _evidence(found: Mapping[str, Any]) -> str:
-    return f"{found['observed_at'][:10]}  {found['text']}"
+    return f"{found['observed_at'][:10]}  {cut(found['text'], width() - 23)}"

@@ -61,7 +61,7 @@ def _features(features: Iterable[Mapping[str, Any]], indent: str = "  ") -> list
 
 
 def _number(value: float | None, sign: str = "") -> str:
-    return "unknown" if value is None else f"{value:{sign}.3g}"
+    return "unknown" if value is None else f"{value:{sign}.4g}"
 
 
 def _evidence(side: Mapping[str, Any]) -> str:

@@ -116,7 +116,7 @@ def test_an_archived_topic_that_was_used_comes_back(home: Path, memstate: Memsta
     tree = topics(home)["Serviceberry"]
     assert tree["state"] == "archived"
     human = memstate("topic", tree["id"], "--record", "--now", LATER)
-    assert "recorded as used: 1 topic; the next run counts it" in human.stdout
+    assert "recorded as accessed: 1 topic; the next run counts it" in human.stdout
     done = memstate("maintain", "--now", "2026-04-07T02:00:00Z", "--json").document
     assert done["counts"]["restored"] == 1
     assert topics(home)["Serviceberry"]["state"] == "active"
@@ -131,7 +131,7 @@ def test_feedback_names_topic_fields_and_verdict(home: Path, memstate: Memstate)
     assert told.code == 0, told.stderr
     recorded = told.document["recorded"]
     assert (recorded["topic_ids"], recorded["fields"], recorded["failed"]) == ([yard], ["gate"], True)
-    assert "recorded as used: 1 topic" in memstate("feedback", yard, "--used", "--now", LATER).stdout
+    assert "recorded as accessed: 1 topic" in memstate("feedback", yard, "--used", "--now", LATER).stdout
     assert memstate("topic", yard, "--record", "--failed", "--now", LATER).code == 0
     whole = {"topic_id": yard, "at": LATER, "source": "cli", "scope": "user:ines"}
     expected = [whole, whole | {"failed": True}, whole | {"failed": True, "fields": ["gate"]}]

@@ -88,7 +88,7 @@ def test_a_merge_that_was_undone_leaves_the_store_that_never_merged(home: Path, 
     again = memstate("undo", merge["dropped"]["id"], "--json")
     assert (again.code, again.document["error"]["type"]) == (1, "MergeUndone")
     assert memstate("merges").stdout == "no merges\n"
-    assert "taken back 2026-04-06" in memstate("merges", "--all").stdout
+    assert "undone 2026-04-06" in memstate("merges", "--all").stdout
     assert answered(memstate("rebuild", "--json"))["state_hash"] == before
 
 
@@ -162,14 +162,14 @@ def test_a_terminal_asks_pair_by_pair_and_records_what_was_said(home: Path, mems
     assert listed["pairs"][0]["probability"] == 0.4
     piped = memstate("review").stdout
     assert piped.index("Serviceberry") < piped.index("Budget of the spring")
-    assert "pairs that wait for a verdict: 2" in piped
+    assert "open pairs: 2" in piped
     shown = on_terminal(home, b"x\nk\nd\n")
     assert "pair 2 of 2" in shown
     assert "verdicts recorded: 2" in shown
     verdicts = judgements(open_store(home).ledger.scan("transitions").sort("seq").collect())
     assert sorted(verdicts.rows()) == sorted([(*dull, "different"), (*telling, "skip")])
     assert answered(memstate("review", "--json"))["pairs"][0]["skipped"] is True
-    assert "nothing was decided" in on_terminal(home, b"q\n")
+    assert "no verdict was recorded" in on_terminal(home, b"q\n")
 
 
 def suggest(home: Path, pairs: dict[tuple[str, ...], float]) -> None:

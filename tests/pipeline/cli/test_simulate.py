@@ -88,7 +88,7 @@ def test_people_get_a_table_of_a_few_nights(memstate: Memstate, keen: str) -> No
     assert len(rows) == 1 + 15 + 2
     assert len({len(row) for row in rows}) == 1
     assert rows[-3].split()[:4] == ["2026-04-11", "3", "|", "2"]
-    assert rows[-2].startswith("in all")
+    assert rows[-2].startswith("total")
     assert any("“Serviceberry”" in line for line in told)
 
 

@@ -1,0 +1,77 @@
+"""The inbox between nights: the sensor's job imports and leaves no run behind, and the next page covers it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from memstate_core.model.text import parse_moment
+from memstate_core.run.store import Store, open_store
+from memstate_core.state.lock import exclusive
+from memstate_pipeline.assets.common import WRITER_POOL
+from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.instance import dagster_instance
+from memstate_pipeline.jobs import IMPORT_INBOX
+from memstate_pipeline.run import maintain
+from tests.pipeline.conftest import NIGHT
+
+pytestmark = pytest.mark.usefixtures("no_settings")
+EVIDENCE = dg.AssetKey("evidence")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store with one good row, one bad row and one damaged file in its inbox."""
+    store = open_store(tmp_path / "home")
+    store.home.inbox.mkdir(parents=True)
+    (store.home.inbox / "rows.jsonl").write_text('{"text": "The yard is open."}\nnot json\n')
+    (store.home.inbox / "cut.jsonl.gz").write_bytes(b"\x1f\x8bnot really")
+    return store
+
+
+def import_inbox(store: Store, instance: dg.DagsterInstance) -> dg.ExecuteInProcessResult:
+    return build_defs(store.home.root).resolve_job_def(IMPORT_INBOX).execute_in_process(instance=instance)
+
+
+def test_an_import_leaves_no_run_and_shows_what_it_refused(store: Store) -> None:
+    with dagster_instance(store.home) as instance:
+        done = import_inbox(store, instance)
+        (observed,) = instance.fetch_observations(EVIDENCE, limit=10).records
+        (checked,) = instance.event_log_storage.get_asset_check_execution_history(
+            dg.AssetCheckKey(EVIDENCE, "dumps_readable"), limit=10
+        )
+    assert done.success
+    assert store.ledger.count("evidence") == 1
+    assert not store.home.work("s0").exists()
+    metadata = observed.asset_observation.metadata if observed.asset_observation else {}
+    assert (metadata["accepted"].value, metadata["quarantined"].value) == (1, 1)
+    assert metadata["reasons"].value == {"broken_json": 1}
+    assert checked.status.value == "FAILED"
+    assert "cut.jsonl.gz" in str(metadata["unreadable"].value)
+
+
+def test_the_next_page_covers_imports_since_the_last(store: Store) -> None:
+    with dagster_instance(store.home) as instance:
+        import_inbox(store, instance)
+        (store.home.inbox / "later.jsonl").write_text("neither\n")
+        import_inbox(store, instance)
+    first = maintain(store, parse_moment(NIGHT))
+    assert first.summary["ingest"] | {"errors": []} == {
+        "read": 3, "accepted": 1, "duplicate": 0, "quarantined": 2, "reasons": {"broken_json": 2}, "errors": [],
+    }  # fmt: skip
+    assert first.summary["counts"]["evidence"] == 1
+    assert "cut.jsonl.gz" in json.dumps(first.summary["warnings"])
+    assert "2 quarantined" in first.pages[0].read_text()
+    second = maintain(store, parse_moment(NIGHT))
+    assert (second.summary["ingest"]["read"], second.summary["warnings"]) == (0, [])
+
+
+def test_an_import_is_refused_while_a_night_holds_the_store(store: Store) -> None:
+    job = build_defs(store.home.root).resolve_job_def(IMPORT_INBOX)
+    assert {node.definition.pool for node in job.nodes if isinstance(node.definition, dg.OpDefinition)} == {WRITER_POOL}
+    with exclusive(store.home.lock, "a night"), dg.DagsterInstance.ephemeral() as instance:
+        assert not job.execute_in_process(instance=instance, raise_on_error=False).success
+    assert (store.home.inbox / "rows.jsonl").exists()
