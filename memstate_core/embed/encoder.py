@@ -17,6 +17,8 @@ from memstate_core.model.errors import ModelUnavailable
 
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 DIMENSION = 384
+_READ = 100_000
+"""Characters of a text that are tokenised: many times what fits into the context of an encoder."""
 Vectors = npt.NDArray[np.float32]
 
 
@@ -39,7 +41,10 @@ class Encoder:
         if self._loaded is None:
             self._loaded = _load(self.model)
         vectors = self._loaded.encode(
-            list(texts), batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=False
+            [text[:_READ] for text in texts],
+            batch_size=self._batch_size,
+            normalize_embeddings=True,
+            show_progress_bar=False,
         )
         return np.asarray(vectors, dtype=np.float32)
 

@@ -1,11 +1,14 @@
-"""Dumps on disk: which files a path means, and the rows of each in batches, whatever its format.
+"""Dumps on disk: the files that a path means, and the rows of each in batches, whatever its format.
 
-The content decides how a file is read (`memstate_core.ingest.formats`), unless a format is asked for. Every
-error of reading leaves here as an UnreadableDump, after the rows that came before it.
+The content decides how a file is read (`memstate_core.ingest.formats`), unless a format is asked for. Whatever is
+raised while one file is read, foreseen or not, leaves here as an UnreadableDump that names the file, after the rows
+that came before it: one file never stops an import.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -13,9 +16,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow.parquet as pq
-from pyarrow import ArrowException
+from polars.exceptions import PanicException
 
-from memstate_core.ingest.containers.compression import UNPACK_ERRORS, packing_of
+from memstate_core.ingest.containers.compression import packing_of
 from memstate_core.ingest.containers.parquet import parquet_rows
 from memstate_core.ingest.containers.source import Source, plain_source, zip_source
 from memstate_core.ingest.formats import OBSERVATIONS, chosen, reader
@@ -25,7 +28,8 @@ from memstate_core.ingest.raw_rows import BrokenContainer, RawRow
 from memstate_core.model.errors import UnreadableDump
 
 _FORMATS = "JSON Lines, one JSON array (either as .gz or .zst too), parquet, or a chat export"
-_READ_ERRORS = (OSError, ArrowException, BrokenContainer, *UNPACK_ERRORS)
+READ_ERRORS = (Exception, PanicException)
+"""What reading a file may raise; a panic of Polars, as for decimals of 256 bits, is no Exception."""
 
 
 @dataclass(frozen=True)
@@ -63,21 +67,38 @@ class OpenDump:
                 if len(batch) >= most_rows or size >= most_bytes:
                     yield batch
                     last, batch, size = row.line, [], 0
-        except _READ_ERRORS as problem:
+        except READ_ERRORS as problem:
             error = problem
         if batch:
             last = batch[-1].line
             yield batch
         if error is not None:
-            raise UnreadableDump(str(self.path), _problem(error), last)
+            raise unreadable(self.path, error, last)
 
 
-def dumps_in(folder: Path) -> list[Path]:
-    """The files directly in a folder, by name, without hidden ones and those still being written."""
+def shown(path: Path) -> str:
+    """A path as text that every output can encode: bytes that are not UTF-8 appear as escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def unreadable(path: Path, error: BaseException, line: int | None = None) -> UnreadableDump:
+    """The failure of a file, given what was raised and the last row that was read."""
+    return UnreadableDump(shown(path), _problem(error), line)
+
+
+def dumps_in(folder: Path, *, links: bool = False) -> list[Path]:
+    """The files directly in a folder, by name, without hidden ones and those still being written.
+
+    Args:
+        folder: the folder.
+        links: whether symbolic links are among them, whatever they point to.
+    """
     return sorted(
         path
         for path in folder.iterdir()
-        if not path.name.startswith(".") and path.suffix.lower() not in (".tmp", ".part") and path.is_file()
+        if not path.name.startswith(".")
+        and path.suffix.lower() not in (".tmp", ".part")
+        and (links if path.is_symlink() else path.is_file())
     )
 
 
@@ -88,34 +109,45 @@ def dumps_of(path: Path) -> list[Path]:
         UnreadableDump: nothing is there, or a folder without dumps.
     """
     try:
-        found = dumps_in(path) if path.is_dir() else [path] if path.exists() else None
+        found = dumps_in(path, links=True) if path.is_dir() else [path] if path.exists() else None
     except OSError as error:
-        raise UnreadableDump(str(path), _problem(error)) from None
+        raise unreadable(path, error) from None
     if found is None:
-        raise UnreadableDump(str(path), "there is no such file")
+        raise UnreadableDump(shown(path), "there is no such file")
     if not found:
-        raise UnreadableDump(str(path), f"the folder holds no dump, expected {_FORMATS}")
+        raise UnreadableDump(shown(path), f"the folder holds no dump, expected {_FORMATS}")
     return found
 
 
 @contextmanager
-def open_dump(path: Path, longest: int, format: str | None = None) -> Iterator[OpenDump]:
+def open_dump(path: Path, longest: int, format: str | None = None, *, follow: bool = True) -> Iterator[OpenDump]:
     """Opens a dump.
 
     Args:
         path: the file.
         longest: the most bytes that a row may have without being cut.
-        format: one of `memstate_core.ingest.formats.FORMATS`; told by the content if left out.
+        format: one of `memstate_core.ingest.formats.FORMATS`; recognised by the content if left out.
+        follow: whether a symbolic link is followed.
 
     Raises:
-        UnreadableDump: it cannot be opened, is not what its name promises, or not of the format.
+        UnreadableDump: it cannot be opened, its name is not UTF-8, or it is not what its name promises or not of the
+            format.
     """
     with ExitStack() as stack:
         try:
-            dump = _dump(path, stack.enter_context(path.open("rb")), longest, format)
-        except _READ_ERRORS as error:
-            raise UnreadableDump(str(path), _problem(error)) from None
+            _check_name(path)
+            file = stack.enter_context(os.fdopen(os.open(path, os.O_RDONLY | (0 if follow else os.O_NOFOLLOW)), "rb"))
+            dump = _dump(path, file, longest, format)
+        except READ_ERRORS as error:
+            raise unreadable(path, error) from None
         yield dump
+
+
+def _check_name(path: Path) -> None:
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        raise BrokenContainer("its name is not UTF-8, expected one that is") from None
 
 
 def _dump(path: Path, file: BinaryIO, longest: int, format: str | None) -> OpenDump:
@@ -145,7 +177,9 @@ def _rows(source: Source, format: str, reading: Reading) -> Iterator[RawRow]:
     yield from reader(format).rows(source, reading)
 
 
-def _problem(error: Exception) -> str:
+def _problem(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
+        if error.errno == errno.ELOOP:
+            return "it is a symbolic link that is not followed, expected a file"
         return error.strerror
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,4 +1,7 @@
-"""One file of an import: its rows on their way to the ledger, and what became of those that are there."""
+"""One file of an import: the rows that wait for the ledger, and the counts of those that are there.
+
+A file may fill only so much of the quarantine; refused rows beyond that are counted and not kept.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memstate_core.ingest.dumps import OpenDump
+from memstate_core.ingest.dumps import OpenDump, shown
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.model.errors import UnreadableDump
+
+MOST_REFUSALS, MOST_REFUSED_BYTES = 20_000, 64 << 20
+"""How many refused rows of one file go to quarantine, and how many of their bytes."""
 
 
 @dataclass(eq=False)
@@ -26,6 +32,7 @@ class FileProgress:
         size: their bytes.
         counts: what became of the rows before.
         reasons: how many of these were refused, by reason code.
+        kept: how many refused rows went to quarantine (`rows`), their bytes (`bytes`), and how many did not (`over`).
     """
 
     path: Path
@@ -35,6 +42,7 @@ class FileProgress:
     size: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
 
     def add(self, rows: Sequence[RawRow]) -> None:
         """Takes more rows."""
@@ -53,15 +61,34 @@ class FileProgress:
         self.reasons.update(refusal.reason.value for refusal in refusals)
         self.rows, self.size = [], 0
 
+    def kept_refusals(self, refusals: Sequence[Refusal]) -> list[Refusal]:
+        """Those of the next refused rows that go to quarantine: all until the file has filled its share."""
+        kept = []
+        for refusal in refusals:
+            size = len(refusal.row.raw)
+            if self.kept["rows"] < MOST_REFUSALS and self.kept["bytes"] + size <= MOST_REFUSED_BYTES:
+                self.kept.update(rows=1, bytes=size)
+                kept.append(refusal)
+            else:
+                self.kept["over"] += 1
+        return kept
+
     def report(self) -> FileReport:
         """What became of the file."""
         return FileReport(
-            path=str(self.path),
+            path=shown(self.path),
             read=self.counts["read"],
             accepted=self.counts["accepted"],
             duplicate=self.counts["duplicate"],
             quarantined=self.counts["quarantined"],
             error=None if self.error is None else self.error.message,
             format=None if self.dump is None else self.dump.format,
-            notes=() if self.dump is None else self.dump.notes.lines(),
+            notes=self._notes(),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = () if self.dump is None else self.dump.notes.lines()
+        if not self.kept["over"]:
+            return notes
+        more = f"{self.kept['over']:,} more rows were refused than the quarantine keeps of one file"
+        return (*notes, f"{more}: at most {MOST_REFUSALS:,} rows and {MOST_REFUSED_BYTES >> 20} MiB")

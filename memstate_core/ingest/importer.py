@@ -15,13 +15,13 @@ from pathlib import Path
 import polars as pl
 
 from memstate_core.ingest.deduplication import CONFLICT, NEW, Deduplication
-from memstate_core.ingest.dumps import dumps_of, open_dump
+from memstate_core.ingest.dumps import READ_ERRORS, dumps_of, open_dump, shown, unreadable
 from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
 from memstate_core.ingest.file_progress import FileProgress
 from memstate_core.ingest.formats import reader
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport, ImportReport
-from memstate_core.ingest.validation.batch import validate_batch
+from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
 from memstate_core.ingest.validation.quarantine import quarantine_frame
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
@@ -85,6 +85,7 @@ class Importer:
         default_scope: str | None = None,
         format: str | None = None,
         progress: Progress | None = None,
+        follow_links: bool = True,
     ) -> None:
         if format is not None:
             reader(format)
@@ -96,6 +97,7 @@ class Importer:
         self._longest = settings.ingest.max_line_mib << 20
         self._now, self._run_id = now, run_id
         self._format = format
+        self._follow_links = follow_links
         self._progress = progress
         self._files: list[FileReport] = []
         self._errors: list[UnreadableDump] = []
@@ -138,7 +140,7 @@ class Importer:
     def _batches(self, part: FileProgress) -> Iterator[list[RawRow]]:
         """The rows of a file; an error ends them and is noted."""
         try:
-            with open_dump(part.path, self._longest, self._format) as dump:
+            with open_dump(part.path, self._longest, self._format, follow=self._follow_links) as dump:
                 part.dump = dump
                 for rows in dump.batches(self._batch_rows, BATCH_BYTES):
                     yield rows
@@ -155,7 +157,7 @@ class Importer:
         """Brings the rows of some files into the ledger as one batch, and lets go of them."""
         if not any(part.rows for part in parts):
             return
-        validated = [validate_batch(part.rows, self._rules, self._longest) for part in parts]
+        validated = [self._validated(part) for part in parts]
         records = list(chain.from_iterable(each.records for each in validated))
         with self._ledger.writing(f"import {self._run_id}"):
             status = self._deduplication.classified(identity_frame(records))
@@ -166,15 +168,24 @@ class Importer:
             for part, each, (start, end) in zip(parts, validated, pairwise(ends), strict=True):
                 mine = status[start:end]
                 refusals = [*each.refusals, *(each.conflict(at) for at in (mine == CONFLICT).arg_true())]
-                if refusals:
-                    refused.append(quarantine_frame(refusals, part.path.name, self._now, self._run_id))
+                if kept := part.kept_refusals(refusals):
+                    refused.append(quarantine_frame(kept, part.path.name, self._now, self._run_id))
                 part.settle(written * int((mine == NEW).sum()), refusals)
             if refused:
                 self._deduplication.quarantine(pl.concat(refused))
 
+    def _validated(self, part: FileProgress) -> ValidatedBatch:
+        """The rows of a file that wait, validated; what is raised beside refusals is the file's failure."""
+        try:
+            return validate_batch(part.rows, self._rules, self._longest)
+        except READ_ERRORS as error:
+            part.error = part.error or unreadable(part.path, error, part.rows[0].line - 1)
+            part.rows = []
+            return ValidatedBatch([], [], [])
+
     def _tell(self, path: Path, position: int, total: int) -> None:
         if self._progress is not None:
-            self._progress(str(path), min(position, total), total)
+            self._progress(shown(path), min(position, total), total)
 
     def _conclude(self, part: FileProgress) -> FileReport:
         if part.error is not None:

@@ -6,6 +6,8 @@ run reads the file again, which changes nothing, and moves it then.
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import count
@@ -19,12 +21,15 @@ from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 
+_LONGEST_STEM = 200
+"""Bytes of a file's name that are kept where a number is added; file systems allow 255 for the whole name."""
+
 
 def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetime, run_id: str) -> ImportReport:
     """Reads what lies in the inbox into the ledger, and moves each file to `processed` or `failed`.
 
-    A file that cannot be read to its end goes to `failed`; the rows before the damage are kept. A file
-    that changed while it was read stays where it is, for the next run.
+    A file that cannot be read to its end goes to `failed`; the rows before the damage are kept. So does a symbolic
+    link, which is not followed. A file that changed while it was read stays where it is, for the next run.
 
     Args:
         home: whose inbox is read; folders below it, hidden files, *.tmp and *.part are left alone.
@@ -36,27 +41,27 @@ def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetim
     Raises:
         StoreLocked: another process kept the ledger for longer than the wait allows.
     """
-    importer = Importer(ledger, settings, now=now, run_id=run_id)
-    files = dumps_in(home.inbox) if home.inbox.is_dir() else []
-    before: dict[str, tuple[int, int] | None] = {}
+    importer = Importer(ledger, settings, now=now, run_id=run_id, follow_links=False)
+    files = dumps_in(home.inbox, links=True) if home.inbox.is_dir() else []
+    before: deque[tuple[Path, tuple[int, int] | None]] = deque()
     for report in importer.read_files(_noting(files, before)):
-        path = Path(report.path)
-        if before[report.path] is not None and _state(path) == before[report.path]:
+        path, state = before.popleft()
+        if state is not None and _state(path) == state:
             move_into(path, home.processed if report.error is None else home.failed)
     return importer.report()
 
 
-def _noting(files: Iterable[Path], states: dict[str, tuple[int, int] | None]) -> Iterator[Path]:
-    """The files, each with its state noted just before it is read."""
+def _noting(files: Iterable[Path], states: deque[tuple[Path, tuple[int, int] | None]]) -> Iterator[Path]:
+    """The files, each with its state noted just before it is read; reports come in the same order."""
     for path in files:
-        states[str(path)] = _state(path)
+        states.append((path, _state(path)))
         yield path
 
 
 def _state(path: Path) -> tuple[int, int] | None:
     """What tells that a file has changed; None if it is gone."""
     try:
-        found = path.stat()
+        found = path.lstat()
     except FileNotFoundError:
         return None
     return found.st_size, found.st_mtime_ns
@@ -70,9 +75,10 @@ def move_into(path: Path, folder: Path) -> None:
 
 def _free_name(wanted: Path) -> Path:
     """The path itself, or with the first free number before its suffixes: `a.jsonl.gz`, `a.2.jsonl.gz`."""
-    if not wanted.exists():
+    if not os.path.lexists(wanted):
         return wanted
     packing = wanted.suffix if wanted.suffix.lower() in MAGIC and wanted.with_suffix("").suffix else ""
     plain = Path(wanted.name.removesuffix(packing))
-    numbered = (wanted.with_name(f"{plain.stem}.{n}{plain.suffix}{packing}") for n in count(2))
-    return next(path for path in numbered if not path.exists())
+    stem = os.fsencode(plain.stem)[:_LONGEST_STEM].decode("utf-8", "ignore")
+    numbered = (wanted.with_name(f"{stem}.{n}{plain.suffix}{packing}") for n in count(2))
+    return next(path for path in numbered if not os.path.lexists(path))

@@ -1,8 +1,16 @@
-"""What a reader has to say beside the rows: what it left out, and what it had to decide."""
+"""Notes of a reader beside the rows: what it left out, and what it had to decide.
+
+Names of what was left out come from the file, so both their number and their length are bounded.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+
+from memstate_core.ingest.reasons import shortened
+
+_MOST_NAMES, _LONGEST_NAME = 50, 60
+_OTHER = "of other kinds"
 
 
 class Notes:
@@ -18,7 +26,9 @@ class Notes:
 
     def left_out(self, what: str) -> None:
         """Counts one thing that becomes no turn, such as `channel_join`."""
-        self._left_out[what] += 1
+        name = shortened(what, _LONGEST_NAME)
+        known = name in self._left_out or len(self._left_out) < _MOST_NAMES
+        self._left_out[name if known else _OTHER] += 1
 
     def lines(self) -> tuple[str, ...]:
         """The sentences as they were said, then one about what was left out, by name."""

@@ -18,6 +18,7 @@ class Reason(StrEnum):
     NOT_A_NUMBER = "not_a_number"
     TOO_DEEP = "too_deep"
     LINE_TOO_LONG = "line_too_long"
+    FIELD_TOO_LONG = "field_too_long"
     WRONG_TYPE = "wrong_type"
     UNKNOWN_WORD = "unknown_word"
     UNKNOWN_PLACEMENT = "unknown_placement"

@@ -17,7 +17,7 @@ from msgspec import structs, to_builtins
 
 from memstate_core import __version__
 from memstate_core.ingest.accesses.journal_segments import waiting_segments
-from memstate_core.ingest.dumps import dumps_in
+from memstate_core.ingest.dumps import dumps_in, shown
 from memstate_core.model.errors import PlanStale
 from memstate_core.model.text import iso
 from memstate_core.night.plan import Action, Base, Facts, Plan, actions
@@ -140,7 +140,7 @@ def _settings_digest(settings: Settings) -> str:
 
 def _digests(files: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of each file by its name."""
-    return {path.name: _file_digest(path) for path in files}
+    return {shown(Path(path.name)): _file_digest(path) for path in files}
 
 
 def _file_digest(path: Path) -> str:

@@ -19,6 +19,12 @@ _SHORTEST, _LONGEST = 4, 80
 _OFTEN, _SOME = 0.1, 3
 """A name that is said in more than so large a share of a scope's segments, and in more than so many, is none."""
 
+_READ = 200_000
+"""Characters of a turn that are searched."""
+
+_AT_ONCE = 1_000_000
+"""Characters that are searched at once: names that contain each other are found many times at one place."""
+
 NAMES: Schema = {"scope": pl.String, "topic_id": pl.String, "name": pl.String}
 _FOUND: Schema = {"segment": pl.Int64, "to_topic_id": pl.String}
 
@@ -70,17 +76,15 @@ def mentions(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     Returns:
         Columns segment, to_topic_id, without repeats.
     """
-    folded = names.with_columns(pattern=_folded(pl.col("name")))
-    texts = said.filter(pl.col("text").is_not_null()).with_row_index("row").with_columns(_text=_folded(pl.col("text")))
-    found = [pl.DataFrame(schema={"row": pl.UInt32, "scope": pl.String, "pattern": pl.String})]
-    for (scope,), own in folded.partition_by("scope", as_dict=True).items():
-        patterns = own["pattern"].unique().sort()
-        matched = pl.col("_text").str.extract_many(patterns.implode(), overlapping=True)
-        hits = texts.filter(pl.col("scope") == scope).select("row", "scope", pattern=matched)
-        found.append(hits.explode("pattern").drop_nulls("pattern").unique(maintain_order=True))
-    hits = pl.concat(found).join(folded, on=["scope", "pattern"]).join(texts.drop("scope"), on="row")
+    folded = names.with_columns(pattern=_folded(pl.col("name")), written=_words(pl.col("name")))
+    turns = said.filter(pl.col("text").is_not_null()).with_row_index("row")
+    texts = turns.select("row", "scope", text=pl.col("text").str.head(_READ))
+    found = _occurrences(texts, folded).join(folded, on=["scope", "pattern"])
+    hits = found.join(turns.select("row", "segment", "began_at", own="topic_id"), on="row")
     known = pl.col("since").is_null() | (pl.col("since") < pl.col("began_at"))
-    meant = hits.filter((pl.col("topic_id") != pl.col("topic_id_right")) & known & (_several() | _as_written()))
+    others = hits.filter((pl.col("topic_id") != pl.col("own")) & known)
+    several, single = others.filter(_several()), others.filter(~_several())
+    meant = pl.concat([several, single.join(_written(texts, single), on=["row", "written"], how="semi")])
     pairs = meant.select("segment", "scope", to_topic_id="topic_id", name="pattern").unique(maintain_order=True)
     spread = said.group_by("scope").agg(segments=pl.col("segment").n_unique())
     among = pairs.join(spread, on="scope").with_columns(among=pl.col("segment").n_unique().over("scope", "name"))
@@ -91,6 +95,22 @@ def mentions(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
         .select(list(_FOUND))
         .sort("segment", "to_topic_id")
     )
+
+
+def _occurrences(texts: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Names that occur in texts, in whatever case (columns row, scope, pattern, without repeats)."""
+    found = [pl.DataFrame(schema={"row": pl.UInt32, "scope": pl.String, "pattern": pl.String})]
+    block = (pl.col("text").str.len_chars().cum_sum().over("scope") // _AT_ONCE).alias("block")
+    blocks = texts.with_columns(block).partition_by("scope", "block", as_dict=True)
+    patterns = names.group_by("scope").agg(pl.col("pattern").unique().sort())
+    by_scope = dict(patterns.iter_rows())
+    for (scope, _), block_texts in blocks.items():
+        if scope not in by_scope:
+            continue
+        matched = _folded(pl.col("text")).str.extract_many(pl.lit(pl.Series([by_scope[scope]])), overlapping=True)
+        hits = block_texts.select("row", "scope", pattern=matched.list.unique())
+        found.append(hits.explode("pattern").drop_nulls("pattern"))
+    return pl.concat(found)
 
 
 def _folded(text: pl.Expr) -> pl.Expr:
@@ -104,10 +124,20 @@ def _several() -> pl.Expr:
     return pl.col("pattern").str.strip_chars().str.contains(" ")
 
 
-def _as_written() -> pl.Expr:
-    """Whether a name of one word stands inside a sentence with the capitals or digits that it has."""
+def _written(texts: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
+    """Words with a capital or a digit as they are written inside the sentences of texts that have hits.
+
+    Returns:
+        Columns row, written.
+    """
     inside = pl.col("text").str.replace_all(r"(?:^|[.!?\u{2026}:\n])[^\p{L}\p{N}]*[\p{L}\p{N}]+", " ")
-    spaced = pl.concat_str([pl.lit(" "), inside.str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " "), pl.lit(" ")])
-    name = pl.col("name").str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars()
-    marked = name.str.contains(r"\p{Lu}|\p{N}")
-    return marked & spaced.str.contains(pl.concat_str([pl.lit(" "), name, pl.lit(" ")]), literal=True)
+    listed = texts.join(hits, on="row", how="semi").select(
+        "row", written=inside.str.extract_all(r"[\p{L}\p{M}\p{N}]+").list.unique()
+    )
+    words = listed.explode("written").drop_nulls("written")
+    return words.filter(pl.col("written").str.contains(r"\p{Lu}|\p{N}"))
+
+
+def _words(text: pl.Expr) -> pl.Expr:
+    """Words as they are written, between single spaces."""
+    return text.str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars()

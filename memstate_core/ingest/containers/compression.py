@@ -21,6 +21,10 @@ MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".zip": b"PK\x03\x04",
 
 UNPACK_ERRORS = (EOFError, zlib.error, zstandard.ZstdError)
 BLOCK = 1 << 20
+MAX_RATIO = 200
+"""A packed file or member may unpack to at most so many times its packed size; text reaches about 20."""
+_RATIO_FROM_BYTES = 256 << 20
+"""Below so many unpacked bytes a stream may have any ratio, since reading them takes seconds."""
 _PACKED_BLOCK = 1 << 12
 
 
@@ -44,15 +48,27 @@ def unpacked(file: BinaryIO, packing: str | None) -> Iterator[bytes]:
     """The file's text in blocks of at most a megabyte.
 
     Raises:
-        EOFError, OSError, zlib.error, ZstdError, BrokenContainer: the file is damaged, or ends early.
+        EOFError, OSError, zlib.error, ZstdError: the file is damaged, or ends early.
+        BrokenContainer: likewise, or it unpacks to more than MAX_RATIO times its size.
     """
     if packing == ".gz":
         with gzip.GzipFile(fileobj=file) as unzipped:
-            yield from iter(lambda: unzipped.read1(BLOCK), b"")
+            yield from _within_ratio(file, iter(lambda: unzipped.read1(BLOCK), b""))
     elif packing == ".zst":
-        yield from _unpacked_zstd(file)
+        yield from _within_ratio(file, _unpacked_zstd(file))
     else:
         yield from iter(lambda: file.read(BLOCK), b"")
+
+
+def _within_ratio(file: BinaryIO, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The blocks that a packed file unpacks to, as long as they are not absurdly larger than what was read of it."""
+    given = 0
+    for block in blocks:
+        given += len(block)
+        if given > max(_RATIO_FROM_BYTES, MAX_RATIO * file.tell()):
+            found = f"its first {file.tell():,} bytes unpack to more than {given - len(block):,}"
+            raise BrokenContainer(f"{found}, expected at most {MAX_RATIO} times as many: it looks like a bomb")
+        yield block
 
 
 def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:

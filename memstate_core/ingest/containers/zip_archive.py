@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from memstate_core.ingest.containers.compression import BLOCK
+from memstate_core.ingest.containers.compression import BLOCK, MAX_RATIO
 from memstate_core.ingest.raw_rows import BrokenContainer, RawRow
 from memstate_core.ingest.reasons import Reason, shortened
 
@@ -24,8 +24,8 @@ MAX_DIRECTORY_BYTES = 32 << 20
 MAX_UNPACKED_BYTES = 64 << 30
 """All members together may unpack to so much."""
 
-MAX_RATIO, RATIO_FROM_BYTES = 200, 16 << 20
-"""A member over so many bytes may unpack to at most so many times its packed size; text reaches about 20."""
+RATIO_FROM_BYTES = 16 << 20
+"""A member, or all members together, over so many bytes may unpack to at most MAX_RATIO times the packed size."""
 
 MEMBER_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError),
@@ -62,7 +62,7 @@ class Archive:
         self._unsafe = [name for name, _ in found if _UNSAFE.search(name)]
         self.members = {name: info for name, info in found if not (_UNSAFE.search(name) or _IGNORED.search(name))}
         self.position = 0
-        _check_total(self.members)
+        _check_total(self.members, file)
 
     def blocks(self, name: str) -> Iterator[bytes]:
         """The bytes of a member in blocks of at most a megabyte.
@@ -108,7 +108,16 @@ def _check_directory(file: BinaryIO) -> None:
         raise RefusedArchive(f"its list of members takes {size:,} bytes, expected at most {MAX_DIRECTORY_BYTES:,}")
 
 
-def _check_total(members: dict[str, zipfile.ZipInfo]) -> None:
+def _check_total(members: dict[str, zipfile.ZipInfo], file: BinaryIO) -> None:
+    """Refuses members that together unpack to too much, also where each alone would pass (`_check_ratio`).
+
+    They are compared with the size of the file, since several members may claim the same packed bytes.
+    """
+    size = file.seek(0, 2)
+    unsuspicious = sum(info.file_size for info in members.values() if not _is_bomb(info))
+    if unsuspicious > max(RATIO_FROM_BYTES, MAX_RATIO * size):
+        found = f"its {len(members):,} members unpack from {size:,} to {unsuspicious:,} bytes"
+        raise RefusedArchive(f"{found}, expected at most {MAX_RATIO} times the size: it looks like a zip bomb")
     total = sum(info.file_size for info in members.values())
     if total > MAX_UNPACKED_BYTES:
         largest = max(members, key=lambda name: members[name].file_size)
@@ -116,7 +125,11 @@ def _check_total(members: dict[str, zipfile.ZipInfo]) -> None:
         raise RefusedArchive(f"{found}, expected at most {MAX_UNPACKED_BYTES:,}")
 
 
+def _is_bomb(info: zipfile.ZipInfo) -> bool:
+    return info.file_size > max(RATIO_FROM_BYTES, MAX_RATIO * info.compress_size)
+
+
 def _check_ratio(name: str, info: zipfile.ZipInfo) -> None:
-    if info.file_size > max(RATIO_FROM_BYTES, MAX_RATIO * info.compress_size):
+    if _is_bomb(info):
         found = f"{name!r} unpacks from {info.compress_size:,} to {info.file_size:,} bytes"
         raise RefusedArchive(f"{found}, expected at most {MAX_RATIO} times its packed size: it looks like a zip bomb")

@@ -14,6 +14,7 @@ from typing import Any
 
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.decode import decode_row
+from memstate_core.ingest.validation.limits import check_limits
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.typed import observation_of, tidy_parts, without_nulls
 from memstate_core.ingest.validation.values import EdgeRow, FieldRow, canonical, edge_row, field_row, given
@@ -72,6 +73,7 @@ def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
     for key in unusual & {"fields", "edges"}:
         tidy_parts(said, key)
     row = observation_of(said)
+    check_limits(row, len(raw))
     scope = _scope(row.scope, said, rules)
     observed_at = rules.clock.respell("observed_at", said, "$")
     _check_plain(row, said)

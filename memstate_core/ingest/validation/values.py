@@ -13,6 +13,7 @@ import msgspec
 
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.decode import JSON_NAMES
+from memstate_core.ingest.validation.limits import check_value
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.model.observation import EdgeTo, FieldValue
 
@@ -46,7 +47,7 @@ def field_row(field: FieldValue, said: dict[str, Any], where: str, clock: Clock)
         clock: what counts as the future.
 
     Raises:
-        Rejection: wrong_type, bad_value, bad_time or future_time.
+        Rejection: wrong_type, bad_value, field_too_long, bad_time or future_time.
     """
     if not field.name.strip():
         raise Rejection(Reason.WRONG_TYPE, f"{where}.name is blank, expected a name")
@@ -57,9 +58,11 @@ def field_row(field: FieldValue, said: dict[str, Any], where: str, clock: Clock)
     if field.confidence is not None and not 0 <= field.confidence <= 1:
         expected = "a number between 0 and 1"
         raise Rejection(Reason.BAD_VALUE, f"{where}.confidence is {field.confidence}, expected {expected}")
+    value_json = _value_json(field, where)
+    check_value(value_json, where)
     return (
         field.name,
-        _value_json(field, where),
+        value_json,
         field.field_type or "string",
         field.ref_topic_id is not msgspec.UNSET,
         reference,

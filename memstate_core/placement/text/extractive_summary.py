@@ -10,8 +10,8 @@ SENTENCES = 3
 _LOOKED_AT = 8
 _WORTH = 0.1
 """A further sentence adds more than so large a share of what the best one says."""
-_LONGEST = 280
-"""Characters of a sentence, or of what a speaker is quoted with at once."""
+_LONGEST, _LONGEST_NAME = 280, 200
+"""Characters of one quotation, and of the speaker's name before it."""
 
 _QUESTION = r"[?\u{61F}\u{FF1F}\u{37E}][\"')\p{Pf}\p{Pe}]*$"
 _ASKED, _BRIEF, _COUNTED, _BASE = 0.4, 0.3, 1.2, 0.3
@@ -49,7 +49,9 @@ def summaries(said: pl.DataFrame, words: pl.DataFrame, weights: pl.DataFrame, tu
 
 
 def _line() -> pl.Expr:
-    return pl.concat_str([pl.col("actor") + ": ", shortened(pl.col("text"), _LONGEST)], ignore_nulls=True)
+    return pl.concat_str(
+        [pl.col("actor").str.head(_LONGEST_NAME) + ": ", shortened(pl.col("text"), _LONGEST)], ignore_nulls=True
+    )
 
 
 def _scored(said: pl.DataFrame, words: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:

@@ -14,8 +14,8 @@ _POSSESSIVE = r"['\u{2019}]s$"
 _ASIDE = 0.4
 """Share of its occurrences from which a word that stands alone at the start of a sentence is an interjection."""
 _ENOUGH = 3
-_SHORTEST, _CAPITAL = 3, 0.8
-"""A short form of a name has so many letters at least, and is written with a capital so often."""
+_SHORTEST, _LONGEST, _CAPITAL = 3, 40, 0.8
+"""Fewest and most letters of a short form of a name, and the share of its occurrences that are capitalised."""
 
 
 def tokens(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
@@ -64,8 +64,12 @@ def _counts(long: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _called(names: pl.DataFrame) -> pl.DataFrame:
-    """What speakers may be called: their names and the beginnings of them (columns scope, word, whole)."""
-    sizes = pl.int_ranges(_SHORTEST, pl.col("name").str.len_chars() + 1)
+    """Forms of address of the speakers: parts of names and prefixes of these (columns scope, word, whole).
+
+    A part has at most `_LONGEST` prefixes, so that their total size is linear in the size of the names.
+    """
+    length = pl.col("name").str.len_chars()
+    sizes = pl.int_ranges(_SHORTEST, pl.min_horizontal(length, pl.lit(_LONGEST)) + 1)
     cut = names.with_columns(size=sizes).explode("size").drop_nulls("size")
     short = cut.select(
         "scope", word=pl.col("name").str.head("size"), whole=pl.col("name").str.len_chars() == pl.col("size")
@@ -76,5 +80,6 @@ def _called(names: pl.DataFrame) -> pl.DataFrame:
 
 def speakers(turns: pl.DataFrame) -> pl.DataFrame:
     """Parts of the names of those who speak in each scope (columns scope, name)."""
-    split = turns.select("scope", name=pl.col("actor").str.to_lowercase().str.extract_all(r"[\p{L}\p{N}]+"))
-    return split.unique().explode("name").drop_nulls("name").unique()
+    actors = turns.select("scope", "actor").unique(maintain_order=True)
+    split = actors.select("scope", name=pl.col("actor").str.to_lowercase().str.extract_all(r"[\p{L}\p{N}]+"))
+    return split.explode("name").drop_nulls("name").unique()

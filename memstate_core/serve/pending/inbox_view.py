@@ -138,7 +138,7 @@ class InboxView:
         if lines is not None:
             return list(line_rows([lines], self._longest))
         try:
-            with open_dump(self._inbox / file.name, self._longest) as dump:
+            with open_dump(self._inbox / file.name, self._longest, follow=False) as dump:
                 is_meant = dump.format == OBSERVATIONS
                 return next(dump.batches(ROWS_LIMIT, BYTES_LIMIT), []) if is_meant else None
         except UnreadableDump:

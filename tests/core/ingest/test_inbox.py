@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from memstate_core.ingest import inbox
+from memstate_core.ingest import file_progress, importer, inbox
 from memstate_core.ingest.importer import Importer
+from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport, ImportReport
+from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
 from memstate_core.policy.settings import IngestSettings, Settings
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
@@ -134,3 +142,103 @@ def test_a_batch_ends_when_it_is_full(home):
         (home.inbox / f"{at}.jsonl").write_text("".join(f'{{"text": "{at}/{row}"}}\n' for row in range(25)))
     report = read(home, Settings(ingest=IngestSettings(chunk_rows=100)))
     assert (report.accepted, Ledger(home.ledger).version("evidence")) == (150, 2)
+
+
+# One file never stops the others
+
+
+def far_future() -> pa.Table:
+    return pa.table({"text": ["x"], "observed_at": pa.array([1 << 60], pa.timestamp("us", "UTC"))})
+
+
+def far_date() -> pa.Table:
+    return pa.table({"text": ["x"], "day": pa.array([2**31 - 1], pa.date32())})
+
+
+def wide_decimal() -> pa.Table:
+    return pa.table({"text": ["x"], "amount": pa.array([Decimal("1.5")], pa.decimal256(50, 2))})
+
+
+@pytest.mark.parametrize("table", [far_future, far_date, wide_decimal])
+def test_a_parquet_file_that_polars_cannot_hold_is_that_files_failure(home, table):
+    pq.write_table(table(), home.inbox / "a.parquet")
+    (home.inbox / "b.jsonl").write_text('{"text": "b"}')
+    report = read(home)
+    assert report.accepted == 1
+    [error] = report.errors
+    assert str(home.inbox / "a.parquet") in error.message
+    assert (names(home.processed), names(home.failed)) == (["b.jsonl"], ["a.parquet"])
+
+
+def test_a_name_that_is_not_utf8_is_that_files_failure(home):
+    (home.inbox / os.fsdecode(b"a\xff.jsonl")).write_text('{"text": "a"}')
+    (home.inbox / "b.jsonl").write_text('{"text": "b"}')
+    report = read(home)
+    assert report.accepted == 1
+    [error] = report.errors
+    assert "a\\xff.jsonl: cannot be read: its name is not UTF-8" in error.message
+    assert json.dumps(report.to_json(), ensure_ascii=False).encode()
+    assert names(home.processed) == ["b.jsonl"]
+    assert [os.fsencode(name) for name in names(home.failed)] == [b"a\xff.jsonl"]
+
+
+@pytest.mark.parametrize("target", ["secret.jsonl", "nothing", "folder"])
+def test_a_symbolic_link_is_not_followed(home, target):
+    (home.root / "folder").mkdir()
+    (home.root / "secret.jsonl").write_text('{"text": "secret"}')
+    (home.inbox / "a.jsonl").symlink_to(home.root / target)
+    report = read(home)
+    assert (report.read, len(report.errors)) == (0, 1)
+    assert "symbolic link" in report.errors[0].message
+    assert list(home.inbox.glob("*.jsonl")) == []
+    assert (home.failed / "a.jsonl").is_symlink()
+    assert (home.root / "secret.jsonl").exists()
+
+
+def test_an_unforeseen_error_while_rows_are_validated_is_that_files_failure(home, monkeypatch):
+    def odd(rows: list[RawRow], *rest: Any) -> ValidatedBatch:
+        if any(b"odd" in row.raw for row in rows):
+            raise ZeroDivisionError("unforeseen")
+        return validate_batch(rows, *rest)
+
+    monkeypatch.setattr(importer, "validate_batch", odd)
+    (home.inbox / "a.jsonl").write_text('{"text": "odd"}')
+    (home.inbox / "b.jsonl").write_text('{"text": "b"}')
+    report = read(home)
+    assert (report.accepted, [error.facts["problem"] for error in report.errors]) == (1, ["unforeseen"])
+    assert (names(home.processed), names(home.failed)) == (["b.jsonl"], ["a.jsonl"])
+
+
+def test_a_name_of_255_bytes_may_come_twice(home):
+    name = "é" * 124 + ".jsonl"
+    for text in ("a", "b"):
+        (home.inbox / name).write_text(f'{{"text": "{text}"}}')
+        assert read(home).accepted == 1
+    assert sorted(map(len, names(home.processed))) == [108, 130]
+
+
+def test_a_file_fills_only_so_much_of_the_quarantine(home, monkeypatch):
+    monkeypatch.setattr(file_progress, "MOST_REFUSALS", 5)
+    for at, rows in enumerate((12, 3)):
+        (home.inbox / f"{at}.jsonl").write_text("broken\n" * rows + json.dumps({"text": str(at)}))
+    report = read(home)
+    assert [(file.read, file.accepted, file.quarantined) for file in report.files] == [(13, 1, 12), (4, 1, 3)]
+    assert [file.notes for file in report.files] == [
+        ("7 more rows were refused than the quarantine keeps of one file: at most 5 rows and 64 MiB",), (),
+    ]  # fmt: skip
+    assert Ledger(home.ledger).count("quarantine") == 8
+
+
+def test_the_bytes_that_a_file_puts_into_quarantine_are_bounded(home, monkeypatch):
+    monkeypatch.setattr(file_progress, "MOST_REFUSED_BYTES", 3 << 20)
+    (home.inbox / "a.jsonl").write_text("".join(f"{at}{'x' * (1 << 20)}\n" for at in range(6)))
+    assert read(home).quarantined == 6
+    assert Ledger(home.ledger).count("quarantine") == 2
+
+
+def test_a_long_whatsapp_message_does_not_flood_the_quarantine(home):
+    lines = "12/05/2024, 10:00 - Aya: hello\n" + "more\n" * 300_000
+    (home.inbox / "chat.txt").write_text(lines)
+    report = read(home, Settings(ingest=IngestSettings(max_line_mib=1)))
+    assert report.quarantined > 200_000
+    assert Ledger(home.ledger).count("quarantine") == file_progress.MOST_REFUSALS

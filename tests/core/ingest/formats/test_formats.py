@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.ingest import inbox
-from memstate_core.ingest.containers import zip_archive
+from memstate_core.ingest.containers import compression, zip_archive
 from memstate_core.ingest.containers.source import Source, plain_source, zip_source
 from memstate_core.ingest.formats import FORMATS, chosen, reader, recognised
 from memstate_core.ingest.importer import import_paths
@@ -124,6 +125,32 @@ def test_a_zip_bomb_is_an_error_that_names_the_member(desk):
     tracemalloc.stop()
     assert "'conversations.json' unpacks from" in error.message
     assert "zip bomb" in error.message
+
+
+def test_many_small_members_of_zeros_are_a_zip_bomb_too(desk):
+    path = desk.folder / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb:
+        for at in range(4):
+            bomb.writestr(f"{at}/conversations.json", b'[{"mapping": {}, "x": "' + b"0" * (15 << 20))
+    [error] = desk.read(path).errors
+    assert "its 4 members unpack from" in error.message
+    assert "zip bomb" in error.message
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, zstandard.ZstdCompressor().compress], ids=["gz", "zst"])
+def test_a_packed_file_of_zeros_is_read_only_so_far(desk, monkeypatch, packed):
+    monkeypatch.setattr(compression, "_RATIO_FROM_BYTES", 4 << 20)
+    path = desk.folder / "bomb.jsonl"
+    path.write_bytes(packed(b'{"text": "good"}\n' + b"0" * (64 << 20)))
+    report = desk.read(path)
+    assert (report.accepted, "it looks like a bomb" in report.errors[0].message) == (1, True)
+
+
+def test_notes_of_what_was_left_out_are_bounded(desk):
+    events = [{"type": f"{at}" + "x" * 1000, "sessionId": "s"} for at in range(200)]
+    [file] = desk.read(desk.file("a.jsonl", *events), format="claude-code").files
+    assert len(file.notes[0]) < 5000
+    assert "150 of other kinds" in file.notes[0]
 
 
 @pytest.mark.parametrize(

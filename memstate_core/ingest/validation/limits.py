@@ -1,0 +1,97 @@
+"""The most that each part of an observation may hold, and the check of it.
+
+One table for files, API requests and rows that still wait in the inbox: all of them are validated by
+`memstate_core.ingest.validation.validate`. The limits are fixed, so that a row's fate does not depend on who reads
+it. They lie far above what people and agents write; a value beyond them is a defect of the writer or an attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.model.observation import EdgeTo, FieldValue, Observation
+
+_VALUE = "fields[].value"
+
+LIMITS: Mapping[str, int] = {
+    "observation_id": 1_024,
+    "scope.id": 1_024,
+    "actor": 1_024,
+    "session_id": 1_024,
+    "source_uri": 8_192,
+    "topic_id": 1_024,
+    "topic_key": 1_024,
+    "topic_kind": 256,
+    "title": 2_000,
+    "summary": 100_000,
+    "text": 4_000_000,
+    "fields": 1_000,
+    "fields[].name": 1_024,
+    _VALUE: 1_000_000,
+    "fields[].ref_topic_id": 1_024,
+    "fields[].why_changed": 10_000,
+    "fields[].impact_expected": 10_000,
+    "edges": 1_000,
+    "edges[].kind": 256,
+    "edges[].to_topic_id": 1_024,
+    "edges[].to_topic_key": 1_024,
+}
+"""Characters of a string, of a value as JSON; elements of a list. A key is a path in the observation."""
+
+_OWN = {path: limit for path, limit in LIMITS.items() if "[" not in path and "." not in path}
+_OF_PART = {
+    part: {
+        path.removeprefix(f"{part}[]."): limit
+        for path, limit in LIMITS.items()
+        if path.startswith(f"{part}[].") and path != _VALUE
+    }
+    for part in ("fields", "edges")
+}
+_LEAST = min(LIMITS.values())
+
+
+def check_limits(row: Observation, length: int) -> None:
+    """Checks the strings and lists of an observation, values of fields excepted (`check_value`).
+
+    Args:
+        row: the observation, its types checked.
+        length: the bytes of the row that it came from; no part of it can be longer.
+
+    Raises:
+        Rejection: field_too_long, naming the path, the length found and the limit.
+    """
+    if length <= _LEAST:
+        return
+    _check(row, _OWN, "$")
+    if row.scope is not None:
+        check_length(row.scope.id, LIMITS["scope.id"], "$.scope.id")
+    for name, limits in _OF_PART.items():
+        for at, part in enumerate(getattr(row, name)):
+            _check(part, limits, f"$.{name}[{at}]")
+
+
+def check_value(value_json: str, where: str) -> None:
+    """Checks a field's value as JSON.
+
+    Raises:
+        Rejection: field_too_long.
+    """
+    check_length(value_json, LIMITS[_VALUE], f"{where}.value")
+
+
+def check_length(value: Any, limit: int, where: str) -> None:
+    """Checks one string or list; anything else has no length.
+
+    Raises:
+        Rejection: field_too_long.
+    """
+    if isinstance(value, str | list) and len(value) > limit:
+        unit = "characters" if isinstance(value, str) else "elements"
+        raise Rejection(Reason.FIELD_TOO_LONG, f"{where} has {len(value):,} {unit}, expected at most {limit:,}")
+
+
+def _check(record: Observation | FieldValue | EdgeTo, limits: Mapping[str, int], where: str) -> None:
+    for name, limit in limits.items():
+        check_length(getattr(record, name), limit, f"{where}.{name}")
