@@ -1,1 +1,1 @@
-"""From text to vectors: the encoder, loaded only when a text is really new, and the cache before it."""
+"""Sentence embeddings: the encoder, which is loaded at the first uncached text, the vector cache, token counts."""

@@ -1,8 +1,8 @@
-"""How many tokens a text has: by the embedding model's own tokenizer, without loading the model.
+"""Token counts of texts, by the embedding model's tokenizer and without loading the model.
 
-Whoever reads the text may have another tokenizer. So that the count errs on the side of too many, a word that
-the tokenizer does not know counts as one token for each of its UTF-8 bytes, the worst that byte-level byte pair
-encoding can do, and each line break as a token.
+The reader of a text may use another tokenizer, so the count is an upper estimate: a word that is not in the
+vocabulary counts one token per UTF-8 byte, the worst case of byte-level byte pair encoding, and each line break
+counts one.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 from memstate_core.embed.encoder import PACKAGED_MODEL
 
 ESTIMATE = "estimate"
-"""The name of the count that needs no tokenizer: a token for every two UTF-8 bytes of a run of letters and digits,
-begun ones too, and one for each byte of anything else but white space. English prose has about four bytes a token."""
+"""The name of the count without a tokenizer: one token per two UTF-8 bytes of a run of letters and digits, rounded
+up, and one per byte of anything else except white space. English prose has about four bytes per token."""
 
 _BYTES_A_TOKEN = 2
 _REMEMBERED = 65_536
 
 
 class TokenCounter:
-    """Counts tokens, for several threads; reads the tokenizer at the first text.
+    """Counts tokens; threads may share it. The tokenizer is loaded at the first text.
 
     Args:
         model: an embedding model, as `Encoder` takes it.
@@ -31,18 +31,18 @@ class TokenCounter:
 
     def __init__(self, model: str = PACKAGED_MODEL) -> None:
         self._model = model
-        self._using = threading.Lock()  # tokenizers keep state and are not safe to share
+        self._using = threading.Lock()  # tokenizers have state and are not thread-safe
         self._loaded: Any = None
         self._is_loaded = False
         self._counted = lru_cache(_REMEMBERED)(self._count)
 
     @property
     def name(self) -> str:
-        """Whose count it is: the model's, or `ESTIMATE` where no tokenizer lies with the model."""
+        """The model whose tokenizer counts, or `ESTIMATE` if the model has no tokenizer file."""
         return ESTIMATE if self._tokenizer() is None else self._model
 
     def __call__(self, text: str) -> int:
-        """The tokens of a text, line by line, with its line breaks."""
+        """The number of tokens of a text, its line breaks included."""
         lines = text.split("\n")
         return sum(map(self._counted, lines)) + len(lines) - 1
 
@@ -65,7 +65,7 @@ class TokenCounter:
 
 
 def estimated(line: str) -> int:
-    """The count that needs no tokenizer; see `ESTIMATE`."""
+    """The count without a tokenizer; see `ESTIMATE`."""
     tokens = run = 0
     for character in line:
         if character.isalnum():

@@ -1,6 +1,6 @@
-"""The sentence encoder. Nothing else imports sentence-transformers, and this module only when it encodes.
+"""The sentence encoder; the only module that imports sentence-transformers, and only when it encodes.
 
-Invariant: vectors have unit length, so that a dot product is a cosine.
+Invariant: vectors have unit length, so that a dot product is a cosine similarity.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 class Encoder:
-    """A sentence encoder that loads its model at the first text."""
+    """A sentence encoder that loads its model when it encodes the first text."""
 
     def __init__(self, model: str = PACKAGED_MODEL, batch_size: int = 64) -> None:
         self.model = model
@@ -31,7 +31,7 @@ class Encoder:
         self._loaded: Any = None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row a text (float32, len(texts) x 384).
+        """Unit vectors, one row per text (float32, len(texts) x 384).
 
         Raises:
             ModelUnavailable: the model is not on this machine or has another dimension.

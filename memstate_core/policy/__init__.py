@@ -1,4 +1,4 @@
-"""Settings and policies: what a user may decide, where it is read, and its hash."""
+"""Settings, policies and rules: their models, how they are loaded and validated, and the policy's hash."""
 
 from memstate_core.policy.settings import Policy, Settings, load_settings
 

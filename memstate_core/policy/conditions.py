@@ -1,4 +1,4 @@
-"""Conditions of rules: a small language of comparisons, read into a Polars expression.
+"""Conditions of rules: a small comparison language, parsed into a Polars expression.
 
     condition  = both {"or" both}
     both       = one {"and" one}
@@ -9,9 +9,9 @@
     operand    = column | literal
     literal    = 'text' | "text" | number | "true" | "false" | "null"
 
-Every comparison is true or false. Where a value is missing it is false, and `!=` and `not in` are the
-opposites of `==` and `in`, so they hold there. `null` goes with `==` and `!=` only and asks whether a value
-is missing. Strings are ordered by the code points of their characters; a backslash in them is itself.
+Every comparison is true or false. With a missing value it is false; `!=` and `not in` negate `==` and `in`, so they
+are true. `null` is allowed with `==` and `!=` only and tests whether a value is missing. Strings are ordered by code
+point and have no escapes. `tests/benchmarks/README.md` compares the language with CEL.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from memstate_core.policy.operands import COMPARISONS, Operand, compared, operan
 __all__ = ["MAX_DEPTH", "ConditionError", "parse_condition"]
 
 MAX_DEPTH = 64
-"""Parentheses and `not` that may stand within one another."""
+"""How deep parentheses and `not` may nest."""
 
 
 def parse_condition(text: str, columns: Schema) -> pl.Expr:
-    """Reads a condition.
+    """Parses a condition.
 
     Args:
         text: the condition.
-        columns: the columns that it may name, with their types.
+        columns: the columns that it may refer to, with their types.
 
     Returns:
-        A boolean expression that is never null; one without columns is a single value.
+        A boolean expression that is never null; without columns it is a single value.
 
     Raises:
-        ConditionError: what was found, what was expected, and at which column of the text.
+        ConditionError: the text is no condition; says what was found, what was expected, and at which column.
     """
     parser = _Parser(tokenize(text), columns)
     condition = parser.either(0)
@@ -48,7 +48,7 @@ def parse_condition(text: str, columns: Schema) -> pl.Expr:
 
 
 class _Parser:
-    """Recursive descent: a method for each rule of the grammar."""
+    """A recursive-descent parser: one method per rule of the grammar."""
 
     def __init__(self, found: list[Token], columns: Schema) -> None:
         self.tokens, self.columns = found, columns
@@ -119,7 +119,7 @@ class _Parser:
         return self.tokens[self.place]
 
     def took(self, *texts: str) -> bool:
-        """Passes over the next token if it is one of these."""
+        """Consumes the next token if it is one of these."""
         fits = self.next.text in texts
         self.place += fits
         return fits

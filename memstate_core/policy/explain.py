@@ -1,4 +1,4 @@
-"""Why a topic stands where it does: what governs it, which values hold for it, and what would come next."""
+"""Explains a topic: which rule governs it, which policy values apply to it, and what the next night would do."""
 
 from __future__ import annotations
 
@@ -24,21 +24,20 @@ def explain_topic(topic: pl.DataFrame, policy: Policy) -> dict[str, Any]:
     """Explains one topic.
 
     Args:
-        topic: one row with column id and RULE_COLUMNS. `told`, `used` and `pressure` may stand beside them;
-            without them nothing was told or used, and the scope's active topics say whether it is under
-            pressure. `pinned`, where it is there, says whether a recorded decision pinned the topic, and
-            `pinned_topics` how many active topics of its scope are pinned.
-        policy: the policy to explain it by.
+        topic: one row with column id and RULE_COLUMNS. Optional columns: the event columns `told`, `used` and
+            `pressure` (by default no new evidence, no access, and pressure as the number of active topics implies);
+            `pinned` (a recorded decision pinned the topic); `pinned_topics` (pinned active topics of its scope).
+        policy: the policy.
 
     Returns:
         Plain data: `id`, `title`, `scope`, `topic_kind`, `state`, `salience`, `half_life_days`; `rule` (name, on,
-        when, do of what governs it, or null); `waiting` (rules whose condition holds and that would come before,
-        if their event concerned it); `merge_rules` (names of those that fit it); `values` (by half_life, summarise,
-        detach and archive the `key`, its `value`, and its `source`: default, policy, or an override); `archive_below`
-        (the threshold that counts: that of detaching where a newer topic supersedes it); `archive_in_days` (until
-        its salience is there if nothing uses it: 0 if it is, null if it never will be); `pinned` (what pins it,
-        or null); `pressure` (`active`, `soft_limit`, `bound`, `under`, `pinned`, `surplus`); and `lines`, the same in
-        words.
+        when, do of the rule that governs it, or null); `waiting` (earlier rules whose condition is true, but whose
+        event does not concern it); `merge_rules` (names of those that apply); `values` (for half_life, summarise,
+        detach and archive: `key`, `value`, and `source`, which is default, policy, or an override); `archive_below`
+        (the threshold that applies: that of detaching if a newer topic supersedes it); `archive_in_days` (days until
+        its salience falls below that without accesses: 0 if it is below, null if it never will be); `pinned` (what
+        pins it, or null); `pressure` (`active`, `soft_limit`, `bound`, `under`, `pinned`, `surplus`); and `lines`,
+        the explanation as sentences.
 
     Raises:
         ValueError: there is not one row, or a column is missing.
@@ -67,11 +66,11 @@ def _rules(topic: pl.DataFrame, name: str | None, policy: Policy) -> dict[str, A
     ladder = [rule for rule in policy.rules if rule.do != "merge"]
     place = next((place for place, rule in enumerate(ladder) if rule.name == name), len(ladder))
     waiting = [rule for rule in ladder[:place] if topic.select(rule.holds()).item()]
-    told = [rule.model_dump(include={"name", "on", "when", "do"}) for rule in (*ladder[place : place + 1], *waiting)]
+    shown = [rule.model_dump(include={"name", "on", "when", "do"}) for rule in (*ladder[place : place + 1], *waiting)]
     merging = applicable_merge_rules(_with_events(topic, policy), policy.rules)["merge_rules"].item().to_list()
     return {
-        "rule": told.pop(0) if place < len(ladder) else None,
-        "waiting": told,
+        "rule": shown.pop(0) if place < len(ladder) else None,
+        "waiting": shown,
         "merge_rules": [policy.rules[position].name for position in merging],
     }
 
@@ -85,7 +84,7 @@ def _values(topic: pl.DataFrame, policy: Policy) -> dict[str, dict[str, Any]]:
 
 
 def _source(key: str, row: dict[str, Any], policy: Policy) -> str:
-    """Where the value comes from that `value_for` gives."""
+    """The origin of the value that `value_for` returns."""
     for position, override in reversed(list(enumerate(policy.overrides))):
         named = override.model_dump(include={"scope", "topic_kind"}, exclude_none=True)
         if getattr(override, key) is not None and all(row[column] == value for column, value in named.items()):

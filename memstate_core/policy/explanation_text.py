@@ -1,14 +1,14 @@
-"""The facts of `memstate_core.policy.explain` in sentences for people."""
+"""The facts of `memstate_core.policy.explain` as English sentences."""
 
 from __future__ import annotations
 
 from typing import Any
 
-_DONE = {"summarise": "its fields are summarised", "detach": "its fields and links are detached"}
+_EFFECT = {"summarise": "its fields are summarised", "detach": "its fields and edges are detached"}
 
 
 def explanation_lines(facts: dict[str, Any]) -> list[str]:
-    """What governs the topic, which values hold, whether its scope is under pressure, and what comes next."""
+    """What governs the topic, which values apply, whether its scope is under pressure, and what happens next."""
     return [*_governed(facts), _half_life(facts), _thresholds(facts), _kind(facts), _pressure(facts), *_next(facts)]
 
 
@@ -27,8 +27,8 @@ def _governed(facts: dict[str, Any]) -> list[str]:
 
 def _half_life(facts: dict[str, Any]) -> str:
     base = facts["values"]["half_life"]
-    now = f"Its salience is {facts['salience']:.3g} and halves every {facts['half_life_days']:.4g} days as it was used"
-    return f"{now}; unused, every {base['value']:.4g} days ({base['source']})."
+    now = f"Its salience is {facts['salience']:.3g} and halves every {facts['half_life_days']:.4g} days at present"
+    return f"{now}; without accesses, every {base['value']:.4g} days ({base['source']})."
 
 
 def _thresholds(facts: dict[str, Any]) -> str:
@@ -62,11 +62,11 @@ def _pressure(facts: dict[str, Any]) -> str:
 
 def _next(facts: dict[str, Any]) -> list[str]:
     if facts["state"] == "archived":
-        return ["It is archived; new evidence or a use brings it back."]
+        return ["It is archived; new evidence or an access restores it."]
     if facts["pinned"]:
-        return ["Nothing comes next: what is pinned is never archived."]
+        return ["It stays as it is: pinned topics are never archived."]
     surplus = facts["pressure"]["surplus"]
-    over = [f"Its scope is over the bound, so the {surplus} that come first leave it in the next run."]
+    over = [f"Its scope is over the bound: the first {surplus} topics in eviction order are archived in the next run."]
     return [_step(facts), *(over if surplus else [])]
 
 
@@ -75,8 +75,8 @@ def _step(facts: dict[str, Any]) -> str:
     if rule and rule["do"] == "archive":
         return f"It is archived in the next run, since rule {rule['name']!r} asks for it."
     if rule:
-        done = _DONE[rule["do"]]
-        return f"In the next run {done}; while rule {rule['name']!r} governs it, it is archived only over the bound."
+        effect = _EFFECT[rule["do"]]
+        return f"In the next run {effect}; while rule {rule['name']!r} governs it, it is archived only over the bound."
     if not facts["archive_below"]:
         return "It is archived only over the bound, since its threshold is 0."
     needs = [f"the scope has {facts['pressure']['soft_limit']} or more active topics"]
@@ -89,4 +89,4 @@ def _fades(facts: dict[str, Any]) -> str:
     if salience < limit:
         return f"as its salience (now {salience:.3g}) is below {limit:.4g}"
     falls = f"once its salience (now {salience:.3g}) falls below {limit:.4g}"
-    return f"{falls}, in about {days:.0f} days if nothing uses it"
+    return f"{falls}, in about {days:.0f} days without accesses"

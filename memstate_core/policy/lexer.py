@@ -1,4 +1,4 @@
-"""The words of a condition: its text cut into tokens, and the error that points into it."""
+"""The lexer of conditions, and the error that refers to a column of their text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 MAX_LENGTH = 4096
-"""Characters that a condition may have."""
+"""The most characters of a condition."""
 
 _TOKEN = re.compile(
     r"""(?P<number>-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
@@ -19,13 +19,13 @@ _TOKEN = re.compile(
 _SPACE = re.compile(r"\s*")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ELSEWHERE = {"=": "==", "<>": "!=", "&&": "and", "||": "or", "!": "not"}
-"""Signs of other languages, and what is written here."""
+"""Operators of other languages, with the operator that conditions have instead."""
 
 Kind = Literal["number", "string", "word", "sign", "end"]
 
 
 class ConditionError(ValueError):
-    """A condition cannot be understood: `problem` in words and `column`, counted from 1, in its text."""
+    """A condition cannot be parsed: the `problem`, and the `column` of the text, counted from 1."""
 
     def __init__(self, problem: str, column: int) -> None:
         super().__init__(problem, column)
@@ -37,7 +37,7 @@ class ConditionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of a condition; the text of a string has its quotes."""
+    """A token; the text of a string includes its quotes."""
 
     kind: Kind
     text: str
@@ -48,10 +48,10 @@ class Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Cuts a condition into tokens; the last is of the kind `end`.
+    """Splits a condition into tokens; the last is of the kind `end`.
 
     Raises:
-        ConditionError: the text is too long, a string does not end, or a character has no meaning here.
+        ConditionError: the text is too long, a string is not closed, or a character belongs to no token.
     """
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"found {len(text)} characters, expected at most {MAX_LENGTH}", MAX_LENGTH + 1)

@@ -1,4 +1,4 @@
-"""TOML files with settings: how they are read, and errors that say where in the file a value stands."""
+"""Loads TOML files with settings, and turns validation errors into errors with line and column."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from memstate_core.policy.toml_positions import Steps, inside, line_and_column, 
 
 Values = dict[str, dict[str, Any]]
 HIDDEN = "…"
-"""Stands in an error for a value that may be a secret."""
+"""Replaces a value in an error that may be a secret."""
 
 
 class Section(BaseModel):
-    """A table of a file: immutable, and a key that it does not know is an error."""
+    """A table of a file: immutable; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 @dataclass(frozen=True)
 class TomlFile:
-    """A file as it was read; one that does not exist has no text and no values."""
+    """A parsed file; one that does not exist has no text and no values."""
 
     path: Path
     text: str = ""
@@ -36,15 +36,15 @@ class TomlFile:
 
 
 def refusal(problem: str, *at: str | int) -> PydanticCustomError:
-    """An error for a validator to raise: what is wrong, and at which key below the model's own."""
+    """An error for a validator to raise: the problem, and the path of the key relative to the model."""
     return PydanticCustomError("refused", "{problem}", {"problem": problem, "at": at})
 
 
 def read_toml(path: Path, sections: Collection[str]) -> TomlFile:
-    """Reads a file whose top level has sections only.
+    """Reads a file that has only sections at its top level.
 
     Raises:
-        SettingsError: it cannot be read, is no TOML, or has something else than sections at its top.
+        SettingsError: it cannot be read, is no TOML, or has something other than sections at its top level.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -63,7 +63,7 @@ def read_toml(path: Path, sections: Collection[str]) -> TomlFile:
 
 
 def literal(text: str) -> Any:
-    """A variable's text as the TOML value that it spells, or as text."""
+    """The TOML value that a variable's text denotes, else the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -71,7 +71,7 @@ def literal(text: str) -> Any:
 
 
 def as_tuple(value: object) -> object:
-    """An array as the tuple that a strict model wants."""
+    """An array as the tuple that a strict model requires."""
     if not isinstance(value, list | tuple):
         raise ValueError("expected an array, or for tables a header in double brackets")
     return tuple(value)
@@ -84,14 +84,14 @@ def explained(
     file: TomlFile,
     variables: Mapping[tuple[str, str], str],
 ) -> SettingsError:
-    """The first of a validation's errors, with its source, its key and, for a file, its line and column.
+    """The first error of a validation, with its source, its key and, for a file, line and column.
 
     Args:
-        error: what pydantic found.
-        kind: the model that the values were to become.
-        values: the values.
-        file: where they come from,
-        variables: unless by section and key an environment variable is named here.
+        error: pydantic's error.
+        kind: the model.
+        values: the values that were validated.
+        file: the file that they come from.
+        variables: the environment variables that override it, by section and key.
     """
     first = error.errors()[0]
     steps: Steps = (*first["loc"], *first.get("ctx", {}).get("at", ()))
@@ -103,13 +103,13 @@ def explained(
 
 
 def _may_be_secret(steps: Steps) -> bool:
-    """Whether somebody may have put a key where its variable's name, or a URL without one, belongs."""
+    """Whether the value may contain an API key by mistake: in place of a variable's name, or in a URL."""
     names = [str(step).lower() for step in steps[1:] if steps[0] == "extractor"]
     return any(word in name for name in names for word in ("key", "secret", "password", "base_url"))
 
 
 def _where(file: TomlFile, steps: Steps, error: ErrorDetails | None = None) -> tuple[int, int] | tuple[()]:
-    """Line and column of a value, or of the character in it at which a condition cannot be read."""
+    """Line and column of a value, or of the character in it at which a condition cannot be parsed."""
     found = positions(file.text)
     offset = nearest(found, steps)
     if offset is None:
@@ -135,7 +135,7 @@ def _allowed(error: ErrorDetails, kind: type[BaseModel], located: bool) -> str:
 
 
 def _model(kind: type[BaseModel], steps: Steps) -> type[BaseModel]:
-    """The model of what stands at a path: a section, or an element of a list of tables."""
+    """The model at a path: of a section, or of an element of an array of tables."""
     for step in steps:
         if isinstance(step, str):
             annotation = kind.model_fields[step].annotation

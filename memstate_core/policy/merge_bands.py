@@ -1,4 +1,4 @@
-"""Which probabilities hold for a pair of topics: those of the first merge rule that fits both, else the policy's."""
+"""Merge bands of pairs of topics: those of the first merge rule that applies to both, else the policy's."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def pair_bands(pairs: pl.DataFrame, topics: pl.DataFrame, rules: Sequence[Rule],
 
     Args:
         pairs: columns a and b, ids of topics.
-        topics: column id, and those that the merge rules need (`memstate_core.policy.rules.applicable_merge_rules`).
+        topics: column id, and those that the merge rules refer to.
         rules: the rules of a policy.
-        default: the bands of pairs under no rule: the policy's own.
+        default: the policy's own bands, for pairs to which no rule applies.
 
     Returns:
         The columns and rows of pairs, in their order, with rule (a name, or null), merge_probability and
-        review_probability. Topics that are not among `topics` fit no rule.
+        review_probability. No rule applies to topics that are not among `topics`.
     """
     fitting = applicable_merge_rules(topics, rules).select("id", "merge_rules")
     both = pairs.join(fitting, left_on="a", right_on="id", how="left", maintain_order="left").join(

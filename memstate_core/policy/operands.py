@@ -1,4 +1,4 @@
-"""What conditions compare: columns and literals with their types, and how two of them compare."""
+"""Operands of conditions (columns and literals with their types), and the comparison of two operands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPARISONS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-"""What each sign asks; `!=` is the opposite of `==`, where values are missing too."""
+"""The operation of each sign; `!=` negates `==`, also where values are missing."""
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 Type = Literal["string", "number", "boolean", "null"]
@@ -30,7 +30,7 @@ Type = Literal["string", "number", "boolean", "null"]
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One side of a comparison; `literal` is its value unless it is a column or null."""
+    """One side of a comparison; `literal` is its value, and None for a column or null."""
 
     expr: pl.Expr
     type: Type
@@ -42,10 +42,10 @@ class Operand:
 
 
 def operand(token: Token, columns: Schema) -> Operand:
-    """Reads a column or a literal.
+    """The operand that a token denotes.
 
     Raises:
-        ConditionError: it is neither, or a column that is not known.
+        ConditionError: it is neither a literal nor a known column.
     """
     if token.kind == "string":
         text = token.text[1:-1]
@@ -61,10 +61,10 @@ def operand(token: Token, columns: Schema) -> Operand:
 
 
 def compared(left: Operand, sign: Token, right: Operand) -> pl.Expr:
-    """A comparison, true or false on every row.
+    """A comparison, true or false for every row.
 
     Raises:
-        ConditionError: the two are of different types, or the sign does not go with their type.
+        ConditionError: the operands have different types, or the sign is not defined for their type.
     """
     if "null" in (left.type, right.type):
         if sign.text not in ("==", "!="):
@@ -79,7 +79,7 @@ def compared(left: Operand, sign: Token, right: Operand) -> pl.Expr:
 
 
 def require_like(left: Operand, right: Operand) -> None:
-    """Raises ConditionError, at the right one, unless both are of one type."""
+    """Raises ConditionError, at the right operand, unless both have one type."""
     if left.type != right.type:
         raise ConditionError(f"found {right} beside {left}, expected two of one type", right.token.column)
 

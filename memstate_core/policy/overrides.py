@@ -1,4 +1,4 @@
-"""Which value of a policy key holds for a topic: the last override that fits, else the policy's own."""
+"""The value of a policy key for a topic: that of the last override that applies, else the policy's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def value_for(key: str, policy: Policy) -> pl.Expr:
     """The value of a key for each row.
 
     Args:
-        key: a key that overrides may set, `salience_half_life_days` or one of the ladder's thresholds.
+        key: a key that overrides may set: `salience_half_life_days` or a threshold of the ladder.
         policy: the policy with its overrides.
 
     Returns:

@@ -1,8 +1,8 @@
-"""Rules of a policy: on an event, for topics of which a condition holds, an action.
+"""Rules of a policy: an event, a condition on topics, and an action.
 
-Of the rules of the ladder (summarise, detach, archive, pin) the first in the order of the file that fits a
-topic governs it. Merge rules give other bands to pairs: the first that fits both topics holds. A rule fits
-where its event concerns the topic and its condition holds.
+A rule applies to a topic if its event concerns the topic and its condition is true. Of the ladder rules (summarise,
+detach, archive, pin) the first in file order that applies governs the topic. Merge rules give pairs other merge
+bands: the first that applies to both topics wins.
 """
 
 from __future__ import annotations
@@ -34,20 +34,19 @@ RULE_COLUMNS: Schema = {
     "depended_on": pl.Boolean,
     "redundant": pl.Boolean,
 }
-"""Columns that conditions may name: the part of the scope before the colon is `scope_type`; `age_days` counts
-from the topic's creation and `idle_days` from its last event; `evidence` and `fields` count the topic's, `active`
-the active topics of its scope; `depended_on` says that an active topic extends it, `redundant` that a newer one
-supersedes it."""
+"""Columns that conditions may refer to. `scope_type` is the part of the scope before the colon. `age_days` counts
+from the topic's creation, `idle_days` from its last event. `evidence` and `fields` count the topic's own, `active` the
+active topics of its scope. `depended_on`: an active topic extends it. `redundant`: a newer topic supersedes it."""
 
 EVENT_COLUMNS = {"ingest_complete": "told", "query_complete": "used", "memory_pressure": "pressure"}
-"""The boolean column that says which topics an event concerns; `nightly` concerns all."""
+"""The boolean column that marks the topics that an event concerns; `nightly` concerns all."""
 
 Bands = tuple[float, float]
-"""The probabilities from which pairs are merged and from which a person is asked."""
+"""The probabilities from which a pair is merged, and from which it is suggested for review."""
 
 
 class Rule(Section):
-    """One rule; the bands go with `do = "merge"`, and one that is left out is the policy's."""
+    """One rule. Bands are for `do = "merge"` only; one that is left out is the policy's."""
 
     name: Annotated[str, Field(min_length=1)]
     """Name of the rule in reports and explanations; unique within a policy."""
@@ -74,38 +73,38 @@ class Rule(Section):
     def _bands_go_with_merges(self) -> Rule:
         given = [key for key in ("merge_probability", "review_probability") if getattr(self, key) is not None]
         if self.do == "merge" and not given:
-            raise refusal("a merge rule gives merge_probability, review_probability, or both", "do")
+            raise refusal("a merge rule sets merge_probability, review_probability, or both", "do")
         if self.do != "merge" and given:
             raise refusal(f'only a rule with do = "merge" has bands, and this one has "{self.do}"', given[0])
         return self
 
     def bands(self, default: Bands) -> Bands:
-        """The rule's own bands, and the default's where it has none."""
+        """The rule's bands; the default fills what it leaves out."""
         merge, review = self.merge_probability, self.review_probability
         return default[0] if merge is None else merge, default[1] if review is None else review
 
     def holds(self) -> pl.Expr:
-        """Whether the rule's condition holds, never null."""
+        """Whether the rule's condition is true; never null."""
         return parse_condition(self.when, RULE_COLUMNS)
 
     def fits(self) -> pl.Expr:
-        """Whether the rule's event concerns a topic and its condition holds, never null."""
+        """Whether the rule applies to a topic; never null."""
         event = EVENT_COLUMNS.get(self.on)
         return self.holds() if event is None else pl.col(event).fill_null(False) & self.holds()
 
 
 def governing(topics: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
-    """The rule of the ladder that governs each topic.
+    """The ladder rule that governs each topic.
 
     Args:
-        topics: columns RULE_COLUMNS and those of EVENT_COLUMNS, as far as the rules need them.
-        rules: the rules of a policy; those that merge are passed over.
+        topics: those of RULE_COLUMNS and EVENT_COLUMNS that the rules refer to.
+        rules: the rules of a policy; merge rules are ignored.
 
     Returns:
-        The columns of topics with `rule` (its name) and `action`, both null where no rule governs.
+        The columns of topics, `rule` (the rule's name) and `action`; both null where no rule applies.
 
     Raises:
-        ValueError: a column that a rule needs is missing.
+        ValueError: a column that a rule refers to is missing.
     """
     ladder = [rule for rule in rules if rule.do != "merge"]
     _require(topics, ladder)
@@ -117,18 +116,18 @@ def governing(topics: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
 
 
 def applicable_merge_rules(topics: pl.DataFrame, rules: Sequence[Rule]) -> pl.DataFrame:
-    """The merge rules that fit each topic (`memstate_core.policy.merge_bands` makes bands of pairs from them).
+    """The merge rules that apply to each topic (`memstate_core.policy.merge_bands` derives bands of pairs).
 
     Args:
-        topics: column id, and those that the rules need as for `governing`.
-        rules: the rules of a policy; only those that merge are looked at.
+        topics: column id, and those that the rules refer to.
+        rules: the rules of a policy; only merge rules count.
 
     Returns:
-        Columns id, `merge_rule` (the position in `rules` of the first that fits, or null) and `merge_rules`
-        (the positions of all that fit, rising; a pair is under the first that both its topics have).
+        Columns id, `merge_rule` (the position in `rules` of the first that applies, or null) and `merge_rules`
+        (the positions of all that apply, ascending; of a pair, the first that both topics have wins).
 
     Raises:
-        ValueError: a column that a rule needs is missing.
+        ValueError: a column that a rule refers to is missing.
     """
     merging = [(position, rule) for position, rule in enumerate(rules) if rule.do == "merge"]
     _require(topics, [rule for _, rule in merging])

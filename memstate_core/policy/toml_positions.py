@@ -1,7 +1,7 @@
-"""Where the values of a TOML file stand in its text, which `tomllib` does not tell.
+"""Positions of values in the text of a TOML file, which `tomllib` does not report.
 
-The text has been parsed before, so it is valid and the scanner only has to find its way: comments are
-passed over, strings are read whole, arrays and inline tables are entered.
+The text has been parsed before and is valid, so the scanner checks nothing: it skips comments and strings and
+descends into arrays and inline tables.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 
 Steps = tuple[str | int, ...]
-"""The way to a value: keys of tables and positions in arrays."""
+"""The path of a value: keys of tables and indices of arrays."""
 
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _STRING = re.compile(r'"""(?:[^\\]|\\.)*?"""+' r"|'''.*?'''+" r'|"(?:[^"\\]|\\.)*"' r"|'[^']*'", re.DOTALL)
@@ -22,17 +22,17 @@ _QUOTES = ('"""', "'''", '"', "'")
 
 
 def positions(text: str) -> dict[Steps, int]:
-    """The offset of every value, at its first character, and of every table, at the `[` of its (first) header."""
+    """The offset of each value (its first character) and of each table (the `[` of its first header)."""
     return _Scanner(text).document()
 
 
 def inside(text: str, start: int, count: int) -> int:
-    """The offset at which a character of a string stands, escapes and folded lines counted.
+    """The offset of a character of a string's value, with escapes and line continuations taken into account.
 
     Args:
         text: the TOML text.
         start: the offset of the string's opening quote.
-        count: how many characters of the string's value come before.
+        count: the number of characters of the value before it.
     """
     quote = next(quote for quote in _QUOTES if text.startswith(quote, start))
     place = start + len(quote)
@@ -45,12 +45,12 @@ def inside(text: str, start: int, count: int) -> int:
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset, in characters, both counted from 1."""
+    """Line and column of an offset, in characters and counted from 1."""
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def nearest(found: Mapping[Steps, int], steps: Steps) -> int | None:
-    """The offset of a value, or of the innermost table or array around it that the text has."""
+    """The offset of a value, or of the innermost enclosing table or array; None if there is none."""
     around = (steps[:length] for length in range(len(steps), 0, -1))
     return next((found[one] for one in around if one in found), None)
 
@@ -138,7 +138,7 @@ class _Scanner:
         return match[0]
 
     def skip(self, sign: str = "") -> int:
-        """Passes over space, comments and, between them, a sign; gives the place of what follows."""
+        """Skips white space, comments and any number of a sign; returns the offset of what follows."""
         self.take(_SPACE)
         while sign and self.text.startswith(sign, self.place):
             self.place += 1

@@ -116,7 +116,7 @@ def test_a_fading_topic_is_told_when_and_under_what_condition() -> None:
     facts = explained(salience=0.4, half_life_days=40.0)
     assert (facts["archive_below"], facts["archive_in_days"]) == (0.05, pytest.approx(120))
     assert facts["lines"][-1] == (
-        "It is archived once its salience (now 0.4) falls below 0.05, in about 120 days if nothing uses it,"
+        "It is archived once its salience (now 0.4) falls below 0.05, in about 120 days without accesses,"
         " and only while the scope has 500 or more active topics."
     )
 
@@ -147,7 +147,7 @@ def test_what_is_pinned_stays(policy: Policy, said: dict[str, Any], by: str) -> 
     facts = explained(policy, **said)
     assert facts["pinned"] == by
     assert f"It is pinned by {by}." in facts["lines"]
-    assert facts["lines"][-1] == "Nothing comes next: what is pinned is never archived."
+    assert facts["lines"][-1] == "It stays as it is: pinned topics are never archived."
 
 
 def test_a_recorded_pin_is_told_where_the_frame_has_it() -> None:
@@ -165,7 +165,7 @@ def test_the_kind_is_said_not_to_be_pinned() -> None:
     [
         ("archive", "It is archived in the next run, since rule 'r' asks for it."),
         ("summarise", "In the next run its fields are summarised; while rule 'r' governs it"),
-        ("detach", "In the next run its fields and links are detached; while rule 'r' governs it"),
+        ("detach", "In the next run its fields and edges are detached; while rule 'r' governs it"),
     ],
 )
 def test_a_rule_says_what_comes_next(do: str, said: str) -> None:
@@ -173,14 +173,17 @@ def test_a_rule_says_what_comes_next(do: str, said: str) -> None:
 
 
 def test_an_archived_topic_is_told_how_it_comes_back() -> None:
-    assert lines(state="archived").endswith("It is archived; new evidence or a use brings it back.")
+    assert lines(state="archived").endswith("It is archived; new evidence or an access restores it.")
 
 
 def test_over_the_bound_the_surplus_is_counted() -> None:
     facts = explained(Policy(max_active_topics=590), active=600)
     held = {"active": 600, "soft_limit": 500, "bound": 590, "under": True, "pinned": 0, "surplus": 10}
     assert facts["pressure"] == held
-    assert facts["lines"][-1] == "Its scope is over the bound, so the 10 that come first leave it in the next run."
+    assert (
+        facts["lines"][-1]
+        == "Its scope is over the bound: the first 10 topics in eviction order are archived in the next run."
+    )
 
 
 def test_pins_beyond_the_bound_stay_and_the_explanation_says_so() -> None:

@@ -103,7 +103,7 @@ def test_arrays_of_inline_tables_are_entered(toml: str, tmp_path: Path) -> None:
         (RULE + "then = ▶'x'", "policy.rules[0].then", "unknown key; known here: name, on, when, do, merge_prob"),
         (RULE + RULE.replace('"a"', '▶"a"'), "policy.rules[1].name", "another rule before it has this name"),
         (RULE + "merge_probability = ▶0.9", "policy.rules[0].merge_probability", 'only a rule with do = "merge"'),
-        (RULE.replace('"pin"', '▶"merge"'), "policy.rules[0].do", "a merge rule gives merge_probability"),
+        (RULE.replace('"pin"', '▶"merge"'), "policy.rules[0].do", "a merge rule sets merge_probability"),
         (RULE.replace('"pin"', '"merge"\nreview_probability = ▶0.95'), "policy.rules[0].review_probability",
          "review_probability (0.95) must not exceed merge_probability (0.9)"),
         ("▶[policy.rules]\nname = 'b'", "policy.rules",
