@@ -129,7 +129,7 @@ def test_a_band_that_a_rule_leaves_out_is_the_policys() -> None:
 
 
 def test_what_is_not_allowed_in_a_rule() -> None:
-    assert "gives merge_probability, review_probability, or both" in refused(do="merge")
+    assert "sets merge_probability, review_probability, or both" in refused(do="merge")
     assert 'only a rule with do = "merge" has bands' in refused(merge_probability=0.9)
     assert "at column 12 of the condition: found 'x' (a string)" in refused(when="salience < 'x'")
     assert "at column 1 of the condition: found the end" in refused(when="")
