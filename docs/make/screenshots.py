@@ -85,10 +85,11 @@ def _asset_graph(browser: WebDriver, url: str) -> None:
     """All groups of the graph, expanded, without the panels beside it and the welcome dialog before it."""
     page = f"{url}/asset-groups?expanded={','.join(f'global@global:{group}' for group in groups())}"
     browser.get(page)
-    for button in ("//button[.='Skip']", "//button[.='Hide navigation']", "//input/following::button[1]"):
-        _when_shown(browser, button).click()
-    browser.get(page)  # so that the graph is fitted to the space it has now
+    for button in ("Skip", "Hide navigation"):
+        _when_shown(browser, f"//button[.='{button}']").click()
+    browser.get(page)  # fits the graph to the space that it has now
     _when_shown(browser, "//*[.='maintenance_report']")
+    _when_shown(browser, "//input/following::button[1]").click()  # the panel on the left, for space to the right
     time.sleep(_SETTLING)
     _keep(browser, "dagster.png")
 

@@ -7,28 +7,16 @@ from pathlib import Path
 import pytest
 
 from memstate_core.model.text import parse_moment
-from memstate_core.run.store import open_store
 from memstate_core.state.lock import exclusive
 from memstate_pipeline.cli.main import COMMANDS
 from tests.pipeline.conftest import Memstate
 
-README = (Path(__file__).parents[3] / "README.md").read_text()
-
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_in_the_readme_and_has_help(command: str, memstate: Memstate) -> None:
-    assert re.search(rf"^\| `memstate {command}\b", README, re.MULTILINE)
-    told = memstate(command, "--help")
-    assert told.code == 0
-    assert "--json" in told.stdout
-
-
-def test_every_setting_in_the_readme_is_its_default(tmp_path: Path) -> None:
-    block = "[store]" + README.split("```toml\n[store]")[1].split("```")[0]
-    (tmp_path / "memstate.toml").write_text(block)
-    assert open_store(tmp_path, {}).settings == open_store(tmp_path / "empty", {}).settings
-    settings = open_store(tmp_path, {}).settings.model_dump()
-    assert all(key in block for section in settings.values() for key in section)
+def test_every_command_has_help_and_json(command: str, memstate: Memstate) -> None:
+    answer = memstate(command, "--help")
+    assert answer.code == 0
+    assert "--json" in answer.stdout
 
 
 def test_status_of_an_empty_store_is_an_answer(memstate: Memstate) -> None:
