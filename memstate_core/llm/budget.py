@@ -1,4 +1,4 @@
-"""How much may be asked in one run, and what was asked. Threads share one budget."""
+"""The budget of requests and tokens of one run. Threads share it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from threading import Lock
 
 
 class Budget:
-    """Requests and tokens of one run; a request that would exceed either is not sent."""
+    """Limits and use of one run: once a limit is reached, no more requests are sent."""
 
     def __init__(self, max_requests: int, max_tokens: int) -> None:
         self._max_requests, self._max_tokens = max_requests, max_tokens
@@ -15,7 +15,7 @@ class Budget:
         self.tokens = 0
 
     def take(self) -> str | None:
-        """Takes one request out of the budget; the setting that is used up if there is none left."""
+        """Reserves one request; returns the reason if a limit is reached, else None."""
         with self._lock:
             if self.requests >= self._max_requests:
                 return f"extractor.max_requests ({self._max_requests}) is used up"
@@ -25,11 +25,11 @@ class Budget:
             return None
 
     def spend(self, tokens: int) -> None:
-        """Adds what a request used."""
+        """Adds the tokens of an answered request."""
         with self._lock:
             self.tokens += tokens
 
 
 def estimated_tokens(*texts: str) -> int:
-    """About how many tokens texts have, at four characters each, rounded up."""
+    """An estimate of the number of tokens: four characters each, rounded up per text."""
     return sum(-(-len(text) // 4) for text in texts)

@@ -1,6 +1,6 @@
-"""One conversation with the model: a question, and where needed its repair and the rest of a broken answer.
+"""One conversation with the model: a request and, if needed, requests for repair and for the rest of the answer.
 
-At most so many requests as it has rounds. What was understood before a failure is kept.
+The number of requests is limited; objects decoded before a failure are kept.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _QUOTED = 2000
 _REPAIRS = 1
 
 Rest = Callable[[list[Any]], str | None]
-"""From the objects so far to the words that ask for the rest, or None where nothing is missing."""
+"""Maps the objects so far to a prompt for the rest, or None if nothing is missing."""
 
 
 @dataclass
 class Outcome:
-    """What a conversation came to.
+    """The result of a conversation.
 
     Attributes:
-        objects: the objects of all answers, in their order, not yet validated.
-        failure: why there are not more; None when the last answer was whole.
-        malformed: the texts of answers in which nothing could be read.
+        objects: the objects of all answers, in order, not yet validated.
+        failure: why the result is incomplete; None if the last answer was complete.
+        malformed: the texts of answers without any object.
     """
 
     objects: list[Any] = field(default_factory=list)
@@ -40,14 +40,14 @@ class Outcome:
 
 
 def converse(client: ModelClient, messages: Sequence[Message], shape: Shape, rounds: int, rest: Rest) -> Outcome:
-    """Asks until the answer is whole, the rounds are over, or nothing more comes.
+    """Sends requests until the answer is complete, the rounds are used up, or there is no answer.
 
     Args:
-        client: asks.
+        client: the model.
         messages: the first request.
         shape: the shape of an answer.
         rounds: the most requests.
-        rest: how to ask for the rest of an answer that broke off.
+        rest: the prompt for the rest of a truncated answer.
     """
     outcome, current = Outcome(), list(messages)
     for _ in range(rounds):
@@ -78,7 +78,7 @@ def converse(client: ModelClient, messages: Sequence[Message], shape: Shape, rou
 
 
 def _mended(messages: Sequence[Message], text: str, truncated: bool) -> list[Message]:
-    """The request again: for less if the answer was too long, for the right shape if it had another."""
+    """The request again: for a shorter answer if it was truncated, else for one of the right shape."""
     if truncated:
         last = messages[-1]
         return [*messages[:-1], {**last, "content": f"{last['content']}\n\n{LESS}"}]

@@ -1,7 +1,7 @@
-"""One request to an OpenAI-compatible endpoint, and what its failures mean. Nothing is repeated here.
+"""Sends one request to an OpenAI-compatible endpoint and classifies its failures. Nothing is repeated here.
 
-The only module that imports `openai`, and only when an endpoint is made. The key goes from its environment
-variable to the client and nowhere else: it is cut out of every message that a server sends back.
+The only module that imports `openai`, and only when an endpoint is made. The API key goes from its environment
+variable to the client and nowhere else: it is removed from every message that a server returns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memstate_core.model.errors import ExtractorUnavailable
 from memstate_core.policy.extractor import ExtractorSettings
 
 FORMATS = ("json_schema", "json_object_of_schema", "json_object", "text")
-"""How an answer can be constrained, the strictest first. The second is what servers of llama.cpp understand."""
+"""Ways to constrain an answer, the strictest first; llama.cpp's servers support the second."""
 
 _LONGEST_DETAIL = 200
 _NO_KEY = "none"
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Trouble(StrEnum):
-    """What became of a request that was not answered."""
+    """Why a request was not answered."""
 
     RATE_LIMITED = "rate limited"
     UNREACHABLE = "unreachable"
@@ -44,9 +44,9 @@ class RequestFailed(Exception):
 
     Attributes:
         trouble: the kind of failure.
-        detail: what the server or the connection said, in a few words without secrets.
+        detail: the message of the server or the connection, shortened and without secrets.
         status: the HTTP status, if there was an answer.
-        retry_after: the header of that name as it was sent, if it was.
+        retry_after: the header `Retry-After`, if there was one.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class RequestFailed(Exception):
 
 
 class Dialect(Struct, frozen=True):
-    """How a server wants to be asked: which format of answers it enforces, and which parameters it takes."""
+    """The variant of the API that a server supports: answer format and parameters."""
 
     format: str = FORMATS[0]
     length: str = "max_tokens"
     temperature: bool = True
 
     def next(self, complaint: str) -> Dialect | None:
-        """Another way to say the same to a server that did not understand; None when all were tried."""
+        """The next variant for a server that rejected the request with this message; None if all were tried."""
         if "max_completion_tokens" in complaint and self.length == "max_tokens":
             return structs.replace(self, length="max_completion_tokens")
         if "temperature" in complaint and self.temperature:
@@ -74,10 +74,10 @@ class Dialect(Struct, frozen=True):
 
 
 class Endpoint:
-    """A server of one model. Threads may share it."""
+    """One model at one endpoint. Threads may share it."""
 
     def __init__(self, settings: ExtractorSettings, environ: Mapping[str, str] = os.environ) -> None:
-        """Makes the client; nothing is sent yet.
+        """Makes the HTTP client; sends nothing.
 
         Raises:
             ExtractorUnavailable: the package `openai` is missing, or the variable of the key is not set.
@@ -100,15 +100,15 @@ class Endpoint:
         self._client.close()
 
     def models(self) -> list[str]:
-        """The names of the models that the server offers.
+        """The names of the models that the server lists.
 
         Raises:
-            RequestFailed: it does not say.
+            RequestFailed: there was no answer.
         """
         return [str(model.id) for model in self._sent(lambda: self._client.models.list().data)]
 
     def complete(self, messages: Sequence[Message], shape: Shape, dialect: Dialect) -> Reply:
-        """Asks once.
+        """Sends a request once.
 
         Raises:
             RequestFailed: there was no answer.

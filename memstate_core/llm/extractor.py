@@ -1,7 +1,7 @@
-"""From new turns to placed topics with a language model; what it leaves is placed without it.
+"""Extracts and places the topics of a run's new turns with a language model; the rest is placed without it.
 
-Sessions are taken in waves of a fixed size, in order of time: those of a wave do not see each other's topics, later
-ones do. So what a session is asked depends on the sessions before it, and not on how many are asked at once.
+Sessions are processed in waves of a fixed size, in order of time. Sessions of one wave do not see each other's topics,
+those of later waves do. So the requests for a session depend on the sessions before it, and not on `concurrency`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ WAVE = 8
 
 @dataclass(frozen=True)
 class Extracted:
-    """What a language model made of the new turns of a run.
+    """The result of the extraction.
 
     Attributes:
-        segments: columns SEGMENTS; turns that none of them has are to be placed without it.
-        refusals: objects of answers that did not hold, by the name of their session.
-        failures: columns reason, sessions: why sessions were not or not wholly understood.
+        segments: columns SEGMENTS; turns in none of them remain to be placed without the model.
+        refusals: objects of answers that failed validation, by the name of their session.
+        failures: columns reason, sessions: why sessions were not or not completely extracted.
         counts: sessions, topics, turns, requests and tokens.
     """
 
@@ -52,15 +52,15 @@ def extract(
     client: ModelClient,
     settings: Settings,
 ) -> Extracted:
-    """Has a language model understand new turns.
+    """Extracts and places the topics of new turns.
 
     Args:
         turns: evidence that names no topic and was not placed before (columns EVIDENCE).
-        memory: the topics that exist; it grows by those found.
-        past: stretches of earlier runs, from which a scope knows what sameness looks like.
+        memory: the existing topics; the extracted ones are added.
+        past: segments of earlier runs, on which the probability of continuation is calibrated by scope.
         embed: gives unit vectors for texts.
-        client: asks the model.
-        settings: of the extractor, of stretches, and what it takes to continue a topic.
+        client: the model.
+        settings: of the extractor, of segments, and of placement.
     """
     ordered = in_sessions(turns.filter(readable()))
     vectors = embed(ordered.select(spoken()).to_series().to_list())

@@ -1,7 +1,6 @@
-"""The second phase: which known topic each topic of a session extends, by the model's choice.
+"""The second phase: the model chooses which known topic, if any, each topic of a session extends.
 
-The model may choose among the topics that it was shown, and among no others. What it does not choose is left to
-placement by similarity.
+It can choose only among the topics in its prompt. Topics without a choice are placed by similarity.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ class Choice(NamedTuple):
     why: str | None
 
     def reason(self) -> str:
-        """The reason as it is recorded."""
-        said = " ".join((self.why or "").split())
-        because = f": {shortened(said, _LONGEST_WHY)}" if said else ""
+        """The reason, as recorded with the placement."""
+        why = " ".join((self.why or "").split())
+        because = f": {shortened(why, _LONGEST_WHY)}" if why else ""
         return f"the language model says that it continues {shortened(self.card.title, 100)!r}{because}"
 
 
 def chosen_at_once(sandbox: Sandbox) -> dict[int, Choice]:
-    """The choices of a short session, by position of its topic: they stand in its only answer."""
+    """The choices of a short session, by position of its topic; its only answer contains them."""
     choices = {}
     for at, topic in enumerate(sandbox.topics):
         card = _card(sandbox.cards, topic.first.extends)
@@ -47,7 +46,7 @@ def chosen_at_once(sandbox: Sandbox) -> dict[int, Choice]:
 
 
 def integrate(client: ModelClient, sandbox: Sandbox, rounds: int) -> dict[int, Choice]:
-    """Asks about the topics of a long session; a failure is added to the sandbox and leaves them unchosen."""
+    """Requests the choices for a long session; a failure is added to the sandbox, and topics stay without a choice."""
     rows = [
         {"topic": number, "title": topic.first.title, "summary": topic.first.summary}
         for number, topic in enumerate(sandbox.topics, 1)
@@ -69,13 +68,13 @@ def integrate(client: ModelClient, sandbox: Sandbox, rounds: int) -> dict[int, C
 
 
 def _card(cards: Sequence[Card], name: str | None) -> Card | None:
-    """The card of a handle or title."""
+    """The card that a handle or title names, if any."""
     if not name or not name.strip():
         return None
     return next((card for card in cards if card.handle == name.strip() or normal(card.title) == normal(name)), None)
 
 
 def card_id(cards: Sequence[Card], name: str) -> str | None:
-    """The id of the shown topic that a handle or title names."""
+    """The id of the topic of the prompt that a handle or title names, if any."""
     card = _card(cards, name)
     return None if card is None else card.topic_id

@@ -1,4 +1,4 @@
-"""The topics that a model may be shown: those that exist, and those that this run has found so far."""
+"""The topics that prompts may contain: those that exist, and those that this run has extracted so far."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CARDS: Schema = {
     "summary": pl.String,
     "fields": pl.List(pl.Struct({"name": pl.String, "value_json": pl.String})),
 }
-"""What a model is shown of a topic: its title, its summary, and its current values."""
+"""The parts of a topic that prompts contain: title, summary and current values."""
 
 
 class Card(Struct, frozen=True):
-    """A topic as a model is shown it, under a handle that means it in one request only."""
+    """A topic in a prompt, under a handle that is valid in one conversation only."""
 
     handle: str
     topic_id: str
@@ -34,27 +34,27 @@ class Card(Struct, frozen=True):
     fields: list[dict[str, str]]
 
     def shown(self) -> dict[str, Any]:
-        """What stands in the request."""
+        """The card as JSON data."""
         values = {one["name"]: (one["value_json"] or "null")[:_LONGEST_SUMMARY] for one in self.fields[:_FIELDS_SHOWN]}
         summary = (self.summary or "")[:_LONGEST_SUMMARY]
         return {"handle": self.handle, "title": self.title, "summary": summary, "fields": values}
 
 
 class KnownTopics:
-    """Topics with vectors and cards; it grows while a run finds more."""
+    """Topics with vectors and cards; it grows during a run."""
 
     def __init__(self, topics: Embeddings, cards: pl.DataFrame) -> None:
-        """Makes a memory.
+        """Starts with the existing topics.
 
         Args:
             topics: ids, scopes and vectors.
-            cards: columns CARDS; a topic without one is not shown.
+            cards: columns CARDS; topics without a card are never returned.
         """
         self.topics = topics
         self._cards = cards
 
     def nearest(self, scope: str, vectors: Vectors, limit: int) -> list[Card]:
-        """The topics of a scope nearest to any of some vectors, the nearest first, under handles K1, K2 ….
+        """The topics of a scope that are nearest to any of the vectors, nearest first, with handles K1, K2 ….
 
         Args:
             scope: the scope.
@@ -74,11 +74,11 @@ class KnownTopics:
 
     @property
     def titles(self) -> pl.DataFrame:
-        """What the topics are called (columns id, title)."""
+        """Titles of the topics (columns id, title)."""
         return self._cards.select("id", "title")
 
     def add(self, scope: str, cards: pl.DataFrame, vectors: Vectors) -> None:
-        """Adds topics of a scope that were found.
+        """Adds extracted topics of a scope.
 
         Args:
             scope: the scope.

@@ -1,7 +1,7 @@
-"""Asking with patience and within limits: the cache first, then the endpoint, again where that may help.
+"""Answers from the cache or else the endpoint, with retries and within the budget.
 
-Once the endpoint is known to be away, to deny itself or to be out of patience, or the budget is spent, nothing
-more is asked in the run: a night must end.
+Once the endpoint is unreachable, denies access, keeps refusing for its rate limit or fails three times in a row, or
+the budget is used up, no more requests are sent in the run, so that a night ends.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from memstate_core.policy.extractor import ExtractorSettings
 
 _ENDS_THE_ASKING = (Trouble.RATE_LIMITED, Trouble.UNREACHABLE, Trouble.DENIED)
 _FAILURES_IN_A_ROW = 3
-PLANNED = "a plan is being applied, which holds the answers that there were"
+PLANNED = "a plan is being applied, which sends no requests"
 
 
 class NoAnswer(Exception):
-    """There is no answer; the text says why, in words that can be counted."""
+    """There is no answer; equal causes have equal texts, so that they can be counted."""
 
 
 @dataclass(frozen=True)
 class Time:
-    """The clock and the sleep of the world outside, or of a test."""
+    """A clock, and a way to sleep."""
 
     now: Callable[[], datetime]
     sleep: Callable[[float], None]
 
 
 class ModelClient:
-    """Asks for one run. Threads may share it.
+    """The language model as one run uses it. Threads may share it.
 
     Attributes:
-        budget: what was asked of the endpoint.
-        cached: how many questions the cache answered.
+        budget: requests and tokens used so far.
+        cached: number of answers that came from the cache.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class ModelClient:
         time: Time,
         ended: str = PLANNED,
     ) -> None:
-        """Makes an client.
+        """Makes a client.
 
         Args:
-            endpoint: whom to ask; without one the cache alone answers.
-            answers: the kept answers.
-            settings: limits.
+            endpoint: the endpoint; without one only cached answers are returned.
+            answers: the cache.
+            settings: the model and the limits.
             time: clock and sleep.
-            ended: why nothing but the cache is asked, where there is no endpoint.
+            ended: without an endpoint, the reason for that.
         """
         self.budget = Budget(settings.max_requests, settings.max_tokens)
         self.cached = 0
@@ -69,10 +69,10 @@ class ModelClient:
         self._failed_in_a_row, self._lock = 0, Lock()
 
     def ask(self, messages: Sequence[Message], shape: Shape) -> Reply:
-        """The answer to a question.
+        """The answer to a request.
 
         Raises:
-            NoAnswer: there is none, and asking again now would not help.
+            NoAnswer: there is none, and repeating the request now would not help.
         """
         settings = self._settings
         key = request_key(settings.model, messages, shape, (settings.temperature, settings.max_answer_tokens))
@@ -87,11 +87,11 @@ class ModelClient:
         return reply
 
     def pause(self, seconds: float) -> None:
-        """Lets the endpoint rest."""
+        """Sleeps, so that the endpoint's rate limit can recover."""
         self._time.sleep(seconds)
 
     def stop(self, reason: str) -> None:
-        """Asks nothing more in this run."""
+        """Sends no more requests in this run."""
         with self._lock:
             self._ended = reason
 
@@ -106,7 +106,7 @@ class ModelClient:
             else:
                 self._dialect, self._dialect_works = dialect, True
                 return reply
-        raise NoAnswer(f"the endpoint did not take the request: {complaint}")
+        raise NoAnswer(f"the endpoint rejected the request: {complaint}")
 
     def _patiently(self, messages: Sequence[Message], shape: Shape, dialect: Dialect) -> Reply:
         """Sends a request until it is answered or may not be repeated again.
@@ -126,7 +126,11 @@ class ModelClient:
         return reply
 
     def _permitted(self) -> Endpoint:
-        """The endpoint, if one more request may be sent; takes it out of the budget."""
+        """Reserves one request and returns the endpoint.
+
+        Raises:
+            NoAnswer: no more requests may be sent.
+        """
         with self._lock:
             if self._endpoint is None or self._ended is not None:
                 raise NoAnswer(self._ended)

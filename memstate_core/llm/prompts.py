@@ -1,8 +1,7 @@
-"""What the model is told. A changed word here is a changed cache key, so that old answers are not taken for new.
+"""The prompts. The prompt is part of the cache key, so a change here never returns answers to the old wording.
 
-Turns and topics are given as JSON, one object a line: a text cannot pose as another turn or as an instruction's
-end, because its line breaks and quotes are escaped. The shape of an answer is told in words, because a small model
-takes an example for something that was said.
+Turns and topics are JSON, one object per line: line breaks and quotes are escaped, so a text can neither pose as
+another turn nor end the data. The answer's shape is described in prose, because small models take values from examples.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ def asked(system: str, parts: Iterable[tuple[str, Sequence[dict[str, Any]]]], mo
     """The messages of a first request.
 
     Args:
-        system: what to do.
-        parts: headings, and the data under each; one without data is left out.
-        more: a last sentence of instruction.
+        system: the instructions.
+        parts: headings with their data; those without data are omitted.
+        more: a final instruction.
     """
     blocks = [f"{heading}:\n{_lines(rows)}" for heading, rows in parts if rows]
     return [
@@ -69,12 +68,12 @@ def asked(system: str, parts: Iterable[tuple[str, Sequence[dict[str, Any]]]], mo
 
 
 def followed_up(messages: Sequence[Message], answer: str, then: str) -> list[Message]:
-    """The messages of a request that goes on after an answer."""
+    """The messages of a request that continues after an answer."""
     return [*messages, {"role": "assistant", "content": answer}, {"role": "user", "content": then}]
 
 
 def rest(turns: Sequence[int]) -> str:
-    """Asks for the topics of the turns that an answer which broke off did not reach."""
+    """The prompt for the topics of turns that a truncated answer did not reach."""
     return _REST.format(turns=", ".join(map(str, turns)))
 
 

@@ -1,7 +1,7 @@
-"""The first phase: a sandbox of the topics of one session.
+"""The first phase: extracts the topics of one session into a sandbox.
 
-A short session is one conversation, in which the nearest known topics are shown already. A long one is read in
-chunks; each is shown the titles so far and the turns before it, and topics of equal normalised title are one.
+A short session is one conversation, whose prompt contains the nearest known topics. A long one is read in chunks; the
+prompt of each contains the titles so far and the preceding turns, and topics of equal normalised title are merged.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ _TURNS = "Turns"
 
 @dataclass
 class SandboxTopic:
-    """A topic of a session: what the chunks of the session said of it, in their order."""
+    """A topic of a session: its parts from the session's chunks, in order."""
 
     parts: list[Found]
 
     @property
     def first(self) -> Found:
-        """What names and describes it."""
+        """The part that names and describes it."""
         return self.parts[0]
 
     @property
     def turns(self) -> list[int]:
-        """Positions in the session of all its turns, in order."""
+        """Positions in the session of all its turns, ascending."""
         return sorted(turn for part in self.parts for turn in part.turns)
 
 
 @dataclass
 class Sandbox:
-    """What was understood of a session.
+    """The result of the first phase for a session.
 
     Attributes:
         session: the session.
         long: whether it was read in chunks.
-        cards: the known topics that the model was shown.
-        topics: its topics.
-        failures: why chunks of it were not understood, or not wholly.
-        refusals: objects of answers that did not hold.
+        cards: the known topics in the prompt.
+        topics: the extracted topics.
+        failures: why chunks were not or not completely extracted.
+        refusals: objects of answers that failed validation.
     """
 
     session: Session
@@ -69,17 +69,17 @@ class Sandbox:
 
 
 def is_long(session: Session, settings: ExtractorSettings) -> bool:
-    """Whether a session is studied in two phases."""
+    """Whether a session is extracted in two phases."""
     return session.characters >= settings.chunk_threshold_chars
 
 
 def study(
     client: ModelClient, session: Session, cards: list[Card], settings: ExtractorSettings, longest: int
 ) -> Sandbox:
-    """Understands one session.
+    """Extracts the topics of one session.
 
     Args:
-        client: asks.
+        client: the model.
         session: the new turns of a session.
         cards: the known topics nearest to a short session; none for a long one.
         settings: lengths and rounds.
@@ -101,7 +101,7 @@ def study(
 
 
 def normal(title: str) -> str:
-    """A title as titles are compared."""
+    """A title in the form in which titles are compared."""
     return str(pl.select(normalised(pl.lit(title, pl.String))).item())
 
 
@@ -121,7 +121,7 @@ def _question(sandbox: Sandbox, part: range, settings: ExtractorSettings) -> lis
 
 
 def _rest(part: range) -> Any:
-    """Asks for the turns that no object of a broken answer names."""
+    """Prompts for the turns that no object of a truncated answer refers to."""
 
     def rest(objects: Sequence[Any]) -> str | None:
         named = {number for one in objects if isinstance(one, dict) for number in _numbers(one.get("turns"))}
@@ -136,7 +136,7 @@ def _numbers(turns: Any) -> Iterable[int]:
 
 
 def _merge(topics: list[SandboxTopic], found: Iterable[Found]) -> None:
-    """Adds topics to a sandbox; one of a title that is there already goes on with that topic."""
+    """Adds topics to a sandbox; one whose title is there already becomes a further part of that topic."""
     titles = {normal(topic.first.title): topic for topic in topics}
     for one in found:
         name = normal(one.title)

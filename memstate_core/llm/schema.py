@@ -1,7 +1,7 @@
-"""The shapes of an answer: as JSON Schema for servers that constrain their output, and as types to hold it to.
+"""The shapes of answers: as JSON Schema, for servers that constrain their output, and as types for validation.
 
-A field is that of an observation without what only a machine can know (ids, times of recording). Topics name
-each other by title, turns by number: an id that stands in a text can never be taken for one.
+Fields are those of an observation without ids and record times. Topics refer to each other by title and to turns by
+number, so an id in a text can never be mistaken for a reference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memstate_core.model.observation import FieldType
 
 
 class Shape(Struct, frozen=True):
-    """What an answer must look like: a name, its JSON Schema, and the key of its list."""
+    """The shape of an answer: a name, its JSON Schema, and the key of its list."""
 
     name: str
     schema: dict[str, Any]
@@ -32,14 +32,14 @@ class AnswerField(Struct, kw_only=True):
 
 
 class AnswerEdge(Struct, kw_only=True):
-    """A link to another topic: one of the answer by its title, or one that was shown."""
+    """An edge to another topic: one of the answer, by title, or one of the prompt."""
 
     kind: str
     to: str
 
 
 class AnswerTopic(Struct, kw_only=True):
-    """A topic as the model gives it; `turns` are the numbers of the turns that support it."""
+    """A topic in an answer; `turns` are the numbers of the turns that support it."""
 
     title: str
     turns: list[int]
@@ -52,7 +52,7 @@ class AnswerTopic(Struct, kw_only=True):
 
 
 class AnswerPlacement(Struct, kw_only=True):
-    """Which shown topic a topic of the session extends, if any."""
+    """The topic of the prompt that a topic of the session extends, if any."""
 
     topic: int
     extends: str | None = None

@@ -1,4 +1,4 @@
-"""From the topics of a session to rows that are recorded (columns SEGMENTS): one for each part of each topic."""
+"""Converts the topics of a session to the rows that are recorded (columns SEGMENTS), one per part of a topic."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Names = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Placed:
-    """The place of a topic.
+    """The placement of a topic.
 
     Attributes:
-        topic_id: the topic that it is, or becomes.
+        topic_id: the id of the topic that it continues or becomes.
         new: whether that topic is new.
-        reason: why.
-        seen: whether the model wrote its summary knowing the topic that it goes on with.
-        score: the cosine that decided, if one did.
+        reason: the reason, as recorded.
+        seen: whether the model had that topic in its prompt when it wrote the summary.
+        score: the cosine similarity that decided, if any.
     """
 
     topic_id: str
@@ -40,33 +40,33 @@ class Placed:
 
     @classmethod
     def chosen(cls, topic_id: str, reason: str, seen: bool) -> Placed:
-        """The place that the model chose."""
+        """Continues a topic by the model's choice."""
         return cls(topic_id, False, reason, seen)
 
     @classmethod
     def alike(cls, topic_id: str, title: str, score: float, probability: float) -> Placed:
-        """The place that similarity gives."""
+        """Continues a topic by similarity."""
         reason = f"continues '{title}': cosine {score:.2f}, probability {probability:.2f}"
         return cls(topic_id, False, reason, False, score)
 
     @classmethod
     def own(cls, session: Session, topic: SandboxTopic) -> Placed:
-        """A topic of its own, named by its first turn."""
+        """Becomes a new topic, whose id derives from its first turn."""
         reason = f"{len(topic.turns)} turns of one subject, by the language model"
         return cls(own_id(session, topic), True, reason, True)
 
 
 def own_id(session: Session, topic: SandboxTopic) -> str:
-    """The id of a topic of its own."""
+    """The id that a topic has if it is new."""
     return uuid_text("segment", session.scope, session.turns[topic.first.turns[0]].evidence_id)
 
 
 def linked(sandbox: Sandbox, placed: list[Placed]) -> tuple[Names, int]:
-    """The topics that the links of a session lead to, by the name that the model used; and how many lead nowhere."""
+    """The targets of a session's edges by the name that the model used, and the number of edges without a target."""
     own = {normal(topic.first.title): place.topic_id for topic, place in zip(sandbox.topics, placed, strict=True)}
-    said = [name for topic in sandbox.topics for part in topic.parts for _, name in part.edges]
-    found = {name: own.get(normal(name)) or card_id(sandbox.cards, name) for name in dict.fromkeys(said)}
-    return {name: topic_id for name, topic_id in found.items() if topic_id}, sum(not found[name] for name in said)
+    names = [name for topic in sandbox.topics for part in topic.parts for _, name in part.edges]
+    found = {name: own.get(normal(name)) or card_id(sandbox.cards, name) for name in dict.fromkeys(names)}
+    return {name: topic_id for name, topic_id in found.items() if topic_id}, sum(not found[name] for name in names)
 
 
 def segments(sandbox: Sandbox, placed: list[Placed], names: Names) -> pl.DataFrame:

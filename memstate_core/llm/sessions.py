@@ -1,8 +1,7 @@
-"""New turns as the sessions that a model reads, and long sessions as chunks.
+"""Groups new turns into the sessions that a model reads, and cuts long sessions into chunks.
 
-A turn without a session belongs to a session of all such turns of its scope, in order of time. A turn whose
-writer asked for a topic of its own is not shown to a model. Chunks end where stretches end, as long as one
-stretch does not exceed a chunk by itself.
+Turns without a session form one session per scope, in order of time. Turns whose `placement` requests a new topic are
+left out. Chunks end at segment boundaries, unless a segment is longer than a chunk.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _LONGEST_TURN = 8000
 
 
 class Turn(NamedTuple):
-    """One turn: its evidence, who said it, when, and what."""
+    """A turn: evidence id, actor, time and text."""
 
     evidence_id: str
     actor: str | None
@@ -39,42 +38,42 @@ class Session:
 
     Attributes:
         scope: the scope of all of them.
-        session_id: the session; None for turns that have none.
+        session_id: the session; None for turns without one.
         turns: the turns.
-        stretches: for each turn the number of its stretch, not falling.
-        vectors: a unit vector for each turn (float32, n x 384).
+        segments: the number of each turn's segment, ascending from 0.
+        vectors: a unit vector per turn (float32, n x 384).
     """
 
     scope: str
     session_id: str | None
     turns: Sequence[Turn]
-    stretches: Sequence[int]
+    segments: Sequence[int]
     vectors: Vectors
 
     @property
     def subjects(self) -> Vectors:
-        """The middle of each stretch (float32, n x 384)."""
-        return means(np.array(self.stretches, dtype=np.int64), self.vectors, self.stretches[-1] + 1)
+        """The centroid of each segment (float32, n x 384)."""
+        return means(np.array(self.segments, dtype=np.int64), self.vectors, self.segments[-1] + 1)
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Its name in reports."""
         return f"{self.scope}/{self.session_id or 'turns without a session'}"
 
     @property
     def characters(self) -> int:
-        """How much there is to read."""
+        """The length of its turns."""
         return sum(len(turn.text) for turn in self.turns)
 
 
 def readable() -> pl.Expr:
-    """Whether a turn may be shown to a model: it has words, and asks for no topic of its own."""
+    """Whether a turn may be sent to a model: it has text, and does not request a new topic."""
     own = (pl.col("placement") == "new_topic").fill_null(False)
     return ~own & (pl.col("text").str.strip_chars().str.len_chars() > 0).fill_null(False)
 
 
 def in_sessions(turns: pl.DataFrame) -> pl.DataFrame:
-    """Turns with a column `_session`, those of a session together and in order; sessions by their beginning."""
+    """Turns with a column `_session`, sorted by the start of the session, the session, and their order in it."""
     began = pl.col("observed_at").min().over("scope", "session_id")
     return turns.with_columns(_session=pl.struct("scope", "session_id"), _began=began).sort(
         "_began", "scope", "session_id", "turn", "observed_at", "evidence_id", nulls_last=True
@@ -85,27 +84,27 @@ def sessions(ordered: pl.DataFrame, vectors: Vectors, settings: SegmentSettings)
     """The sessions of turns.
 
     Args:
-        ordered: as `in_sessions` gives them.
+        ordered: turns as `in_sessions` returns them.
         vectors: the turns' unit vectors (float32, n x 384).
-        settings: how a session is cut into stretches.
+        settings: how a session is cut into segments.
     """
     number = ordered.select(pl.col("_session").rle_id()).to_series()
-    stretch = segment(number.cast(pl.String), vectors, settings)
-    framed = ordered.with_columns(_stretch=stretch, _row=pl.int_range(pl.len()))
+    numbers = segment(number.cast(pl.String), vectors, settings)
+    framed = ordered.with_columns(_segment=numbers, _row=pl.int_range(pl.len()))
     return [_session(part, vectors) for part in framed.partition_by("_session", maintain_order=True)]
 
 
 def _session(part: pl.DataFrame, vectors: Vectors) -> Session:
-    stretches = part.select(pl.col("_stretch").rle_id()).to_series().to_list()
+    segments = part.select(pl.col("_segment").rle_id()).to_series().to_list()
     rows = part.select("evidence_id", "actor", "observed_at", "text").iter_rows()
     turns = [Turn(*row) for row in rows]
-    return Session(part["scope"][0], part["session_id"][0], turns, stretches, vectors[part["_row"].to_numpy()])
+    return Session(part["scope"][0], part["session_id"][0], turns, segments, vectors[part["_row"].to_numpy()])
 
 
 def chunks(session: Session, longest: int) -> list[range]:
     """The session in parts of about `longest` characters, as ranges of turns."""
     bounds, length = [0], 0
-    for start, stop in _stretches(session):
+    for start, stop in _segments(session):
         size = sum(len(turn.text) for turn in session.turns[start:stop])
         if length and length + size > longest:
             bounds.append(start)
@@ -117,13 +116,13 @@ def chunks(session: Session, longest: int) -> list[range]:
     return [range(start, stop) for start, stop in zip(bounds, [*bounds[1:], len(session.turns)], strict=True)]
 
 
-def _stretches(session: Session) -> Iterator[tuple[int, int]]:
-    edges = [at for at in range(1, len(session.turns)) if session.stretches[at] != session.stretches[at - 1]]
+def _segments(session: Session) -> Iterator[tuple[int, int]]:
+    edges = [at for at in range(1, len(session.turns)) if session.segments[at] != session.segments[at - 1]]
     return zip([0, *edges], [*edges, len(session.turns)], strict=True)
 
 
 def _cuts(session: Session, start: int, stop: int, longest: int) -> list[int]:
-    """Where a stretch that is too long by itself is cut, between turns."""
+    """The turns at which a segment that is longer than a chunk is cut."""
     cuts, length = [], 0
     for at in range(start, stop):
         size = len(session.turns[at].text)
@@ -135,7 +134,7 @@ def _cuts(session: Session, start: int, stop: int, longest: int) -> list[int]:
 
 
 def shown(turns: Sequence[Turn], first: int | None = None) -> list[dict[str, Any]]:
-    """Turns as a model sees them, numbered from `first`, or without numbers; a very long text is cut in the middle."""
+    """Turns as prompt data, numbered from `first` or without numbers; a very long text is shortened in its middle."""
     rows = []
     for at, turn in enumerate(turns):
         number = {} if first is None else {"turn": first + at}

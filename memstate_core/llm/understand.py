@@ -1,7 +1,7 @@
-"""Where the extractor meets a run: what it may see of the store, and where its refusals go.
+"""Connects the extractor with a run: reads known topics from the store and quarantines refused objects.
 
-A run that follows a plan asks nobody: it takes the answers that the plan's own run left in the cache, and so
-decides the same or is refused. The clock and the sleep of the machine enter here.
+A run that applies a plan sends no requests: it uses the answers that the plan's own run cached, so it either makes
+the same decisions or is refused. The machine's clock and sleep are passed in from here.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from memstate_core.run.store import Store
 from memstate_core.state.graph import REVISION, TOPIC, open_graph
 
 FAILURES: Schema = {"reason": pl.String, "sessions": pl.Int64}
-"""Why sessions were not, or not wholly, understood by the language model."""
+"""Why sessions were not or not completely extracted, and how many."""
 
 MACHINE = Time(lambda: datetime.now(UTC), time.sleep)
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Topics with their vectors, and what they are called (columns id, title)."""
+    """Topics with their vectors and titles (columns id, title)."""
 
     vectors: Embeddings
     titles: pl.DataFrame
@@ -44,11 +44,11 @@ class Topics:
 
 @dataclass(frozen=True)
 class Understood:
-    """What a language model contributed to a run; nothing where none is configured.
+    """The contribution of a language model to a run; nothing if none is configured.
 
     Attributes:
-        segments: columns SEGMENTS; turns that none of them has are to be placed without a model.
-        known: the active topics, those of the segments among them.
+        segments: columns SEGMENTS; turns in none of them remain to be placed without the model.
+        known: the active topics, those of the segments included.
         counts: of sessions, topics, turns, requests and tokens, each `llm_…`.
         tables: failures by their reason, where there were any.
     """
@@ -68,7 +68,7 @@ def understand(
     embed: Embed,
     clock: Time = MACHINE,
 ) -> Understood:
-    """Has the configured language model understand new turns.
+    """Extracts and places the topics of new turns with the configured language model.
 
     Args:
         store: the store; without `base_url` and `model` in its `[extractor]` nothing happens.

@@ -1,7 +1,7 @@
-"""Holding the topics of an answer to the rules of an import.
+"""Validates the topics of an answer by the rules of an import.
 
-A topic is turned into the observation that it claims to be and sifted like a row of a dump; only turns that were
-shown count, and only one topic gets each. What does not hold is refused with the reason, and nothing is mended.
+A topic is converted to an observation and validated like a row of a dump. Only turns of the prompt count, and each
+becomes evidence of one topic only. What is invalid is refused with the reason; nothing is corrected.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _AT = {name: at for at, name in enumerate(RECORD)}
 
 @dataclass(frozen=True)
 class Found:
-    """A topic that holds.
+    """A valid topic.
 
     Attributes:
         title: its title.
         summary: its summary, if it has one.
         topic_kind: its kind, if it has one.
-        turns: positions in the session of the turns that are its evidence; at least one.
-        fields: the values that it states.
-        edges: links, as kind and the name of the other topic.
-        extends: the handle or title of the known topic that it is said to extend.
+        turns: positions in the session of the turns that are its evidence (at least one).
+        fields: the values that it asserts.
+        edges: kind, and the name of the other topic.
+        extends: the handle or title of the known topic that it extends, by the model's choice.
         why: the reason for that.
     """
 
@@ -54,7 +54,7 @@ class Found:
 
 
 class Validator:
-    """Validates the answers about one session; it knows which turns have found their topic."""
+    """Validates the answers about one session; each turn becomes evidence of one topic only."""
 
     def __init__(self, scope: str, longest: int) -> None:
         """Makes a validator.
@@ -69,11 +69,11 @@ class Validator:
         self.refusals: list[Refusal] = []
 
     def found(self, objects: Sequence[Any], part: range) -> list[Found]:
-        """The topics among the objects of an answer that hold; the others are added to `refusals`.
+        """The valid topics among the objects of an answer; the others are added to `refusals`.
 
         Args:
             objects: the decoded objects of an answer.
-            part: positions in the session of the turns that were shown, numbered from 1.
+            part: positions in the session of the turns of the prompt, which numbers them from 1.
         """
         topics = []
         for one in objects:
@@ -89,15 +89,15 @@ class Validator:
         return topics
 
     def malformed(self, text: str) -> None:
-        """Refuses an answer in which nothing could be read."""
+        """Refuses an answer without any object."""
         self._row += 1
         raw = text.encode()
         self._refuse(RawRow(self._row, raw, len(raw)), Reason.BROKEN_JSON, "the answer is not one object of that shape")
 
     def _held(self, answer: AnswerTopic, row: RawRow, part: range) -> list[Found]:
-        sifted = self._sifted(answer, row.line)
-        if sifted.refusals:
-            _, reason, detail = sifted.refusals[0]
+        batch = self._validated(answer, row.line)
+        if batch.refusals:
+            _, reason, detail = batch.refusals[0]
             self._refuse(row, reason, detail)
             return []
         named = {part[number - 1] for number in answer.turns if 1 <= number <= len(part)}
@@ -107,9 +107,9 @@ class Validator:
             self._refuse(row, Reason.BAD_VALUE, f"$.turns names {found}, expected some of 1 to {len(part)}")
             return []
         self._taken.update(turns)
-        return [_found(sifted, answer, turns)]
+        return [_found(batch, answer, turns)]
 
-    def _sifted(self, answer: AnswerTopic, line: int) -> ValidatedBatch:
+    def _validated(self, answer: AnswerTopic, line: int) -> ValidatedBatch:
         observation = {
             "kind": "explicit_memory",
             "provenance": PROVENANCE,
@@ -128,8 +128,8 @@ class Validator:
         self.refusals.append(Refusal(row, reason, shortened(detail)))
 
 
-def _found(sifted: ValidatedBatch, answer: AnswerTopic, turns: tuple[int, ...]) -> Found:
-    record = sifted.records[0]
+def _found(batch: ValidatedBatch, answer: AnswerTopic, turns: tuple[int, ...]) -> Found:
+    record = batch.records[0]
     return Found(
         title=" ".join(record[_AT["title"]].split()),
         summary=record[_AT["summary"]] or None,

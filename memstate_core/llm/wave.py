@@ -1,4 +1,4 @@
-"""A wave of sessions: studied together, then integrated and placed among the topics that were known before it."""
+"""A wave of sessions: extracted concurrently, then placed among the topics that were known before the wave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Choices = dict[int, Choice]
 
 
 class Waves:
-    """What all waves of a run share."""
+    """Processes the waves of a run."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Waves:
         self._longest = settings.ingest.max_line_mib << 20
 
     def take(self, wave: Sequence[Session]) -> list[tuple[Sandbox, list[Placed]]]:
-        """Understands sessions and places their topics, which are known to the next wave."""
+        """Extracts the topics of sessions and places them; they are known topics for the next wave."""
         asked_before = self._client.budget.requests
         sandboxes = list(self._pool.map(self._study, wave))
         vectors = [_vectors(sandbox) for sandbox in sandboxes]
@@ -66,7 +66,7 @@ class Waves:
         return integrate(self._client, sandbox, self._rules.max_rounds) if sandbox.cards else {}
 
     def _placed(self, sandboxes: list[Sandbox], choices: list[Choices]) -> list[list[Placed]]:
-        """The place of each topic: the model's choice, else what it continues by similarity, else its own."""
+        """The placement of each topic: the model's choice, else the topic that it continues by similarity, else new."""
         alike = self._alike(sandboxes, _unchosen(sandboxes, choices))
 
         def place(sandbox: Sandbox, at: int, chosen: Choices) -> Placed:
@@ -81,9 +81,9 @@ class Waves:
         ]
 
     def _alike(self, sandboxes: list[Sandbox], new: SegmentVectors) -> dict[str, Placed]:
-        """The places that similarity gives, by the id that a topic has of its own.
+        """The placements by similarity, by the id that a topic has if it is new.
 
-        What the model kept apart in one session stays apart.
+        Topics of one session are never merged, since the model separated them.
         """
         found = continued(new, self._memory.topics, self._past, self._policy)
         titles = pl.concat([self._memory.titles, _titles(sandboxes)]).unique("id", keep="first")
@@ -97,7 +97,7 @@ class Waves:
         return {own: Placed.alike(*near) for own, *near in rows}
 
     def _remember(self, sandbox: Sandbox, placed: list[Placed], vectors: Vectors) -> None:
-        """Makes the new topics of a session known."""
+        """Adds the new topics of a session to the known ones."""
         new = [at for at, one in enumerate(placed) if one.new]
         firsts = [sandbox.topics[at].first for at in new]
         cards = {
@@ -110,14 +110,14 @@ class Waves:
 
 
 def _vectors(sandbox: Sandbox) -> Vectors:
-    """The middle of the turns of each topic (float32, n x 384)."""
+    """The centroid of the turns of each topic (float32, n x 384)."""
     turns = [turn for topic in sandbox.topics for turn in topic.turns]
     groups = [at for at, topic in enumerate(sandbox.topics) for _ in topic.turns]
     return means(np.array(groups, dtype=np.int64), sandbox.session.vectors[turns], len(sandbox.topics))
 
 
 def _unchosen(sandboxes: list[Sandbox], choices: list[Choices]) -> SegmentVectors:
-    """The topics that the model gave no place, as stretches of their turns."""
+    """The topics without a choice, each as one segment of its turns."""
     free = [
         (number, sandbox.session, topic)
         for number, (sandbox, chosen) in enumerate(zip(sandboxes, choices, strict=True))

@@ -1,1 +1,1 @@
-"""The words of the system as types: errors, ids, scopes, records of a dump, columns of each frame."""
+"""Types that every package shares: errors, ids, scopes, observations, and the columns of frames."""

@@ -1,4 +1,4 @@
-"""Every exception of memstate that a caller may meet.
+"""Every exception that memstate raises to its callers.
 
     MemstateError
     ├── SettingsError        a key of memstate.toml or a MEMSTATE_* variable is not allowed
@@ -6,33 +6,33 @@
     ├── HomeUnsupported      the path of a home has a character that a library cannot address
     ├── StoreLocked          another run holds the store
     ├── StoreNotFound        nothing was published here yet
-    ├── TopicNotFound        no topic, tombstone or alias answers to this id
-    ├── NothingToUndo        no merge and no archived topic answers to this id
-    ├── MergeUndone          the merge was taken back already
-    ├── VerdictRefused       a verdict on two topics contradicts what holds
-    ├── NotStale             the topic does not wait for review
-    ├── SnapshotDamaged      a published file is not what its manifest says
+    ├── TopicNotFound        no topic, tombstone or alias has this id
+    ├── NothingToUndo        no merge and no archived topic has this id
+    ├── MergeUndone          the merge is undone already
+    ├── VerdictRefused       a verdict on two topics contradicts recorded ones
+    ├── NotStale             the topic is not queued for review
+    ├── SnapshotDamaged      a published file differs from its manifest
     ├── StagingMissing       a step was started without the run it belongs to
     ├── ModelUnavailable     the embedding model cannot be loaded
-    ├── ExtractorUnavailable the language model that the settings ask for cannot be asked at all
+    ├── ExtractorUnavailable the configured language model cannot be used
     ├── RebuildMismatch      folding the ledger again gave another state
-    ├── PlanInvalid          a file is no plan, or was changed after it was written
-    ├── PlanStale            the state moved after it was planned for, or the run decided otherwise
+    ├── PlanInvalid          a file is not a plan, or was modified
+    ├── PlanStale            the state changed after planning, or the run decided differently
     ├── StepFailed           a step of a run failed for another reason
-    ├── NotAllowed           the key that a caller showed is not for this
-    ├── KeysDamaged          the file of keys is not what `memstate keys` writes
+    ├── NotAllowed           the caller's key does not permit this
+    ├── KeysDamaged          the key file is not as `memstate keys` writes it
     ├── KeyRefused           a key cannot be made, or there is none of that name
     ├── CheckRefused         a correctness condition failed, nothing was published
-    └── ApiError             a memstate server did not do what its client asked for
-        ├── RequestInvalid       the request is not as the server expects it
-        ├── AccessDenied         no key, a wrong one, or one that may not do this
-        ├── NotFound             nothing answers to this id or address
+    └── ApiError             a request to a memstate server failed
+        ├── RequestInvalid       the request is invalid
+        ├── AccessDenied         no key, a wrong one, or one without permission
+        ├── NotFound             there is nothing with this id or address
         ├── RateLimited          too many requests for now
-        ├── ServerFailed         the server could not answer, now or at all
+        ├── ServerFailed         the server failed
         └── ServerUnreachable    no answer came
 
 Each carries its facts in `facts` and survives pickling, because errors cross worker processes.
-`exit_code` is what the command line answers with.
+`exit_code` is the exit status of the command line.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from typing import Any
 
 
 class MemstateError(Exception):
-    """The root of the tree.
+    """The base class.
 
-    Subclasses name their facts in `__init__` and build one sentence from them: what was found, what
-    was expected, what to do next.
+    Subclasses take their facts in `__init__` and build the message from them: what was found, what was expected, what
+    to do next.
     """
 
     exit_code = 1
@@ -67,7 +67,7 @@ def _revive(kind: type[MemstateError], message: str, facts: dict[str, Any]) -> M
 class SettingsError(MemstateError):
     """A setting is not allowed; names the file (or variable), the key, the value and what is allowed.
 
-    `line` and `column` say where the value stands in the file, both counted from 1, where that is known.
+    `line` and `column` are the position of the value in the file, counted from 1, if it is known.
     """
 
     exit_code = 2
@@ -88,7 +88,7 @@ class SettingsError(MemstateError):
 
 
 class UnreadableDump(MemstateError):
-    """A dump that cannot be read at all, or whose container breaks off in the middle."""
+    """A dump that cannot be read at all, or whose container is truncated."""
 
     def __init__(self, path: str, problem: str, line: int | None = None) -> None:
         where = f"{path}, after line {line}" if line else path
@@ -139,22 +139,22 @@ class StoreNotFound(MemstateError):
 
 
 class TopicNotFound(MemstateError):
-    """No topic, tombstone or alias answers to this id."""
+    """No topic, tombstone or alias has this id."""
 
     def __init__(self, topic_id: str, snapshot: str) -> None:
         super().__init__(
-            f"no topic answers to {topic_id!r} in snapshot {snapshot}. `memstate export` lists every id.",
+            f"no topic has the id {topic_id!r} in snapshot {snapshot}. `memstate export` lists every id.",
             topic_id=topic_id,
             snapshot=snapshot,
         )
 
 
 class NothingToUndo(MemstateError):
-    """No merge and no topic that left default answers has this id."""
+    """No merge, and no topic that was archived, detached or summarised, has this id."""
 
     def __init__(self, name: str, snapshot: str) -> None:
         super().__init__(
-            f"{name!r} names nothing to take back in snapshot {snapshot}: expected the id of a merge, of a topic that "
+            f"{name!r} names nothing to undo in snapshot {snapshot}: expected the id of a merge, of a topic that "
             "was merged away, or of one that was archived, detached or summarised. `memstate merges` lists the "
             "merges in force.",
             name=name,
@@ -163,12 +163,12 @@ class NothingToUndo(MemstateError):
 
 
 class MergeUndone(MemstateError):
-    """The merge was taken back already."""
+    """The merge is undone already."""
 
     def __init__(self, merge_id: str, dropped: str, undone_at: str) -> None:
         super().__init__(
-            f"merge {merge_id} of topic {dropped} was taken back at {undone_at}; nothing is left to undo. "
-            "`memstate merges` lists the merges in force, `memstate merges --all` those taken back too.",
+            f"merge {merge_id} of topic {dropped} was undone at {undone_at}; there is nothing left to undo. "
+            "`memstate merges` lists the merges in force, `memstate merges --all` those undone too.",
             merge_id=merge_id,
             dropped=dropped,
             undone_at=undone_at,
@@ -176,7 +176,7 @@ class MergeUndone(MemstateError):
 
 
 class VerdictRefused(MemstateError):
-    """A verdict on two topics contradicts what holds."""
+    """A verdict on two topics contradicts recorded ones."""
 
     def __init__(self, a: str, b: str, problem: str) -> None:
         super().__init__(
@@ -185,18 +185,18 @@ class VerdictRefused(MemstateError):
 
 
 class NotStale(MemstateError):
-    """The topic does not wait for review."""
+    """The topic is not queued for review."""
 
     def __init__(self, topic_id: str) -> None:
         super().__init__(
-            f"{topic_id!r} names no topic that waits for review: expected the id of a stale topic. "
+            f"{topic_id!r} is not the id of a topic that is queued for review. "
             "`memstate confirm` without an id lists them.",
             topic_id=topic_id,
         )
 
 
 class SnapshotDamaged(MemstateError):
-    """A published file is not what its manifest says."""
+    """A published file differs from its manifest."""
 
     def __init__(self, snapshot: str, problems: list[str]) -> None:
         super().__init__(
@@ -207,7 +207,7 @@ class SnapshotDamaged(MemstateError):
 
 
 class StagingMissing(MemstateError):
-    """A step was started on its own, without the run whose working copy it needs."""
+    """A step was started on its own, without the run whose working copy it requires."""
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -230,19 +230,19 @@ class ModelUnavailable(MemstateError):
 
 
 class ExtractorUnavailable(MemstateError):
-    """The settings ask for a language model, and this installation cannot ask any."""
+    """A language model is configured that this installation cannot use."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(
-            f"the language model of [extractor] cannot be asked: {problem}. {remedy}, or take the section out of "
-            "memstate.toml to do without it.",
+            f"the language model of [extractor] cannot be used: {problem}. {remedy}, or remove the section from "
+            "memstate.toml to run without it.",
             problem=problem,
             remedy=remedy,
         )
 
 
 class RebuildMismatch(MemstateError):
-    """Folding the ledger again gave another state than the one that was published."""
+    """Folding the ledger again resulted in another state than the published one."""
 
     exit_code = 4
 
@@ -257,11 +257,11 @@ class RebuildMismatch(MemstateError):
 
 
 class PlanInvalid(MemstateError):
-    """A file is no plan that can be applied."""
+    """A file is not a plan that can be applied."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(
-            f"{path} is no plan that can be applied: {problem}. Expected a file as `memstate plan` wrote it; "
+            f"{path} is not a plan that can be applied: {problem}. Expected an unmodified file of `memstate plan`; "
             "run `memstate plan` again and apply the new file. Nothing was changed.",
             path=path,
             problem=problem,
@@ -269,12 +269,12 @@ class PlanInvalid(MemstateError):
 
 
 class PlanStale(MemstateError):
-    """A plan no longer fits the store, so it was not applied."""
+    """A plan no longer matches the store, so it was not applied."""
 
     def __init__(self, plan: str, shard: str, differences: list[str]) -> None:
         super().__init__(
-            f"plan {plan} does not fit the store any more: {'; '.join(differences)}. Shard {shard} was not published "
-            "and serves what it served; run `memstate plan` again and apply the new file.",
+            f"plan {plan} no longer matches the store: {'; '.join(differences)}. Shard {shard} was not published "
+            "and serves its previous snapshot; run `memstate plan` again and apply the new file.",
             plan=plan,
             shard=shard,
             differences=differences,
@@ -282,7 +282,7 @@ class PlanStale(MemstateError):
 
 
 class StepFailed(MemstateError):
-    """A step of a run failed for a reason that is not one of the above."""
+    """A step of a run failed for a reason without a class of its own."""
 
     def __init__(self, shard: str, problem: str) -> None:
         super().__init__(
@@ -294,7 +294,7 @@ class StepFailed(MemstateError):
 
 
 class NotAllowed(MemstateError):
-    """The key that a caller showed is good, but not for what was asked."""
+    """The caller's key is valid but does not permit the request."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(
@@ -305,19 +305,19 @@ class NotAllowed(MemstateError):
 
 
 class KeysDamaged(MemstateError):
-    """The file of keys is not what `memstate keys` writes."""
+    """The key file is not as `memstate keys` writes it."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(
-            f"{path} is no file of keys: {problem}. Nobody is let in by it; restore the file, or remove it and make "
-            "the keys again with `memstate keys add`.",
+            f"{path} is not a valid key file: {problem}. None of its keys is accepted; restore the file, or remove it "
+            "and create the keys again with `memstate keys add`.",
             path=path,
             problem=problem,
         )
 
 
 class KeyRefused(MemstateError):
-    """A key cannot be made as asked, or there is none of that name."""
+    """A key cannot be created as requested, or there is none of that name."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"key {name!r}: {problem}. `memstate keys list` shows every key.", name=name, problem=problem)
@@ -338,9 +338,9 @@ class CheckRefused(MemstateError):
 
 
 class ApiError(MemstateError):
-    """A memstate server did not do what its client asked for.
+    """A request to a memstate server failed.
 
-    Its message is the server's own sentence; further members of the problem document are in `facts`.
+    The message is the server's; further members of the problem document are in `facts`.
     """
 
     def __init__(
@@ -357,48 +357,48 @@ class ApiError(MemstateError):
 
     @property
     def status(self) -> int | None:
-        """The status of the answer; None if there was none."""
+        """The HTTP status; None if there was no response."""
         status: int | None = self.facts["status"]
         return status
 
     @property
     def kind(self) -> str | None:
-        """The last word of the problem document's type; None if there was none."""
+        """The last segment of the problem document's type; None if there was none."""
         kind: str | None = self.facts["kind"]
         return kind
 
     @property
     def request_id(self) -> str | None:
-        """How the server's log names the request, where it said so."""
+        """The id of the request in the server's log, if the response has it."""
         request_id: str | None = self.facts["request_id"]
         return request_id
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which the server wants to be asked again, where it said so."""
+        """Seconds until the request may be repeated, if the server states it."""
         retry_after: float | None = self.facts["retry_after"]
         return retry_after
 
 
 class RequestInvalid(ApiError):
-    """The request is not as the server expects it."""
+    """The request is invalid."""
 
 
 class AccessDenied(ApiError):
-    """No key, a wrong one, or one that may not do this."""
+    """No key, a wrong one, or one without permission."""
 
 
 class NotFound(ApiError):
-    """Nothing answers to this id or address."""
+    """There is nothing with this id or address."""
 
 
 class RateLimited(ApiError):
-    """Too many requests for now; `retry_after` says when to ask again."""
+    """Too many requests; `retry_after` says when to repeat."""
 
 
 class ServerFailed(ApiError):
-    """The server could not answer, now or at all."""
+    """The server failed, temporarily or not."""
 
 
 class ServerUnreachable(ApiError):
-    """No answer came: the connection was refused, broke off, or took too long."""
+    """There was no response: the connection was refused, lost, or timed out."""

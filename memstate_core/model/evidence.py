@@ -6,10 +6,10 @@ import polars as pl
 
 
 def names_a_topic() -> pl.Expr:
-    """Whether a piece of evidence names its topic; what does not is a turn, to be understood."""
+    """Whether a piece of evidence names its topic; if not, it is a turn whose topic has to be determined."""
     return pl.any_horizontal(pl.col("topic_id", "topic_key", "title").is_not_null())
 
 
 def spoken() -> pl.Expr:
-    """A turn as it is embedded and shown: who said it, then what."""
+    """A turn as it is embedded and shown: actor, then text."""
     return pl.concat_str([pl.col("actor") + ": ", pl.col("text")], ignore_nulls=True)

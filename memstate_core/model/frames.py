@@ -1,4 +1,4 @@
-"""The columns of every frame that travels between steps or rests in a table.
+"""The columns of every frame that is passed between steps or stored in a table.
 
 A frame is declared once, here; `empty` makes one without rows and `conform` selects and casts, so a
 function's result always has exactly the declared columns.
@@ -101,7 +101,7 @@ DECISION: Schema = {
     "evidence_ids": pl.List(pl.String),
     "reason": pl.String,
 }
-"""A transition as a step states it; seq, shard, run, time and policy are added when the run ends."""
+"""A transition as a step makes it; seq, shard, run, time and policy are added when the run ends."""
 
 PLACEMENTS: Schema = {
     "evidence_id": pl.String,
@@ -112,7 +112,7 @@ PLACEMENTS: Schema = {
     "reason": pl.String,
     "score": pl.Float64,
 }
-"""Where each piece of evidence belongs before merges are followed."""
+"""The topic of each piece of evidence, before merges."""
 
 ACCESSES: Schema = {
     "access_id": pl.String,
@@ -125,17 +125,17 @@ ACCESSES: Schema = {
     "recorded_at": MOMENT,
     "run_id": pl.String,
 }
-"""Uses of topics by those who ask, as the query side recorded them.
+"""Accesses to topics, as the query side recorded them.
 
-`fields` names the fields that were used (null: the topic as a whole, so all of them); `failed` marks
-feedback that what was returned was of no use. `scope` may be null where the query side did not know it.
+`fields` names the accessed fields (null: the whole topic, so all of them); `failed` marks feedback that the returned
+values were of no use. `scope` is null where the query side did not know it.
 """
 
 LINKS: Schema = {"evidence_id": pl.String, "scope": pl.String, "topic_id": pl.String}
-"""The topic that each piece of evidence ended up in, merges followed."""
+"""The topic of each piece of evidence, after merges."""
 
 ALIASES: Schema = {"alias": pl.String, "scope": pl.String, "topic_id": pl.String}
-"""Ids that a title alone would have, and the topic that owns the title."""
+"""Ids that derive from a title alone, and the topic that has the title."""
 
 ASSERTIONS: Schema = {
     "topic_id": pl.String,
@@ -157,7 +157,7 @@ ASSERTIONS: Schema = {
     "length": pl.UInt32,
     "exclusive": pl.Boolean,
 }
-"""One value claimed by one piece of evidence, or by the turns of one segment.
+"""One value asserted by a piece of evidence, or by the turns of one segment.
 
 `part` is `field`, or `topic` for title, summary and kind. `length` counts the characters of a title, summary
 or kind. `exclusive` says whether another value as of the same time contradicts this one.
@@ -226,8 +226,9 @@ REVISIONS: Schema = {
 """Histories, newest first: rank 0 is current.
 
 `rivals` holds the ids of revisions that contradict this one as of the same valid time, the nearest first
-(null without any); `settled_at` is the later valid time at which this value was said again, which ends that.
-`summarises` is null but for a summary revision, whose value describes so many revisions that it stands for.
+(null without any); `settled_at` is the later valid time at which this value was asserted again, which ends the
+conflict.
+`summarises` is the number of revisions that a summary revision replaces, and null for others.
 """
 
 EDGES: Schema = {
@@ -239,7 +240,7 @@ EDGES: Schema = {
     "evidence_ids": pl.List(pl.String),
     "detached": pl.Boolean,
 }
-"""Links between topics. `detached` ones are left out of default answers."""
+"""Edges between topics. `detached` ones are left out of default answers."""
 
 VECTORS: Schema = {
     "id": pl.String,
@@ -255,7 +256,7 @@ REVIEWS: Schema = {
     "reason": pl.String,
     "queued_at": MOMENT,
 }
-"""Topics queued for review because something they extend has changed."""
+"""Topics queued for review because a topic that they depend on has changed."""
 
 SEGMENTS: Schema = {
     "topic_id": pl.String,
@@ -274,14 +275,14 @@ SEGMENTS: Schema = {
     "fields": pl.List(FIELD_VALUE),
     "links": pl.List(LINK_TO),
 }
-"""Stretches of turns that were given to a topic; without a title where the topic existed before.
+"""Segments of turns placed in a topic; without a title if the topic existed before.
 
-`provenance` says who understood the turns (null: `import`, which reads them without a language model), `fields`
-holds values that the stretch states about its topic, `links` the topics that its topic leads to for its sake.
+`provenance` is the extractor (null: `import`, which uses no language model), `fields` holds the values that the
+segment asserts about its topic, `links` the edges of the topic that it asserts.
 """
 
 PROBLEMS: Schema = {"kind": pl.String, "topic_id": pl.String, "detail": pl.String}
-"""What a fold had to leave out or could not follow, for the report."""
+"""What a fold left out or could not resolve, for the report."""
 
 EVIDENCE_INDEX: Schema = {
     "evidence_id": pl.String,
@@ -296,8 +297,8 @@ EVIDENCE_INDEX: Schema = {
     "text": pl.String,
     "vector_row": pl.Int64,
 }
-"""Evidence as a snapshot serves it, sorted by scope, observed_at, evidence_id. `vector_row` is null where
-the text was not embedded."""
+"""Evidence as a snapshot serves it, sorted by scope, observed_at, evidence_id. `vector_row` is null if the text is
+not embedded."""
 
 PAIRS: Schema = {
     "a": pl.String,
@@ -308,9 +309,9 @@ PAIRS: Schema = {
     "band": pl.String,
     "features": pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})),
 }
-"""Pairs of topics (a < b) that policy puts in a band, to merge or to review; the others are left out. The
-probability that they are one, its logit before matches compete (`weight`, natural logarithm of the odds), and
-what each comparison showed (its level of agreement as `value`) and contributed to the logit (`weight`)."""
+"""Pairs of topics (a < b) in the merge band or the review band; others are left out. The probability that both are the
+same, its logit before matches compete (`weight`, natural logarithm of the odds), and for each comparison the level of
+agreement (`value`) and the contribution to the logit (`weight`)."""
 MERGE_BAND, REVIEW_BAND = "merge", "review"
 
 CALIBRATION: Schema = {
@@ -319,7 +320,7 @@ CALIBRATION: Schema = {
     "merged": pl.Int64,
     "expected_false": pl.Float64,
 }
-"""Compared pairs by probability: how many, how many of them were merged, how many of those should be wrong."""
+"""Compared pairs by probability: their number, the number merged, and the expected number of false merges."""
 
 CHANGES: Schema = {"topic_id": pl.String, "scope": pl.String, "change": pl.String}
 """Topics that a step created or changed."""

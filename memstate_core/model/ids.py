@@ -1,8 +1,8 @@
-"""Deterministic ids, made in bulk: the same words give the same id on every machine and in every order.
+"""Deterministic ids, computed in bulk: equal parts give equal ids on every machine and in every order.
 
 An id is the SHA-256 of its parts, cut to 128 bits and written as a version-8 UUID (RFC 9562, 5.8:
-"custom"). Parts are joined by the unit separator U+001F, which no part may contain undetected since
-each is prefixed by its length.
+"custom"). Parts are joined by the unit separator U+001F and prefixed by their lengths, so that no two lists of
+parts are joined to the same text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def sha256_text(text: str) -> str:
 
 
 def uuid_expr(kind: str, *parts: str | pl.Expr) -> pl.Expr:
-    """A UUID per row from the parts of that row; `kind` keeps the namespaces apart."""
+    """A UUID per row from the parts of that row; `kind` separates namespaces."""
     digest = sha256_expr(_joined((kind, *parts)))
     return pl.concat_str(
         [
@@ -54,7 +54,7 @@ def uuid_expr(kind: str, *parts: str | pl.Expr) -> pl.Expr:
 
 
 def uuid_text(kind: str, *parts: str) -> str:
-    """The UUID that `uuid_expr` gives for one row of these parts."""
+    """The UUID of one row; equal to that of `uuid_expr` for the same parts."""
     digest = sha256_text(_joined_text((kind, *parts)))
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 

@@ -1,7 +1,7 @@
-"""One record of a dump, as its writer may spell it (DESIGN section 7).
+"""One record of a dump, as written.
 
-The structs say what types a record may have; msgspec checks them in C. What a type cannot say (dates,
-content, whether a value fits its field) is checked in `memstate_core.ingest.validation.validate`.
+The structs declare types, which msgspec checks in C. What types cannot express (dates, content, whether a value fits
+its field) is checked in `memstate_core.ingest.validation.validate`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ ScopeType = Literal["global", "user", "workspace", "project", "session"]
 
 
 class Scope(Struct, kw_only=True):
-    """Who may see the record."""
+    """The tenant, project or session that a record belongs to."""
 
     type: ScopeType
     id: str | None = None
 
 
 class FieldValue(Struct, kw_only=True):
-    """One value of a named attribute. An unset reference keeps the old one, null clears it."""
+    """One value of a field. An unset reference keeps the previous one, null clears it."""
 
     name: str
     value: Any
@@ -46,7 +46,7 @@ class FieldValue(Struct, kw_only=True):
 
 
 class EdgeTo(Struct, kw_only=True):
-    """A link from the record's topic to another, named by id or by key."""
+    """An edge from the record's topic to another, given by id or key."""
 
     kind: str
     to_topic_id: str | None = None

@@ -1,4 +1,4 @@
-"""Scopes and shards: who may see a record, and which unit of storage holds it."""
+"""Scopes, which separate tenants, and shards, which are the units of storage that scopes are hashed to."""
 
 from __future__ import annotations
 

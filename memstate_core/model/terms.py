@@ -1,4 +1,4 @@
-"""Text to terms, for the index and for questions alike. Knows no language and no model.
+"""Splits text into terms, for the index and for questions alike, independent of language and model.
 
 A term is a word (NFKC, lower case, letters, digits and underscore; a character on its own in scripts that
 are written without spaces) or, for a word of letters only and longer than four, its first four letters

@@ -1,4 +1,4 @@
-"""How text is normalised, quoted and stamped, in bulk."""
+"""Normalisation, JSON quoting and timestamps of text columns."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import polars as pl
 
 
 def normalised(text: pl.Expr) -> pl.Expr:
-    """The form in which titles and keys are compared: NFKC, lower case, white space folded."""
+    """The form in which titles and keys are compared: NFKC, lower case, white space collapsed."""
     return text.str.normalize("NFKC").str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
 
 
 def embedding_text(title: pl.Expr, summary: pl.Expr) -> pl.Expr:
-    """What of a topic is embedded: its title, then its summary on a line of its own."""
+    """The text of a topic that is embedded: its title and, on a new line, its summary."""
     return pl.concat_str([title.fill_null(""), summary.fill_null("")], separator="\n")
 
 
@@ -23,7 +23,7 @@ def quoted(text: pl.Expr) -> pl.Expr:
 
 
 def iso_expr(moment: pl.Expr) -> pl.Expr:
-    """UTC moments as ISO 8601 with a Z, fractions only where there are any."""
+    """UTC moments as ISO 8601 with a Z; fractional seconds only if they are not zero."""
     return moment.dt.to_string("%Y-%m-%dT%H:%M:%S%.6fZ").str.replace(r"\.0{6}Z$", "Z")
 
 

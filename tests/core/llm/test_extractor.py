@@ -88,7 +88,7 @@ def rows(extracted: Extracted) -> list[dict[str, Any]]:
 CONTRACT = talk("The Acme renewal is mine now.", "Good, Priya had it.", "They want 40 seats.", "Lunch?")
 
 
-def test_topics_become_stretches_with_their_turns_fields_links_and_provenance(night: Night) -> None:
+def test_topics_become_segments_with_their_turns_fields_links_and_provenance(night: Night) -> None:
     fields = [{"name": "owner", "value": "Aya", "why_changed": "took over", "confidence": 0.9}]
     extracted, script = night.run(
         CONTRACT,

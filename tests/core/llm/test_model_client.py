@@ -99,7 +99,7 @@ def test_a_request_that_is_refused_once_the_format_is_known_is_not_sent_again(tm
         client_of(script.url, tmp_path) as client,
     ):
         client.ask(QUESTION, TOPICS)
-        with pytest.raises(NoAnswer, match=r"did not take the request.*context length"):
+        with pytest.raises(NoAnswer, match=r"rejected the request.*context length"):
             client.ask(question("long"), TOPICS)
         client.ask(question("short"), TOPICS)
     assert len(script.requests) == 3

@@ -26,9 +26,9 @@ def turns_of(*rows: dict[str, Any]) -> pl.DataFrame:
     return conform(pl.DataFrame(said, infer_schema_length=None), EVIDENCE)
 
 
-def session_of(lengths: list[int], stretches: list[int]) -> Session:
+def session_of(lengths: list[int], segments: list[int]) -> Session:
     turns = [Turn(f"e{at}", None, NOON, "x" * length) for at, length in enumerate(lengths)]
-    return Session("user:a", "s", turns, stretches, np.zeros((len(turns), 384), dtype=np.float32))
+    return Session("user:a", "s", turns, segments, np.zeros((len(turns), 384), dtype=np.float32))
 
 
 def test_turns_are_read_by_session_in_their_order_and_loose_ones_together_by_scope() -> None:
@@ -69,11 +69,11 @@ def test_chunks_hold_every_turn_once_and_are_no_longer_than_asked_unless_a_turn_
         lengths[at] for at in part[:-1]) for part in found)  # fmt: skip
 
 
-def test_chunks_end_where_stretches_end() -> None:
+def test_chunks_end_where_segments_end() -> None:
     session = session_of([100] * 9, [0, 0, 0, 0, 1, 1, 1, 2, 2])
     found = chunks(session, 500)
     assert [(part.start, part.stop) for part in found] == [(0, 4), (4, 9)]
-    assert all(session.stretches[a.stop - 1] != session.stretches[b.start] for a, b in pairwise(found))
+    assert all(session.segments[a.stop - 1] != session.segments[b.start] for a, b in pairwise(found))
 
 
 def test_a_text_cannot_pose_as_another_turn() -> None:

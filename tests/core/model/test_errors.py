@@ -75,7 +75,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (ApiError("the answer was odd", 302), 1, ["the answer was odd"]),
     (RequestInvalid("q is missing", 422, "invalid-request", "r-1", None, errors=[]), 1, ["q is missing"]),
     (AccessDenied("the key is not the right one", 401, "unauthorized"), 1, ["the key is not the right one"]),
-    (NotFound("no topic answers to 't-1'", 404, topic_id="t-1"), 1, ["t-1"]),
+    (NotFound("no topic has the id 't-1'", 404, topic_id="t-1"), 1, ["t-1"]),
     (RateLimited("too many requests", 429, retry_after=2.0), 1, ["too many requests"]),
     (ServerFailed("no snapshot", 503, "store-not-found"), 1, ["no snapshot"]),
     (ServerUnreachable("http://x did not answer"), 1, ["http://x did not answer"]),

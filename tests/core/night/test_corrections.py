@@ -109,7 +109,7 @@ def test_what_was_undone_can_be_merged_again(store: Store) -> None:
     assert [row["undone"] for row in listed] == [False, True]
     assert len({row["id"] for row in listed}) == 2
     undo(store, listed[0]["id"])
-    with pytest.raises(MergeUndone, match="taken back at 2026-01-03"):
+    with pytest.raises(MergeUndone, match="was undone at 2026-01-03"):
         undo(store, listed[0]["id"])
 
 

@@ -73,7 +73,7 @@ def test_feedback_is_on_disk_when_it_is_answered(client: Client, store: Store) -
     [
         ({"topic_id": "yard"}, 422, "expected either used: true or failed: true"),
         ({"topic_id": "yard", "used": True, "failed": True}, 422, "expected either used: true or failed: true"),
-        ({"topic_id": "nobody", "used": True}, 404, "no topic answers to 'nobody'"),
+        ({"topic_id": "nobody", "used": True}, 404, "no topic has the id 'nobody'"),
         ({"topic_id": "yard", "used": True, "fields": ["hinge"]}, 422, "expected some of gate"),
         ({"topic_id": "bench", "used": True, "fields": ["hinge"]}, 422, "expected none"),
         ({"topic_id": "yard", "used": True, "at": "2200-01-01"}, 422, "expected no later than"),

@@ -127,7 +127,7 @@ def test_names_are_used_once_and_revoked_once(path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"keys": [{}]}', '{"keys": [], "version": 2}', "\xff"])
 def test_a_damaged_file_is_an_error(path: Path, content: str) -> None:
     path.write_text(content, "latin-1")
-    with pytest.raises(KeysDamaged, match=r"keys.json is no file of keys"):
+    with pytest.raises(KeysDamaged, match=r"keys.json is not a valid key file"):
         key_file.read(path)
 
 
@@ -183,7 +183,7 @@ def test_a_damaged_file_lets_nobody_in(path: Path, caplog: pytest.LogCaptureFixt
     clock.now += LOOK_SECONDS
     assert ring.holder(token, NOW) is None
     assert ring.holder("owner's", NOW) is not None
-    assert "is no file of keys" in caplog.text
+    assert "is not a valid key file" in caplog.text
     path.unlink()
     key_file.add(path, key)
     clock.now += LOOK_SECONDS

@@ -369,7 +369,7 @@ def test_over_stdio_only_the_scopes_that_were_named_are_seen(locked: tuple[Clien
 
     names, yard, nothing = call(over_stdio(store.home.root, "--scope", "user:b", "--read-only"), pry)
     assert names == TOOLS[:3]
-    assert "no topic answers to 'yard'" in said(yard)
+    assert "no topic has the id 'yard'" in said(yard)
     assert "nothing" in said(nothing)
 
 

@@ -149,7 +149,7 @@ def test_feedback_names_topic_fields_and_verdict(home: Path, memstate: Memstate)
         (("feedback", "YARD"), 2, "Missing option '--used'"),
         (("feedback", "YARD", "--used", "--field", "hinge"), 2, "no field 'hinge': expected some of gate"),
         (("feedback", "YARD", "--used", "--now", "noon"), 2, "expected ISO 8601"),
-        (("feedback", "nothing", "--used"), 1, "no topic answers to 'nothing'"),
+        (("feedback", "nothing", "--used"), 1, "no topic has the id 'nothing'"),
         (("topic", "YARD", "--failed"), 2, "it needs --record"),
         (("query", "yard", "--now", LATER), 2, "it needs --record"),
     ],

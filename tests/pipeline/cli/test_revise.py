@@ -210,7 +210,7 @@ def read_until_closed(handle: int) -> Iterator[bytes]:
     ("arguments", "code", "said"),
     [
         (("undo", "nobody"), 1, "memstate merges"),
-        (("review", "--decide", "nobody:else=same"), 1, "no topic answers to 'nobody'"),
+        (("review", "--decide", "nobody:else=same"), 1, "no topic has the id 'nobody'"),
         (("review", "--decide", "a:b=perhaps"), 2, "expected A:B=VERDICT"),
         (("review", "--decide", "a=same"), 2, "expected A:B=VERDICT"),
         (("review", "--file", "missing.jsonl"), 2, "missing.jsonl cannot be read"),
