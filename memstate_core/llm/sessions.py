@@ -17,7 +17,7 @@ import polars as pl
 from memstate_core.embed.encoder import Vectors
 from memstate_core.model.text import iso
 from memstate_core.placement.text_tiling import segment
-from memstate_core.placement.vectors import means
+from memstate_core.placement.vectors import centroids
 from memstate_core.policy.settings import SegmentSettings
 
 _LONGEST_TURN = 8000
@@ -53,7 +53,7 @@ class Session:
     @property
     def subjects(self) -> Vectors:
         """The centroid of each segment (float32, n x 384)."""
-        return means(np.array(self.segments, dtype=np.int64), self.vectors, self.segments[-1] + 1)
+        return centroids(np.array(self.segments, dtype=np.int64), self.vectors, self.segments[-1] + 1)
 
     @property
     def name(self) -> str:

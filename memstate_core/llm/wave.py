@@ -17,7 +17,7 @@ from memstate_core.llm.segment_rows import Placed, own_id
 from memstate_core.llm.sessions import Session
 from memstate_core.placement.continuation import continued
 from memstate_core.placement.segment_vectors import COMPARED, SegmentVectors, segment_vectors
-from memstate_core.placement.vectors import means
+from memstate_core.placement.vectors import centroids
 from memstate_core.policy.settings import Settings
 
 Choices = dict[int, Choice]
@@ -113,7 +113,7 @@ def _vectors(sandbox: Sandbox) -> Vectors:
     """The centroid of the turns of each topic (float32, n x 384)."""
     turns = [turn for topic in sandbox.topics for turn in topic.turns]
     groups = [at for at, topic in enumerate(sandbox.topics) for _ in topic.turns]
-    return means(np.array(groups, dtype=np.int64), sandbox.session.vectors[turns], len(sandbox.topics))
+    return centroids(np.array(groups, dtype=np.int64), sandbox.session.vectors[turns], len(sandbox.topics))
 
 
 def _unchosen(sandboxes: list[Sandbox], choices: list[Choices]) -> SegmentVectors:

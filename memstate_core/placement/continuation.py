@@ -1,8 +1,8 @@
-"""Which topic a segment continues, if any: one that existed, or an earlier segment of the same import.
+"""The topic that a segment continues, if any: an existing one, or an earlier segment of the same import.
 
-Segments are taken in the order of time, so that years of chats imported at once give such topics as nightly imports
-would. What is continued is decided scope by scope (`memstate_core.placement.continuation_graph`), by a probability that
-the scope taught (`memstate_core.placement.calibration`). Scopes are never compared with each other.
+Segments are processed in the order of time, so that importing years of chats at once gives the topics of nightly
+imports. Each scope decides for itself (`memstate_core.placement.continuation_graph`), by a probability calibrated on
+the scope (`memstate_core.placement.calibration`). Invariant: scopes are never compared with each other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def continued(new: SegmentVectors, existing: Embeddings, recorded: SegmentVector
     Args:
         new: segments that have no topic yet.
         existing: the topics that may be continued.
-        recorded: segments of earlier runs, from which the scope knows what sameness looks like.
+        recorded: segments of earlier runs, on which the scope's calibration rests.
         policy: `placement_probability`, and `placement_similarity` as the least plain cosine.
 
     Returns:
@@ -65,36 +65,36 @@ def _rows(scopes: pl.Series) -> dict[str, Numbers]:
 
 @dataclass(frozen=True)
 class _Compared:
-    """What all scopes compare; a scope takes its rows of it.
+    """The data of all scopes, from which each scope selects its rows.
 
     Attributes:
         new: segments that have no topic yet.
         existing: the topics that may be continued.
         recorded: segments of earlier runs.
         sessions: a number for the session of each recorded segment, and of each new one.
-        tells: which new segments may be continued, and continue something.
+        comparable: which new segments may be continued or continue something.
     """
 
     new: SegmentVectors
     existing: Embeddings
     recorded: SegmentVectors
     sessions: tuple[Numbers, Numbers]
-    tells: Bools
+    comparable: Bools
 
     @classmethod
     def of(cls, new: SegmentVectors, existing: Embeddings, recorded: SegmentVectors) -> _Compared:
         numbers = pl.concat([recorded.frame["session"], new.frame["session"]]).rank("dense").to_numpy()
         past, own = np.split(numbers.astype(np.int64), [recorded.frame.height])
-        return cls(new, existing, recorded, (past, own), new.frame["tells"].to_numpy())
+        return cls(new, existing, recorded, (past, own), new.frame["comparable"].to_numpy())
 
     def scope(self, topics: Numbers, known: Numbers, rows: Numbers) -> ContinuationGraph:
         """One scope, by its rows of the topics, of the segments of earlier runs and of the new ones."""
 
-        def told(recorded: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        def joined(recorded: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
             return np.concatenate([recorded[known], new[rows]])
 
-        first, second = (told(*side) for side in zip(self.recorded.halves, self.new.halves, strict=True))
-        calibration = calibrated(told(self.recorded.whole, self.new.whole), (first, second), told(*self.sessions))
+        first, second = (joined(*side) for side in zip(self.recorded.halves, self.new.halves, strict=True))
+        calibration = calibrated(joined(self.recorded.whole, self.new.whole), (first, second), joined(*self.sessions))
         plain = np.concatenate([self.existing.vectors[topics], self.new.whole[rows]])
-        may = np.concatenate([np.ones(len(topics), bool), self.tells[rows]])
+        may = np.concatenate([np.ones(len(topics), bool), self.comparable[rows]])
         return ContinuationGraph(len(topics), may, plain, calibration.centred(plain), calibration)

@@ -1,10 +1,10 @@
-"""Which segments of one scope continue which, by their rows; `memstate_core.placement.continuation` names them.
+"""Which segments of one scope continue which, by row number; `memstate_core.placement.continuation` maps rows to ids.
 
-Each segment is linked to the earlier one, or the topic, that is most like it, when they are probably of one subject;
-following the links leads to what began the topic. Against chains that wander off, a segment must be as probably of
-one subject with that first one, else it begins a topic itself.
+Each segment points to the most similar earlier segment or topic, if the two probably share a subject; following the
+pointers leads to the root, which began the topic. To prevent topic drift along a chain, a segment must also probably
+share a subject with its root, otherwise it begins a topic itself.
 
-Memory stays bounded: cosines are made for a block of segments at a time.
+Memory is bounded: cosines are computed for a block of segments at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memstate_core.placement.vectors import Array, Numbers
 from memstate_core.policy.settings import Policy
 
 _CELLS = 16_000_000
-"""Cosines that are held at a time."""
+"""Cosines in memory at a time."""
 
 Bools = npt.NDArray[np.bool_]
 NONE: Numbers = np.zeros(0, dtype=np.int64)
@@ -29,7 +29,7 @@ NONE: Numbers = np.zeros(0, dtype=np.int64)
 
 
 class Pairs(NamedTuple):
-    """Rows of segments with those of what they continue, the cosine and the probability."""
+    """Rows of segments and of what they continue, with cosine and probability."""
 
     segment: Numbers
     topic: Numbers
@@ -46,14 +46,14 @@ NOTHING = Pairs(NONE, NONE, np.zeros(0), np.zeros(0))
 
 @dataclass(frozen=True)
 class ContinuationGraph:
-    """What one scope compares: its topics first, then its new segments in the order of time.
+    """The topics of one scope, followed by its new segments in the order of time.
 
     Attributes:
-        topics: how many topics there are.
-        may: which may be continued, and continue something.
-        plain: the unit vectors.
-        centred: the same, less what the scope has in common.
-        calibration: what cosines mean here.
+        topics: number of topics.
+        may: which rows may be continued or continue something.
+        plain: unit vectors.
+        centred: unit vectors after the scope's mean was subtracted.
+        calibration: maps cosines to probabilities in this scope.
     """
 
     topics: int
@@ -63,7 +63,7 @@ class ContinuationGraph:
     calibration: Calibration
 
     def continued(self, policy: Policy) -> Pairs:
-        """Segments with the topics that they continue."""
+        """Segments that continue something, each with its root."""
         parents = np.arange(len(self.may))
         best = self._nearest()
         rows = np.flatnonzero((best >= 0) & self.may)
@@ -74,7 +74,7 @@ class ContinuationGraph:
         return Pairs(found, roots[found], *self._likeness(found, roots[found]))
 
     def _nearest(self) -> Numbers:
-        """For each segment the earlier one, or the topic, that is most like it; -1 for topics and where none is."""
+        """The most similar earlier row of each segment; -1 for topics, and for segments without one."""
         total = len(self.may)
         best = np.full(total, -1, dtype=np.int64)
         step = max(1, _CELLS // max(total, 1))
@@ -90,7 +90,7 @@ class ContinuationGraph:
         return best
 
     def _roots(self, parents: Numbers, policy: Policy) -> Numbers:
-        """What each link leads to in the end; a link whose end is not of the same subject is cut."""
+        """The root of each row; a pointer is cut where row and root do not share a subject."""
         while True:
             roots = parents
             while not np.array_equal(roots[roots], roots):
@@ -103,7 +103,7 @@ class ContinuationGraph:
             parents[astray] = astray
 
     def _same(self, rows: Numbers, others: Numbers, policy: Policy) -> Bools:
-        """Whether pairs are probably of one subject."""
+        """Whether pairs of rows probably share a subject."""
         _, probability = self._likeness(rows, others)
         plain = np.einsum("ij,ij->i", self.plain[rows], self.plain[others])
         alike: Bools = np.logical_and(probability >= policy.placement_probability, plain >= policy.placement_similarity)

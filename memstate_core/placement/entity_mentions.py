@@ -1,8 +1,8 @@
-"""Topics whose names are said in segments of turns, found by the algorithm of Aho and Corasick (1975).
+"""Mentions of topics by name in segments, found by the algorithm of Aho and Corasick (1975).
 
-A name counts where it stands as whole words, whatever the case. One word alone counts only where it is written inside
-a sentence just as the topic writes it, with a capital or a digit: a common word is no name. Neither is what a scope
-says all the time, such as the names of those who talk there.
+A name matches as whole words, in any case. A name of one word matches only inside a sentence and only as the topic
+spells it, with a capital or a digit, since it may be a common word. Names that occur too often in a scope, such as
+those of its speakers, do not count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SHORTEST, _LONGEST = 4, 80
 """Characters of a name."""
 
 _OFTEN, _SOME = 0.1, 3
-"""A name that is said in more than so large a share of a scope's segments, and in more than so many, is none."""
+"""A name does not count if it occurs in more than this share of a scope's segments, and in more than this many."""
 
 _READ = 200_000
 """Characters of a turn that are searched."""
@@ -32,7 +32,7 @@ _FOUND: Schema = {"segment": pl.Int64, "to_topic_id": pl.String}
 def known_names(
     topics: pl.DataFrame, evidence: pl.DataFrame, placements: pl.DataFrame, segments: pl.DataFrame
 ) -> pl.DataFrame:
-    """What topics may be called in speech (columns NAMES and `since`, when a new segment's name is first known).
+    """Names of topics (columns NAMES and `since`: when the name of a new segment is first known).
 
     Args:
         topics: active topics before this night (columns id, scope, title, topic_kind).
@@ -40,7 +40,7 @@ def known_names(
         placements: where evidence that names its topic belongs (columns PLACEMENTS).
         segments: new segments (columns SEGMENTS).
 
-    Topics that segments made are called by their first key phrase, if it has several words.
+    A topic created by a segment is named by its first key phrase, if that has several words.
     """
     scopes = segments["scope"].unique().implode()
     placed = placements.filter(pl.col("topic_id").is_not_null() & pl.col("scope").is_in(scopes))
@@ -52,8 +52,8 @@ def known_names(
     fresh = segments.filter(pl.col("title").is_not_null()).select(
         "scope", "title", "topic_id", "topic_kind", since="began_at"
     )
-    told = pl.concat([before.filter(spoken), fresh], how="diagonal")
-    phrase = told.with_columns(name=pl.col("title").str.split(", ").list.first()).filter(
+    by_segments = pl.concat([before.filter(spoken), fresh], how="diagonal")
+    phrase = by_segments.with_columns(name=pl.col("title").str.split(", ").list.first()).filter(
         pl.col("name").str.contains(r"\S\s+\S")
     )
     rest = [
@@ -66,27 +66,27 @@ def known_names(
     return every.filter(long).select(wanted).unique(["scope", "topic_id", "name"], keep="first", maintain_order=True)
 
 
-def mentions(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Topics that segments mention.
+def mentions(turns: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Topics mentioned by segments.
 
     Args:
-        said: turns: columns segment, scope, topic_id (of the segment), began_at, text.
+        turns: columns segment, scope, topic_id (of the segment), began_at, text.
         names: columns NAMES, since.
 
     Returns:
         Columns segment, to_topic_id, without repeats.
     """
     folded = names.with_columns(pattern=_folded(pl.col("name")), written=_words(pl.col("name")))
-    turns = said.filter(pl.col("text").is_not_null()).with_row_index("row")
-    texts = turns.select("row", "scope", text=pl.col("text").str.head(_READ))
+    numbered = turns.filter(pl.col("text").is_not_null()).with_row_index("row")
+    texts = numbered.select("row", "scope", text=pl.col("text").str.head(_READ))
     found = _occurrences(texts, folded).join(folded, on=["scope", "pattern"])
-    hits = found.join(turns.select("row", "segment", "began_at", own="topic_id"), on="row")
+    hits = found.join(numbered.select("row", "segment", "began_at", own="topic_id"), on="row")
     known = pl.col("since").is_null() | (pl.col("since") < pl.col("began_at"))
     others = hits.filter((pl.col("topic_id") != pl.col("own")) & known)
     several, single = others.filter(_several()), others.filter(~_several())
     meant = pl.concat([several, single.join(_written(texts, single), on=["row", "written"], how="semi")])
     pairs = meant.select("segment", "scope", to_topic_id="topic_id", name="pattern").unique(maintain_order=True)
-    spread = said.group_by("scope").agg(segments=pl.col("segment").n_unique())
+    spread = turns.group_by("scope").agg(segments=pl.col("segment").n_unique())
     among = pairs.join(spread, on="scope").with_columns(among=pl.col("segment").n_unique().over("scope", "name"))
     rare = among.filter((pl.col("among") <= _SOME) | (pl.col("among") <= _OFTEN * pl.col("segments")))
     return (

@@ -1,6 +1,6 @@
-"""Links of new segments: to the next topic of their session, and to topics whose names are said in them.
+"""Edges of new segments: to the next topic of their session, and to topics whose names they mention.
 
-Recorded with the decision that places the segment, so that a rebuild finds none anew.
+They are recorded with the decision that places the segment, so that a rebuild replays them.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ LINKS: Schema = {"segment": pl.Int64, "kind": pl.String, "to_topic_id": pl.Strin
 
 
 def linked(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Segments with their links beside those that they have (columns SEGMENTS).
+    """Segments with the edges found here added to those that they have (columns SEGMENTS).
 
     Args:
         segments: the new segments, in the order of time within a scope.
-        evidence: columns EVIDENCE, all of their turns among it.
-        names: what known topics are called (columns scope, topic_id, name), as `known_names` gives them.
+        evidence: columns EVIDENCE, including all of their turns.
+        names: names of known topics (columns scope, topic_id, name), from `known_names`.
     """
     numbered = segments.with_row_index("segment").with_columns(pl.col("segment").cast(pl.Int64))
     texts = numbered.select("segment", "scope", "topic_id", "began_at", evidence_id="evidence_ids").explode(
         "evidence_id"
     )
-    said = texts.join(evidence.select("evidence_id", "text"), on="evidence_id", maintain_order="left")
+    turns = texts.join(evidence.select("evidence_id", "text"), on="evidence_id", maintain_order="left")
     found = pl.concat(
-        [_next_in_session(numbered), mentions(said, names).with_columns(kind=pl.lit(MENTIONS))], how="diagonal"
+        [_next_in_session(numbered), mentions(turns, names).with_columns(kind=pl.lit(MENTIONS))], how="diagonal"
     )
     own = numbered.select("segment", "links").explode("links").drop_nulls("links").unnest("links")
     both = pl.concat([conform(frame, LINKS) for frame in (own, found)])
@@ -42,7 +42,7 @@ def linked(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) 
 
 
 def _next_in_session(segments: pl.DataFrame) -> pl.DataFrame:
-    """From each segment's topic to the topic of the next segment of its session, where that is another one."""
+    """From each segment's topic to that of the next segment of its session, where the two differ."""
     session = ["scope", "session_id"]
     within = segments.filter(pl.col("session_id").is_not_null()).sort(*session, "began_at", maintain_order=True)
     after = within.with_columns(to_topic_id=pl.col("topic_id").shift(-1).over(session), kind=pl.lit(ASSOCIATED))

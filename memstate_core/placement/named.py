@@ -1,17 +1,17 @@
-"""Where a piece of evidence belongs, when it names its topic by id, by key or by title.
+"""Placement of evidence that names its topic by id, by key or by title.
 
-Placement is a function of the *set* of evidence: the order in which dumps arrive, and the nights between
-them, do not show in it (law L2). A topic's id follows from the first of these that an observation has:
+Invariant (law L2): placement is a function of the *set* of evidence. It depends neither on the order in which dumps
+arrive nor on the nights between them. A topic's id follows from the first of these that an observation has:
 
 1. `topic_id`: that id, as given.
 2. `topic_key`: an id made of scope and key.
 3. placement `new_topic`: an id made of scope and observation id.
-4. `title`: the topic in the scope that already bears this normalised title and kind.
+4. `title`: the topic of the scope that already has this normalised title and kind.
 
-For the fourth, every (scope, kind, title) has an id of its own, the *alias*. Of the topics that rules 1
-to 3 made and that bear the title, the one that bore it first owns the alias; where there is none, the
-alias is itself the topic. A title without a kind belongs to the kind that bore it first. When a later
-dump brings an owner, the evidence moves to it, and the alias keeps answering for the old id.
+For the fourth, every (scope, kind, title) has an id of its own, the *alias*. Among the topics that rules 1
+to 3 created with that title, the first one owns the alias; where there is none, the alias is itself the topic.
+A title without a kind belongs to the first kind that had it. When a later dump brings an owner, the evidence
+moves to it, and the alias keeps resolving the old id.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def place_named(evidence: pl.DataFrame, owned_elsewhere: pl.DataFrame, settled: 
 
     Args:
         evidence: the whole evidence of the shard (columns EVIDENCE); rows that name nothing are skipped.
-        owned_elsewhere: topics that other rules made (columns topic_id, scope), so that an id of another
+        owned_elsewhere: topics created by other rules (columns topic_id, scope), so that the id of another
             scope's topic is refused here too.
-        settled: topics that merges in force name; an alias among them stays a topic of its own, so that no
-            later dump takes the evidence away from under a recorded decision.
+        settled: topics named by merges in force. An alias among them stays a topic of its own, so that no later
+            dump moves evidence that a recorded decision depends on.
     """
     named = _with_owner_scope(_with_anchor(evidence.filter(names_a_topic())), owned_elsewhere)
     aliases = _aliases(named.filter(~pl.col("_foreign")), settled)

@@ -1,8 +1,9 @@
-"""Cutting sessions into segments of turns that stay with one subject.
+"""Segmentation of sessions by subject.
 
 TextTiling (Hearst 1997, Computational Linguistics 23(1)) over sentence embeddings: at each gap between
 two turns the mean vectors of the turns before and after are compared; where their similarity dips deeply
-below the peaks on both sides, the subject has changed. All sessions are cut at once.
+below the peaks on both sides, the subject has changed. All sessions are cut at once. nltk's TextTiling, which compares
+words, makes ten times the errors on turns of chat (`tests/benchmarks/chat_text.py`).
 
 Invariant: a segment never leaves its session, and every turn is in exactly one segment.
 """
@@ -18,7 +19,7 @@ from memstate_core.policy.settings import SegmentSettings
 
 
 def segment(sessions: pl.Series, vectors: Vectors, settings: SegmentSettings) -> pl.Series:
-    """A number for each turn; turns with the same number belong together.
+    """A segment number for each turn.
 
     Args:
         sessions: the session of each turn, turns of a session together and in order.
@@ -65,7 +66,7 @@ def _is_boundary(reach: int) -> pl.Expr:
 
 
 def _cut_long(starts: pl.Series, max_turns: int) -> pl.Series:
-    """Numbers the segments, cutting those over `max_turns` into nearly equal parts."""
+    """Numbers the segments and cuts those over `max_turns` into nearly equal parts."""
     frame = pl.DataFrame({"segment": starts.cast(pl.UInt32).cum_sum()}).with_columns(
         at=pl.int_range(pl.len()).over("segment"), length=pl.len().over("segment")
     )

@@ -1,7 +1,7 @@
-"""Turns without structure become topics: cut sessions into segments, name them, place them.
+"""Placement of turns, which name no topic: sessions are cut into segments, described, and given a topic.
 
-A segment that continues a topic of its scope, or an earlier segment, extends it; any other becomes a topic of its
-own. What was decided here, with the texts and scores that a model contributed, is recorded, and never decided again.
+A segment that continues a topic of its scope, or an earlier segment, extends it; any other creates a topic.
+Invariant: each decision is recorded with the texts and scores that a model contributed, and is never made again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memstate_core.policy.settings import Policy, Settings
 
 CONVERSATION, NOTE = "conversation", "note"
 SUBSTANCE = 8
-"""Words that say something, at least so many, make a segment comparable: greetings alone continue nothing."""
+"""Fewest distinct content words of a comparable segment: greetings alone continue nothing."""
 
 
 def place_turns(
@@ -45,14 +45,14 @@ def place_turns(
     Args:
         turns: evidence that names no topic and was not placed before (columns EVIDENCE).
         existing: the shard's active topics with the vectors of their texts.
-        titles: what they are called (columns id, title).
-        taken: titles that others bear (columns scope, title); a segment gets another one where it can.
-        past: the turns of earlier runs.
-        embed: gives unit vectors for texts.
-        settings: lengths of segments and what it takes to continue a topic.
+        titles: their titles (columns id, title).
+        taken: titles in use by other topics (columns scope, title), avoided where the phrases allow it.
+        past: segments placed by earlier runs.
+        embed: encodes texts as unit vectors.
+        settings: lengths of segments, and thresholds for continuing a topic.
 
-    A record without a session is a segment of its own; so is one whose placement is `new_topic`, which
-    then continues nothing.
+    A turn without a session is a segment of its own. So is one whose placement is `new_topic`, which continues
+    nothing.
     """
     if not turns.height:
         return empty(SEGMENTS)
@@ -65,28 +65,28 @@ def place_turns(
     vectors = embed(ordered.select(spoken()).to_series().to_list())
     ordered = _numbered(ordered.with_columns(segment=segment(ordered["_session"], vectors, settings.segment)))
     vectors = vectors[ordered["_row"].to_numpy()]
-    told = _told(ordered, vectors, embed, taken)
-    new = segment_vectors(_compared(told), ordered["segment"], vectors)
-    return _with_topics(told, titles, new, with_turn_centroids(existing, past), past.segments, settings.policy)
+    segments = _described(ordered, vectors, embed, taken)
+    new = segment_vectors(_comparable(segments), ordered["segment"], vectors)
+    return _with_topics(segments, titles, new, with_turn_centroids(existing, past), past.segments, settings.policy)
 
 
 def placements(segments: pl.DataFrame) -> pl.DataFrame:
-    """Where recorded segments put each of their turns (columns PLACEMENTS)."""
+    """The placement of each turn of recorded segments (columns PLACEMENTS)."""
     made = pl.when(pl.col("title").is_not_null()).then(pl.lit("new_topic")).otherwise(pl.lit("extend_topic"))
     rows = segments.with_columns(operation=made, given=pl.lit(False), evidence_id="evidence_ids")
     return conform(rows.explode("evidence_id"), PLACEMENTS)
 
 
 def _numbered(turns: pl.DataFrame) -> pl.DataFrame:
-    """Turns with their segments numbered by scope and time, `_row` being where each turn was."""
+    """Turns with their segments numbered by scope and time, and `_row`, their previous position."""
     began = pl.col("observed_at").min().over("segment")
     moved = turns.with_columns(_began=began, _row=pl.int_range(pl.len()))
     ordered = moved.sort("scope", "_began", "segment", maintain_order=True)
     return ordered.with_columns(segment=pl.col("segment").rle_id().cast(pl.Int64)).drop("_began")
 
 
-def _told(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.DataFrame) -> pl.DataFrame:
-    """Segments with their titles, summaries and ids, a row a number."""
+def _described(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.DataFrame) -> pl.DataFrame:
+    """Segments with their titles, summaries and ids, one row per number."""
     grouped = turns.group_by("segment", maintain_order=True).agg(
         pl.col("scope", "session_id", "_session", "_forced").first(),
         pl.col("evidence_id").alias("evidence_ids"),
@@ -94,40 +94,40 @@ def _told(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.DataFra
         began_at=pl.col("observed_at").min(),
         ended_at=pl.col("observed_at").max(),
     )
-    told = grouped.join(described(turns, vectors, embed, taken), on="segment", maintain_order="left")
+    segments = grouped.join(described(turns, vectors, embed, taken), on="segment", maintain_order="left")
     kind = pl.when(pl.col("session_id").is_null()).then(pl.lit(NOTE)).otherwise(pl.lit(CONVERSATION))
-    return told.with_columns(
+    return segments.with_columns(
         id=uuid_expr("segment", pl.col("scope"), pl.col("evidence_ids").list.first()), topic_kind=kind
     )
 
 
-def _compared(told: pl.DataFrame) -> pl.DataFrame:
-    tells = (pl.col("substance") >= SUBSTANCE) & ~pl.col("_forced")
-    return told.select("id", "scope", session="_session", tells=tells).select(list(COMPARED))
+def _comparable(segments: pl.DataFrame) -> pl.DataFrame:
+    comparable = (pl.col("substance") >= SUBSTANCE) & ~pl.col("_forced")
+    return segments.select("id", "scope", session="_session", comparable=comparable).select(list(COMPARED))
 
 
 def _with_topics(
-    told: pl.DataFrame,
+    segments: pl.DataFrame,
     titles: pl.DataFrame,
     new: SegmentVectors,
     existing: Embeddings,
     past: SegmentVectors,
     policy: Policy,
 ) -> pl.DataFrame:
-    names = pl.concat([titles.select("id", "title"), told.select("id", "title")])
+    names = pl.concat([titles.select("id", "title"), segments.select("id", "title")])
     found = continued(new, existing, past, policy)
-    named = found.join(names.rename({"id": "topic_id", "title": "_called"}), on="topic_id", how="left")
-    placed = told.join(named, on="id", how="left", maintain_order="left")
-    goes_on = pl.col("topic_id").is_not_null()
+    named = found.join(names.rename({"id": "topic_id", "title": "_topic_title"}), on="topic_id", how="left")
+    placed = segments.join(named, on="id", how="left", maintain_order="left")
+    continues_topic = pl.col("topic_id").is_not_null()
     cosine, probability = (pl.col(name).round(2) for name in ("score", "probability"))
-    continues = pl.format("continues '{}': cosine {}, probability {}", "_called", cosine, probability)
+    continues = pl.format("continues '{}': cosine {}, probability {}", "_topic_title", cosine, probability)
     own = pl.format("{} turns of one subject", pl.col("evidence_ids").list.len())
     return conform(
         placed.with_columns(
-            reason=pl.when(goes_on).then(continues).otherwise(own),
-            title=pl.when(~goes_on).then("title"),
-            summary=pl.when(~goes_on).then("summary"),
-            topic_kind=pl.when(~goes_on).then("topic_kind"),
+            reason=pl.when(continues_topic).then(continues).otherwise(own),
+            title=pl.when(~continues_topic).then("title"),
+            summary=pl.when(~continues_topic).then("summary"),
+            topic_kind=pl.when(~continues_topic).then("topic_kind"),
             topic_id=pl.coalesce("topic_id", "id"),
             provenance=pl.lit("import"),
         ),

@@ -1,4 +1,4 @@
-"""Unit vectors of topics and texts, and arithmetic on groups of them."""
+"""Unit vectors of topics and texts, and arithmetic on groups of them. Nothing here encodes a text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from memstate_core.embed.encoder import Vectors
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-_USUAL_ROWS = 10
-"""Few rows say little of what is common: their mean counts as if so many rows of zeros stood beside them."""
+_PRIOR_ROWS = 10
+"""Weight of the prior, in rows of zeros, by which the mean of few rows is shrunk towards zero."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ def unit(rows: npt.NDArray[np.floating]) -> Vectors:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
-def means(groups: Numbers, vectors: Vectors, count: int) -> Vectors:
-    """The unit vector of the middle of each group of rows (count x 384); of a group without rows, zeros."""
+def centroids(groups: Numbers, vectors: Vectors, count: int) -> Vectors:
+    """The unit centroid of each group of rows (count x 384); zeros for a group without rows."""
     sums = np.zeros((count, vectors.shape[1]), dtype=np.float32)
     np.add.at(sums, groups, vectors)
     return unit(sums)
 
 
-def common(rows: Vectors, groups: Numbers) -> Array:
-    """What the rows of each group have in common: their mean, drawn towards zero where they are few."""
+def shrunken_means(rows: Vectors, groups: Numbers) -> Array:
+    """The mean of the rows of each group, shrunk towards zero where they are few."""
     count = int(groups.max()) + 1 if len(groups) else 0
     sums = np.zeros((count, rows.shape[1]))
     np.add.at(sums, groups, rows)
-    shared: Array = sums / (np.bincount(groups, minlength=count) + _USUAL_ROWS)[:, None]
+    shared: Array = sums / (np.bincount(groups, minlength=count) + _PRIOR_ROWS)[:, None]
     return shared

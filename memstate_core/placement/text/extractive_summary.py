@@ -1,4 +1,4 @@
-"""The summary of a segment: its most telling sentences, in order of speech, with who said them."""
+"""Extractive summaries of segments: their most relevant sentences in original order, with the speakers' names."""
 
 from __future__ import annotations
 
@@ -7,44 +7,45 @@ import polars as pl
 from memstate_core.placement.text.shorten import shortened
 
 SENTENCES = 3
-_LOOKED_AT = 8
+_CANDIDATES = 8
+"""Sentences of a segment that are compared with each other."""
 _WORTH = 0.1
-"""A further sentence adds more than so large a share of what the best one says."""
+"""Least score of a further sentence, as a share of the best one's."""
 _LONGEST, _LONGEST_NAME = 280, 200
 """Characters of one quotation, and of the speaker's name before it."""
 
 _QUESTION = r"[?\u{61F}\u{FF1F}\u{37E}][\"')\p{Pf}\p{Pe}]*$"
 _ASKED, _BRIEF, _COUNTED, _BASE = 0.4, 0.3, 1.2, 0.3
-"""What a question, a sentence of under four words and one with a number weigh beside others, and what one far from
-the middle of its segment keeps."""
+"""Factors for questions, for sentences under four words, for those with a number, and for those of no similarity to
+the segment's centroid."""
 
 
-def summaries(said: pl.DataFrame, words: pl.DataFrame, weights: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+def summaries(spoken: pl.DataFrame, words: pl.DataFrame, weights: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     """A summary for each segment.
 
     Args:
-        said: columns segment, turn_row, number, actor, sentence, centrality, as `sentences` gives them.
+        spoken: columns segment, turn_row, number, actor, sentence, centrality, as `sentences` gives them.
         words: columns number, segment, word, as `tokens` gives them.
         weights: columns segment, word, weight.
-        turns: columns segment, actor, text: a segment without a sentence is quoted as it stands.
+        turns: columns segment, actor, text: a segment without a sentence is summarised by its first text.
 
     Returns:
         Columns segment, summary.
     """
     used = words.join(weights, on=["segment", "word"]).select("segment", "number", "word", "weight").unique()
-    scored = _scored(said, words, used)
+    scored = _scored(spoken, words, used)
     chosen = _spread(scored, used)
-    quoted = said.join(chosen, on="number", how="semi").sort("number")
+    quoted = spoken.join(chosen, on="number", how="semi").sort("number")
     leaves_out = (pl.col("number") - pl.col("number").shift(1) > 1).over("turn_row").fill_null(False)
     marked = pl.when(leaves_out).then("\u2026 " + pl.col("sentence")).otherwise("sentence")
     lines = quoted.with_columns(sentence=marked).group_by("segment", "turn_row", maintain_order=True).agg(
         pl.col("actor").first(), text=pl.col("sentence").str.join(" ")
     )  # fmt: skip
-    told = lines.group_by("segment", maintain_order=True).agg(summary=_line().str.join("\n"))
+    quotes = lines.group_by("segment", maintain_order=True).agg(summary=_line().str.join("\n"))
     plain = turns.filter(pl.col("text").str.contains(r"\S")).group_by("segment", maintain_order=True).head(1)
     plain = plain.select("segment", "actor", "text").select("segment", plain=_line())
-    everyone = turns.select("segment").unique(maintain_order=True)
-    joined = everyone.join(told, on="segment", how="left").join(plain, on="segment", how="left")
+    every = turns.select("segment").unique(maintain_order=True)
+    joined = every.join(quotes, on="segment", how="left").join(plain, on="segment", how="left")
     return joined.select("segment", summary=pl.coalesce("summary", "plain"))
 
 
@@ -54,11 +55,11 @@ def _line() -> pl.Expr:
     )
 
 
-def _scored(said: pl.DataFrame, words: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
-    """Sentences worth looking at (columns segment, number, score), the best first."""
+def _scored(spoken: pl.DataFrame, words: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
+    """The candidates (columns segment, number, score), best first."""
     lengths = words.group_by("number").agg(size=pl.len(), digits=pl.col("word").str.contains(r"\p{N}").any())
     mass = used.group_by("number").agg(mass=pl.col("weight").sum())
-    joined = said.join(lengths, on="number", how="left").join(mass, on="number", how="left")
+    joined = spoken.join(lengths, on="number", how="left").join(mass, on="number", how="left")
     size = pl.col("size").fill_null(1)
     score = pl.col("mass").fill_null(0.0) / (size + 2).sqrt() * (_BASE + pl.col("centrality").clip(0.0))
     for applies, factor in (
@@ -70,11 +71,11 @@ def _scored(said: pl.DataFrame, words: pl.DataFrame, used: pl.DataFrame) -> pl.D
     ranked = joined.select("segment", "number", score=score).sort(
         "segment", "score", "number", descending=[False, True, False]
     )
-    return ranked.group_by("segment", maintain_order=True).head(_LOOKED_AT)
+    return ranked.group_by("segment", maintain_order=True).head(_CANDIDATES)
 
 
 def _spread(scored: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
-    """Up to `SENTENCES` numbers a segment, each time the one that adds most to those before (column number)."""
+    """Up to `SENTENCES` numbers per segment, chosen greedily by what each adds to those before (column number)."""
     shared = _shared(used.join(scored, on="number", how="semi"))
     top = scored.group_by("segment").agg(top=pl.col("score").max())
     left, chosen = scored, list[pl.DataFrame]()
@@ -94,7 +95,7 @@ def _spread(scored: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared(used: pl.DataFrame) -> pl.DataFrame:
-    """Which share of a sentence's weight another sentence of its segment has too (columns number, other, share)."""
+    """The share of a sentence's weight that another sentence of its segment covers (columns number, other, share)."""
     total = used.group_by("number").agg(total=pl.col("weight").sum())
     both = used.join(used.select("segment", "word", other="number"), on=["segment", "word"])
     common = both.filter(pl.col("number") != pl.col("other")).group_by("number", "other").agg(pl.col("weight").sum())

@@ -1,9 +1,12 @@
-"""Key phrases of segments of turns: words that stand together in the text, as they were written.
+"""Key phrases of segments: consecutive words of the text, as they were written.
 
-Candidates are what stands between empty words and marks (RAKE, Rose et al. 2010, "Automatic Keyword Extraction from
-Individual Documents"). A word weighs what sets its segment apart from the others of its scope: TF-IDF, counting turns
-rather than occurrences. A phrase is worth what its words weigh, more when it is repeated; a part of one that is said
-as often gives way to the whole (C-value, Frantzi et al. 2000). No vague word begins or ends what is said once.
+Candidates lie between stop words and punctuation (RAKE, Rose et al. 2010, "Automatic Keyword Extraction from
+Individual Documents"). Words are weighted by TF-IDF among the segments of a scope, counting turns rather than
+occurrences. A phrase scores by the weights of its words, more if it is repeated; a part of a phrase that is as
+frequent gives way to the whole (C-value, Frantzi et al. 2000). No vague word begins or ends a phrase that occurs once.
+
+yake finds the same kind of phrases and covers fewer of the words that a segment is about, at 25 times the time
+(`tests/benchmarks/chat_text.py`).
 """
 
 from __future__ import annotations
@@ -14,25 +17,25 @@ LONGEST = 4
 """Words of a phrase."""
 
 _NAME, _CODE, _VAGUE = 1.3, 0.5, 0.8
-"""What a proper name, a word with digits and a vague word weigh beside another word."""
+"""Factors of the weights of proper names, of words with digits and of vague words."""
 
 _NEARLY = 0.55
-"""A phrase of more words stands for a part of it from such a share of its score."""
+"""Least score of a phrase that replaces a part of itself, as a share of the part's score."""
 
 _POSSESSIVE = r"['\u{2019}]s$"
 
 _UNSEEN = 0.5
-"""A word is known from half a segment more than it was seen in, so that no weight is infinite."""
+"""Half a segment is subtracted from the document frequency, so that words of all segments keep some weight."""
 
 
 def word_weights(words: pl.DataFrame) -> pl.DataFrame:
-    """What each word says of its segment.
+    """The weight of each word in its segment.
 
     Args:
         words: columns segment, scope, turn_row, word, empty, named, vague, as `tokens` gives them.
 
     Returns:
-        Columns segment, word, idf, weight; words without empty ones.
+        Columns segment, word, idf, weight; without empty words.
     """
     full = words.filter(~pl.col("empty"))
     sizes = words.group_by("scope").agg(segments=pl.col("segment").n_unique())
@@ -42,10 +45,10 @@ def word_weights(words: pl.DataFrame) -> pl.DataFrame:
     spread = used.with_columns(among=pl.len().over("scope", "word")).join(sizes, on="scope")
     idf = ((pl.col("segments") + 1) / (pl.col("among") - _UNSEEN)).log()
     weighed = spread.with_columns(idf=idf)
-    told = pl.col("idf") * (1 + pl.col("turns").log())
+    weight = pl.col("idf") * (1 + pl.col("turns").log())
     for applies, factor in (("named", _NAME), (pl.col("word").str.contains(r"\p{N}"), _CODE), ("vague", _VAGUE)):
-        told = told * pl.when(applies).then(factor).otherwise(1.0)
-    return weighed.select("segment", "word", "idf", weight=told)
+        weight = weight * pl.when(applies).then(factor).otherwise(1.0)
+    return weighed.select("segment", "word", "idf", weight=weight)
 
 
 def key_phrases(words: pl.DataFrame, weights: pl.DataFrame, limit: int) -> pl.DataFrame:
@@ -83,7 +86,7 @@ def key_phrases(words: pl.DataFrame, weights: pl.DataFrame, limit: int) -> pl.Da
 
 
 def _grams(full: pl.DataFrame, length: int) -> pl.DataFrame:
-    """Every phrase of so many words."""
+    """Every candidate phrase of a given number of words."""
     steps = range(length)
     after = [
         pl.col("run").shift(-(length - 1)) == pl.col("run"),
@@ -102,13 +105,13 @@ def _grams(full: pl.DataFrame, length: int) -> pl.DataFrame:
 
 
 def _without_parts(ranked: pl.DataFrame) -> pl.DataFrame:
-    """Drops phrases that stand inside a longer one which is worth nearly as much: it says what they mean."""
+    """Drops phrases that are part of a longer one with nearly the same score."""
     words = ranked.select("segment", "rank", "score", "size", "turns", word="words").explode("word")
     both = words.join(words, on=["segment", "word"], suffix="_long").filter(pl.col("size_long") > pl.col("size"))
     inside = both.group_by("segment", "rank", "rank_long").agg(
         pl.col("size", "score", "score_long", "turns", "turns_long").first(), shared=pl.len()
     )
     as_often = 2 * pl.col("turns_long") >= pl.col("turns")
-    told = (pl.col("shared") >= pl.col("size")) & as_often & (pl.col("score_long") >= _NEARLY * pl.col("score"))
-    parts = inside.filter(told).select("segment", "rank").unique()
+    covered = (pl.col("shared") >= pl.col("size")) & as_often & (pl.col("score_long") >= _NEARLY * pl.col("score"))
+    parts = inside.filter(covered).select("segment", "rank").unique()
     return ranked.join(parts, on=["segment", "rank"], how="anti").sort("segment", "rank")

@@ -1,16 +1,16 @@
-"""What people said, as sentences: turns without code, addresses and remarks that software put in.
+"""Sentence splitting of turns, without code, URLs, mail addresses and remarks added by software.
 
-Only turns of people and assistants count where a segment has any; tool calls, their results and system events
-speak for a segment in which nobody said a word. No text is changed beyond white space; parts are left out.
+Only turns of people and assistants count where a segment has any; otherwise tool calls, their results and system
+events do. Invariant: text is left out, and white space normalised, but nothing else is changed.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-SAID = ("user_message", "assistant_message", "explicit_memory")
+SPOKEN_KINDS = ("user_message", "assistant_message", "explicit_memory")
 _LONGEST = 20_000
-"""Characters of a turn that are looked at: more than anybody reads of a title."""
+"""Characters of a turn that are read. The patterns below take at most quadratic time, so this bounds it."""
 
 _CODE = r"(?s)```.*?(?:```|\z)|~~~.*?(?:~~~|\z)"
 _LINK = r"!?\[([^\[\]\n]*)\]\([^()\s]*\)"
@@ -27,7 +27,7 @@ _GAP, _KEPT = "\x1f", "\x1e"
 
 
 def sentences(turns: pl.DataFrame) -> pl.DataFrame:
-    """Sentences in order of speech.
+    """Sentences in their order.
 
     Args:
         turns: columns segment, scope, actor, kind, text, in order, and any others.
@@ -37,14 +37,14 @@ def sentences(turns: pl.DataFrame) -> pl.DataFrame:
         sentence). Turns of which nothing is left have none.
     """
     numbered = turns.with_row_index("turn_row")
-    heard = pl.col("kind").is_in(SAID).fill_null(False)
-    clean = numbered.with_columns(sentence=_prose(pl.col("text")), _heard=heard)
+    by_person = pl.col("kind").is_in(SPOKEN_KINDS).fill_null(False)
+    clean = numbered.with_columns(sentence=_prose(pl.col("text")), _by_person=by_person)
     speaking = pl.col("sentence").str.contains(r"[\p{L}\p{N}]")
     spoken = clean.filter(speaking)
-    counted = spoken.filter(pl.col("_heard") | ~pl.col("_heard").any().over("segment"))
+    counted = spoken.filter(pl.col("_by_person") | ~pl.col("_by_person").any().over("segment"))
     parts = counted.with_columns(_split(pl.col("sentence"))).explode("sentence")
     trimmed = parts.with_columns(pl.col("sentence").str.replace_all(r"\s+", " ").str.strip_chars())
-    return trimmed.filter(speaking).drop("text", "_heard").with_row_index("number")
+    return trimmed.filter(speaking).drop("text", "_by_person").with_row_index("number")
 
 
 def _prose(text: pl.Expr) -> pl.Expr:

@@ -1,7 +1,7 @@
-"""Words that carry no subject, in whichever languages a text is written.
+"""Stop words of the languages in which a scope's text is written.
 
-A language's list counts for a scope when its words make up enough of what is said there, so that a word which is
-empty in one language ("die", "pan") stays a word in another.
+A language's list applies to a scope when its words make up enough of the text there, so that a stop word of one
+language ("die", "pan") remains a content word in another.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from functools import lru_cache
 import polars as pl
 
 _SHARE = 0.1
-"""Share of a scope's words from which a language counts as spoken there."""
+"""Least share of a scope's words that a language's list must cover."""
 _NEAR = 0.7
-"""Languages whose lists cover nearly as many different words as the best one does count too: sister languages."""
+"""Least number of distinct words covered, as a share of the best language's: related languages count too."""
 _WORDS = {"word": pl.String, "language": pl.String, "vague": pl.Boolean}
 
 
@@ -24,7 +24,7 @@ def stop_words(words: pl.DataFrame) -> pl.DataFrame:
         words: columns scope, word (lower case), count.
 
     Returns:
-        Columns scope, word, vague: whether the word does mean something and yet says little ("work", "looks").
+        Columns scope, word, vague: whether it is a content word of little information ("work", "looks").
     """
     listed = _lists()
     known = words.join(listed, on="word")

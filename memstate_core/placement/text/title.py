@@ -1,6 +1,6 @@
-"""The title of a segment from its key phrases: one, or two where the first alone says little.
+"""Titles of segments from their key phrases: one phrase, or two where the first is short.
 
-A segment gets the title of another one, or of a topic that exists, only where its phrases leave no choice.
+A title is shared with another segment or topic only where the phrases leave no choice.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ LONGEST = 80
 
 UNTITLED = "untitled"
 _PHRASES = 4
-_TELLING = 3
-"""A phrase of so many words stands alone."""
+_ALONE = 3
+"""Fewest words of a phrase that makes a title alone."""
 _NEAR = 0.6
-"""A second phrase is worth at least so much beside the first."""
+"""Least worth of a second phrase, as a share of the first one's."""
 _APART, _BASE = 0.7, 0.2
-"""How much it counts that a phrase sets its segment apart (an exponent), and what one far in meaning keeps."""
+"""The exponent of a phrase's distinctiveness, and the factor of a phrase of no similarity to its segment."""
 
 
 def titles(
-    known: pl.DataFrame, phrases: pl.DataFrame, turns: pl.DataFrame, said: pl.DataFrame, taken: pl.DataFrame
+    known: pl.DataFrame, phrases: pl.DataFrame, turns: pl.DataFrame, spoken: pl.DataFrame, taken: pl.DataFrame
 ) -> pl.DataFrame:
     """A title for each segment.
 
@@ -33,19 +33,19 @@ def titles(
         known: columns segment, scope: every segment.
         phrases: columns segment, phrase, words, score, closeness.
         turns: columns segment, text.
-        said: columns segment, sentence, number, as `sentences` gives them.
-        taken: titles that other topics bear (columns scope, title).
+        spoken: columns segment, sentence, number, as `sentences` gives them.
+        taken: titles of other topics (columns scope, title).
 
     Returns:
-        Columns segment, title. A single turn is called by its first sentence, as is what has no phrase.
+        Columns segment, title. A single turn is named by its first sentence, as is a segment without a phrase.
     """
     length = turns.group_by("segment", maintain_order=True).agg(
         turns=pl.len(), raw=pl.col("text").filter(pl.col("text").str.contains(r"\S")).first()
     )
-    first = said.sort("number").group_by("segment", maintain_order=True).agg(pl.col("sentence").first())
-    told = known.join(length, on="segment", how="left").join(first, on="segment", how="left")
+    first = spoken.sort("number").group_by("segment", maintain_order=True).agg(pl.col("sentence").first())
+    described = known.join(length, on="segment", how="left").join(first, on="segment", how="left")
     phrased = _distinct(known.join(_chosen(phrases), on="segment"), taken)
-    joined = told.join(phrased, on="segment", how="left")
+    joined = described.join(phrased, on="segment", how="left")
     by_phrases = pl.when(pl.col("turns") > 1).then(pl.col("phrased"))
     by_sentence = pl.when(pl.col("phrased").is_not_null()).then("sentence")
     title = pl.coalesce(by_phrases, by_sentence, "raw").str.strip_chars()
@@ -69,18 +69,18 @@ def _chosen(phrases: pl.DataFrame) -> pl.DataFrame:
     near = pl.col("worth") >= _NEAR * pl.col("worth").max()
     return free.sort("segment", "rank").group_by("segment", maintain_order=True).agg(
         phrases=pl.col("phrase").head(_PHRASES),
-        shown=pl.when(size.first() >= _TELLING).then(1).otherwise(near.cast(pl.Int64).head(2).sum()),
+        shown=pl.when(size.first() >= _ALONE).then(1).otherwise(near.cast(pl.Int64).head(2).sum()),
     )  # fmt: skip
 
 
 def _distinct(chosen: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
-    """Titles (columns segment, phrased), each with as many more phrases as it takes to be the only one in its scope."""
-    borne = taken.select("scope", _key=normalised(pl.col("title")), _taken=pl.lit(True)).unique()
+    """Titles (columns segment, phrased), extended by further phrases until they are unique in their scope."""
+    in_use = taken.select("scope", _key=normalised(pl.col("title")), _taken=pl.lit(True)).unique()
     shown = chosen
     for _ in range(_PHRASES):
         text = pl.col("phrases").list.head("shown").list.join(", ")
         keyed = shown.with_columns(phrased=text, _key=normalised(text))
-        found = keyed.join(borne, on=["scope", "_key"], how="left", maintain_order="left")
+        found = keyed.join(in_use, on=["scope", "_key"], how="left", maintain_order="left")
         twin = pl.col("_taken").fill_null(False) | (pl.len().over("scope", "_key") > 1)
         shown = found.with_columns(shown=pl.col("shown") + twin.cast(pl.Int64)).drop("_key", "_taken")
     return shown.select("segment", "phrased")

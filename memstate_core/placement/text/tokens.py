@@ -1,6 +1,6 @@
-"""The words of sentences one row each, with what a choice of phrases needs to know of them.
+"""Tokens of sentences, one row each, with the features that key phrases need.
 
-Knows no language: what a word is worth follows from where it stands, how often, and how it is written.
+Independent of the language: the features follow from the position, frequency and spelling of a word.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from memstate_core.placement.text.stop_words import stop_words
 _TOKEN = r"[\p{L}\p{M}\p{N}][\p{L}\p{M}\p{N}_]*(?:['\u{2019}.\-&][\p{L}\p{M}\p{N}_]+)*[+#]*|[^\s\p{L}\p{M}\p{N}]"
 _POSSESSIVE = r"['\u{2019}]s$"
 _ASIDE = 0.4
-"""Share of its occurrences from which a word that stands alone at the start of a sentence is an interjection."""
+"""A word is an interjection if it makes up the start of a sentence alone in at least this share of its occurrences."""
 _ENOUGH = 3
 _SHORTEST, _LONGEST, _CAPITAL = 3, 40, 0.8
 """Fewest and most letters of a short form of a name, and the share of its occurrences that are capitalised."""
 
 
-def tokens(said: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Words in order.
+def tokens(sentences: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Tokens in order.
 
     Args:
-        said: columns number, segment, scope, turn_row, sentence.
-        names: parts of the names of those who speak (columns scope, name), as `speakers` gives them.
+        sentences: columns number, segment, scope, turn_row, sentence.
+        names: parts of the speakers' names (columns scope, name), from `speakers`.
 
     Returns:
         Columns number, segment, scope, turn_row, at (place in the sentence), surface, word (lower case), empty
-        (stop words, interjections, names of those who speak), named (written with a capital inside sentences), vague
-        (says little), run (words of one run follow each other without an empty word or a mark between them).
+        (stop words, interjections, speakers' names), named (capitalised inside sentences), vague (of little
+        information), run (words of one run follow each other without an empty word or punctuation between them).
     """
-    cut = said.select("number", "segment", "scope", "turn_row", surface=pl.col("sentence").str.extract_all(_TOKEN))
+    cut = sentences.select("number", "segment", "scope", "turn_row", surface=pl.col("sentence").str.extract_all(_TOKEN))
     long = cut.explode("surface").drop_nulls("surface").with_columns(at=pl.int_range(pl.len()).over("number"))
     plain = pl.col("surface").str.normalize("NFKC").str.to_lowercase().str.replace_all(r"\u{2019}", "'")
     long = long.with_columns(word=plain.str.replace(_POSSESSIVE, ""), _mark=~plain.str.contains(r"[\p{L}\p{N}]"))
@@ -79,7 +79,7 @@ def _called(names: pl.DataFrame) -> pl.DataFrame:
 
 
 def speakers(turns: pl.DataFrame) -> pl.DataFrame:
-    """Parts of the names of those who speak in each scope (columns scope, name)."""
+    """Parts of the names of each scope's speakers (columns scope, name)."""
     actors = turns.select("scope", "actor").unique(maintain_order=True)
     split = actors.select("scope", name=pl.col("actor").str.to_lowercase().str.extract_all(r"[\p{L}\p{N}]+"))
     return split.explode("name").drop_nulls("name").unique()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.embed.encoder import DIMENSION, Vectors
-from memstate_core.placement.calibration import USUAL_OTHER, USUAL_SAME, Calibration, Normal, calibrated
+from memstate_core.placement.calibration import PRIOR_OTHER, PRIOR_SAME, Calibration, Normal, calibrated
 from memstate_core.placement.continuation import continued
 from memstate_core.placement.segment_vectors import SegmentVectors
 from memstate_core.placement.vectors import Embeddings, unit
@@ -26,7 +26,7 @@ def about(subject: int, noise: float = 0.3, seed: int = 0) -> Vectors:
     return unit((COMMON + SUBJECTS[subject] + noise * unit(chance[None])[0])[None])[0]
 
 
-def segments(*subjects: int, scope: str = "user:aya", tells: bool = True, first: int = 0) -> SegmentVectors:
+def segments(*subjects: int, scope: str = "user:aya", comparable: bool = True, first: int = 0) -> SegmentVectors:
     """One segment a session, about these subjects in turn."""
     whole = np.stack([about(subject, seed=first + at) for at, subject in enumerate(subjects)])
     halves = tuple(
@@ -34,7 +34,7 @@ def segments(*subjects: int, scope: str = "user:aya", tells: bool = True, first:
         for side in (1, 2)
     )
     frame = pl.DataFrame({"id": [f"{scope}/n{first + at}" for at in range(len(subjects))]}).with_columns(
-        scope=pl.lit(scope), session=pl.col("id"), tells=pl.lit(tells)
+        scope=pl.lit(scope), session=pl.col("id"), comparable=pl.lit(comparable)
     )
     return SegmentVectors(frame, whole, (halves[0], halves[1]))
 
@@ -81,7 +81,7 @@ def test_one_import_gives_the_topics_that_nights_would() -> None:
 
 
 def test_what_says_too_little_neither_continues_nor_is_continued() -> None:
-    assert found(segments(*OTHERS, 1, 1, tells=False)) == {}
+    assert found(segments(*OTHERS, 1, 1, comparable=False)) == {}
 
 
 def test_scopes_are_never_compared() -> None:
@@ -165,7 +165,7 @@ def test_a_scope_learns_what_sameness_looks_like() -> None:
 def test_a_scope_without_segments_has_usual_values() -> None:
     nothing = np.zeros((0, DIMENSION), np.float32)
     calibration = calibrated(nothing, (nothing, nothing), np.zeros(0, np.int64))
-    assert (calibration.same, calibration.other) == (USUAL_SAME, USUAL_OTHER)
+    assert (calibration.same, calibration.other) == (PRIOR_SAME, PRIOR_OTHER)
 
 
 def test_where_halves_are_less_alike_than_others_nothing_can_be_told() -> None:
