@@ -10,6 +10,7 @@ from typing import Any
 
 from docs.make.commands import commands, global_options
 from docs.make.errors import errors
+from docs.make.limits import limits
 from docs.make.routes import routes, schemas
 from docs.make.settings import default_file, settings, variables
 
@@ -17,6 +18,7 @@ PARTS = {
     "commands": commands,
     "global options": global_options,
     "errors": errors,
+    "limits": limits,
     "routes": routes,
     "schemas": schemas,
     "settings": settings,

@@ -41,14 +41,14 @@ PARQUET: Schema = {
     "observation_ids": pl.List(pl.String),
     "merged_from": pl.List(pl.String),
 }
-"""The columns of a Parquet export: the record of DESIGN section 6, histories and links as JSON."""
+"""The columns of a Parquet export: the record of a topic, histories and edges as JSON."""
 
 
 def export_records(readers: Sequence[SnapshotReader]) -> Iterator[Record]:
     """Every topic in every state, shard by shard and by id.
 
     Yields:
-        The record of DESIGN section 6 with whole histories (what was summarised is expanded),
+        The record of each topic with whole histories (what was summarised is expanded),
         `observation_ids` (all its evidence by time; none for a tombstone) and `merged_from` (the tombstones
         that lead to it).
     """

@@ -1,4 +1,4 @@
-"""Answers a question from published snapshots (DESIGN section 9). Reads only; counts no access.
+"""Answers a question from published snapshots. Reads only; counts no access.
 
 The caller names the scopes. `scopes=None` means every scope of the store and is for its owner at the
 command line; a server that acts for somebody passes theirs. Each scope is scored by its own statistics.

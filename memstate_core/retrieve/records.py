@@ -1,4 +1,4 @@
-"""The record of one topic as readers get it (DESIGN section 6), made from frames in bulk."""
+"""The record of one topic as readers get it, made from frames in bulk."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The assets of the nightly run, one module for each group of DESIGN section 4."""
+"""The assets of the nightly run, one module for each group."""

@@ -16,7 +16,7 @@ def asset(partitions: dg.PartitionsDefinition[str], group: str, kind: str, after
 
     Args:
         partitions: the shards.
-        group: the group of DESIGN section 4 that it belongs to.
+        group: the group that it belongs to in the asset graph.
         kind: what it writes with, for the badge in the UI.
         after: assets that must come first though their frames are not read.
     """

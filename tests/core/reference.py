@@ -1,7 +1,7 @@
 """The rules of the fold once more, in the plainest Python: dicts, lists and loops, no frames.
 
-It is written from the rules (DESIGN sections 2, 3 and 6; the docstring of placement), not from the code,
-and is the oracle of the property tests. Only the making of ids is shared, since ids are hashes.
+It is written from the rules (`docs/pages/explanation/fold.md`, `laws.md`; the docstring of placement), not from the
+code, and is the oracle of the property tests. Only the making of ids is shared, since ids are hashes.
 
 A merge is a pair (dropped, survivor). Times are anything that can be ordered.
 """

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from docs.make.commands import named_commands
 from docs.make.routes import openapi
 from docs.make.settings import sections
+from memstate_core.ingest.validation.limits import LIMITS
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import LEGACY_VARIABLES, Override
 from memstate_pipeline.cli.main import COMMANDS, app
@@ -85,3 +86,8 @@ def _answers(page: Page, link: str, pages: dict[Path, Page]) -> bool:
     if target not in pages:
         return target.exists()
     return not parts.fragment or unquote(parts.fragment) in pages[target].anchors
+
+
+def test_every_limit_of_an_observation_is_in_the_reference(site: Path) -> None:
+    section = Page(site / "reference/formats/index.html").sections["limits"]
+    assert [path for path, limit in LIMITS.items() if path not in section or f"{limit:,}" not in section] == []
