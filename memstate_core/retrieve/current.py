@@ -43,7 +43,7 @@ def candidate_facts(
         )
         return facts_of(fields, revisions, reviews)
 
-    return reader.known.of(ids, read)
+    return reader.cached_facts.of(ids, read)
 
 
 def candidate_edges(

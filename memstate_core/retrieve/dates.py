@@ -1,8 +1,9 @@
-"""Dates that a question names, as spans of time: English month names and ISO dates.
+"""Dates in a question, as time spans: ISO dates and years in any language, names of months in English only.
 
-What it names from the moment at which it is asked ("last week") is read in `memstate_core.retrieve.relative_dates`.
+Dates relative to the moment of asking ("last week") are parsed in `memstate_core.retrieve.relative_dates`, English only
+too. In another language a question is ranked by its words and meaning alone unless it names an ISO date or a year.
 
-A span without a year stands for that month in every year that the evidence covers.
+A date without a year means that day or month in every year that the evidence covers.
 """
 
 from __future__ import annotations

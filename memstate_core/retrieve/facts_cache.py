@@ -1,26 +1,30 @@
-"""The current facts of the topics that were named last, so that a topic which many questions find is read once.
+"""An LRU cache of the current facts of topics, so that a topic which many questions find is read once.
 
-A snapshot never changes, so what was read of it holds as long as it is open.
+A snapshot is immutable, so entries never expire while it is open.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from cachetools import LRUCache
+
 from memstate_core.retrieve.facts import Facts
 
-KEPT = 1024
-"""Topics whose facts are kept, a few KiB each."""
+CAPACITY = 1024
+"""Topics whose facts are cached, a few KiB each."""
+
+_Entry = tuple[dict[str, Any], list[dict[str, Any]]]
+"""Fields and warnings of one topic."""
 
 
-class KnownFacts:
-    """Facts by topic; for several threads. Who gets them must not change them."""
+class FactsCache:
+    """Facts by topic; thread-safe. Callers must not change what they get."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = OrderedDict()
+        self._entries: LRUCache[str, _Entry] = LRUCache(CAPACITY)
         self._lock = threading.Lock()
 
     def of(self, ids: list[str], read: Callable[[list[str]], Facts]) -> Facts:
@@ -28,24 +32,21 @@ class KnownFacts:
 
         Args:
             ids: the topics.
-            read: reads those that are not known.
+            read: reads those that are not cached.
         """
         with self._lock:
-            known = {topic: self._kept[topic] for topic in ids if topic in self._kept}
+            known = {topic: self._entries[topic] for topic in ids if topic in self._entries}
         missing = [topic for topic in ids if topic not in known]
         if missing:
             found = read(missing)
-            known |= {topic: (found.fields.get(topic, {}), found.warnings.get(topic, [])) for topic in missing}
-        with self._lock:
-            for topic in ids:
-                self._kept[topic] = known[topic]
-                self._kept.move_to_end(topic)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            fresh = {topic: (found.fields.get(topic, {}), found.warnings.get(topic, [])) for topic in missing}
+            known |= fresh
+            with self._lock:
+                self._entries.update(fresh)
         fields = {topic: fields for topic, (fields, _) in known.items() if fields}
         return Facts(fields, {}, {topic: warnings for topic, (_, warnings) in known.items() if warnings})
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Drops every entry."""
         with self._lock:
-            self._kept.clear()
+            self._entries.clear()

@@ -46,7 +46,8 @@ class Question:
         top_k: how many topics to return.
         evidence_k: how much evidence to return.
         stages: what counts beside the words: `semantic` compares meaning (the only stage that needs the
-            model), `structural` follows links, `temporal` heeds dates that the question names.
+            model), `structural` follows links, `temporal` uses dates in the question: ISO dates in any
+            language, names of months and relative dates in English only.
         explain: say what each score is made of.
         as_of: answer as of this moment of valid time, with topics that have been archived since.
         topic_ids: consider these topics of the scopes only (ids, aliases or tombstones); all when empty.

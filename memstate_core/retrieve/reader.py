@@ -17,7 +17,7 @@ import polars as pl
 
 from memstate_core.model.frames import ALIASES, EDGES, REVISIONS, empty
 from memstate_core.retrieve.facts import valid_at
-from memstate_core.retrieve.facts_cache import KnownFacts
+from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
 from memstate_core.retrieve.index.layout import Places, read_rows
@@ -45,7 +45,7 @@ class SnapshotReader:
         self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
         self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
         self.homes = lru_cache(_KEPT_SCOPES)(self._read_homes)
-        self.known = KnownFacts()
+        self.cached_facts = FactsCache()
         self._array = cache(self._map_array)
         self._words = cache(self._map_words)
 

@@ -1,6 +1,6 @@
-"""Times that a question names from the moment at which it is asked: yesterday, last Tuesday, three weeks ago.
+"""Dates relative to the moment at which a question is asked: yesterday, last Tuesday, three weeks ago.
 
-English. A week begins on Monday. What is named by a calendar (May 2023) is read in `memstate_core.retrieve.dates`.
+English only; ISO dates, which `memstate_core.retrieve.dates` parses, work in any language. A week begins on Monday.
 """
 
 from __future__ import annotations

@@ -40,7 +40,11 @@ def query(
     now: AccessTime = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Query the published snapshot for topics and evidence."""
+    """Query the published snapshot for topics and evidence.
+
+    Dates in the question count towards the ranking (the temporal stage): ISO dates (2023-05-08) in any language,
+    names of months and relative dates such as "last week" in English only.
+    """
     from contextlib import ExitStack
 
     from memstate_core.retrieve.query import Question, answer

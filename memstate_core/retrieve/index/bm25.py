@@ -13,6 +13,7 @@ On disk, for each scope a run of terms (xxHash64, ascending), for each term a ru
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -145,8 +146,7 @@ class Postings:
 
     def _runs(self, terms: Sequence[str], first: int, count: int) -> list[tuple[int, int]]:
         """Where each term's postings lie; an empty run for a term that the scope does not know."""
-        asked = pl.DataFrame({"term": terms}, schema={"term": pl.String})
-        keys = asked.select(term_key(pl.col("term")))["term"].to_numpy()
+        keys = _keys(tuple(terms))
         known = self._terms[first : first + count]
         places = np.searchsorted(known, keys)
         found = [place < count and known[place] == key for key, place in zip(keys, places, strict=True)]
@@ -155,6 +155,13 @@ class Postings:
             (int(starts[first + place]), int(starts[first + place + 1])) if is_known else (0, 0)
             for is_known, place in zip(found, places, strict=True)
         ]
+
+
+@lru_cache(maxsize=256)
+def _keys(terms: tuple[str, ...]) -> npt.NDArray[np.uint64]:
+    """The keys of a question's terms, which it looks up in every index of every scope."""
+    asked = pl.DataFrame({"term": terms}, schema={"term": pl.String})
+    return asked.select(term_key(pl.col("term")))["term"].to_numpy()
 
 
 def _idf(runs: list[tuple[int, int]], documents: int) -> Scores:

@@ -39,7 +39,7 @@ class SharedReader(SnapshotReader):
         self.__exit__(None, None, None)
         for cached in (self.evidence, self.topics, self.facts, self.homes, self._array, self._words):
             cached.cache_clear()
-        self.known.clear()
+        self.cached_facts.clear()
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Facts that are kept are those that were read, and no reader of an answer can change them."""
+"""Cached facts are those that were read, and no reader of an answer can change them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from memstate_core.retrieve import facts_cache
 from memstate_core.retrieve.facts import Facts
-from memstate_core.retrieve.facts_cache import KnownFacts
+from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
 from tests.core.retrieve.conftest import Store
@@ -28,8 +28,8 @@ class Reading:
         return Facts(fields, {}, {topic: [{"kind": "stale", "of": topic}] for topic in told})
 
 
-def test_only_what_is_not_known_is_read_and_the_answer_is_the_same() -> None:
-    known, read = KnownFacts(), Reading()
+def test_only_what_is_not_cached_is_read_and_the_answer_is_the_same() -> None:
+    known, read = FactsCache(), Reading()
     first = known.of(["a", "bare"], read)
     assert first == Reading()(["a", "bare"])
     assert known.of(["b", "a", "bare"], read) == Reading()(["b", "a", "bare"])
@@ -39,16 +39,16 @@ def test_only_what_is_not_known_is_read_and_the_answer_is_the_same() -> None:
     assert read.asked[-1] == ["a"]
 
 
-def test_those_named_longest_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts_cache, "KEPT", 2)
-    known, read = KnownFacts(), Reading()
+def test_the_least_recently_used_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts_cache, "CAPACITY", 2)
+    known, read = FactsCache(), Reading()
     for ids in (["a"], ["b"], ["a"], ["c"]):
         known.of(ids, read)
     known.of(["a"], read)
     assert read.asked == [["a"], ["b"], ["c"]]
     known.of(["b"], read)
     assert read.asked[-1] == ["b"]
-    assert known.of(["d", "e", "f"], read) == Reading()(["d", "e", "f"]), "more than are kept are answered"
+    assert known.of(["d", "e", "f"], read) == Reading()(["d", "e", "f"]), "more than the capacity is answered"
 
 
 def test_changing_an_answer_changes_no_other(store: Store, opened: Callable[[Store], list[SnapshotReader]]) -> None:
