@@ -69,7 +69,7 @@ def explain(store: Store, topic_id: str, now: datetime | None) -> dict[str, Any]
     """
     import polars as pl
 
-    from memstate_core.forget.forecast import outlook
+    from memstate_core.forget.forecast import forecast
     from memstate_core.policy.explain import explain_topic
     from memstate_core.run.served_state import read_served
 
@@ -78,7 +78,7 @@ def explain(store: Store, topic_id: str, now: datetime | None) -> dict[str, Any]
         living = served.living(topic_id)
         if living is not None:
             at = max(now or datetime.now(UTC), served.snapshot.manifest.now)
-            row = outlook(served, at, store.settings.policy).filter(pl.col("id") == living)
+            row = forecast(served, at, store.settings.policy).filter(pl.col("id") == living)
             facts = explain_topic(row, store.settings.policy)
             return {**facts, "now": iso(at), "snapshot": served.snapshot.name}
     raise TopicNotFound(topic_id, ", ".join(served.snapshot.name for served in shards))

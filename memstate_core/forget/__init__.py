@@ -1,1 +1,1 @@
-"""How memory fades: salience decays with time, and what nobody needs leaves the active set, undoably."""
+"""Forgetting: salience decays with time, and topics that nobody needs leave the active set, reversibly."""

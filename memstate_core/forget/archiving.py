@@ -1,11 +1,11 @@
-"""Which topics leave the active set: what a rule names, the faded under pressure, the lowest over the bound.
+"""Which topics are archived: those a rule selects, faded ones under pressure, and the lowest ranked over the bound.
 
-Below `topic_count_soft_limit` active topics a scope archives nothing of its own accord. From it on, topics
-below the threshold go; what a newer topic supersedes already goes below the threshold of detaching; what
-topics that stay depend on over extension edges stays with them. Above `max_active_topics` the lowest go until
-the bound holds: what is superseded first, then the rest, then what active topics depend on, then what a
-person brought back. What is pinned never goes, so pins may exceed the bound (`memstate_core.forget.bound`), and what
-was used since the last run does not fade in this one.
+A scope with fewer than `topic_count_soft_limit` active topics archives nothing unless a rule asks. From that count on,
+topics below the archiving threshold are archived; a topic that a newer one supersedes already below the detaching
+threshold; a topic that others depend on over extension edges stays with them. Over `max_active_topics` the
+lowest ranked are archived until the bound holds: superseded topics first, then the rest, then those that active topics
+depend on, then those that a person restored. Pinned topics are never archived, so pins may exceed the bound
+(`memstate_core.forget.bound`), and a topic that was accessed since the last run does not fade in this one.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ def to_archive(topics: pl.DataFrame, dependence: pl.DataFrame, policy: Policy) -
     """Active topics with the reason to archive them, or null.
 
     Args:
-        topics: what `standing` gives, with `rule` and `action` (what governs a topic, or null) and `retention`
-            (a number by scope; the lowest leave first when the bound forces some out).
+        topics: the columns of `topic_features.governed` and `retention` (a rank within the scope; the lowest are
+            archived first over the bound).
         dependence: columns base, dependent.
-        policy: gives the limits.
+        policy: the limits.
 
     Returns:
-        Columns topic_id, scope, salience, active, by (rule, threshold, bound or null), reason (text or null), in
-        the order in which a scope's topics leave.
+        Columns topic_id, scope, salience, active, by (rule, threshold, bound or null) and reason (text or null), in
+        eviction order within a scope.
     """
     active = topics.filter(pl.col("state") == "active")
     named = active.with_columns(
@@ -37,33 +37,33 @@ def to_archive(topics: pl.DataFrame, dependence: pl.DataFrame, policy: Policy) -
     )
     staying = _kept_by_dependents(named, dependence, policy)
     faded = pl.col("_faded") & ~pl.col("topic_id").is_in(staying.implode())
-    going = named.with_columns(_faded=faded).with_columns(_goes=pl.col("_by_rule") | pl.col("_faded"), _surplus=False)
-    ranked = _over_the_bound(going, policy)
+    leaving = named.with_columns(_faded=faded).with_columns(_goes=pl.col("_by_rule") | pl.col("_faded"), _surplus=False)
+    ranked = _over_bound(leaving, policy)
     by = pl.when("_by_rule").then(pl.lit("rule")).when("_faded").then(pl.lit("threshold"))
-    told = ranked.with_columns(by=by.when("_surplus").then(pl.lit("bound")))
-    return told.select("topic_id", "scope", "salience", "active", "by", reason=_reason(policy))
+    decided = ranked.with_columns(by=by.when("_surplus").then(pl.lit("bound")))
+    return decided.select("topic_id", "scope", "salience", "active", "by", reason=_reason(policy))
 
 
 def _is_faded() -> pl.Expr:
     limit = pl.when("redundant").then("theta_detach").otherwise("theta_archive")
-    exempt = pl.col("pinned") | pl.col("held") | pl.col("used") | pl.col("action").is_not_null()
+    exempt = pl.col("pinned") | pl.col("held") | pl.col("accessed") | pl.col("action").is_not_null()
     return pl.col("pressure") & (pl.col("salience") < limit) & ~exempt
 
 
 def _kept_by_dependents(topics: pl.DataFrame, dependence: pl.DataFrame, policy: Policy) -> pl.Series:
-    """Faded topics on which topics that stay depend, over several hops as far as policy looks."""
+    """Faded topics that remaining topics depend on, directly or over up to `dependency_max_hops` hops."""
     staying = topics.filter(~pl.col("_faded") & ~pl.col("_by_rule"))["topic_id"]
     faded, kept = topics.filter("_faded")["topic_id"], staying.clear()
     for _ in range(policy.dependency_max_hops):
         bases = dependence.filter(pl.col("dependent").is_in(staying.implode()))["base"].unique()
-        further = faded.filter(faded.is_in(bases.implode()) & ~faded.is_in(kept.implode()))
-        if not len(further):
+        reached = faded.filter(faded.is_in(bases.implode()) & ~faded.is_in(kept.implode()))
+        if not len(reached):
             break
-        kept, staying = pl.concat([kept, further]), further
+        kept, staying = pl.concat([kept, reached]), reached
     return kept
 
 
-def _over_the_bound(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _over_bound(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     left = pl.len().cast(pl.Int64).over("scope") - pl.col("_goes").sum().over("scope")
     ranked = topics.with_columns(_TIER, _left=left).sort("scope", "pinned", "_goes", "_tier", "retention", "topic_id")
     movable = ~pl.col("pinned") & ~pl.col("_goes")

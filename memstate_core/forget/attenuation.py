@@ -1,9 +1,9 @@
-"""The lower steps of the ladder: histories that are summarised, fields and links that are detached.
+"""The lower steps of the ladder: summarising field histories, detaching fields and edges.
 
-Summarising concerns fields below `summarise_salience_threshold` with more revisions than are kept. Detaching
-concerns fields, and association links, below `detach_salience_threshold` in scopes under pressure; a link is as
-salient as the less salient of its topics, and extension links stay, since others depend on what they say. What
-rises again above its threshold comes back by itself.
+A field below `summarise_salience_threshold` is summarised if it has more revisions than are kept. Fields, and
+association edges, below `detach_salience_threshold` are detached in scopes under pressure. The salience of an edge is
+that of the less salient of its topics; extension edges are never detached, since topics depend on them. Each step is
+reversed once the salience is above its threshold again.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from memstate_core.state.edges import EXTENSION_KINDS
 from memstate_core.state.ladder_state import Rungs
 
 _FIELD = ["topic_id", "name"]
-_LINK = ["from_id", "to_id", "kind"]
-_STANDING = ["topic_id", "scope", "action", "rule", "pinned", "held", "pressure", "theta_summarise", "theta_detach"]
+_EDGE = ["from_id", "to_id", "kind"]
+_FEATURES = ["topic_id", "scope", "action", "rule", "pinned", "held", "pressure", "theta_summarise", "theta_detach"]
 
 
 def summaries(
-    fields: pl.DataFrame, topics: pl.DataFrame, stand: Rungs, policy: Policy
+    fields: pl.DataFrame, topics: pl.DataFrame, ladder: Rungs, policy: Policy
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Fields whose histories are to be summarised, and those to be expanded again.
+    """Fields to summarise, and fields to expand again.
 
     Args:
-        fields: columns topic_id, name, salience, revisions (how many there are in full).
-        topics: what `standing` gives, with `rule` and `action`.
-        stand: where earlier decisions left fields.
-        policy: says how many revisions stay as they are.
+        fields: columns topic_id, name, salience, revisions (how many the full history has).
+        topics: the columns of `topic_features.governed`.
+        ladder: the ladder state by earlier decisions.
+        policy: how many revisions a summary keeps.
 
     Returns:
         Two frames: columns topic_id, scope, name, salience, reason.
     """
-    known = fields.join(topics.select(_STANDING), on="topic_id").join(
-        stand.summaries.with_columns(_is=True), on=_FIELD, how="left"
+    known = fields.join(topics.select(_FEATURES), on="topic_id").join(
+        ladder.summaries.with_columns(_is=True), on=_FIELD, how="left"
     )
     ruled = (pl.col("action") == "summarise").fill_null(False)
     low = pl.col("action").is_null() & (pl.col("salience") < pl.col("theta_summarise"))
@@ -43,30 +43,30 @@ def summaries(
     return _changed(known, due, long & ~ruled & (pl.col("salience") < pl.col("theta_summarise")), "theta_summarise")
 
 
-def detached_fields(fields: pl.DataFrame, topics: pl.DataFrame, stand: Rungs) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Fields to detach, and those to attach again; arguments and results as of `summaries`."""
-    known = fields.join(topics.select(_STANDING), on="topic_id").join(
-        stand.fields.with_columns(_is=True), on=_FIELD, how="left"
+def detached_fields(fields: pl.DataFrame, topics: pl.DataFrame, ladder: Rungs) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fields to detach, and fields to attach again; arguments and result as in `summaries`."""
+    known = fields.join(topics.select(_FEATURES), on="topic_id").join(
+        ladder.fields.with_columns(_is=True), on=_FIELD, how="left"
     )
     low = pl.col("salience") < pl.col("theta_detach")
     due = _may_detach(low)
     return _changed(known, due, low & ~pl.col("pinned"), "theta_detach")
 
 
-def detached_links(edges: pl.DataFrame, topics: pl.DataFrame, stand: Rungs) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Association links to detach, and those to attach again.
+def detached_edges(edges: pl.DataFrame, topics: pl.DataFrame, ladder: Rungs) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Association edges to detach, and edges to attach again.
 
     Args:
         edges: columns from_id, to_id, kind.
-        topics: what `standing` gives, with `rule` and `action`.
-        stand: where earlier decisions left links.
+        topics: the columns of `topic_features.governed`.
+        ladder: the ladder state by earlier decisions.
 
     Returns:
-        Two frames: columns topic_id (where the link starts), scope, to_id, kind, salience, reason.
+        Two frames: columns topic_id (where the edge starts), scope, to_id, kind, salience, reason.
     """
-    ends = topics.select(*_STANDING, "salience")
-    loose = edges.filter(~pl.col("kind").is_in(EXTENSION_KINDS)).select(_LINK)
-    known = loose.join(ends, left_on="from_id", right_on="topic_id")
+    ends = topics.select(*_FEATURES, "salience")
+    associations = edges.filter(~pl.col("kind").is_in(EXTENSION_KINDS)).select(_EDGE)
+    known = associations.join(ends, left_on="from_id", right_on="topic_id")
     other = ends.select(to_id="topic_id", _salience="salience", _pinned="pinned", _held="held")
     both = known.join(other, on="to_id").with_columns(
         topic_id="from_id",
@@ -74,7 +74,7 @@ def detached_links(edges: pl.DataFrame, topics: pl.DataFrame, stand: Rungs) -> t
         pinned=pl.col("pinned") | pl.col("_pinned"),
         held=pl.col("held") | pl.col("_held"),
     )
-    marked = both.join(stand.edges.with_columns(_is=True), on=_LINK, how="left")
+    marked = both.join(ladder.edges.with_columns(_is=True), on=_EDGE, how="left")
     low = pl.col("salience") < pl.col("theta_detach")
     return _changed(marked, _may_detach(low), low & ~pl.col("pinned"), "theta_detach")
 
@@ -86,7 +86,7 @@ def _may_detach(low: pl.Expr) -> pl.Expr:
 
 
 def _changed(known: pl.DataFrame, due: pl.Expr, stays: pl.Expr, limit: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What takes a step and what comes back: the former is due, the latter neither due nor below its limit."""
+    """Rows that take the step, which are due, and rows that reverse it, which are neither due nor below the limit."""
     step = known.with_columns(_due=due, _stays=stays, _is=pl.col("_is").fill_null(False))
     low = pl.format("salience {} is below {}", "salience", limit)
     ruled = pl.format("rule {} asks for it", "rule")

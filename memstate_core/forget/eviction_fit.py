@@ -1,16 +1,16 @@
-"""In which order topics leave a scope over its bound: by the curve that would have answered most so far.
+"""The eviction curve of a scope over its bound: the one that would have answered most requests so far.
 
-No one curve suits all scopes, so candidates are compared by what they would have done: for each of the last 32
-days with requests, the active set is what a candidate had retained best as that day began, and its hits are the
-requests of the day for topics in the set. Days are those of the events, so the answer does not depend on when or
-how often runs were. Large scopes are replayed in miniature, on a hashed sample of topics with the bound scaled
-(Waldspurger et al., USENIX ATC 2017). What was archived is seldom asked for, so the record favours what was kept.
+No single curve suits every scope, so candidates are compared by replay: for each of the last 32 days with requests, the
+active set is what a candidate retained best at the beginning of the day, and its hits are the day's requests for topics
+in the set. Days are those of the events, so the result does not depend on when or how often runs took place. Large
+scopes are replayed in miniature, on a hashed sample of topics with the bound scaled (Waldspurger et al., USENIX ATC
+2017). Archived topics are seldom requested, so the record favours topics that were kept.
 
-The default curve has the policy's half-life and g = 1. Another needs evidence: with D_w its hits beyond the
-default's on day w of n, the one whose mean D lies furthest above its standard error is taken, if any does. The
-variance of D is the one seen, (1/n) sum (D_w - mean D)^2, and 1/n of the one that chance alone gives to hits of
-either curve (Poisson), so that a single day can speak, but only loudly. Only the order in which topics leave
-goes by the chosen curve; salience and its thresholds do not.
+The default curve has the policy's half-life and g = 1. Another one needs evidence: with D_w its hits beyond the
+default's on day w of n, the curve whose mean D is most above its standard error is chosen, if any is. The variance of D
+is the observed one, (1/n) sum (D_w - mean D)^2, plus 1/n of the variance that chance alone gives the hits of both
+curves (Poisson), so that a single day can decide, but only by a large difference. The chosen curve determines the
+eviction order only; salience and its thresholds do not use it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DAYS = 32
 REPLAYED_TOPICS = 20_000
 """Most topics in a replay."""
 FEWEST_REQUESTS = 100
-"""With fewer requests in the replay the default curve stands."""
+"""With fewer requests in the replay the default curve is used."""
 HALF_LIVES = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 90.0, 1000.0)
 GROWTHS = (0.0, 0.5, 1.0, 2.0, 4.0)
 """Days and exponents of the candidates."""
@@ -39,15 +39,15 @@ GROWTHS = (0.0, 0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True)
 class Fit:
-    """The chosen curve and what it was chosen on.
+    """The chosen curve and the evidence for it.
 
     Attributes:
-        curve: the one to order by.
+        curve: the chosen curve.
         hits: requests of the replay that it would have answered.
         default_hits: the same for the default curve.
-        requests: how many the replay had; with a sample, those for its topics.
-        days: on how many days.
-        share: of the topics was replayed.
+        requests: the number of requests in the replay, those of sampled topics.
+        days: the number of days.
+        share: the share of topics in the replay.
     """
 
     curve: Curve
@@ -72,15 +72,15 @@ def fit_curve(
     half_life_days: float,
     request: NDArray[np.bool_] | None = None,
 ) -> Fit:
-    """The curve to order a scope's topics by.
+    """Chooses the curve that orders a scope's topics.
 
     Args:
         topics: of each event, numbers from 0 on (n,).
-        times: of each event in days since any midnight (n,); the order of the rows is of no account.
+        times: of each event in days since any midnight (n,); in any order.
         capacity: how many topics may be active.
-        now: the time of the run, in the same days; the day that it falls into does not yet count.
+        now: the time of the run, in the same days; its own day does not count.
         half_life_days: of the default curve.
-        request: whether an event asked for its topic (n,); others strengthen it but are no hits. All by default.
+        request: whether an event is a request for its topic (n,); others strengthen the topic only. All by default.
     """
     asked = np.ones(len(topics), bool) if request is None else request
     past = times < math.floor(now)
@@ -97,7 +97,7 @@ def fit_curve(
 def replay(
     topics: Ints, times: Floats, asked: NDArray[np.bool_], days: Floats, curves: Sequence[Curve], capacity: int
 ) -> tuple[Floats, Ints]:
-    """What each curve would have answered on each day with the active set that it gives as the day begins.
+    """The requests that each curve would have answered on each day, with its active set at the beginning of the day.
 
     Topics that tie at the bound count by the share of them that fits.
 
@@ -128,7 +128,7 @@ def replay(
 
 
 def choose(hits: Floats, requests: Ints) -> int:
-    """The curve that the days speak for; 0, the default, where they do not say enough.
+    """The index of the curve that the days are evidence for; 0, the default, where the evidence is too weak.
 
     Args:
         hits: of each curve on each day (c, w), the default's first.
@@ -139,18 +139,18 @@ def choose(hits: Floats, requests: Ints) -> int:
     days = len(requests)
     gain, chance = hits - hits[0], (hits + hits[0]).mean(axis=1)
     error = np.sqrt((gain.var(axis=1) + chance / days) / days)
-    surely = gain.mean(axis=1) - error
-    surely[0] = 0.0
-    return int(surely.argmax())
+    lower_bound = gain.mean(axis=1) - error
+    lower_bound[0] = 0.0
+    return int(lower_bound.argmax())
 
 
 def halvings(topics: Ints) -> int:
-    """How often so many distinct topics are halved until they are few enough to be replayed."""
+    """How often the number of distinct topics must be halved until all can be replayed."""
     return max(0, math.ceil(math.log2(max(1, len(np.unique(topics))) / REPLAYED_TOPICS)))
 
 
 def sampled(topics: Ints, halved: int) -> NDArray[np.bool_]:
-    """Which events belong to a hashed sample of the topics, halved so often (n,).
+    """Which events belong to a hashed sample of the topics, of size 1 / 2^halved (n,).
 
     The hash is SplitMix64 (Steele et al., OOPSLA 2014), and a smaller sample is part of every larger one.
     """

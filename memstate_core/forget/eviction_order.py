@@ -1,7 +1,7 @@
-"""In which order topics leave scopes over their bound: by salience, or by what the scope's own past teaches.
+"""The eviction order of scopes over their bound: by salience, or by a curve fitted to the scope's event history.
 
-Where uses are on record, the curve under which the active set would have answered most of them orders the scope
-(`memstate_core.forget.eviction_fit`). Salience and the thresholds of the ladder stay with the policy's half-life.
+Where accesses are on record, a scope is ordered by the curve under which the active set would have answered most of
+them (`memstate_core.forget.eviction_fit`). Salience and the thresholds of the ladder always use the policy's half-life.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memstate_core.state.identity import answering, survivors
 
 _DAY = 86_400_000_000
 
-ORDERS: Schema = {
+EVICTION_FITS: Schema = {
     "scope": pl.String,
     "half_life_days": pl.Float64,
     "growth": pl.Float64,
@@ -31,53 +31,53 @@ ORDERS: Schema = {
     "requests": pl.Int64,
     "days": pl.Int64,
 }
-"""By which curve each scope over its bound is ordered, how many of the replayed uses it would have answered, and
-how many the policy's own half-life would have."""
+"""The curve that orders each scope over its bound, how many of the replayed accesses it would have answered, and how
+many the policy's own half-life would have."""
 
 
-def ordered(store: Store, run: Run, topics: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Adds `retention` to the topics of a night, and answers by which curves (columns ORDERS).
+def with_retention(store: Store, run: Run, topics: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Adds `retention` to the topics of a run; also returns the fitted curves (columns EVICTION_FITS).
 
     Args:
         store: the store.
         run: the run in progress.
-        topics: what `standing` gives.
+        topics: the columns of `topic_features.topic_features`.
     """
     if not _over(topics, run.policy).height or run.facts.accesses_version is None:
-        return topics.with_columns(retention="salience"), empty(ORDERS)
+        return topics.with_columns(retention="salience"), empty(EVICTION_FITS)
     observed = shard_evidence(store.ledger, run, ["evidence_id", "observed_at"])
-    said = run.table("links", LINKS).join(observed, on="evidence_id").select("topic_id", at="observed_at")
-    followed = survivors(merges(decisions(store.ledger, run)))
-    uses = shard_accesses(store.ledger, run).filter(~pl.col("failed")).unique("access_id")
-    used = uses.select(answering(pl.col("topic_id"), run.table("aliases", ALIASES), followed), "at")
-    return by_the_past(topics, said, used, run.facts.now, run.policy)
+    evidence = run.table("links", LINKS).join(observed, on="evidence_id").select("topic_id", at="observed_at")
+    survivor_of = survivors(merges(decisions(store.ledger, run)))
+    accesses = shard_accesses(store.ledger, run).filter(~pl.col("failed")).unique("access_id")
+    accessed = accesses.select(answering(pl.col("topic_id"), run.table("aliases", ALIASES), survivor_of), "at")
+    return with_fitted_retention(topics, evidence, accessed, run.facts.now, run.policy)
 
 
-def by_the_past(
-    topics: pl.DataFrame, said: pl.DataFrame, used: pl.DataFrame, now: datetime, policy: Policy
+def with_fitted_retention(
+    topics: pl.DataFrame, evidence: pl.DataFrame, accesses: pl.DataFrame, now: datetime, policy: Policy
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Adds `retention` to topics; the lowest of a scope leave first.
+    """Adds `retention` to topics; the lowest of a scope are archived first.
 
     Args:
-        topics: what `standing_of` gives.
-        said: what was said of topics (columns topic_id, at).
-        used: how they were used, failures left out (the same columns).
-        now: the time of the night.
-        policy: gives the bound and the half-lives.
+        topics: the columns of `topic_features.features_of`.
+        evidence: the evidence of topics (columns topic_id, at).
+        accesses: their accesses, failed ones left out (the same columns).
+        now: the logical time of the run.
+        policy: the bound and the half-lives.
 
     Returns:
-        The topics with `retention`, and the curves that were fitted (columns ORDERS).
+        The topics with `retention`, and the curves that were fitted (columns EVICTION_FITS).
     """
     over = _over(topics, policy)
-    known = pl.concat([said.with_columns(used=pl.lit(False)), used.with_columns(used=pl.lit(True))])
+    known = pl.concat([evidence.with_columns(request=pl.lit(False)), accesses.with_columns(request=pl.lit(True))])
     named = over.select("scope", "topic_id", half_life=value_for("salience_half_life_days", policy))
-    events = named.join(known, on="topic_id").sort("scope", "topic_id", "at", "used")
+    events = named.join(known, on="topic_id").sort("scope", "topic_id", "at", "request")
     none = topics.clear().select("topic_id", _fitted=pl.lit(None, dtype=pl.Float64))
-    found = [_of_scope(rows, now, policy) for rows in events.partition_by("scope", maintain_order=True)]
-    better = pl.concat([none, *(rows for rows, _ in found)])
-    plain = topics.with_columns(retention="salience").join(better, on="topic_id", how="left", maintain_order="left")
-    fitted = plain.with_columns(retention=pl.coalesce("_fitted", "retention")).drop("_fitted")
-    return fitted, pl.concat([empty(ORDERS), *(row for _, row in found)])
+    found = [_fit_scope(rows, now, policy) for rows in events.partition_by("scope", maintain_order=True)]
+    fitted = pl.concat([none, *(rows for rows, _ in found)])
+    joined = topics.with_columns(retention="salience").join(fitted, on="topic_id", how="left", maintain_order="left")
+    ranked = joined.with_columns(retention=pl.coalesce("_fitted", "retention")).drop("_fitted")
+    return ranked, pl.concat([empty(EVICTION_FITS), *(row for _, row in found)])
 
 
 def _over(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -85,20 +85,20 @@ def _over(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     return active.filter(pl.len().over("scope") > policy.max_active_topics)
 
 
-def _of_scope(events: pl.DataFrame, now: datetime, policy: Policy) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The order of one scope (columns topic_id, _fitted; no rows where the default stands), and its curve."""
+def _fit_scope(events: pl.DataFrame, now: datetime, policy: Policy) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The retention of one scope's topics (columns topic_id, _fitted; empty for the default curve), and its curve."""
     topics = events["topic_id"].rle_id().cast(pl.Int64).to_numpy()
     times = (events["at"].dt.timestamp("us") / _DAY).to_numpy()
     today, half_life = now.timestamp() / 86_400, float(events.select(pl.col("half_life").median()).item())
-    fit = fit_curve(topics, times, policy.max_active_topics, today, half_life, events["used"].to_numpy())
+    fit = fit_curve(topics, times, policy.max_active_topics, today, half_life, events["request"].to_numpy())
     ids = events["topic_id"].unique(maintain_order=True)
     if fit.curve == Curve(half_life, 1.0):
         ids = ids.clear()
-    lasting = retention(topics, times, today, fit.curve, int(topics[-1]) + 1)[: len(ids)]
-    return pl.DataFrame([ids, pl.Series("_fitted", lasting)]), _row(events["scope"][0], fit)
+    ranks = retention(topics, times, today, fit.curve, int(topics[-1]) + 1)[: len(ids)]
+    return pl.DataFrame([ids, pl.Series("_fitted", ranks)]), _row(events["scope"][0], fit)
 
 
 def _row(scope: str, fit: Fit) -> pl.DataFrame:
     figures = {"hits": fit.hits, "default_hits": fit.default_hits, "requests": fit.requests, "days": fit.days}
     curve = {"half_life_days": fit.curve.half_life_days, "growth": fit.curve.growth}
-    return conform(pl.DataFrame([{"scope": scope, **curve, **figures}]), ORDERS)
+    return conform(pl.DataFrame([{"scope": scope, **curve, **figures}]), EVICTION_FITS)

@@ -1,4 +1,4 @@
-"""Where served topics stand at a time: what the next night would find if nothing new were said or used."""
+"""Forecast: the features that served topics would have at a later time without new evidence or accesses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.salience import DECAY, saliences
-from memstate_core.forget.topic_features import TOPIC_COLUMNS, Known, counted, governed, standing_of
+from memstate_core.forget.topic_features import TOPIC_COLUMNS, FeatureInputs, counted, features_of, governed
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
@@ -17,16 +17,16 @@ from memstate_core.state.ladder_state import rungs
 _OWN = [name for name in TOPIC_COLUMNS if name not in ("salience", "failed_salience", *DECAY)]
 
 
-def outlook(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
-    """Every topic of a shard that is not a tombstone, sorted by id.
+def forecast(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
+    """The features of every topic of a shard that is not a tombstone, sorted by id.
 
     Args:
-        served: the shard as it is served.
+        served: the served shard.
         now: the time, not before that of the snapshot.
-        policy: gives limits and thresholds; half-lives are those that the snapshot's own policy gave.
+        policy: limits and thresholds; half-lives are those of the snapshot's own policy.
 
     Returns:
-        The columns of `memstate_core.forget.topic_features.standing_of`, with `id` in place of `topic_id`, and
+        The columns of `memstate_core.forget.topic_features.features_of`, with `id` in place of `topic_id`, and
         `pinned_topics` (how many active topics of the scope are pinned, by rules too).
     """
     with open_graph(served.snapshot.path / GRAPH_FILE, read_only=True) as graph:
@@ -35,9 +35,9 @@ def outlook(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
         edges = graph.read(EDGE, ["from_id", "to_id", "kind"])
     fields, topics = saliences(fields, topics, now, policy)
     held = rungs(served.transitions).held
-    known = Known(topics, counted(served.links, "evidence"), counted(fields, "fields"), edges, held)
+    known = FeatureInputs(topics, counted(served.links, "evidence"), counted(fields, "fields"), edges, held)
     none = topics["id"].clear()
-    topics = standing_of(known, now, policy, told=none, used=none)
+    topics = features_of(known, now, policy, new_evidence=none, accessed=none)
     pinned = (governed(topics, policy)["pinned"] & (topics["state"] == "active")).cast(pl.Int64)
     counted_pins = topics.with_columns(pinned.alias("pinned_topics")).with_columns(
         pl.sum("pinned_topics").over("scope")

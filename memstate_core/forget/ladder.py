@@ -1,8 +1,8 @@
-"""The `forgetting` step: the ladder down (summarise, detach, archive) and back, each step a recorded decision.
+"""The `forgetting` step: the ladder down (summarise, detach, archive) and back up, each step a recorded decision.
 
-Nothing is destroyed: a summary stands for revisions that lie beside the graph and in the ledger, detached
-fields and links answer when they are asked for by id or name, archived topics leave default retrieval and the
-vector index and come back when new evidence names them or somebody uses them.
+Nothing is destroyed. The revisions behind a summary stay beside the graph and in the ledger; detached fields and edges
+are returned when asked for by id or name; archived topics leave default retrieval and the vector index, and are
+restored by new evidence or an access.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.forget.archiving import to_archive
-from memstate_core.forget.attenuation import detached_fields, detached_links, summaries
-from memstate_core.forget.eviction_order import ordered
-from memstate_core.forget.ladder_decisions import decided, decided_fields, decided_links
-from memstate_core.forget.topic_features import dependence, governed, standing
+from memstate_core.forget.attenuation import detached_edges, detached_fields, summaries
+from memstate_core.forget.eviction_order import with_retention
+from memstate_core.forget.ladder_decisions import edge_decisions, field_decisions, topic_decisions
+from memstate_core.forget.topic_features import dependence, governed, topic_features
 from memstate_core.model.frames import CHANGES, LINKS, REVISIONS, conform
 from memstate_core.run.begin import new_accesses
 from memstate_core.run.run import Run
@@ -28,143 +28,143 @@ from memstate_core.state.ladder_state import Rungs, rungs
 from memstate_core.state.summaries import summarised
 
 STEP = "forgetting"
-"""The step's name, under which a run keeps its decisions."""
+"""The name of the step, under which a run keeps its decisions."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """What the ladder decided in a run: rows that take a step, or come back, with salience and reason."""
+    """What the ladder decided in a run: rows that take a step or reverse it, with salience and reason."""
 
     archived: pl.DataFrame
     restored: pl.DataFrame
-    detached: pl.DataFrame
-    attached: pl.DataFrame
-    cut: pl.DataFrame
-    tied: pl.DataFrame
+    detached_fields: pl.DataFrame
+    attached_fields: pl.DataFrame
+    detached_edges: pl.DataFrame
+    attached_edges: pl.DataFrame
     summarised: pl.DataFrame
     expanded: pl.DataFrame
 
     def decisions(self, keep: int) -> pl.DataFrame:
-        """All of it as decisions (columns DECISION)."""
+        """All steps as decisions (columns DECISION)."""
         return pl.concat(
             [
-                decided(self.restored, RESTORED),
-                decided(self.archived, ARCHIVED),
-                decided_fields(self.detached, DETACHED),
-                decided_fields(self.attached, ATTACHED),
-                decided_links(self.cut, DETACHED),
-                decided_links(self.tied, ATTACHED),
-                decided_fields(self.summarised, SUMMARISED, keep),
-                decided_fields(self.expanded, EXPANDED),
+                topic_decisions(self.restored, RESTORED),
+                topic_decisions(self.archived, ARCHIVED),
+                field_decisions(self.detached_fields, DETACHED),
+                field_decisions(self.attached_fields, ATTACHED),
+                edge_decisions(self.detached_edges, DETACHED),
+                edge_decisions(self.attached_edges, ATTACHED),
+                field_decisions(self.summarised, SUMMARISED, keep),
+                field_decisions(self.expanded, EXPANDED),
             ]
         )
 
     def counts(self) -> dict[str, int]:
-        """How many topics, fields and links took each step."""
+        """How many topics, fields and edges took each step."""
         return {
             "archived": self.archived.height,
             "restored": self.restored.height,
             "summarised": self.summarised.height,
             "expanded": self.expanded.height,
-            "detached": self.detached.height + self.cut.height,
-            "attached": self.attached.height + self.tied.height,
+            "detached": self.detached_fields.height + self.detached_edges.height,
+            "attached": self.attached_fields.height + self.attached_edges.height,
         }
 
 
 def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
-    """Takes the steps that policy asks for in the working graph, and back those that it asks for no more.
+    """Takes the steps that policy asks for, and reverses those that it no longer asks for, in the working graph.
 
     Args:
         store: the store.
-        run: the run in progress; salience is set.
+        run: the run in progress, after the salience step.
         new: this run's new evidence (column evidence_id).
 
     Returns:
         Columns CHANGES: archived and restored topics.
     """
     before = decisions(store.ledger, run, but=STEP)
-    stand = rungs(before)
+    ladder = rungs(before)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        ruled, orders = ordered(store, run, ladder_topics(store, run, graph, stand, new))
-        ranked = to_archive(ruled, dependence(graph), run.policy)
-        steps = _steps(graph, run, ruled, ranked, stand)
+        features, fits = with_retention(store, run, ladder_features(store, run, graph, ladder, new))
+        ranked = to_archive(features, dependence(graph), run.policy)
+        steps = _steps(graph, run, features, ranked, ladder)
         taken = steps.decisions(run.policy.summary_keep_revisions)
         _write(graph, run, steps, rungs(pl.concat([before, taken])))
-    run.keep_table("orders", orders)
-    moved = pl.concat([decided(steps.restored, RESTORED), decided(steps.archived, ARCHIVED)])
+    run.keep_table("orders", fits)
+    moved = pl.concat([topic_decisions(steps.restored, RESTORED), topic_decisions(steps.archived, ARCHIVED)])
     changes = moved.select("topic_id", "scope", change="kind")
-    tables = {"active topics by scope": _pressure(ranked), "order under the bound": orders.head(20)}
+    tables = {"active topics by scope": _pressure(ranked), "order under the bound": fits.head(20)}
     return StepResult(conform(changes, CHANGES), steps.counts(), tables, taken)
 
 
-def ladder_topics(store: Store, run: Run, graph: Graph, stand: Rungs, new: pl.DataFrame) -> pl.DataFrame:
-    """The topics as the ladder of a run finds them, with what governs each (`topic_features.governed`).
+def ladder_features(store: Store, run: Run, graph: Graph, ladder: Rungs, new: pl.DataFrame) -> pl.DataFrame:
+    """The features of topics that the ladder of a run decides by, with the governing rules (`topic_features.governed`).
 
     Args:
         store: the store.
-        run: the run in progress; salience is set.
+        run: the run in progress, after the salience step.
         graph: its working graph.
-        stand: where decisions before this step left topics.
+        ladder: the ladder state by the decisions before this step.
         new: this run's new evidence (column evidence_id).
     """
-    told = run.table("links", LINKS).join(new, on="evidence_id", how="semi")["topic_id"].unique()
-    used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
-    return governed(standing(graph, run, told, used, stand), run.policy)
+    new_evidence = run.table("links", LINKS).join(new, on="evidence_id", how="semi")["topic_id"].unique()
+    accessed = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
+    return governed(topic_features(graph, run, new_evidence, accessed, ladder), run.policy)
 
 
-def _steps(graph: Graph, run: Run, topics: pl.DataFrame, ranked: pl.DataFrame, stand: Rungs) -> Steps:
-    going = ranked.filter(pl.col("reason").is_not_null())
+def _steps(graph: Graph, run: Run, topics: pl.DataFrame, ranked: pl.DataFrame, ladder: Rungs) -> Steps:
+    leaving = ranked.filter(pl.col("reason").is_not_null())
     was = topics.select("topic_id", "was")
-    archived = going.join(was, on="topic_id").filter(pl.col("was") == "active")
+    archived = leaving.join(was, on="topic_id").filter(pl.col("was") == "active")
     back = topics.filter((pl.col("was") == "archived") & (pl.col("state") == "active"))
-    restored = back.join(going, on="topic_id", how="anti").with_columns(
-        by=pl.when("told").then(pl.lit("evidence")).otherwise(pl.lit("access")),
-        reason=pl.when("told").then(pl.lit("new evidence names it")).otherwise(pl.lit("it was used")),
+    restored = back.join(leaving, on="topic_id", how="anti").with_columns(
+        by=pl.when("has_new_evidence").then(pl.lit("evidence")).otherwise(pl.lit("access")),
+        reason=pl.when("has_new_evidence").then(pl.lit("new evidence names it")).otherwise(pl.lit("it was used")),
     )
     fields = graph.read(FIELD, ["topic_id", "name", "salience"]).join(_lengths(graph), on=["topic_id", "name"])
-    detached, attached = detached_fields(fields, topics, stand)
-    cut, tied = detached_links(graph.read(EDGE, list(EDGE.key)), topics, stand)
-    short, long = summaries(fields, topics, stand, run.policy)
-    return Steps(archived, restored, detached, attached, cut, tied, short, long)
+    fields_down, fields_up = detached_fields(fields, topics, ladder)
+    edges_down, edges_up = detached_edges(graph.read(EDGE, list(EDGE.key)), topics, ladder)
+    shortened, expanded = summaries(fields, topics, ladder, run.policy)
+    return Steps(archived, restored, fields_down, fields_up, edges_down, edges_up, shortened, expanded)
 
 
 def _lengths(graph: Graph) -> pl.DataFrame:
-    """How many revisions each field has in full (columns topic_id, name, revisions)."""
+    """The length of each field's full history (columns topic_id, name, revisions)."""
     rows = graph.read(REVISION, ["topic_id", "name", "summarises"], "r.part = 'field'")
     return rows.group_by("topic_id", "name").agg(revisions=pl.col("summarises").fill_null(1).sum())
 
 
-def _write(graph: Graph, run: Run, steps: Steps, stand: Rungs) -> None:
+def _write(graph: Graph, run: Run, steps: Steps, ladder: Rungs) -> None:
     size = run.policy.max_topics_for_forget_scan
     for rows, state in ((steps.restored, "active"), (steps.archived, "archived")):
         moved = rows.select(id="topic_id", state=pl.lit(state), archived=pl.lit(state == "archived"))
         for part in moved.iter_slices(size):
             graph.update(TOPIC, part)
     known = graph.read(FIELD, ["id", "topic_id", "name"])
-    for rows, off in ((steps.detached, True), (steps.attached, False)):
+    for rows, off in ((steps.detached_fields, True), (steps.attached_fields, False)):
         marked = known.join(rows, on=["topic_id", "name"], how="semi").select("id", detached=pl.lit(off))
         for part in marked.iter_slices(size):
             graph.update(FIELD, part)
-    links = pl.concat([steps.cut.select(EDGE.key), steps.tied.select(EDGE.key)])
-    if links.height:
-        _write_links(graph, links, stand)
+    edges = pl.concat([steps.detached_edges.select(EDGE.key), steps.attached_edges.select(EDGE.key)])
+    if edges.height:
+        _write_edges(graph, edges, ladder)
     if steps.summarised.height or steps.expanded.height:
-        _write_summaries(graph, run, stand)
+        _write_summaries(graph, run, ladder)
 
 
-def _write_links(graph: Graph, links: pl.DataFrame, stand: Rungs) -> None:
-    """Marks links anew."""
+def _write_edges(graph: Graph, edges: pl.DataFrame, ladder: Rungs) -> None:
+    """Sets the marks of detached edges."""
     key = list(EDGE.key)
-    marks = links.join(stand.edges.with_columns(_now=True), on=key, how="left").fill_null(False)
+    marks = edges.join(ladder.edges.with_columns(_now=True), on=key, how="left").fill_null(False)
     rows = graph.read(EDGE).join(marks, on=key, how="left", maintain_order="left")
     graph.sync(EDGE, rows.with_columns(detached=pl.coalesce("_now", "detached")).drop("_now"))
 
 
-def _write_summaries(graph: Graph, run: Run, stand: Rungs) -> None:
-    """Brings histories to what decisions say; what leaves the graph is kept first, so that a crash loses nothing."""
+def _write_summaries(graph: Graph, run: Run, ladder: Rungs) -> None:
+    """Makes histories follow the decisions; revisions are kept before they leave the graph, so a crash loses none."""
     apart = run.table("compressed", REVISIONS)
     full = pl.concat([graph.read(REVISION, where="r.summarises IS NULL"), apart]).unique("id", maintain_order=True)
-    kept, compressed = summarised(full, stand.summaries, run.policy)
+    kept, compressed = summarised(full, ladder.summaries, run.policy)
     run.keep_table("compressed", pl.concat([compressed, apart]).unique("id", maintain_order=True))
     graph.sync(REVISION, kept)
     run.keep_table("compressed", compressed)

@@ -1,4 +1,4 @@
-"""Steps of the ladder as recorded decisions, one row a topic, whatever number of its fields it concerns."""
+"""Steps of the ladder as recorded decisions: one row a topic, however many of its fields or edges it concerns."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import polars as pl
 from memstate_core.model.frames import DECISION, conform
 
 
-def decided(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
+def topic_decisions(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
     """Decisions about topics (columns DECISION).
 
     Args:
-        rows: columns topic_id, scope, salience, by, active (topics of the scope that the ladder saw), reason.
-        kind: what is done.
+        rows: columns topic_id, scope, salience, by, active (active topics of the scope before the step), reason.
+        kind: the kind of the decision.
     """
     payload = pl.struct("salience", "by", "active").struct.json_encode()
     return conform(rows.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)
 
 
-def decided_fields(rows: pl.DataFrame, kind: str, keep: int | None = None) -> pl.DataFrame:
-    """Decisions about fields, those of a topic in one (columns DECISION).
+def field_decisions(rows: pl.DataFrame, kind: str, keep: int | None = None) -> pl.DataFrame:
+    """Decisions about fields, one a topic (columns DECISION).
 
     Args:
-        rows: columns topic_id, scope, name, salience, reason; the reason kept is that of the least salient.
-        kind: what is done.
-        keep: how many revisions a summary leaves as they are.
+        rows: columns topic_id, scope, name, salience, reason; the decision has the reason of the least salient field.
+        kind: the kind of the decision.
+        keep: how many revisions a summary keeps.
     """
     named = rows.sort("topic_id", "salience", "name").group_by("topic_id", maintain_order=True)
     grouped = named.agg(pl.col("scope", "reason", "salience").first(), fields=pl.col("name").sort())
@@ -32,15 +32,15 @@ def decided_fields(rows: pl.DataFrame, kind: str, keep: int | None = None) -> pl
     return conform(grouped.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)
 
 
-def decided_links(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
-    """Decisions about links, those that start at a topic in one (columns DECISION).
+def edge_decisions(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """Decisions about edges, one for each topic where edges start (columns DECISION).
 
     Args:
-        rows: columns topic_id (where the link starts), scope, to_id, kind, salience, reason.
-        kind: what is done.
+        rows: columns topic_id (where the edge starts), scope, to_id, kind, salience, reason.
+        kind: the kind of the decision.
     """
     named = rows.sort("topic_id", "salience", "to_id", "kind").group_by("topic_id", maintain_order=True)
-    link = pl.struct(to="to_id", kind="kind")
-    grouped = named.agg(pl.col("scope", "reason", "salience").first(), edges=link)
+    edge = pl.struct(to="to_id", kind="kind")
+    grouped = named.agg(pl.col("scope", "reason", "salience").first(), edges=edge)
     payload = pl.struct("salience", "edges").struct.json_encode()
     return conform(grouped.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)

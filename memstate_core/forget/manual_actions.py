@@ -1,4 +1,4 @@
-"""What a person decides about forgetting: to bring topics back, to keep them for ever, to let them go again."""
+"""Manual actions on the ladder: a person restores topics, pins them or unpins them."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ PERSON = "person"
 def restore_decisions(
     served: Served, topic_ids: list[str], reason: str, used_at: datetime | None = None
 ) -> pl.DataFrame:
-    """What brings topics back up the ladder (columns DECISION; none for those that are all there).
+    """Decisions that reverse every step taken on some topics (columns DECISION; none where none was taken).
 
-    Archived topics are restored, detached fields and links attached, summaries expanded. With each stands when
-    the last event concerned the topic: the ladder leaves it alone until another one does.
+    Archived topics are restored, detached fields and edges attached, summaries expanded. Each decision records the time
+    of the topic's last event: the ladder leaves the topic alone until the next one.
 
     Args:
         served: the shard of the topics.
-        topic_ids: living topics of it.
-        reason: why.
-        used_at: when the person used them, which is no event that ends the hold; None if they did not.
+        topic_ids: topics of it that are not tombstones.
+        reason: the reason to record.
+        used_at: the time of an access that goes with this action and does not end the hold; None without one.
     """
-    stand = rungs(served.transitions)
+    ladder = rungs(served.transitions)
     topics = served.topics.filter(pl.col("id").is_in(topic_ids)).rename({"id": "topic_id"})
     fields = pl.col("name").unique().sort()
-    links = pl.struct(to="to_id", kind="kind")
+    edges = pl.struct(to="to_id", kind="kind")
     back = [
         topics.filter(pl.col("state") == "archived").with_columns(kind=pl.lit(RESTORED)),
-        _with(topics, stand.fields.group_by("topic_id").agg(fields=fields), ATTACHED),
-        _with(topics, stand.edges.group_by(topic_id="from_id").agg(edges=links), ATTACHED),
-        _with(topics, stand.summaries.group_by("topic_id").agg(fields=fields), EXPANDED),
+        _with(topics, ladder.fields.group_by("topic_id").agg(fields=fields), ATTACHED),
+        _with(topics, ladder.edges.group_by(topic_id="from_id").agg(edges=edges), ATTACHED),
+        _with(topics, ladder.summaries.group_by("topic_id").agg(fields=fields), EXPANDED),
     ]
     last = iso_expr(pl.max_horizontal("reinforced_at", pl.lit(used_at, MOMENT)))
     return pl.concat([_decided(rows, reason, last) for rows in back])
 
 
 def pin_decisions(served: Served, topic_ids: list[str], *, on: bool) -> pl.DataFrame:
-    """What pins topics, or lets go of them (columns DECISION; none for those of which it holds already)."""
+    """Decisions that pin or unpin topics (columns DECISION; none for topics that already are as asked)."""
     topics = served.topics.filter(pl.col("id").is_in(topic_ids) & (pl.col("pinned") != on)).rename({"id": "topic_id"})
-    if not on:  # a pin may stand on a topic that was merged into this one
+    if not on:  # the pin may have been set on a topic that was merged into this one
         pins = rungs(served.transitions).pins.with_columns(_of=served.answering(pl.col("topic_id")))
         topics = pins.join(topics.select("scope", _of="topic_id"), on="_of")
     rows = topics.with_columns(kind=pl.lit(PINNED if on else UNPINNED))
     payload = pl.struct(actor=pl.lit(PERSON)).struct.json_encode()
-    told = "a person wants it kept" if on else "a person lets it go again"
-    return conform(rows.with_columns(payload_json=payload, reason=pl.lit(told)).sort("topic_id"), DECISION)
+    reason = "pinned by a person" if on else "unpinned by a person"
+    return conform(rows.with_columns(payload_json=payload, reason=pl.lit(reason)).sort("topic_id"), DECISION)
 
 
 def _with(topics: pl.DataFrame, parts: pl.DataFrame, kind: str) -> pl.DataFrame:

@@ -6,8 +6,8 @@ A curve (h, g) retains a topic with events at t_0 <= t_1 <= ... (days), d_i = t_
 
 with x_0 = 0 and S_0 = 1. At a time t after the last event T its retention is log2 S - (t - T) / (h m). A short h
 with g = 0 orders by recency, a long h by frequency (LRFU; Lee et al., IEEE ToC 50(12), 2001), and g says how
-much events spread over time slow the fading (the spacing effect; Cepeda et al., Psychological Bulletin 132(3),
-2006). Retention ranks topics. What salience is, and the thresholds that go by it, is in `decay`.
+much events spread over time slow the decay (the spacing effect; Cepeda et al., Psychological Bulletin 132(3),
+2006). Retention only ranks topics; salience and its thresholds are in `memstate_core.state.strength`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MOST_GROWTH = 1000.0
-"""How many times its first value a half-life can reach."""
+"""The most by which a half-life can grow, as a multiple of its first value."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """How retention fades: the half-life after a first event in days, and the exponent of its growth."""
+    """How retention decays: the half-life after a first event in days, and the exponent of its growth."""
 
     half_life_days: float
     growth: float
@@ -63,8 +63,8 @@ def group_events(topics: Ints, times: Floats, boundaries: Floats) -> Events:
 
     Args:
         topics: of each event, 0 or more (n,).
-        times: of each event in days (n,); the order of the rows is of no account.
-        boundaries: ascending; what falls on one belongs to the time after it (b,).
+        times: of each event in days (n,); in any order.
+        boundaries: ascending; an event on a boundary belongs to the group after it (b,).
     """
     order = np.lexsort((times, topics))
     topic, time = topics[order], times[order]
@@ -89,8 +89,8 @@ def group_events(topics: Ints, times: Floats, boundaries: Floats) -> Events:
 def strengths(events: Events, curve: Curve) -> tuple[Floats, Floats]:
     """log2 S and h m after the last event of each group, both (G,).
 
-    In the time u = sum of d_i / (h m_(i-1)) everything halves each unit: a group gives the sum of
-    2^(u - u_end), and what was there before it is carried over, one group of every topic at a time.
+    In the time u = sum of d_i / (h m_(i-1)) strength halves with each unit: a group contributes the sum of
+    2^(u - u_end), and earlier strength is carried over, one group of every topic at a time.
     """
     x = np.cumsum(events.gap / (events.gap + curve.half_life_days))
     x -= x[events.opening]
@@ -104,13 +104,13 @@ def strengths(events: Events, curve: Curve) -> tuple[Floats, Floats]:
 
 
 def retention(topics: Ints, times: Floats, now: float, curve: Curve, count: int) -> Floats:
-    """What ranks topics: those with the lowest leave first.
+    """Retention, by which topics are ranked; those with the lowest are archived first.
 
     Args:
         topics: of each event, in 0 .. count - 1 (n,).
-        times: of each event in days (n,); the order of the rows is of no account.
-        now: the time to rank for, in the same days; an event may be dated a little after it.
-        curve: how retention fades.
+        times: of each event in days (n,); in any order.
+        now: the time to rank at, in the same days; an event may be dated a little after it.
+        curve: how retention decays.
         count: how many topics there are.
 
     Returns:

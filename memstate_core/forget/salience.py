@@ -1,4 +1,4 @@
-"""The salience step: every field's and topic's salience at the run's logical time, in two bulk updates."""
+"""The salience step: sets the salience of every field and topic at the run's logical time, in two bulk updates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memstate_core.state.graph import FIELD, TOPIC, open_graph
 from memstate_core.state.strength import salience
 
 DECAY = ("strength", "reinforced_at", "half_life_days")
-"""The columns that salience follows from; topics have `failed_strength` beside them."""
+"""The columns that salience is computed from; topics have `failed_strength` too."""
 
 
 def saliences(
@@ -27,7 +27,7 @@ def saliences(
         fields: columns id, topic_id and DECAY.
         topics: columns id, failed_strength and DECAY.
         now: the time.
-        policy: gives the maximum.
+        policy: the maximum.
 
     Returns:
         The fields, sorted by id, with `salience`, and the topics with `salience` and `failed_salience`.
@@ -45,7 +45,7 @@ def update_salience(run: Run) -> StepResult:
     """Sets salience in the working graph.
 
     Returns:
-        Columns topic_id, scope, state, salience of every topic that is not a tombstone.
+        Columns topic_id, scope, state and salience, for every topic that is not a tombstone.
     """
     with open_graph(run.graph) as graph:
         fields = graph.read(FIELD, ["id", "topic_id", *DECAY])
@@ -53,8 +53,8 @@ def update_salience(run: Run) -> StepResult:
         fields, topics = saliences(fields, topics, run.facts.now, run.policy)
         graph.update(FIELD, fields.select("id", "salience"))
         graph.update(TOPIC, topics.select("id", "salience", "failed_salience"))
-    alive = topics.filter(pl.col("state") != "merged")
-    frame = alive.select("scope", "state", "salience", topic_id="id").sort("topic_id")
+    living = topics.filter(pl.col("state") != "merged")
+    frame = living.select("scope", "state", "salience", topic_id="id").sort("topic_id")
     counts = {"topics": frame.height, "fields": fields.height, "mean_salience": round(_mean(frame), 6)}
     return StepResult(frame, counts)
 

@@ -1,7 +1,7 @@
-"""Where each topic stands when the ladder looks at it: one row a topic, with all that policy may ask about.
+"""Topic features: one row a topic with all that rules and the ladder decide by.
 
-The columns are those that the conditions of rules name (`memstate_core.policy.rules.RULE_COLUMNS`) and what
-the ladder itself needs. They are worked out set by set; nothing is asked topic by topic.
+The columns are those that the conditions of rules name (`memstate_core.policy.rules.RULE_COLUMNS`) and those of the
+ladder itself. They are computed in sets, never topic by topic.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ THRESHOLDS = {
     "theta_detach": "detach_salience_threshold",
     "theta_archive": "forget_salience_threshold",
 }
-"""Columns of the thresholds that hold for a topic, and the policy keys they come from."""
+"""The columns of a topic's thresholds, and the policy keys that they come from."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of topics at a time.
+class FeatureInputs:
+    """What the features of topics are computed from, as of one time.
 
     Attributes:
-        topics: columns TOPIC_COLUMNS, tombstones left out; salience as of that time.
-        evidence: how many pieces of evidence each topic has (columns topic_id, evidence).
-        fields: how many fields each has (columns topic_id, fields).
+        topics: columns TOPIC_COLUMNS without tombstones; salience as of that time.
+        evidence: the number of each topic's pieces of evidence (columns topic_id, evidence).
+        fields: the number of its fields (columns topic_id, fields).
         edges: columns from_id, to_id, kind.
-        held: topics that a person brought back (columns topic_id, last_event_at, as of `Rungs`).
+        held: topics that a person restored (columns topic_id, last_event_at, as in `Rungs`).
     """
 
     topics: pl.DataFrame
@@ -54,59 +54,61 @@ class Known:
     held: pl.DataFrame
 
 
-def standing(graph: Graph, run: Run, told: pl.Series, used: pl.Series, stand: Rungs) -> pl.DataFrame:
-    """Every topic of the working graph that is not a tombstone; see `standing_of`.
+def topic_features(graph: Graph, run: Run, new_evidence: pl.Series, accessed: pl.Series, ladder: Rungs) -> pl.DataFrame:
+    """The features of every topic of the working graph that is not a tombstone; see `features_of`.
 
-    Its state is that of the decisions, not of the graph, so that the ladder can be taken again after a crash.
+    The state is taken from the decisions, not from the graph, so that the step can be repeated after a crash.
 
     Args:
         graph: the working graph, with salience at the run's logical time.
-        run: gives the time, the policy and the links of evidence.
-        told: topics that got new evidence in this run.
-        used: topics that were used since the last run.
-        stand: where earlier decisions left topics.
+        run: gives the time, the policy and the topics of evidence.
+        new_evidence: topics with new evidence in this run.
+        accessed: topics that were accessed since the last run.
+        ladder: the ladder state by earlier decisions.
     """
-    archived = pl.col("id").is_in(stand.archived["topic_id"].implode())
+    archived = pl.col("id").is_in(ladder.archived["topic_id"].implode())
     state = pl.when(archived).then(pl.lit("archived")).otherwise(pl.lit("active"))
     topics = graph.read(TOPIC, TOPIC_COLUMNS, "r.state <> 'merged'").with_columns(state=state)
     fields, edges = graph.read(FIELD, ["topic_id"]), graph.read(EDGE, ["from_id", "to_id", "kind"])
     evidence = counted(run.table("links", LINKS), "evidence")
-    known = Known(topics, evidence, counted(fields, "fields"), edges, stand.held)
-    return standing_of(known, run.facts.now, run.policy, told, used)
+    known = FeatureInputs(topics, evidence, counted(fields, "fields"), edges, ladder.held)
+    return features_of(known, run.facts.now, run.policy, new_evidence, accessed)
 
 
-def standing_of(known: Known, now: datetime, policy: Policy, told: pl.Series, used: pl.Series) -> pl.DataFrame:
-    """Every topic, sorted by id.
+def features_of(
+    known: FeatureInputs, now: datetime, policy: Policy, new_evidence: pl.Series, accessed: pl.Series
+) -> pl.DataFrame:
+    """The features of every topic, sorted by id.
 
     Args:
         known: the topics and what belongs to them.
         now: the time.
-        policy: gives the limits and thresholds.
-        told: topics with new evidence.
-        used: topics that were used.
+        policy: limits and thresholds.
+        new_evidence: topics with new evidence.
+        accessed: topics that were accessed.
 
     Returns:
-        Columns topic_id, scope, scope_type, topic_kind, title, state (as it is once what was told or used came
-        back), was (the state before that), salience, failed_salience, half_life_days, age_days, idle_days,
-        evidence, fields, active (active topics in the scope), pressure, pinned, held, told, used, depended_on,
-        redundant, and the thresholds that hold.
+        Columns topic_id, scope, scope_type, topic_kind, title, state (archived topics with new evidence or an access
+        count as active), was (the state before that), salience, failed_salience, half_life_days, age_days, idle_days,
+        evidence, fields, active (active topics in the scope), pressure, pinned, held, has_new_evidence, accessed,
+        depended_on, redundant, and the thresholds (THRESHOLDS).
     """
     ids = pl.col("topic_id")
     marked = known.topics.rename({"id": "topic_id"}).sort("topic_id")
     marked = marked.with_columns(
-        told=ids.is_in(told.implode()),
-        used=ids.is_in(used.implode()),
+        has_new_evidence=ids.is_in(new_evidence.implode()),
+        accessed=ids.is_in(accessed.implode()),
         pinned=is_pinned(policy),
         held=ids.is_in(_held(marked, known.held).implode()),
         was="state",
     )
-    back = (pl.col("state") == "archived") & (pl.col("told") | pl.col("used"))
+    back = (pl.col("state") == "archived") & (pl.col("has_new_evidence") | pl.col("accessed"))
     marked = marked.with_columns(state=pl.when(back).then(pl.lit("active")).otherwise("state"))
     for counts in (known.evidence, known.fields):
         marked = marked.join(counts, on="topic_id", how="left", maintain_order="left")
     active = (pl.col("state") == "active").sum().cast(pl.Int64).over("scope")
     return (
-        _tied(marked, known.edges)
+        _with_edge_features(marked, known.edges)
         .with_columns(
             scope_type=pl.col("scope").str.split(":").list.first(),
             age_days=_days("created_at", now),
@@ -121,32 +123,32 @@ def standing_of(known: Known, now: datetime, policy: Policy, told: pl.Series, us
 
 
 def governed(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """What `standing_of` gives, with `rule` and `action` (what governs a topic, or null).
+    """Adds `rule` and `action` (of the rule that governs a topic, or null) to the columns of `features_of`.
 
-    A topic that a rule pins counts as pinned.
+    A topic that a rule pins is `pinned` too.
     """
     ruled = governing(topics, policy.rules)
     return ruled.with_columns(pinned=pl.col("pinned") | (pl.col("action") == "pin").fill_null(False))
 
 
 def counted(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """How many rows each topic has (columns topic_id and the name)."""
+    """The number of rows of each topic (columns topic_id and the given name)."""
     return rows.group_by("topic_id").agg(pl.len().cast(pl.Int64).alias(name))
 
 
 def dependence(graph: Graph) -> pl.DataFrame:
-    """What depends on what over extension edges (columns base, dependent)."""
+    """Dependencies over extension edges (columns base, dependent)."""
     return dependents(graph.read(EDGE, ["from_id", "to_id", "kind"]))
 
 
 def _held(topics: pl.DataFrame, held: pl.DataFrame) -> pl.Series:
-    """Topics that a person brought back and that no event has concerned since."""
+    """Topics that a person restored and that have had no event since."""
     known = topics.select("topic_id", "reinforced_at").join(held, on="topic_id")
     return known.filter(iso_expr(pl.col("reinforced_at")) == pl.col("last_event_at"))["topic_id"]
 
 
-def _tied(topics: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """With which topics active ones depend on (`depended_on`), and which an active one supersedes (`redundant`)."""
+def _with_edge_features(topics: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Adds whether an active topic depends on a topic (`depended_on`) or supersedes it (`redundant`)."""
     active = topics.filter(pl.col("state") == "active")["topic_id"].implode()
     bases = dependents(edges).filter(pl.col("dependent").is_in(active))["base"].unique()
     newer = (pl.col("kind") == "supersedes") & pl.col("from_id").is_in(active)

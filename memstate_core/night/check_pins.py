@@ -9,8 +9,8 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.forget.ladder import STEP as FORGETTING
-from memstate_core.forget.ladder import ladder_topics
-from memstate_core.forget.topic_features import standing
+from memstate_core.forget.ladder import ladder_features
+from memstate_core.forget.topic_features import topic_features
 from memstate_core.run.begin import new_evidence
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
@@ -34,13 +34,13 @@ def also_pinned(store: Store, run: Run, graph: Graph) -> pl.Series:
     """
     rules = [rule for rule in run.policy.rules if rule.do == "pin"]
     if FORGETTING in run.notes():
-        stand = rungs(decisions(store.ledger, run, but=FORGETTING))
-        found = ladder_topics(store, run, graph, stand, new_evidence(store, run).frame) if rules else None
+        ladder = rungs(decisions(store.ledger, run, but=FORGETTING))
+        found = ladder_features(store, run, graph, ladder, new_evidence(store, run).frame) if rules else None
         return _ids(found, pl.col("pinned"))
     recorded = decisions(store.ledger, run)
     unpinned = recorded.filter(pl.col("kind") == UNPINNED)["topic_id"].drop_nulls()
     none = unpinned.clear()
-    found = standing(graph, run, none, none, rungs(recorded)) if rules else None
+    found = topic_features(graph, run, none, none, rungs(recorded)) if rules else None
     return pl.concat([_ids(found, pl.any_horizontal(*(rule.holds() for rule in rules), pl.lit(False))), unpinned])
 
 

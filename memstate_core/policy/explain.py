@@ -55,8 +55,8 @@ def explain_topic(topic: pl.DataFrame, policy: Policy) -> dict[str, Any]:
 
 def _with_events(topic: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     assumed = {
-        "told": pl.lit(False),
-        "used": pl.lit(False),
+        "has_new_evidence": pl.lit(False),
+        "accessed": pl.lit(False),
         "pressure": pl.col("active") >= policy.topic_count_soft_limit,
     }
     return topic.with_columns(**{name: value for name, value in assumed.items() if name not in topic.columns})

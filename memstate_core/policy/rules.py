@@ -38,7 +38,7 @@ RULE_COLUMNS: Schema = {
 from the topic's creation, `idle_days` from its last event. `evidence` and `fields` count the topic's own, `active` the
 active topics of its scope. `depended_on`: an active topic extends it. `redundant`: a newer topic supersedes it."""
 
-EVENT_COLUMNS = {"ingest_complete": "told", "query_complete": "used", "memory_pressure": "pressure"}
+EVENT_COLUMNS = {"ingest_complete": "has_new_evidence", "query_complete": "accessed", "memory_pressure": "pressure"}
 """The boolean column that marks the topics that an event concerns; `nightly` concerns all."""
 
 Bands = tuple[float, float]

@@ -12,7 +12,6 @@ from functools import cache, cached_property, lru_cache
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 import polars as pl
 
 from memstate_core.model.frames import ALIASES, EDGES, REVISIONS, empty
@@ -20,7 +19,7 @@ from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
-from memstate_core.retrieve.index.layout import Places, read_rows
+from memstate_core.retrieve.index.layout import Places, read_array, read_rows
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, TopicSlice, Words, places_of
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import Graph, open_graph
@@ -143,7 +142,7 @@ class SnapshotReader:
         return rows
 
     def _map_array(self, name: str) -> Any:
-        return np.load(self._folder / f"{name}.npy", mmap_mode="r")
+        return read_array(self._folder / f"{name}.npy")
 
     def _map_words(self, name: str) -> Postings:
         return Postings(self._folder / "lexical" / name)

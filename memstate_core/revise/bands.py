@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memstate_core.forget.topic_features import standing
+from memstate_core.forget.topic_features import topic_features
 from memstate_core.policy.merge_bands import pair_bands
 from memstate_core.policy.rules import Rule
 from memstate_core.revise.matching.blocking import Candidates
@@ -77,7 +77,7 @@ def thresholds_of(
         return PairThresholds(policy.merge_probability, policy.review_probability)
     used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     with open_graph(run.graph, read_only=True, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        topics = standing(graph, run, changed["topic_id"].unique(), used, rungs(decisions))
+        topics = topic_features(graph, run, changed["topic_id"].unique(), used, rungs(decisions))
     named = topics.rename({"topic_id": "id"})
     return PairThresholds(policy.merge_probability, policy.review_probability, rules, corpus.topics["id"], named)
 

@@ -47,7 +47,7 @@ def simulate(
     Replays past nights, or projects coming ones, and shows what each policy keeps, archives and misses. Changes
     nothing.
     """
-    from memstate_core.forget.simulation.policy_comparison import simulate as compare
+    from memstate_core.forget.simulation.policy_comparison import compare_policies
     from memstate_core.policy.settings import load_policy
     from memstate_pipeline.report.simulation_plot import SUFFIXES, write_plot
 
@@ -56,7 +56,7 @@ def simulate(
     store: Store = context.obj.store
     other, at = load_policy(policies), moment(now) or _latest(store)
     note("Simulating both policies …")
-    document = compare(store, other, at, days, forward=forward)
+    document = compare_policies(store, other, at, days, forward=forward)
     if plot is not None:
         write_plot(document, plot)
     answer = {**document, "plot": None if plot is None else str(plot)}

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from memstate_core.forget.bound import over_bound, over_bound_warnings
-from memstate_core.forget.eviction_order import ORDERS
+from memstate_core.forget.eviction_order import EVICTION_FITS
 from memstate_core.llm.understand import FAILURES
 from memstate_core.model.frames import CALIBRATION, PROBLEMS, empty
 from memstate_core.model.text import iso
@@ -74,7 +74,7 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         },
         "totals": served.manifest.counts,
         "policy": facts.policy,
-        "explanations": explanations(topics, run.decisions(), run.table("orders", ORDERS), run.policy),
+        "explanations": explanations(topics, run.decisions(), run.table("orders", EVICTION_FITS), run.policy),
         "extractor": {name: n for name, n in counted.items() if name.startswith("llm_")},
         "warnings": [
             *(str(error) for error in imported.get("errors", [])),

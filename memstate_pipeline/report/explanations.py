@@ -18,7 +18,7 @@ def explanations(topics: pl.DataFrame, decisions: pl.DataFrame, orders: pl.DataF
     Args:
         topics: as they are served now (columns scope, state, pinned).
         decisions: this run's (columns DECISION).
-        orders: by which curves scopes over their bound were ordered (columns ORDERS).
+        orders: by which curves scopes over their bound were ordered (columns EVICTION_FITS).
         policy: the run's.
     """
     active = topics.filter(pl.col("state") == "active").group_by("scope").agg(active=pl.len())

@@ -1,4 +1,4 @@
-"""The plot of a rehearsal: what two policies leave night by night, and the uses that each would have missed.
+"""The plot of a simulation: what two policies leave night by night, and the accesses that each would have missed.
 
 matplotlib is imported inside the functions because most commands never draw. Same data, same bytes.
 """
@@ -34,10 +34,10 @@ STYLE: dict[Any, Any] = {
 
 
 def write_plot(document: Mapping[str, Any], path: Path) -> None:
-    """Writes the plot of a rehearsal.
+    """Writes the plot of a simulation.
 
     Args:
-        document: what `memstate_core.forget.simulation.policy_comparison.simulate` gives.
+        document: what `memstate_core.forget.simulation.policy_comparison.compare_policies` gives.
         path: the file, by its suffix SVG or a page with it; folders that are missing are made.
     """
     svg = _drawn(document)

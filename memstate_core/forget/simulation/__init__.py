@@ -1,1 +1,1 @@
-"""Simulation of a policy over a store's recorded past, night by night."""
+"""Simulation: replays a policy over a store's recorded events, night by night."""

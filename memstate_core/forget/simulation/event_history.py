@@ -1,8 +1,8 @@
-"""What a shard's ledger says of its past, as the rehearsal of a policy needs it: when what was said and used.
+"""The event history of a shard, as the simulation of a policy needs it: when topics got evidence and were accessed.
 
-Topics are as they are served today, with today's titles and kinds; evidence and uses belong to the topics that
-answer today, so merges are followed as if they had always been. Topics and fields are numbered in the order of
-their ids, since numbers are joined and sorted much faster than text.
+Topics have the titles and kinds that are served now; evidence and accesses belong to the topics that answer now, so
+merges count as if they had always been made. Topics and fields are numbered in the order of their ids, since numbers
+are joined and sorted much faster than text.
 """
 
 from __future__ import annotations
@@ -30,106 +30,106 @@ _ENDS = ("from_id", "to_id")
 
 
 @dataclass(frozen=True)
-class Past:
-    """A shard's past, policies left aside. Numbers are UInt32, from 0 on.
+class EventHistory:
+    """The events of a shard, independent of any policy. Numbers are UInt32, from 0 on.
 
     Attributes:
-        topics: columns id (number), topic_id, scope, title, topic_kind, created_at; tombstones left out.
-        fields: columns id (number), topic_id (number), name, since (when it was first said).
+        topics: columns id (number), topic_id, scope, title, topic_kind, created_at; without tombstones.
+        fields: columns id (number), topic_id (number), name, since (the time of its first value).
         evidence: columns topic_id (number), at (when it was observed).
         claims: values of fields (columns ASSERTIONS) and field (number).
-        used: uses of these topics (columns USES, topic_id a number); the weight is a policy's.
+        accesses: accesses of these topics (columns USES, topic_id a number); the policy gives their weight.
         edges: columns from_id, to_id (numbers), kind, since.
-        decisions: recorded decisions in their order (columns TRANSITIONS).
-        followed: topics that were merged away (columns dropped, survivor).
+        decisions: recorded decisions in order (columns TRANSITIONS).
+        merged: topics that were merged into others (columns dropped, survivor).
     """
 
     topics: pl.DataFrame
     fields: pl.DataFrame
     evidence: pl.DataFrame
     claims: pl.DataFrame
-    used: pl.DataFrame
+    accesses: pl.DataFrame
     edges: pl.DataFrame
     decisions: pl.DataFrame
-    followed: pl.DataFrame
+    merged: pl.DataFrame
 
     def numbered(self, rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
-        """Rows with the numbers of topics in place of their ids; those of other topics are left out."""
+        """Replaces ids of topics by their numbers; rows of other topics are dropped."""
         for column in columns or ("topic_id",):
             numbers = self.topics.select(pl.col("topic_id").alias(column), _number="id")
             rows = rows.join(numbers, on=column, maintain_order="left").drop(column).rename({"_number": column})
         return rows
 
 
-def read_past(store: Store, served: Served) -> Past:
-    """Reads the past of a shard: evidence up to its served snapshot, uses as far as the ledger has them.
+def read_history(store: Store, served: Served) -> EventHistory:
+    """Reads the event history of a shard: evidence up to its served snapshot, and all accesses in the ledger.
 
-    No lock is taken and nothing is written.
+    Takes no lock and writes nothing.
     """
     topics, snapshot = served.topics, served.snapshot
     scanned = store.ledger.scan("evidence", snapshot.manifest.evidence_version).select(_EVIDENCE)
     rows = scanned.join(served.links.lazy().select("evidence_id"), on="evidence_id", how="semi").collect()
-    dead = pl.col("merged_into").is_not_null()
-    followed = topics.filter(dead).select(dropped="id", survivor="merged_into")
+    is_merged = pl.col("merged_into").is_not_null()
+    merged = topics.filter(is_merged).select(dropped="id", survivor="merged_into")
     segments = decided.segments(served.transitions)
-    segments = segments.with_columns(topic_id=answering(pl.col("topic_id"), served.aliases, followed))
+    segments = segments.with_columns(topic_id=answering(pl.col("topic_id"), served.aliases, merged))
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
         edges = graph.read(EDGE, [*EDGE.key, "evidence_ids"])
-    return past_of(
-        topics=topics.filter(~dead),
+    return event_history(
+        topics=topics.filter(~is_merged),
         evidence=rows.join(served.links, on="evidence_id").select("topic_id", at="observed_at"),
         values=claims(conform(rows, EVIDENCE), served.links, segments).filter(pl.col("part") == "field"),
-        used=uses(store.ledger.scan("accesses").collect(), served.aliases, followed, Policy()),
+        accesses=uses(store.ledger.scan("accesses").collect(), served.aliases, merged, Policy()),
         edges=_dated(edges, rows),
         decisions=served.transitions,
-        followed=followed,
+        merged=merged,
     )
 
 
-def past_of(
+def event_history(
     topics: pl.DataFrame,
     evidence: pl.DataFrame,
     values: pl.DataFrame,
-    used: pl.DataFrame,
+    accesses: pl.DataFrame,
     edges: pl.DataFrame,
     decisions: pl.DataFrame,
-    followed: pl.DataFrame,
-) -> Past:
-    """Numbers topics and fields.
+    merged: pl.DataFrame,
+) -> EventHistory:
+    """Builds an event history: numbers topics and fields.
 
     Args:
         topics: columns id, scope, title, topic_kind, created_at.
         evidence: columns topic_id, at.
-        values: claims of fields (columns ASSERTIONS).
-        used: columns USES.
+        values: assertions of fields (columns ASSERTIONS).
+        accesses: columns USES.
         edges: columns from_id, to_id, kind, since.
         decisions: columns TRANSITIONS.
-        followed: columns dropped, survivor.
+        merged: columns dropped, survivor.
     """
     named = topics.select("scope", "title", "topic_kind", "created_at", topic_id="id").sort("topic_id")
     none = pl.DataFrame()
-    past = Past(_counted_through(named), none, none, none, none, none, decisions, followed)
+    history = EventHistory(_numbered(named), none, none, none, none, none, decisions, merged)
     slots = values.group_by("topic_id", "name").agg(since=pl.col("observed_at").min())
-    slots = _counted_through(slots.sort(uuid_expr("field", pl.col("topic_id"), pl.col("name"))))
+    slots = _numbered(slots.sort(uuid_expr("field", pl.col("topic_id"), pl.col("name"))))
     keyed = slots.select("topic_id", "name", field="id")
-    return Past(
-        topics=past.topics,
-        fields=past.numbered(slots),
-        evidence=past.numbered(evidence),
+    return EventHistory(
+        topics=history.topics,
+        fields=history.numbered(slots),
+        evidence=history.numbered(evidence),
         claims=values.join(keyed, on=["topic_id", "name"], maintain_order="left"),
-        used=past.numbered(used),
-        edges=past.numbered(edges, *_ENDS),
+        accesses=history.numbered(accesses),
+        edges=history.numbered(edges, *_ENDS),
         decisions=decisions,
-        followed=followed,
+        merged=merged,
     )
 
 
-def _counted_through(rows: pl.DataFrame) -> pl.DataFrame:
+def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_row_index("id")
 
 
 def _dated(edges: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFrame:
-    """Links with the time of their first evidence (columns from_id, to_id, kind, since)."""
-    said = edges.explode("evidence_ids", empty_as_null=True)
-    said = said.join(evidence, left_on="evidence_ids", right_on="evidence_id")
-    return said.group_by(EDGE.key, maintain_order=True).agg(since=pl.col("observed_at").min())
+    """Edges with the time of their first evidence (columns from_id, to_id, kind, since)."""
+    cited = edges.explode("evidence_ids", empty_as_null=True)
+    cited = cited.join(evidence, left_on="evidence_ids", right_on="evidence_id")
+    return cited.group_by(EDGE.key, maintain_order=True).agg(since=pl.col("observed_at").min())

@@ -1,4 +1,4 @@
-"""Two policies rehearsed beside each other over a store, and what differs."""
+"""Compares two policies by simulating both over a store."""
 
 from __future__ import annotations
 
@@ -8,63 +8,63 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.forget.simulation.event_history import read_past
-from memstate_core.forget.simulation.replay_nights import coming_nights, has_news, past_nights
-from memstate_core.forget.simulation.simulation import NIGHTS, Rehearsed, rehearse
+from memstate_core.forget.simulation.event_history import read_history
+from memstate_core.forget.simulation.replay_nights import future_nights, has_new_events, past_nights
+from memstate_core.forget.simulation.simulation import NIGHTS, Simulated, simulate_policy
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.policy.settings import Policy
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import Store
 
 SHOWN = 20
-"""So many topics are named, the most missed and the first that would come back or go."""
+"""How many topics are listed: the most missed, and the first that would be restored or archived."""
 FLOWS = ("archivals", "returns", "missed")
 LEVELS = tuple(name for name in NIGHTS if name not in (*FLOWS, "at"))
-"""Columns of NIGHTS that add up over nights, and those of which the last counts."""
+"""Columns of NIGHTS that are summed over nights, and those of which the last night counts."""
 
 
-def simulate(store: Store, other: Policy, now: datetime, days: int, *, forward: bool = False) -> dict[str, Any]:
-    """Rehearses another policy beside the store's own; takes no lock and writes nothing.
+def compare_policies(store: Store, other: Policy, now: datetime, days: int, *, forward: bool = False) -> dict[str, Any]:
+    """Simulates another policy beside the store's own; takes no lock and writes nothing.
 
     Args:
-        store: the store; its settings give the present policy.
+        store: the store, with the present policy in its settings.
         other: the policy to compare it with.
-        now: where the past ends and the future begins.
-        days: how many of them, one night each.
-        forward: project the coming days, with nothing new, instead of replaying the past ones. It is done too
-            where nothing was said or used in those.
+        now: the end of the replayed days, or the beginning of the projected ones.
+        days: how many, one night each.
+        forward: project the coming days without new events instead of replaying the past ones. Past days without
+            any event are projected too.
 
     Returns:
         Plain data: `mode` (replay or projection), `from`, `to`, `days`; for `present` and `other` the `policy` (its
         digest), `nights` (NIGHTS), `totals` (the last night's levels, the flows of all nights) and `most_missed`
         (topic_id, title, times); `difference` (other less present, by total); `would_come_back` and `would_go`
-        (`count`, and the first `topics` as topic_id and title): archived in the end by the present policy only,
+        (`count`, and the first `topics` as topic_id and title): archived at the end by the present policy only,
         and by the other only.
 
     Raises:
         StoreNotFound: nothing was published yet.
     """
-    pasts = [read_past(store, served) for served in read_served(store).values()]
+    histories = [read_history(store, served) for served in read_served(store).values()]
     nights = past_nights(now, days)
-    replay = not forward and any(has_news(past, nights) for past in pasts)
-    nights = nights if replay else coming_nights(now, days)
-    present = [rehearse(past, store.settings.policy, nights) for past in pasts]
-    changed = [rehearse(past, other, nights) for past in pasts]
-    told = {"present": _told(present, store.settings.policy), "other": _told(changed, other)}
-    totals = [side["totals"] for side in told.values()]
+    replay = not forward and any(has_new_events(history, nights) for history in histories)
+    nights = nights if replay else future_nights(now, days)
+    present = [simulate_policy(history, store.settings.policy, nights) for history in histories]
+    changed = [simulate_policy(history, other, nights) for history in histories]
+    sides = {"present": _summary(present, store.settings.policy), "other": _summary(changed, other)}
+    totals = [side["totals"] for side in sides.values()]
     return {
         "mode": "replay" if replay else "projection",
         "from": iso(nights[0].since if replay else now),
         "to": iso(nights[-1].at),
         "days": days,
-        **told,
+        **sides,
         "difference": {name: totals[1][name] - totals[0][name] for name in totals[0]},
         "would_come_back": _archived_only(present, changed),
         "would_go": _archived_only(changed, present),
     }
 
 
-def _told(shards: Sequence[Rehearsed], policy: Policy) -> dict[str, Any]:
+def _summary(shards: Sequence[Simulated], policy: Policy) -> dict[str, Any]:
     nights = pl.concat([shard.nights for shard in shards]).group_by("at").sum().sort("at").select(NIGHTS.keys())
     missed = pl.concat([shard.missed for shard in shards]).sort("times", "topic_id", descending=[True, False])
     return {
@@ -75,8 +75,8 @@ def _told(shards: Sequence[Rehearsed], policy: Policy) -> dict[str, Any]:
     }
 
 
-def _archived_only(here: Sequence[Rehearsed], there: Sequence[Rehearsed]) -> dict[str, Any]:
-    """Topics that one rehearsal leaves archived and the other does not."""
+def _archived_only(here: Sequence[Simulated], there: Sequence[Simulated]) -> dict[str, Any]:
+    """Topics that are archived at the end of one simulation and not of the other."""
     pairs = [
         mine.topics.filter("archived").join(its.topics.filter("archived"), on="topic_id", how="anti")
         for mine, its in zip(here, there, strict=True)

@@ -1,6 +1,6 @@
-"""Strengths and lengths as one night after another would find them under a policy.
+"""Strengths of topics and fields, and lengths of histories, as successive nights would find them under a policy.
 
-Only what had an event since the night before is worked out anew, by the functions of the fold.
+Only what had an event since the previous night is computed again, by the functions of the fold.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.salience import DECAY
-from memstate_core.forget.simulation.event_history import Past
+from memstate_core.forget.simulation.event_history import EventHistory
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
 from memstate_core.state.history import SLOT, in_order, repeated
@@ -23,13 +23,13 @@ _FIELD = ["topic_id", "name"]
 
 
 class Levels:
-    """Topics, or fields, with their strengths as of the last moment that was asked for."""
+    """Topics, or fields, with their strengths as of the last requested moment."""
 
     def __init__(self, slots: pl.DataFrame, events: pl.DataFrame, policy: Policy) -> None:
-        """Before the first moment.
+        """Starts before the first moment.
 
         Args:
-            slots: columns id and since (from when on it is there), and more that stay beside them.
+            slots: columns id and since (when it begins to exist), and any others, which are kept.
             events: columns id, at, weight, failed, half_life.
             policy: bounds the change of half-lives.
         """
@@ -39,7 +39,7 @@ class Levels:
         self._known: datetime | None = None
 
     def until(self, moment: datetime) -> pl.DataFrame:
-        """Those that are there with what happened up to a moment; moments never fall from call to call.
+        """Those that exist at a moment, by the events up to then; moments must not decrease from call to call.
 
         Returns:
             The columns of the slots, DECAY and failed_strength, sorted by id.
@@ -59,40 +59,40 @@ class Levels:
 
 
 class Lengths:
-    """How many revisions fields had, of those that could have too many."""
+    """Lengths of field histories that may exceed what a summary keeps."""
 
-    def __init__(self, past: Past, policy: Policy) -> None:
-        """Puts the claims of long histories in order."""
+    def __init__(self, history: EventHistory, policy: Policy) -> None:
+        """Sorts the assertions of long histories."""
         long = pl.len().over("field") > policy.summary_keep_revisions + 1
-        ordered = in_order(past.claims.filter(long), policy)
-        self._claims = ordered.select("field", *SLOT, "value_json", "observed_at")
+        ordered = in_order(history.claims.filter(long), policy)
+        self._assertions = ordered.select("field", *SLOT, "value_json", "observed_at")
 
     def until(self, moment: datetime) -> pl.DataFrame:
-        """Columns id (of the field) and revisions, with what was said up to a moment."""
-        said = self._claims.filter(pl.col("observed_at") <= moment).filter(~repeated())
-        return said.group_by(id="field").agg(revisions=pl.len().cast(pl.Int64))
+        """Columns id (of the field) and revisions (how many), by the assertions up to a moment."""
+        asserted = self._assertions.filter(pl.col("observed_at") <= moment).filter(~repeated())
+        return asserted.group_by(id="field").agg(revisions=pl.len().cast(pl.Int64))
 
 
-def topic_levels(past: Past, policy: Policy) -> Levels:
+def topic_levels(history: EventHistory, policy: Policy) -> Levels:
     """Levels of topics, as the fold would give them."""
-    topics = past.topics.with_columns(since="created_at")
-    events = topic_events(past.evidence, _weighed(past, policy), policy).rename({"topic_id": "id"})
-    return Levels(topics, events.join(_half_lives(past, policy), on="id"), policy)
+    topics = history.topics.with_columns(since="created_at")
+    events = topic_events(history.evidence, _weighted(history, policy), policy).rename({"topic_id": "id"})
+    return Levels(topics, events.join(_half_lives(history, policy), on="id"), policy)
 
 
-def field_levels(past: Past, policy: Policy) -> Levels:
+def field_levels(history: EventHistory, policy: Policy) -> Levels:
     """Levels of fields, as the fold would give them."""
-    known = past.fields.select("topic_id", "name", field="id")
-    said = past.claims.select("field", at="observed_at").join(known, on="field").select(*_FIELD, "at")
-    events = field_events(said, _weighed(past, policy), policy).join(known, on=_FIELD)
-    half_lives = _half_lives(past, policy).rename({"id": "topic_id"})
+    known = history.fields.select("topic_id", "name", field="id")
+    asserted = history.claims.select("field", at="observed_at").join(known, on="field").select(*_FIELD, "at")
+    events = field_events(asserted, _weighted(history, policy), policy).join(known, on=_FIELD)
+    half_lives = _half_lives(history, policy).rename({"id": "topic_id"})
     dated = events.join(half_lives, on="topic_id").drop("topic_id").rename({"field": "id"})
-    return Levels(past.fields, dated, policy)
+    return Levels(history.fields, dated, policy)
 
 
-def _weighed(past: Past, policy: Policy) -> pl.DataFrame:
-    return past.used.with_columns(weight=pl.lit(policy.query_salience_bump))
+def _weighted(history: EventHistory, policy: Policy) -> pl.DataFrame:
+    return history.accesses.with_columns(weight=pl.lit(policy.query_salience_bump))
 
 
-def _half_lives(past: Past, policy: Policy) -> pl.DataFrame:
-    return past.topics.select("id", half_life=value_for("salience_half_life_days", policy))
+def _half_lives(history: EventHistory, policy: Policy) -> pl.DataFrame:
+    return history.topics.select("id", half_life=value_for("salience_half_life_days", policy))

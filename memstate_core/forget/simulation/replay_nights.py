@@ -1,4 +1,4 @@
-"""The nights of a rehearsal, and what is new to each."""
+"""The nights of a simulation, and which events are new to each."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import polars as pl
 
-from memstate_core.forget.simulation.event_history import Past
+from memstate_core.forget.simulation.event_history import EventHistory
 
 ALWAYS = datetime(9999, 12, 31, tzinfo=UTC)
-"""Later than all that was ever said or used."""
+"""Later than every event."""
 
 
 class Night(NamedTuple):
-    """A night at a time: what came later than `since`, up to `until`, is new to it."""
+    """A night: the events in (since, until] are new to it; `at` is its logical time."""
 
     at: datetime
     since: datetime
@@ -24,22 +24,22 @@ class Night(NamedTuple):
 
 
 def past_nights(now: datetime, days: int) -> list[Night]:
-    """The nights of the last days, the last of them now."""
+    """One night for each of the last days; the last is now."""
     ends = [now - timedelta(days=left) for left in reversed(range(days + 1))]
     return [Night(end, begin, end) for begin, end in pairwise(ends)]
 
 
-def coming_nights(now: datetime, days: int) -> list[Night]:
-    """The nights of the days that follow, to which nothing is new."""
+def future_nights(now: datetime, days: int) -> list[Night]:
+    """One night for each of the coming days, without new events."""
     return [Night(now + timedelta(days=day), ALWAYS, ALWAYS) for day in range(1, days + 1)]
 
 
-def has_news(past: Past, nights: Sequence[Night]) -> bool:
-    """Whether anything was observed or used since the first night's day began, up to the last night."""
+def has_new_events(history: EventHistory, nights: Sequence[Night]) -> bool:
+    """Whether there is any event between the beginning of the first night's day and the last night."""
     whole = Night(nights[-1].at, nights[0].since, nights[-1].until)
-    return any(news(rows, whole).height for rows in (past.evidence, past.used))
+    return any(new_events(rows, whole).height for rows in (history.evidence, history.accesses))
 
 
-def news(rows: pl.DataFrame, night: Night) -> pl.DataFrame:
-    """Those of the rows (column at) that are new to a night."""
+def new_events(rows: pl.DataFrame, night: Night) -> pl.DataFrame:
+    """The rows (column at) that are new to a night."""
     return rows.filter(pl.col("at").is_between(night.since, night.until, closed="right"))

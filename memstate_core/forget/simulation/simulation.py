@@ -1,8 +1,8 @@
-"""Rehearsal of a policy: what the ladder would do night by night, by the functions of the night itself.
+"""Simulation of a policy: the steps of the ladder night by night, by the functions of the nightly run.
 
-Either the past again, each night with the evidence observed and the uses made by then, or the nights to come
-with nothing new. Both begin with what recorded decisions left standing at the beginning. Topics are as they
-are today, with their titles and with merges followed; nothing of the store is written.
+Either past nights are replayed, each with the evidence and the accesses up to then, or coming nights without new
+events. Both begin with the ladder state by the decisions recorded until then. Topics have their present titles, and
+merges are followed; nothing is written to the store.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.archiving import to_archive
-from memstate_core.forget.attenuation import detached_fields, detached_links, summaries
-from memstate_core.forget.eviction_order import by_the_past
+from memstate_core.forget.attenuation import detached_edges, detached_fields, summaries
+from memstate_core.forget.eviction_order import with_fitted_retention
 from memstate_core.forget.salience import saliences
-from memstate_core.forget.simulation.event_history import Past
-from memstate_core.forget.simulation.ladder_replay import Persons, Taken, after, standing_at
+from memstate_core.forget.simulation.event_history import EventHistory
+from memstate_core.forget.simulation.ladder_replay import LadderSteps, ManualActions, after, ladder_at
 from memstate_core.forget.simulation.replay_levels import Lengths, field_levels, topic_levels
-from memstate_core.forget.simulation.replay_nights import Night, news
-from memstate_core.forget.topic_features import Known, counted, governed, standing_of
+from memstate_core.forget.simulation.replay_nights import Night, new_events
+from memstate_core.forget.topic_features import FeatureInputs, counted, features_of, governed
 from memstate_core.model.frames import MOMENT, Schema
 from memstate_core.policy.settings import Policy
 from memstate_core.state.dependents import dependents
@@ -37,19 +37,19 @@ NIGHTS: Schema = {
     "returns": pl.Int64,
     "missed": pl.Int64,
 }
-"""What a rehearsed night leaves: topics that are active, that have detached fields or links, and that are
-archived, fields that are summarised; how many topics were archived that night and how many came back since the
-night before; and the uses of that day, failed ones left out, of topics that were archived when it began."""
+"""After each simulated night: active topics, topics with detached fields or edges, archived topics, summarised fields;
+topics archived that night, topics restored since the night before; and `missed`, the accesses of that day, without
+failed ones, of topics that were archived when it began."""
 
 
 @dataclass(frozen=True)
-class Rehearsed:
-    """What a policy would have done.
+class Simulated:
+    """The result of simulating a policy.
 
     Attributes:
         nights: columns NIGHTS.
-        missed: columns topic_id, title, times: missed uses by topic.
-        topics: columns topic_id, title, archived: where it leaves each.
+        missed: columns topic_id, title, times: missed accesses by topic.
+        topics: columns topic_id, title, archived: whether each is archived at the end.
     """
 
     nights: pl.DataFrame
@@ -57,107 +57,108 @@ class Rehearsed:
     topics: pl.DataFrame
 
 
-def rehearse(past: Past, policy: Policy, nights: Sequence[Night]) -> Rehearsed:
-    """Takes the ladder's steps on each night.
+def simulate_policy(history: EventHistory, policy: Policy, nights: Sequence[Night]) -> Simulated:
+    """Simulates the ladder on each night.
 
     Args:
-        past: what was said and used.
-        policy: the policy to rehearse.
-        nights: at least one, in their order.
+        history: the events.
+        policy: the policy to simulate.
+        nights: at least one, in order.
     """
-    ladder, told, missed = _Ladder(past, policy, nights[0].since), [], []
+    simulated, rows, missed = _SimulatedLadder(history, policy, nights[0].since), [], []
     for night in nights:
-        lost = _missed(past, ladder.stand, night)
-        told.append({**ladder.climb(night), "missed": lost.height, "at": night.at})
+        lost = _missed(history, simulated.ladder, night)
+        rows.append({**simulated.run(night), "missed": lost.height, "at": night.at})
         missed.append(lost)
-    topics = past.topics.select("id", "topic_id", "title")
+    topics = history.topics.select("id", "topic_id", "title")
     times = pl.concat(missed).group_by(id="topic_id").agg(times=pl.len().cast(pl.Int64))
-    archived = pl.col("id").is_in(ladder.stand.archived["topic_id"].implode())
-    return Rehearsed(
-        nights=pl.DataFrame(told, schema=NIGHTS),
+    archived = pl.col("id").is_in(simulated.ladder.archived["topic_id"].implode())
+    return Simulated(
+        nights=pl.DataFrame(rows, schema=NIGHTS),
         missed=topics.join(times, on="id").drop("id").sort("times", "topic_id", descending=[True, False]),
         topics=topics.select("topic_id", "title", archived=archived),
     )
 
 
-def _missed(past: Past, stand: Rungs, night: Night) -> pl.DataFrame:
-    """Uses of the day, failed ones left out, of topics that are archived (column topic_id)."""
-    uses = news(past.used, night).filter(~pl.col("failed")).unique(["access_id", "topic_id"])
-    return uses.join(stand.archived, on="topic_id", how="semi").select("topic_id")
+def _missed(history: EventHistory, ladder: Rungs, night: Night) -> pl.DataFrame:
+    """Accesses of the day, without failed ones, of archived topics (column topic_id)."""
+    accesses = new_events(history.accesses, night).filter(~pl.col("failed")).unique(["access_id", "topic_id"])
+    return accesses.join(ladder.archived, on="topic_id", how="semi").select("topic_id")
 
 
-class _Ladder:
-    """A ladder in rehearsal, and where it stands; what it takes a field by is its number, in place of its name."""
+class _SimulatedLadder:
+    """The ladder of a simulation and its state; fields go by their numbers."""
 
-    def __init__(self, past: Past, policy: Policy, since: datetime) -> None:
-        self._past, self._policy, self._persons = past, policy, Persons(past)
-        self._topics, self._fields = topic_levels(past, policy), field_levels(past, policy)
-        self._lengths = Lengths(past, policy)
-        self.stand = standing_at(past, since)
+    def __init__(self, history: EventHistory, policy: Policy, since: datetime) -> None:
+        self._history, self._policy, self._manual = history, policy, ManualActions(history)
+        self._topics, self._fields = topic_levels(history, policy), field_levels(history, policy)
+        self._lengths = Lengths(history, policy)
+        self.ladder = ladder_at(history, since)
 
-    def climb(self, night: Night) -> dict[str, int]:
-        """Takes the steps of a night; tells what it leaves, by the names of NIGHTS."""
-        before = self.stand.archived.height
-        stand = self._persons.obeyed(self.stand, night.since, night.until)
-        freed = before - stand.archived.height
-        fields, topics, edges = self._known(stand, night)
-        taken = self._steps(stand, fields, topics, edges)
-        self.stand = after(stand, taken)
-        flows = {"archivals": taken.topics[0].height, "returns": freed + taken.topics[1].height}
-        return flows | _levels(topics, self.stand)
+    def run(self, night: Night) -> dict[str, int]:
+        """Takes the steps of a night; returns its counts by the names of NIGHTS."""
+        before = self.ladder.archived.height
+        ladder = self._manual.applied(self.ladder, night.since, night.until)
+        restored = before - ladder.archived.height
+        fields, topics, edges = self._inputs(ladder, night)
+        steps = self._steps(ladder, fields, topics, edges)
+        self.ladder = after(ladder, steps)
+        flows = {"archivals": steps.topics[0].height, "returns": restored + steps.topics[1].height}
+        return flows | _levels(topics, self.ladder)
 
-    def _known(self, stand: Rungs, night: Night) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """Fields, topics as they stand with what governs them, and links."""
-        past, policy, until = self._past, self._policy, night.until
+    def _inputs(self, ladder: Rungs, night: Night) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """Fields, the features of topics with their governing rules, and edges."""
+        history, policy, until = self._history, self._policy, night.until
         fields, topics = saliences(self._fields.until(until), self._topics.until(until), night.at, policy)
-        topics, edges = _placed(topics, stand), _between(past.edges.filter(pl.col("since") <= until), topics["id"])
-        evidence = counted(past.evidence.filter(pl.col("at") <= until), "evidence")
-        known = Known(topics, evidence, counted(fields, "fields"), edges, stand.held)
-        of_use = past.used.filter(~pl.col("failed"))
-        told, used = (news(rows, night)["topic_id"].unique() for rows in (past.evidence, of_use))
+        edges = _between(history.edges.filter(pl.col("since") <= until), topics["id"])
+        evidence = counted(history.evidence.filter(pl.col("at") <= until), "evidence")
+        known = FeatureInputs(_with_state(topics, ladder), evidence, counted(fields, "fields"), edges, ladder.held)
+        accesses = history.accesses.filter(~pl.col("failed"))
+        new_evidence, accessed = (new_events(rows, night)["topic_id"].unique() for rows in (history.evidence, accesses))
         long = fields.drop("name").join(self._lengths.until(until), on="id", how="left", maintain_order="left")
         named = long.rename({"id": "name"}).with_columns(pl.col("revisions").fill_null(1))
-        ruled = governed(standing_of(known, night.at, policy, told, used), policy)
-        said = past.evidence.filter(pl.col("at") <= until).select("topic_id", "at")
-        uses = of_use.filter(pl.col("at") <= until).unique(["access_id", "topic_id"])
-        return named, by_the_past(ruled, said, uses.select("topic_id", "at"), night.at, policy)[0], edges
+        features = governed(features_of(known, night.at, policy, new_evidence, accessed), policy)
+        observed = history.evidence.filter(pl.col("at") <= until).select("topic_id", "at")
+        used = accesses.filter(pl.col("at") <= until).unique(["access_id", "topic_id"])
+        ranked, _ = with_fitted_retention(features, observed, used.select("topic_id", "at"), night.at, policy)
+        return named, ranked, edges
 
-    def _steps(self, stand: Rungs, fields: pl.DataFrame, topics: pl.DataFrame, edges: pl.DataFrame) -> Taken:
+    def _steps(self, ladder: Rungs, fields: pl.DataFrame, topics: pl.DataFrame, edges: pl.DataFrame) -> LadderSteps:
         ranked = to_archive(topics, dependents(edges), self._policy)
-        going = ranked.filter(pl.col("reason").is_not_null())
+        leaving = ranked.filter(pl.col("reason").is_not_null())
         archived = topics.filter(pl.col("was") == "archived")
-        back = archived.filter(pl.col("state") == "active").join(going, on="topic_id", how="anti")
-        return Taken(
-            topics=(going.join(archived, on="topic_id", how="anti"), back),
-            fields=detached_fields(fields, topics, stand),
-            edges=_keyed(detached_links(edges, topics, stand)),
-            summaries=summaries(fields, topics, stand, self._policy),
+        back = archived.filter(pl.col("state") == "active").join(leaving, on="topic_id", how="anti")
+        return LadderSteps(
+            topics=(leaving.join(archived, on="topic_id", how="anti"), back),
+            fields=detached_fields(fields, topics, ladder),
+            edges=_keyed(detached_edges(edges, topics, ladder)),
+            summaries=summaries(fields, topics, ladder, self._policy),
         )
 
 
-def _levels(topics: pl.DataFrame, stand: Rungs) -> dict[str, int]:
-    archived = topics.join(stand.archived, on="topic_id", how="semi").height
+def _levels(topics: pl.DataFrame, ladder: Rungs) -> dict[str, int]:
+    archived = topics.join(ladder.archived, on="topic_id", how="semi").height
     return {
         "active": topics.height - archived,
-        "detached": pl.concat([stand.fields["topic_id"], stand.edges["from_id"]]).n_unique(),
+        "detached": pl.concat([ladder.fields["topic_id"], ladder.edges["from_id"]]).n_unique(),
         "archived": archived,
-        "summarised": stand.summaries.height,
+        "summarised": ladder.summaries.height,
     }
 
 
-def _placed(topics: pl.DataFrame, stand: Rungs) -> pl.DataFrame:
+def _with_state(topics: pl.DataFrame, ladder: Rungs) -> pl.DataFrame:
     """Topics (by number) with `state` and `pinned`."""
-    archived, pins = (pl.col("id").is_in(rows["topic_id"].implode()) for rows in (stand.archived, stand.pins))
+    archived, pins = (pl.col("id").is_in(rows["topic_id"].implode()) for rows in (ladder.archived, ladder.pins))
     state = pl.when(archived).then(pl.lit("archived")).otherwise(pl.lit("active"))
     return topics.drop("topic_id", "since").with_columns(state=state, pinned=pins)
 
 
 def _between(edges: pl.DataFrame, topics: pl.Series) -> pl.DataFrame:
-    """Links of which both ends are there."""
-    there = topics.implode()
-    return edges.filter(pl.col("from_id").is_in(there) & pl.col("to_id").is_in(there))
+    """Edges with both ends among some topics."""
+    ids = topics.implode()
+    return edges.filter(pl.col("from_id").is_in(ids) & pl.col("to_id").is_in(ids))
 
 
 def _keyed(steps: tuple[pl.DataFrame, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    taken, back = (rows.with_columns(from_id="topic_id") for rows in steps)
-    return taken, back
+    down, up = (rows.with_columns(from_id="topic_id") for rows in steps)
+    return down, up

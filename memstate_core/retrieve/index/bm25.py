@@ -22,7 +22,7 @@ import numpy.typing as npt
 import polars as pl
 import polars_hash  # noqa: F401  (registers the `nchash` namespace)
 
-from memstate_core.retrieve.index.layout import scope_layout
+from memstate_core.retrieve.index.layout import read_array, scope_layout
 
 K1 = 1.2
 B = 0.75
@@ -115,10 +115,10 @@ class Postings:
     """A word index, memory-mapped."""
 
     def __init__(self, folder: Path) -> None:
-        self._terms = np.load(folder / "terms.npy", mmap_mode="r")
-        self._starts = np.load(folder / "starts.npy", mmap_mode="r")
-        self._rows = np.load(folder / "rows.npy", mmap_mode="r")
-        self._weights = np.load(folder / "weights.npy", mmap_mode="r")
+        self._terms = read_array(folder / "terms.npy")
+        self._starts = read_array(folder / "starts.npy")
+        self._rows = read_array(folder / "rows.npy")
+        self._weights = read_array(folder / "weights.npy")
 
     def scores(self, terms: Sequence[str], *, first: int, count: int, documents: int) -> Scores:
         """BM25 of every document of one scope, divided by the sum of the terms' idf, its bound.

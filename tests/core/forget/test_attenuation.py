@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.forget.attenuation import detached_fields, detached_links, summaries
+from memstate_core.forget.attenuation import detached_edges, detached_fields, summaries
 from memstate_core.model.frames import DECISION, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.state.ladder_state import Rungs, rungs
@@ -131,7 +131,7 @@ def test_a_history_that_rises_again_is_expanded_and_one_that_stays_low_stays_sho
 def test_a_link_is_as_salient_as_the_less_salient_of_its_topics() -> None:
     known = links(("a", "b", "mentions"), ("b", "a", "mentions"), ("a", "c", "mentions"))
     where = topics(topic("a"), topic("b", salience=0.05), topic("c"))
-    taken, back = detached_links(known, where, standing())
+    taken, back = detached_edges(known, where, standing())
     assert of_links((taken, back)) == ([("a", "b", "mentions"), ("b", "a", "mentions")], [])
     assert set(taken["salience"]) == {0.05}
 
@@ -139,7 +139,7 @@ def test_a_link_is_as_salient_as_the_less_salient_of_its_topics() -> None:
 @pytest.mark.parametrize("kind", ["part_of", "has_detail", "extends", "derives", "has_subtopic"])
 def test_links_over_which_something_depends_are_never_detached(kind: str) -> None:
     ruled = topic("a", salience=0.0, action="detach", rule="r")
-    found = detached_links(links(("a", "b", kind)), topics(ruled, topic("b", salience=0.0)), standing())
+    found = detached_edges(links(("a", "b", kind)), topics(ruled, topic("b", salience=0.0)), standing())
     assert of_links(found) == ([], [])
 
 
@@ -147,14 +147,14 @@ def test_links_over_which_something_depends_are_never_detached(kind: str) -> Non
 def test_a_link_that_touches_what_is_pinned_or_held_stays(mark: str) -> None:
     for marked in ("a", "b"):
         where = topics(*[topic(name, salience=0.0, **{mark: name == marked}) for name in "ab"])
-        assert of_links(detached_links(links(("a", "b", "mentions")), where, standing())) == ([], [])
+        assert of_links(detached_edges(links(("a", "b", "mentions")), where, standing())) == ([], [])
 
 
 def test_a_link_comes_back_when_both_of_its_topics_are_salient_again() -> None:
     detached = standing(edges=[("a", "b", "mentions")])
     for salience, back in ((0.1, [("a", "b", "mentions")]), (0.09, [])):
         where = topics(topic("a"), topic("b", salience=salience))
-        assert of_links(detached_links(links(("a", "b", "mentions")), where, detached)) == ([], back)
+        assert of_links(detached_edges(links(("a", "b", "mentions")), where, detached)) == ([], back)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.floats(0, 1)), max_size=8))

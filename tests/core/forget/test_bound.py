@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memstate_core.forget.archiving import to_archive
 from memstate_core.forget.bound import over_bound
 from memstate_core.forget.manual_actions import pin_decisions, restore_decisions
-from memstate_core.forget.topic_features import TOPIC_COLUMNS, Known, governed, standing_of
+from memstate_core.forget.topic_features import TOPIC_COLUMNS, FeatureInputs, features_of, governed
 from memstate_core.model.frames import MOMENT
 from memstate_core.night.verify import verify
 from memstate_core.policy.rules import Rule
@@ -51,7 +51,7 @@ def policy(bound: int, kinds: set[str], rules: list[tuple[str, Any]]) -> Policy:
     )
 
 
-def known(rows: list[tuple[str, str | None, float]], pinned: set[str], archived: set[str]) -> Known:
+def known(rows: list[tuple[str, str | None, float]], pinned: set[str], archived: set[str]) -> FeatureInputs:
     """Topics with these scopes, kinds and saliences."""
     count = len(rows)
     frame = pl.DataFrame(
@@ -70,7 +70,7 @@ def known(rows: list[tuple[str, str | None, float]], pinned: set[str], archived:
     evidence, fields = (pl.DataFrame(schema={"topic_id": pl.String, name: pl.Int64}) for name in ("evidence", "fields"))
     edges = pl.DataFrame(schema=dict.fromkeys(("from_id", "to_id", "kind"), pl.String))
     held = pl.DataFrame(schema=dict.fromkeys(("topic_id", "last_event_at"), pl.String))
-    return Known(frame.select(TOPIC_COLUMNS), evidence, fields, edges, held)
+    return FeatureInputs(frame.select(TOPIC_COLUMNS), evidence, fields, edges, held)
 
 
 @given(topics, nights)
@@ -82,7 +82,7 @@ def test_after_every_night_a_scope_is_within_the_bound_or_holds_what_is_pinned_a
     for at, night in enumerate(nights, 1):
         held = policy(night["bound"], night["kinds"], night["rules"])
         used = pl.Series("topic_id", sorted(night["used"]), pl.String)
-        features = standing_of(known(rows, night["pinned"], archived), day(at), held, nobody, used)
+        features = features_of(known(rows, night["pinned"], archived), day(at), held, nobody, used)
         found = governed(features, held).with_columns(retention="salience")
         going = to_archive(found, pl.DataFrame(schema=dict.fromkeys(("base", "dependent"), pl.String)), held)
         gone = going.filter(pl.col("reason").is_not_null())["topic_id"].to_list()

@@ -1,4 +1,4 @@
-"""Over its bound, a scope that knows what was used keeps what its past says is needed; others go by salience."""
+"""Over its bound, a scope with recorded accesses is ordered by its event history; others by salience."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memstate_core.forget.eviction_order import ORDERS, ordered
+from memstate_core.forget.eviction_order import EVICTION_FITS, ordered
 from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, conform, empty
 from memstate_core.run.begin import begin_run
 from memstate_core.run.store import Store, open_store
@@ -47,7 +47,7 @@ def order(store: Store) -> tuple[list[str], pl.DataFrame]:
 def test_without_uses_salience_decides(tmp_path: Path) -> None:
     found, fitted = order(store_of(tmp_path, []))
     assert found == sorted(found)
-    assert fitted.equals(empty(ORDERS))
+    assert fitted.equals(empty(EVICTION_FITS))
 
 
 def test_few_uses_teach_nothing(tmp_path: Path) -> None:

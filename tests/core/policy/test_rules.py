@@ -67,7 +67,7 @@ def test_an_event_concerns_the_topics_of_its_column(event: str, column: str) -> 
 
 
 def test_an_event_that_does_not_concern_a_topic_leaves_it_to_later_rules() -> None:
-    frame = topics({"told": False})
+    frame = topics({"has_new_evidence": False})
     assert governed(frame, rule("told", on="ingest_complete"), rule("all", do="archive")) == [("all", "archive")]
 
 
@@ -76,7 +76,7 @@ def test_merge_rules_govern_nothing() -> None:
 
 
 def test_a_missing_column_is_named_with_the_rule_that_needs_it() -> None:
-    frame = topics({}).drop("used", "salience", "title")
+    frame = topics({}).drop("accessed", "salience", "title")
     needy = rule("r", "salience < 1 or title == 'a'", on="query_complete")
     said = re.escape("rule 'r' needs columns that the frame of topics lacks: salience, title, used; it has id, scope")
     for evaluate, one in ((governing, needy), (applicable_merge_rules, merging("r", needy.when, on=needy.on))):

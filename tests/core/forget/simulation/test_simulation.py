@@ -1,4 +1,4 @@
-"""Rehearsing the present policy says what nights really did; another policy is rehearsed by its own rules."""
+"""Simulating the present policy reproduces what nights did; another policy is simulated by its own rules."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.manual_actions import pin_decisions, restore_decisions
 from memstate_core.forget.salience import update_salience
-from memstate_core.forget.simulation.event_history import Past, read_past
-from memstate_core.forget.simulation.policy_comparison import simulate
-from memstate_core.forget.simulation.replay_nights import coming_nights, past_nights
-from memstate_core.forget.simulation.simulation import Rehearsed, rehearse
+from memstate_core.forget.simulation.event_history import EventHistory, read_history
+from memstate_core.forget.simulation.policy_comparison import compare_policies
+from memstate_core.forget.simulation.replay_nights import future_nights, past_nights
+from memstate_core.forget.simulation.simulation import Simulated, simulate_policy
 from memstate_core.ingest.accesses.collect import collect_accesses
 from memstate_core.ingest.accesses.journal import AccessJournal
 from memstate_core.ingest.importer import import_paths
@@ -53,7 +53,7 @@ POLICY: dict[str, Any] = {
 LEVELS = ["active", "detached", "archived", "summarised"]
 NIGHTS = 12
 BEGIN = 3
-"""Rehearsals of the past begin after this night, so that decisions stand already."""
+"""Replays of past nights begin after this night, when there are recorded decisions."""
 
 
 @pytest.fixture(scope="module")
@@ -70,50 +70,52 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, pl.DataFram
     return store, pl.DataFrame(rows)
 
 
-def test_rehearsing_the_present_policy_says_what_the_nights_did(nights: tuple[Store, pl.DataFrame]) -> None:
+def test_simulating_the_present_policy_reproduces_the_nights(nights: tuple[Store, pl.DataFrame]) -> None:
     store, real = nights
-    rehearsed = _replayed(store, store.settings.policy)
+    simulated = _simulated(store, store.settings.policy)
     lived = real.filter(pl.col("at") > day(BEGIN))
     assert lived["archived"].max() > 2
     assert lived["detached"].max() > 2
     assert lived["summarised"].max() > 0
     assert lived["returns"].sum() > 1
     columns = ["at", *LEVELS, "archivals", "returns"]
-    assert rehearsed.nights.select(columns).to_dicts() == lived.select(columns).to_dicts()
+    assert simulated.nights.select(columns).to_dicts() == lived.select(columns).to_dicts()
 
 
-def test_what_is_left_archived_is_what_is_served(nights: tuple[Store, pl.DataFrame]) -> None:
+def test_topics_archived_at_the_end_are_those_that_the_store_has_archived(nights: tuple[Store, pl.DataFrame]) -> None:
     store, _ = nights
-    rehearsed = _replayed(store, store.settings.policy).topics
+    simulated = _simulated(store, store.settings.policy).topics
     served = read_served(store)["s0"].topics.filter(pl.col("merged_into").is_null())
     archived = served.filter(pl.col("state") == "archived")["id"]
-    assert rehearsed.filter("archived")["topic_id"].sort().to_list() == archived.sort().to_list()
-    assert rehearsed.height == served.height
+    assert simulated.filter("archived")["topic_id"].sort().to_list() == archived.sort().to_list()
+    assert simulated.height == served.height
 
 
-def test_missed_are_the_uses_of_what_was_archived_when_the_day_began(nights: tuple[Store, pl.DataFrame]) -> None:
+def test_missed_counts_accesses_of_topics_archived_when_the_day_began(nights: tuple[Store, pl.DataFrame]) -> None:
     store, _ = nights
-    rehearsed = _replayed(store, store.settings.policy)
-    assert rehearsed.nights["missed"].sum() == rehearsed.missed["times"].sum() > 0
+    simulated = _simulated(store, store.settings.policy)
+    assert simulated.nights["missed"].sum() == simulated.missed["times"].sum() > 0
     uses = store.ledger.scan("accesses").filter(~pl.col("failed")).collect()
-    assert rehearsed.missed["topic_id"].is_in(uses["topic_id"].implode()).all()
-    kept = _replayed(store, Policy())
+    assert simulated.missed["topic_id"].is_in(uses["topic_id"].implode()).all()
+    kept = _simulated(store, Policy())
     assert kept.nights["archivals"].sum() == 0
 
 
-def test_a_projection_says_what_the_nights_to_come_would_do(nights: tuple[Store, pl.DataFrame], tmp_path: Path) -> None:
+def test_a_projection_gives_what_the_coming_nights_do(nights: tuple[Store, pl.DataFrame], tmp_path: Path) -> None:
     store, _ = nights
     twin = _copy(store, tmp_path / "twin")
-    rehearsed = rehearse(_past(twin), twin.settings.policy, coming_nights(day(NIGHTS), 5))
+    simulated = simulate_policy(_history(twin), twin.settings.policy, future_nights(day(NIGHTS), 5))
     lived = pl.DataFrame([_night(twin, day(NIGHTS + later)) for later in range(1, 6)])
     assert lived["archivals"].sum() > 0
     columns = ["at", *LEVELS, "archivals", "returns"]
-    assert rehearsed.nights.select(columns).to_dicts() == lived.select(columns).to_dicts()
-    assert rehearsed.nights["missed"].sum() == 0
+    assert simulated.nights.select(columns).to_dicts() == lived.select(columns).to_dicts()
+    assert simulated.nights["missed"].sum() == 0
 
 
-def test_another_policy_is_rehearsed_as_if_it_had_held(nights: tuple[Store, pl.DataFrame], tmp_path: Path) -> None:
-    """From the first night on, so that no decision stands: it does what a store under it does."""
+def test_another_policy_is_simulated_as_if_it_had_been_in_force(
+    nights: tuple[Store, pl.DataFrame], tmp_path: Path
+) -> None:
+    """From the first night on, with no recorded decisions, it gives what a store under that policy does."""
     store, _ = nights
     other = POLICY | {"salience_half_life_days": 1.0, "rules": (), "max_active_topics": 5}
     twin, rows = _store(tmp_path / "other", other), []
@@ -121,15 +123,15 @@ def test_another_policy_is_rehearsed_as_if_it_had_held(nights: tuple[Store, pl.D
         _say(twin, at, _said(at))
         _use(twin, at)
         rows.append(_night(twin, day(at)))
-    past = _past(store)
-    rehearsed = rehearse(past, twin.settings.policy, past_nights(day(6), 6))
+    history = _history(store)
+    simulated = simulate_policy(history, twin.settings.policy, past_nights(day(6), 6))
     columns = ["at", *LEVELS, "archivals", "returns"]
-    assert rehearsed.nights.select(columns).to_dicts() == pl.DataFrame(rows).select(columns).to_dicts()
+    assert simulated.nights.select(columns).to_dicts() == pl.DataFrame(rows).select(columns).to_dicts()
 
 
 def test_policies_are_compared(nights: tuple[Store, pl.DataFrame]) -> None:
     store, _ = nights
-    told = simulate(store, Policy(), day(NIGHTS), NIGHTS - BEGIN)
+    told = compare_policies(store, Policy(), day(NIGHTS), NIGHTS - BEGIN)
     assert json.loads(json.dumps(told)) == told
     assert (told["mode"], told["from"], told["to"]) == ("replay", "2026-01-04T00:00:00Z", "2026-01-13T00:00:00Z")
     present, other = told["present"]["totals"], told["other"]["totals"]
@@ -142,11 +144,11 @@ def test_policies_are_compared(nights: tuple[Store, pl.DataFrame]) -> None:
     assert 0 < gone["count"] == len(gone["topics"])
 
 
-def test_without_news_the_coming_days_are_projected(nights: tuple[Store, pl.DataFrame]) -> None:
+def test_without_new_events_the_coming_days_are_projected(nights: tuple[Store, pl.DataFrame]) -> None:
     store, _ = nights
-    assert simulate(store, Policy(), day(NIGHTS), 3)["mode"] == "replay"
-    assert simulate(store, Policy(), day(NIGHTS), 3, forward=True)["mode"] == "projection"
-    told = simulate(store, Policy(), day(60), 3)
+    assert compare_policies(store, Policy(), day(NIGHTS), 3)["mode"] == "replay"
+    assert compare_policies(store, Policy(), day(NIGHTS), 3, forward=True)["mode"] == "projection"
+    told = compare_policies(store, Policy(), day(60), 3)
     assert (told["mode"], told["from"], told["to"]) == ("projection", "2026-03-02T00:00:00Z", "2026-03-05T00:00:00Z")
     assert len(told["other"]["nights"]) == 3
 
@@ -165,12 +167,12 @@ def _copy(store: Store, root: Path) -> Store:
     return Store(Home(root), store.settings)
 
 
-def _past(store: Store) -> Past:
-    return read_past(store, read_served(store)["s0"])
+def _history(store: Store) -> EventHistory:
+    return read_history(store, read_served(store)["s0"])
 
 
-def _replayed(store: Store, policy: Policy) -> Rehearsed:
-    return rehearse(_past(store), policy, past_nights(day(NIGHTS), NIGHTS - BEGIN))
+def _simulated(store: Store, policy: Policy) -> Simulated:
+    return simulate_policy(_history(store), policy, past_nights(day(NIGHTS), NIGHTS - BEGIN))
 
 
 THINGS = (
