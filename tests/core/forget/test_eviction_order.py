@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from memstate_core.forget.eviction_order import EVICTION_FITS, ordered
+from memstate_core.forget.eviction_order import EVICTION_FITS, with_retention
 from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, conform, empty
 from memstate_core.run.begin import begin_run
 from memstate_core.run.store import Store, open_store
@@ -40,7 +40,7 @@ def order(store: Store) -> tuple[list[str], pl.DataFrame]:
     standing = pl.DataFrame({"topic_id": ids, "salience": [number / 20 for number in range(20)]}).with_columns(
         scope=pl.lit("user:aya"), topic_kind=pl.lit(None, pl.String), state=pl.lit("active"), active=pl.lit(20)
     )
-    topics, fitted = ordered(store, run, standing)
+    topics, fitted = with_retention(store, run, standing)
     return topics.sort("retention", "topic_id")["topic_id"].to_list(), fitted
 
 
