@@ -78,7 +78,9 @@ def test_merge_rules_govern_nothing() -> None:
 def test_a_missing_column_is_named_with_the_rule_that_needs_it() -> None:
     frame = topics({}).drop("accessed", "salience", "title")
     needy = rule("r", "salience < 1 or title == 'a'", on="query_complete")
-    said = re.escape("rule 'r' needs columns that the frame of topics lacks: salience, title, used; it has id, scope")
+    said = re.escape(
+        "rule 'r' needs columns that the frame of topics lacks: accessed, salience, title; it has id, scope"
+    )
     for evaluate, one in ((governing, needy), (applicable_merge_rules, merging("r", needy.when, on=needy.on))):
         with pytest.raises(ValueError, match=said):
             evaluate(frame, [one])
