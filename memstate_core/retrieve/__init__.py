@@ -1,6 +1,6 @@
-"""Retrieve: the reading side of a published snapshot.
+"""Retrieval: the reading side of a published snapshot.
 
-`index` writes the files that a query reads beside the graph; `reader` opens a snapshot; `query` answers a
-question, `topic` one id, `export` everything. Nothing here changes a store, and nothing imports a model
-or the graph before it is needed.
+`index` writes the files that a query reads beside the graph; `reader` opens a snapshot; `query` answers a question,
+`topic` reads one topic, `export` all. Nothing here changes a store, and neither a model nor the graph is imported
+before it is needed.
 """

@@ -1,6 +1,6 @@
-"""Values of a field that contradict the one that is shown: said as of the same valid time, settled by nothing.
+"""Conflicts: values of a field with the same valid time as the one shown, none of which supersedes the others.
 
-The fold names the rivals of a revision; which of them still stand depends on the moment that is asked.
+The fold records the rivals of a revision; which of them are still open depends on the moment that a query is about.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import json as msgjson
 from memstate_core.model.text import iso_expr
 
 Conflicts = dict[tuple[str, str], list[dict[str, Any]]]
-"""By topic and field, the other values with the same standing: value, valid_from, provenance, evidence_ids."""
+"""By topic and field, the other values in conflict: value, valid_from, provenance, evidence_ids."""
 
 _SHOWN_CHARACTERS = 60
 
@@ -24,7 +24,7 @@ def open_rivals(newest: pl.DataFrame, as_of: datetime | None = None) -> pl.DataF
 
     Args:
         newest: the newest revision of each slot (columns REVISIONS).
-        as_of: count what was said again after this moment as not yet said; None counts everything.
+        as_of: ignore assertions after this moment that settled a conflict; None ignores none.
 
     Returns:
         Columns topic_id, name and rival (the id of a revision), those of one field nearest first.
@@ -57,7 +57,7 @@ def conflicting(newest: pl.DataFrame, revisions: pl.DataFrame, as_of: datetime |
 
 
 def conflict_warnings(newest: pl.DataFrame, conflicts: Conflicts) -> pl.DataFrame:
-    """One warning a field in conflict (columns topic_id, kind, message, field, related_topic_id)."""
+    """One warning for each field in conflict (columns topic_id, kind, message, field, related_topic_id)."""
     columns = ("topic_id", "kind", "message", "field", "related_topic_id")
     if not conflicts:
         return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
@@ -65,14 +65,15 @@ def conflict_warnings(newest: pl.DataFrame, conflicts: Conflicts) -> pl.DataFram
     since = pl.col("valid_from").dt.strftime("%Y-%m-%d").alias("since")
     shown = newest.filter(pl.col("part") == "field").join(keys, on=["topic_id", "name"], maintain_order="left")
     rows = [
-        (topic, "conflict", _told(name, since, [msgjson.decode(value), *_values(conflicts[topic, name])]), name, None)
-        for topic, name, since, value in shown.select("topic_id", "name", since, "value_json").rows()
+        (topic, "conflict", _message(name, since, [value, *_values(conflicts[topic, name])]), name, None)
+        for topic, name, since, encoded in shown.select("topic_id", "name", since, "value_json").rows()
+        for value in [msgjson.decode(encoded)]
     ]
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
 
 def plain(value: Any) -> str:
-    """A value in a line of text: a string as it is, anything else as JSON."""
+    """A value as text: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else msgjson.encode(value).decode()
 
 
@@ -80,7 +81,7 @@ def _values(found: list[dict[str, Any]]) -> list[Any]:
     return [entry["value"] for entry in found]
 
 
-def _told(name: str, since: str, values: list[Any]) -> str:
+def _message(name: str, since: str, values: list[Any]) -> str:
     return f"field {name} has {len(values)} values as of {since}: {', '.join(map(_short, values))}"
 
 

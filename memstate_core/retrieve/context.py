@@ -1,9 +1,9 @@
-"""Context packs: what a question's answer says, as a few cited lines that keep to a budget of tokens.
+"""Context packs: the answer to a question as a few cited lines within a budget of tokens.
 
-A pack is a function of an answer (`memstate_core.retrieve.query.answer`): it ranks nothing anew. Its pieces have
-an order of their own, in which the best topic, the best evidence and what else is known of them take turns, so that
-no topic crowds out the others. A pack is the longest run of them that fits: all that a pack holds is in
-every larger one. A warning stands with the piece that it concerns and is never parted from it.
+A pack is a function of an answer (`memstate_core.retrieve.query.answer`) and ranks nothing anew. Its pieces have a
+fixed order in which topics, evidence and further facts take turns, so that no topic crowds out the others. A pack is
+the longest prefix of them that fits, so a larger budget only adds pieces. A warning is never separated from the piece
+that it belongs to.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Answer = dict[str, Any]
 Pack = dict[str, Any]
 
 TOPICS, EVIDENCE = 20, 60
-"""How much of an answer a pack is made from, whatever its budget; the budget decides how much of that it holds."""
+"""How much of an answer a pack is built from; the budget decides how much of that is included."""
 
 LONGEST = 400
-"""Characters of a summary, a value or a turn that are told; what is longer is cut and marked by an ellipsis."""
+"""Characters of a summary, a value or a turn that are shown; longer texts are cut, with an ellipsis."""
 
 EVIDENCE_HEADING = "# Evidence"
 _NOT_SERVED = ("detached", "archived")
@@ -32,15 +32,15 @@ _NOT_SERVED = ("detached", "archived")
 
 @dataclass(frozen=True)
 class Piece:
-    """What a pack takes in whole or not at all.
+    """A unit that a pack includes whole or not at all.
 
     Attributes:
-        place: where it stands in the order of pieces: turn, then kind, then rank.
+        place: its position in the order of pieces: turn, then kind, then rank.
         kind: topic, evidence, summary or field.
-        topic: the rank of the topic under whose title it stands; None for evidence, which has a part of its own.
+        topic: the rank of its topic; None for evidence, which has a section of its own.
         text: its line, without the citation.
-        warnings: what to beware of: `kind`, `message`, `field`.
-        source: what its citation leads to.
+        warnings: `kind`, `message` and `field` of each.
+        source: what its citation refers to.
     """
 
     place: tuple[int, int, int]
@@ -56,8 +56,8 @@ Numbered = tuple[int, Piece, list[str]]
 
 _ORDER = ("topic", "evidence", "summary", "field")
 _READ = ("topic", "summary", "field", "evidence")
-_A_TURN = 2
-"""How many fields of a topic, and pieces of evidence, come in one turn."""
+_PER_TURN = 2
+"""How many fields of a topic, and pieces of evidence, one turn has."""
 
 
 def context_pack(
@@ -66,17 +66,16 @@ def context_pack(
     """The pack of an answer.
 
     Args:
-        answer: what `memstate_core.retrieve.query.answer` gave.
-        budget: how many tokens the text may have.
-        count: the tokens of a line; a line break is one more.
-        counted_by: whose count that is.
-        as_of: the moment of which the answer tells, if not the present.
+        answer: the result of `memstate_core.retrieve.query.answer`.
+        budget: the most tokens that the text may have.
+        count: counts the tokens of a line; a line break is one more.
+        counted_by: the name of the tokenizer.
+        as_of: the moment that the answer is about, if not the present.
 
     Returns:
-        `text` with its `tokens` (never more than the budget), `citations` (by number `n`, what each line comes
-        from; a line keeps its number in every larger pack), `topics` (those in the text, best first), `warnings`
-        (each by the number of the line it stands at), `left_out` (how much of each kind the answer had and the text
-        has not), ready for JSON.
+        `text` with its `tokens` (never more than the budget), `citations` (by number `n`, the source of each
+        line; a line keeps its number in every larger pack), `topics` (those in the text, best first), `warnings` (each
+        with the number of its line), `left_out` (how many pieces of each kind the text lacks), ready for JSON.
     """
     pieces = sorted(_pieces(answer), key=lambda piece: piece.place)
     numbered = [(n, piece, _lines(n, piece)) for n, piece in enumerate(pieces, 1)]
@@ -88,7 +87,7 @@ def context_pack(
         "budget": budget,
         "tokens": tokens,
         "counted_by": counted_by,
-        "text": "\n".join(_told(kept, opening)),
+        "text": "\n".join(_text(kept, opening)),
         "citations": [{"n": n, "kind": piece.kind} | piece.source for n, piece, _ in kept],
         "topics": [piece.source["topic_id"] for _, piece, _ in kept if piece.kind == "topic"],
         "warnings": [{"n": n} | warning for n, piece, _ in kept for warning in piece.warnings],
@@ -100,7 +99,7 @@ def context_pack(
 def _fitting(
     numbered: list[Numbered], opening: list[str], budget: int, count: Callable[[str], int]
 ) -> tuple[list[Numbered], int]:
-    """The longest run of pieces that fits, and its tokens; the first one pays for what opens the text."""
+    """The longest prefix of pieces that fits, and its tokens; the first piece includes the cost of the opening."""
     kept: list[Numbered] = []
     tokens, due = -1, opening
     for n, piece, lines in numbered:
@@ -113,7 +112,7 @@ def _fitting(
     return kept, max(0, tokens)
 
 
-def _told(kept: list[Numbered], opening: list[str]) -> list[str]:
+def _text(kept: list[Numbered], opening: list[str]) -> list[str]:
     """The text line by line: topic by topic, each with its summary and fields, then the evidence."""
     if not kept:
         return []
@@ -124,12 +123,12 @@ def _told(kept: list[Numbered], opening: list[str]) -> list[str]:
 
 
 def _lines(n: int, piece: Piece) -> list[str]:
-    """The lines of a piece: its own with its number, then its warnings."""
+    """The lines of a piece: its text with its number, then its warnings."""
     return [f"{piece.text} [{n}]", *(f"  ! {each['kind']}: {one_line(each['message'])}" for each in piece.warnings)]
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """A text on one line, of printable characters, cut where it is too long."""
+    """A text on one line, of printable characters, cut to a length."""
     words = " ".join("".join(c if c.isprintable() or c.isspace() else " " for c in text).split())
     return words if len(words) <= longest else words[: longest - 1].rstrip() + "…"
 
@@ -151,7 +150,7 @@ def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
     topic_id, fields = topic["topic_id"], topic["fields"]
     named = {field["name"] for field in fields}
     of_fields: dict[str, list[Answer]] = {}
-    own: list[Answer] = _standing(topic)
+    own: list[Answer] = _topic_warnings(topic)
     for warning in topic["warnings"]:
         at = of_fields.setdefault(warning["field"], []) if warning["field"] in named else own
         at.append({name: warning[name] for name in ("kind", "message", "field")})
@@ -162,11 +161,11 @@ def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
     if topic["summary"] and topic["summary"] != topic["title"]:
         yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id})
     for place, field in enumerate(fields):
-        yield _field_piece(field, rank, rank + place // _A_TURN, topic_id, of_fields.get(field["name"], []))
+        yield _field_piece(field, rank, rank + place // _PER_TURN, topic_id, of_fields.get(field["name"], []))
 
 
-def _standing(topic: Answer) -> list[Answer]:
-    """What the place of a topic among the others says: replaced or contradicted by one, or not served any more."""
+def _topic_warnings(topic: Answer) -> list[Answer]:
+    """Warnings of a topic as a whole: superseded or contradicted by another one, detached or archived."""
     found = []
     if (state := topic.get("state")) in _NOT_SERVED:
         found.append(_warning(state, f"this topic has been {state}"))
@@ -199,4 +198,4 @@ def _evidence_piece(found: Answer, rank: int) -> Piece:
     speaker = f" {one_line(found['actor'])}" if found["actor"] else ""
     text = f"- {found['observed_at'][:10]}{speaker}: {one_line(found['text'] or '')}"
     source = {name: found[name] for name in ("observation_id", "topic_id", "observed_at")}
-    return _piece("evidence", rank // _A_TURN, rank, None, text, [], source)
+    return _piece("evidence", rank // _PER_TURN, rank, None, text, [], source)

@@ -1,4 +1,4 @@
-"""Facts and links of a question's candidates: from the files by scope, or for the past from the graph."""
+"""Facts and edges of a query's candidates: from the files by scope, or from the graph for the past."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def candidate_facts(
     as_of: datetime | None,
     explicit: bool,
 ) -> Facts:
-    """What is known of some topics of these scopes; see `read_facts` for `history` and `as_of`.
+    """Facts of some topics of these scopes; see `read_facts` for `history` and `as_of`.
 
-    Detached fields are told only where topics or fields were asked for explicitly, or the past was.
+    Detached fields are included only if topics or fields were requested explicitly, or for a past moment.
     """
     tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
     if explicit or history or as_of is not None or len(tables) < len(scopes):
@@ -49,12 +49,12 @@ def candidate_facts(
 def candidate_edges(
     reader: SnapshotReader, scopes: Sequence[str], ids: list[str], *, as_of: datetime | None, explicit: bool
 ) -> pl.DataFrame:
-    """The links of some topics of these scopes that are valid at that moment, or else when it was published.
+    """The edges of some topics of these scopes that are valid at a moment, or when the snapshot was published.
 
-    Detached links are followed only where topics were asked for explicitly, or the past was.
+    Detached edges are included only if topics were requested explicitly, or for a past moment.
 
-    From the files come links within these scopes only; the graph may add links to others, which a caller
-    has to leave out.
+    The files have edges within these scopes only; the graph may add edges to other scopes, which the caller
+    must filter out.
     """
     if not ids:
         return empty(EDGES)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 FADE_DAYS = 7.0
-"""How far from a named date evidence still counts: after so many days its nearness is 1/e."""
+"""The decay of nearness around a named date: 1/e after this many days."""
 
 _NAMES = [
     "january",
@@ -54,18 +54,18 @@ _FORMS = [
 
 @dataclass(frozen=True)
 class Span:
-    """From one moment to another, the end not included."""
+    """A half-open span of time: `end` is excluded."""
 
     start: datetime
     end: datetime
 
 
 def named_spans(text: str, years: Sequence[int]) -> list[Span]:
-    """The spans of time that a text names, each part of the text read once.
+    """The spans of time that a text names; every part of the text is matched once.
 
     Args:
         text: a question.
-        years: the years to think of when a month is named without one.
+        years: the candidate years of a date without one.
     """
     spans: list[Span] = []
     for form in _FORMS:
@@ -92,7 +92,7 @@ def _spans(found: dict[str, str | None], years: Sequence[int]) -> Iterator[Span]
 
 
 def nearness(moments: pl.Series, spans: Sequence[Span]) -> npt.NDArray[np.float64]:
-    """How near each moment lies to the nearest span: 1 inside, falling by e every `FADE_DAYS` outside."""
+    """The nearness of each moment to the nearest span: 1 inside, divided by e every `FADE_DAYS` outside."""
     best = np.zeros(len(moments))
     if not spans:
         return best

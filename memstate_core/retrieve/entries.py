@@ -14,8 +14,8 @@ from memstate_core.retrieve.facts import Facts
 from memstate_core.retrieve.records import as_it_was
 
 Entry = dict[str, Any]
-_TOLD_TOPICS = 3
-_TOLD_FIELDS = 6
+_SUMMARY_TOPICS = 3
+_SUMMARY_FIELDS = 6
 _DIGITS = 6
 
 
@@ -32,17 +32,17 @@ def candidate_entries(
 
     Args:
         topics: scored topics (columns TOPIC_COLUMNS, score, similarity, structure; parts where explained).
-        facts: what is known of them.
-        neighbors: what `neighbors_of` answered.
-        as_of: call topics what they were called at this moment.
-        field_names: give these fields only; all when empty.
-        explain: add what each score is made of.
+        facts: their facts.
+        neighbors: the result of `neighbors_of`.
+        as_of: use the titles, summaries and kinds of this moment.
+        field_names: include these fields only; all when empty.
+        explain: add the parts of each score.
     """
-    beside: dict[str, list[Entry]] = {}
+    by_topic: dict[str, list[Entry]] = {}
     for neighbor in neighbors.to_dicts():
-        beside.setdefault(neighbor.pop("id"), []).append(neighbor)
+        by_topic.setdefault(neighbor.pop("id"), []).append(neighbor)
     return {
-        topic["id"]: _candidate(topic, facts, beside.get(topic["id"], []), field_names, as_of)
+        topic["id"]: _candidate(topic, facts, by_topic.get(topic["id"], []), field_names, as_of)
         | (_explained(topic, {"structure": topic["structure"]}) if explain else {})
         for topic in topics.to_dicts()
     }
@@ -85,9 +85,9 @@ def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
 def evidence_entries(evidence: pl.DataFrame, *, explain: bool) -> list[Entry]:
     """Evidence in the order of the frame (columns EVIDENCE_INDEX, score; parts where explained)."""
     observed = iso_expr(pl.col("observed_at"))
-    told = ("parts",) if explain else ()
+    explained = ("parts",) if explain else ()
     rows = evidence.select(
-        "observation_id", "text", observed, "topic_id", "score", "actor", "session_id", *told
+        "observation_id", "text", observed, "topic_id", "score", "actor", "session_id", *explained
     ).to_dicts()
     return [
         {name: value for name, value in row.items() if name != "parts"}
@@ -104,15 +104,15 @@ def _explained(row: Entry, further: dict[str, float]) -> Entry:
 
 def summary_text(candidates: list[Entry]) -> str:
     """The first candidates with their current fields, one plain line each."""
-    return "\n".join(_line(entry) for entry in candidates[:_TOLD_TOPICS]) or "No topic is known here."
+    return "\n".join(_line(entry) for entry in candidates[:_SUMMARY_TOPICS]) or "No topic is known here."
 
 
 def _line(entry: Entry) -> str:
-    told = [f"{field['name']}: {_told(field)}" for field in entry["fields"][:_TOLD_FIELDS]]
+    shown = [f"{field['name']}: {_shown(field)}" for field in entry["fields"][:_SUMMARY_FIELDS]]
     kind = f" ({entry['topic_kind']})" if entry["topic_kind"] else ""
-    return f"{entry['title']}{kind}: {'; '.join(told) or entry['summary'] or 'nothing recorded'}"
+    return f"{entry['title']}{kind}: {'; '.join(shown) or entry['summary'] or 'nothing recorded'}"
 
 
-def _told(field: Entry) -> str:
+def _shown(field: Entry) -> str:
     others = ", ".join(plain(other["value"]) for other in field["conflict"])
     return plain(field["current"]["value"]) + (f" (in conflict with {others})" if others else "")

@@ -1,6 +1,6 @@
-"""Every topic with its whole history: what leaves the store when its owner leaves, or looks closely.
+"""Export: every topic with its whole history.
 
-Topics come by id, in chunks of ids; each chunk is read with one statement a table, never topic by topic.
+Topics are read in order of their ids, in chunks; each chunk takes one statement a table.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ PARQUET: Schema = {
     "observation_ids": pl.List(pl.String),
     "merged_from": pl.List(pl.String),
 }
-"""The columns of a Parquet export: the record of a topic, histories and edges as JSON."""
+"""The columns of a Parquet export: the record of a topic, with histories and edges as JSON."""
 
 
 def export_records(readers: Sequence[SnapshotReader]) -> Iterator[Record]:
     """Every topic in every state, shard by shard and by id.
 
     Yields:
-        The record of each topic with whole histories (what was summarised is expanded),
+        The record of a topic (`memstate_core.retrieve.records`) with whole histories (summaries expanded),
         `observation_ids` (all its evidence by time; none for a tombstone) and `merged_from` (the tombstones
         that lead to it).
     """

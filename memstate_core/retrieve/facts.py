@@ -1,4 +1,4 @@
-"""What the graph holds of a set of topics: fields, histories, links and open reviews, read set by set.
+"""Facts of a set of topics: fields, histories, edges and open reviews, read from the graph set by set.
 
 Frames become Python values here, at the edge of the output; nothing is queried topic by topic.
 """
@@ -48,7 +48,7 @@ class TopicSet:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of some topics.
+    """Facts of some topics.
 
     Attributes:
         fields: by topic, its fields by name, each with `field_type`, `ref_topic_id`, `salience`, `detached`,
@@ -56,7 +56,7 @@ class Facts:
             values as of the same time as the newest, each with `value`, `valid_from`, `provenance`,
             `evidence_ids`; empty without any).
         topic_history: by topic, the histories of `title`, `summary` and `topic_kind` by name.
-        warnings: by topic, what to beware of: `{kind, message, ...}`.
+        warnings: by topic: `{kind, message, ...}`.
     """
 
     fields: dict[str, dict[str, dict[str, Any]]]
@@ -73,16 +73,16 @@ def read_facts(
     older: pl.LazyFrame | None = None,
     detached: bool = True,
 ) -> Facts:
-    """Reads what the graph holds of some topics.
+    """Reads the facts of some topics from the graph.
 
     Args:
         graph: an open graph.
         topics: which topics.
         history: all revisions instead of the newest one, and the histories of the topics themselves.
-        as_of: leave out what became true after this moment (valid time); fields without a value by then
-            are left out, and the topics' own histories are read, since titles change too.
-        older: the revisions that summaries stand for (columns REVISIONS), to read them instead of summaries.
-        detached: give detached fields too.
+        as_of: leave out revisions with a later valid time; fields without any by then are left out, and the topics'
+            own histories are read, since titles change too.
+        older: the revisions behind summaries (columns REVISIONS), to read them instead of summaries.
+        detached: include detached fields.
     """
     if history or as_of:
         revisions = graph.read(REVISION, where=topics.where(), **topics.given)
@@ -111,10 +111,10 @@ def facts_of(
 
     Args:
         fields: columns FIELDS.
-        revisions: columns REVISIONS; nothing that became true after `as_of`.
+        revisions: columns REVISIONS; none with a valid time after `as_of`.
         reviews: columns REVIEWS.
         history: keep every revision of a field instead of the newest.
-        as_of: tell the conflicts of this moment.
+        as_of: report the conflicts of this moment.
     """
     slot = ["topic_id", "part", "name"]
     revisions, fields = revisions.sort(*slot, "rank"), fields.sort("topic_id", "name")
@@ -126,12 +126,12 @@ def facts_of(
 
 
 def read_edges(graph: Graph, topics: TopicSet, *, moment: datetime | None = None) -> pl.DataFrame:
-    """The links that start or end at some topics (columns EDGES), each once, sorted.
+    """The edges that start or end at some topics (columns EDGES), each once, sorted.
 
     Args:
         graph: an open graph.
         topics: which topics.
-        moment: leave out links that are not valid then; None keeps all.
+        moment: leave out edges that are not valid then; None keeps all.
     """
     ends = [graph.read(EDGE, where=topics.where(end), **topics.given) for end in ("a.id", "b.id")]
     edges = pl.concat(ends).unique(EDGE.key).sort(EDGE.key)
@@ -139,7 +139,7 @@ def read_edges(graph: Graph, topics: TopicSet, *, moment: datetime | None = None
 
 
 def valid_at(moment: datetime) -> pl.Expr:
-    """Whether a link is valid at a moment; one without dates always is."""
+    """Whether an edge is valid at a moment; one without dates always is."""
     began = pl.col("valid_from").is_null() | (pl.col("valid_from") <= moment)
     return began & (pl.col("valid_until").is_null() | (pl.col("valid_until") > moment))
 

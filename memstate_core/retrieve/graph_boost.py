@@ -1,7 +1,7 @@
-"""The structural stage: topics linked to the best candidates come nearer to them.
+"""The structural stage: topics with edges to the best candidates get a share of their scores.
 
-A topic that stands beside a good candidate may hold what the question is about without sharing a word
-with it. It is lifted part of the way to its best neighbour's score, never above it.
+A neighbour of a good candidate may be what the question is about without sharing a word with it. Its score is raised
+part of the way to that of its best neighbour, never above it.
 """
 
 from __future__ import annotations
@@ -9,29 +9,29 @@ from __future__ import annotations
 import polars as pl
 
 DAMPING = 0.5
-"""How much of the way from its own score to its best neighbour's a topic is lifted."""
+"""The share of the difference to its best neighbour's score that a topic gains."""
 
 
-def lifted(topics: pl.DataFrame, best: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Topics with the scores that their links to the best candidates give them.
+def boosted(topics: pl.DataFrame, best: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Topics with the scores that their edges to the best candidates give them.
 
     Args:
         topics: columns id, score and parts.
         best: the best candidates among them.
-        edges: links that touch the best candidates (columns EDGES).
+        edges: the edges of the best candidates (columns EDGES).
 
     Returns:
-        The topics in the same order, `score` raised where a linked candidate scores higher.
+        The topics in the same order, `score` raised where a neighbouring candidate scores higher.
     """
     parents = both_ways(edges).join(best.select("id", parent="score"), on="id")
     offered = parents.group_by("neighbor_id").agg(pl.col("parent").max())
-    lift = (DAMPING * (pl.col("parent") - pl.col("score"))).clip(0.0).fill_null(0.0)
+    boost = (DAMPING * (pl.col("parent") - pl.col("score"))).clip(0.0).fill_null(0.0)
     joined = topics.join(offered, left_on="id", right_on="neighbor_id", how="left", maintain_order="left")
-    return joined.with_columns(pl.col("score") + lift, structure=lift).drop("parent")
+    return joined.with_columns(pl.col("score") + boost, structure=boost).drop("parent")
 
 
 def both_ways(edges: pl.DataFrame) -> pl.DataFrame:
-    """Links seen from either end: `id`, `neighbor_id`, `kind` and `direction` (out or in), in no particular order."""
+    """Edges seen from either end: `id`, `neighbor_id`, `kind` and `direction` (out or in), in no particular order."""
     others = edges.filter(pl.col("from_id") != pl.col("to_id"))
     out = others.select("kind", id="from_id", neighbor_id="to_id", direction=pl.lit("out"))
     back = others.select("kind", id="to_id", neighbor_id="from_id", direction=pl.lit("in"))
@@ -42,9 +42,9 @@ def neighbors_of(topics: pl.DataFrame, edges: pl.DataFrame, limit: int) -> pl.Da
     """The most salient neighbours of each topic.
 
     Args:
-        topics: columns id, title and salience of every topic that may be named.
-        edges: links (columns EDGES).
-        limit: how many neighbours to keep for each topic.
+        topics: columns id, title and salience of every topic that may be listed.
+        edges: columns EDGES.
+        limit: the most neighbours of a topic.
 
     Returns:
         `id`, `topic_id` (the neighbour), `title`, `kind` and `direction`, most salient first.

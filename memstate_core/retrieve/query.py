@@ -1,7 +1,7 @@
-"""Answers a question from published snapshots. Reads only; counts no access.
+"""Answers a question from published snapshots. Reads only; records no access.
 
 The caller names the scopes. `scopes=None` means every scope of the store and is for its owner at the
-command line; a server that acts for somebody passes theirs. Each scope is scored by its own statistics.
+command line; a server passes the scopes of its caller. Each scope is scored by its own statistics.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from memstate_core.embed.vector_cache import embed
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entries, evidence_entries, summary_text
-from memstate_core.retrieve.graph_boost import lifted, neighbors_of
+from memstate_core.retrieve.graph_boost import boosted, neighbors_of
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.scoring import Asked
+from memstate_core.retrieve.scoring import PreparedQuestion
 from memstate_core.retrieve.search import best_first, search_scope
 from memstate_core.retrieve.topic import resolve
 from memstate_core.state.graph import EDGE
 
 NEIGHBORS = 16
-"""How many neighbours of a candidate are named."""
+"""The most neighbours listed for a candidate."""
 
 Watch = Callable[[str], AbstractContextManager[object]]
-"""What is entered around each part of the work: `embed` the question, `rank` the scopes, `describe` what was found."""
+"""A context that is entered around each part of the work: `embed`, `rank` and `describe`."""
 
 STAGES = frozenset({"semantic", "structural", "temporal"})
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, and how.
+    """A question and its options.
 
     Attributes:
         text: the question.
-        scopes: where to look (`type:id`); None means in every scope of the store.
+        scopes: the scopes to search (`type:id`); None means every scope of the store.
         top_k: how many topics to return.
         evidence_k: how much evidence to return.
-        stages: what counts beside the words: `semantic` compares meaning (the only stage that needs the
-            model), `structural` follows links, `temporal` uses dates in the question: ISO dates in any
+        stages: what counts beside the words: `semantic` compares embeddings (the only stage that needs the
+            model), `structural` follows edges, `temporal` uses dates in the question: ISO dates in any
             language, names of months and relative dates in English only.
-        explain: say what each score is made of.
-        as_of: answer as of this moment of valid time, with topics that have been archived since.
+        explain: return the parts of each score.
+        as_of: answer as of this moment of valid time, including topics archived since.
         topic_ids: consider these topics of the scopes only (ids, aliases or tombstones); all when empty.
         field_names: return these fields only; all when empty.
         history: return older revisions too.
-        asked_at: when it is asked, to which words like "yesterday" refer; `as_of` where that is given.
+        asked_at: the time of asking, to which relative dates refer; `as_of` takes its place where given.
     """
 
     text: str
@@ -71,7 +71,7 @@ class Question:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """What one snapshot has to say: all topics that may be named, the best of them, their links."""
+    """What one snapshot contributes: all visible topics, the best of them, and their edges."""
 
     reader: SnapshotReader
     scopes: list[str]
@@ -95,7 +95,7 @@ def answer(
         encoder: the model by which topics and evidence were embedded.
         cache: the embedding cache, or None to leave the question out of it.
         question: what is asked.
-        watch: what is entered around each part of the work.
+        watch: a context for each part of the work.
 
     Returns:
         The answer of `POST /v1/query`, ready for JSON.
@@ -120,25 +120,29 @@ def answer(
     }
 
 
-def unanswered(readers: Sequence[SnapshotReader], question: Question) -> dict[str, Any]:
-    """The answer to a question about topics of which no snapshot knows."""
+def empty_answer(readers: Sequence[SnapshotReader], question: Question) -> dict[str, Any]:
+    """The answer to a question about topics that no snapshot has."""
     snapshot = ",".join(reader.name for reader in readers)
-    nothing: list[Any] = []
-    told = summary_text(nothing)
-    return {"query": question.text, "candidates": [], "evidence": [], "summary_text": told, "snapshot": snapshot}
+    return {
+        "query": question.text,
+        "candidates": [],
+        "evidence": [],
+        "summary_text": summary_text([]),
+        "snapshot": snapshot,
+    }
 
 
-def _asked(question: Question, encoder: Encoder, cache: Path | None) -> Asked:
+def _asked(question: Question, encoder: Encoder, cache: Path | None) -> PreparedQuestion:
     vector = None
     if "semantic" in question.stages:
         texts = [question.text]
         vector = (encoder.encode(texts) if cache is None else embed(cache, encoder, texts).vectors)[0]
     at, dated = question.as_of or question.asked_at, "temporal" in question.stages
-    return Asked(question.text, question_terms(question.text), vector, dated, at)
+    return PreparedQuestion(question.text, question_terms(question.text), vector, dated, at)
 
 
-def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[str]) -> _Ranked | None:
-    """Scores the scopes that were asked and that this snapshot holds; None when it holds none of them."""
+def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, only: list[str]) -> _Ranked | None:
+    """Scores the scopes of the question that this snapshot has; None if it has none of them."""
     scopes = [scope for scope in reader.scopes if question.scopes is None or scope in question.scopes]
     if not scopes:
         return None
@@ -160,7 +164,7 @@ def _rank(reader: SnapshotReader, asked: Asked, question: Question, only: list[s
     named = bool(question.topic_ids)
     edges = candidate_edges(reader, scopes, best["id"].to_list(), as_of=question.as_of, explicit=named)
     if "structural" in question.stages and edges.height:
-        topics = lifted(topics, best, edges)
+        topics = boosted(topics, best, edges)
         seen, best = best, _best(topics, question, only)
         newcomers = best.filter(~pl.col("id").is_in(seen["id"].implode()))["id"].to_list()
         if newcomers:

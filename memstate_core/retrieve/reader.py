@@ -1,7 +1,7 @@
-"""Opens a published snapshot for reading: index files by scope, the graph when it is first asked.
+"""A published snapshot opened for reading: index files by scope, and the graph on first use.
 
-Opening reads one small table. A scope's rows are read at its first question and kept for the next; vectors
-and postings are memory-mapped, so several processes share them.
+Opening reads one small table. The rows of a scope are read with its first question and cached; vectors and postings are
+memory-mapped, so processes share them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
 from memstate_core.retrieve.index.layout import Places, read_array, read_rows
-from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, TopicSlice, Words, places_of
+from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
@@ -63,12 +63,12 @@ class SnapshotReader:
 
     @property
     def scopes(self) -> list[str]:
-        """Every scope that the snapshot serves, sorted."""
+        """Every scope in the snapshot, sorted."""
         return self._places.scopes
 
     @cached_property
     def graph(self) -> Graph:
-        """The published graph, opened read-only when it is first asked for."""
+        """The published graph, opened read-only on first use."""
         path = self._folder / GRAPH_FILE
         return self._open.enter_context(open_graph(path, read_only=True, buffer_mib=self._buffer_mib))
 
@@ -85,7 +85,7 @@ class SnapshotReader:
 
     @property
     def compressed(self) -> pl.LazyFrame:
-        """The revisions that summaries stand for (columns REVISIONS), sorted by topic."""
+        """The revisions behind summaries (columns REVISIONS), sorted by topic."""
         path = self._folder / COMPRESSED_FILE
         return pl.scan_parquet(path, glob=False) if path.exists() else empty(REVISIONS).lazy()
 
@@ -100,7 +100,7 @@ class SnapshotReader:
         return int(places.of(scope, name)[1])
 
     def evidence_of(self, scopes: Iterable[str]) -> pl.LazyFrame:
-        """The evidence of some scopes (columns EVIDENCE_INDEX); nothing of it is kept."""
+        """The evidence of some scopes (columns EVIDENCE_INDEX); not cached."""
         places = [place for scope in scopes if (place := self._places.of(scope, "evidence"))[1]]
         whole = self.all_evidence()
         return pl.concat([whole.slice(*place) for place in places]) if places else whole.clear()
@@ -117,7 +117,7 @@ class SnapshotReader:
             (rows - low).fill_null(-1).to_numpy(),
             self._array("windows")[first : first + count],
             self._array("window_lengths")[first : first + count],
-            Words(self._words("evidence"), *self._places.of(scope, "evidence_term"), count),
+            ScopeTerms(self._words("evidence"), *self._places.of(scope, "evidence_term"), count),
         )
 
     def _read_topics(self, scope: str) -> TopicSlice:
@@ -125,15 +125,15 @@ class SnapshotReader:
         return TopicSlice(
             read_rows(self._folder / "topics.parquet", (first, count)),
             self._array("topic_vectors")[first : first + count],
-            Words(self._words("topics"), *self._places.of(scope, "topic_term"), count),
+            ScopeTerms(self._words("topics"), *self._places.of(scope, "topic_term"), count),
         )
 
     def _read_homes(self, scope: str) -> Rows:
-        """For each row of evidence the place of its topic among those that are served, -1 without one."""
+        """For each row of evidence, the row of its topic among the served ones, -1 without one."""
         return places_of(self.evidence(scope).frame["topic_id"], self.topics(scope).frame["id"])
 
     def _read_facts(self, scope: str) -> dict[str, pl.DataFrame] | None:
-        """What is current in a scope, by table (`fact_files`); links as they held when it was published."""
+        """The current facts of a scope by table (`index.facts_files`); edges that were valid at publication."""
         if self._fact_places is None:
             return None
         folder = self._folder / FOLDER

@@ -1,4 +1,4 @@
-"""The record of one topic as readers get it, made from frames in bulk."""
+"""Records of topics as readers get them, built from frames in bulk."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def topic_records(
         within: a set that holds these topics, by which their facts are read.
         history: whole histories, newest first, instead of the newest revision.
         as_of: everything as it was at this moment.
-        older: the revisions that summaries stand for, to give them instead of summaries.
+        older: the revisions behind summaries, to return them instead of summaries.
     """
     facts = read_facts(graph, within, history=history, as_of=as_of, older=older)
     edges = _edges_by_topic(read_edges(graph, within, moment=as_of))
@@ -58,14 +58,14 @@ def as_it_was(facts: Facts, topic_id: str, as_of: datetime | None) -> dict[str, 
 
 
 def _stale(graph: Graph, within: TopicSet) -> dict[str, dict[str, Any]]:
-    """Why a topic waits for review, by topic: `reason`, `cause_topic_id`, `since`."""
+    """Open reviews by topic: `reason`, `cause_topic_id`, `since`."""
     reviews = graph.read(REVIEW, ["topic_id", "reason", "cause_topic_id", "queued_at"], within.where(), **within.given)
     rows = reviews.select("topic_id", "reason", "cause_topic_id", since=iso_expr(pl.col("queued_at"))).to_dicts()
     return {row.pop("topic_id"): row for row in rows}
 
 
 def _edges_by_topic(edges: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Links by each of the topics they touch."""
+    """Edges by each of their two topics."""
     named = edges.select(
         pl.col("from_id").alias("from"),
         pl.col("to_id").alias("to"),

@@ -26,11 +26,11 @@ Read = Callable[[re.Match[str], datetime], Span]
 
 
 def relative_spans(text: str, asked_at: datetime) -> tuple[list[Span], str]:
-    """The spans of time that a text names from the moment it is asked, and the text without these words.
+    """The spans of time that a text names relative to the time of asking, and the text without those phrases.
 
     Args:
         text: a question.
-        asked_at: when it is asked, aware of its time zone; days begin at midnight UTC.
+        asked_at: the time of asking, timezone-aware; days begin at midnight UTC.
     """
     midnight = asked_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return list(_read(text, midnight)), _without(text)
@@ -58,13 +58,13 @@ def _day(midnight: datetime, ago: int) -> Span:
 
 
 def _weekday(found: re.Match[str], midnight: datetime) -> Span:
-    """The last such day before today; with `this`, today counts too."""
+    """The last such weekday before today; with `this`, today counts too."""
     ago = (midnight.weekday() - _DAYS.index(found["day"].lower())) % 7
     return _day(midnight, ago if ago or (found["which"] or "").lower() == "this" else 7)
 
 
 def _unit(unit: str, midnight: datetime, ago: int) -> Span:
-    """The day, week, month or year of the calendar that lies so many of them back."""
+    """The calendar day, week, month or year that is `ago` units back."""
     if unit == "day":
         return _day(midnight, ago)
     if unit == "week":
@@ -81,12 +81,12 @@ def _month(year: int, months: int) -> datetime:
 
 
 def _counted(found: re.Match[str]) -> int:
-    said = found["count"].lower()
-    return int(said) if said.isdigit() else _COUNTS[said]
+    count = found["count"].lower()
+    return int(count) if count.isdigit() else _COUNTS[count]
 
 
 def _running(found: re.Match[str], midnight: datetime) -> Span:
-    """From so many units back until the end of today."""
+    """The last `count` units up to the end of today."""
     return Span(_unit_before(found["unit"].lower(), midnight, _counted(found)), midnight + timedelta(days=1))
 
 
@@ -110,4 +110,4 @@ _FORMS: list[tuple[re.Pattern[str], Read]] = [
         (rf"\b(?P<which>last|past|previous|this|on) (?P<day>{'|'.join(_DAYS)})\b", _weekday),
     )
 ]
-"""Each way to name a time, and what it means; earlier ones first, and no part of a text is read twice."""
+"""Each pattern with its parser, in order of precedence; no part of a text is matched twice."""

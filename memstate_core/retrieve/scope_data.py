@@ -1,4 +1,4 @@
-"""What a reader keeps of one scope: its rows, vectors and words, and what every question wants to know of them."""
+"""What a reader caches of one scope: rows, vectors and terms, and values that every question derives from them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import polars as pl
 
 from memstate_core.model.terms import words
 from memstate_core.retrieve.index.bm25 import Postings, Scores
-from memstate_core.retrieve.index.windows import NOBODY, Floats, Ints
+from memstate_core.retrieve.index.windows import MISSING, Floats, Ints
 
 Rows = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Words:
-    """The word index of one scope."""
+class ScopeTerms:
+    """The BM25 index of one scope."""
 
     postings: Postings
     first: int
@@ -31,7 +31,7 @@ class Words:
         return self.postings.scores(terms, first=self.first, count=self.count, documents=self.documents)
 
     def weights(self, terms: list[str]) -> Scores:
-        """How much each term tells in this scope: its idf."""
+        """The weight of each term in this scope: its idf."""
         return self.postings.weights(terms, first=self.first, count=self.count, documents=self.documents)
 
 
@@ -42,10 +42,10 @@ class EvidenceSlice:
     Attributes:
         frame: columns EVIDENCE_INDEX, n rows.
         vectors: the rows of the vector file from the scope's first to its last (float32, m x 384).
-        vector_rows: each row's place in `vectors`, -1 without one (n).
+        vector_rows: the row in `vectors` of each row, -1 without one (n).
         windows: the row before, the row after, the session's first row (n x 3).
         window_lengths: the length of each window's summed vectors (n).
-        words: BM25 over the fields `turn` and `window`.
+        terms: BM25 over the fields `turn` and `window`.
     """
 
     frame: pl.DataFrame
@@ -53,11 +53,11 @@ class EvidenceSlice:
     vector_rows: npt.NDArray[np.int64]
     windows: Ints
     window_lengths: Floats
-    words: Words
+    terms: ScopeTerms
 
     @cached_property
     def years(self) -> list[int]:
-        """The years in which it was observed, ascending."""
+        """The years of observation, ascending."""
         return self.frame["observed_at"].dt.year().drop_nulls().unique().sort().to_list()
 
     @cached_property
@@ -72,12 +72,12 @@ class EvidenceSlice:
         return actors.select("speaker", word=words(pl.col("actor"))).explode("word").drop_nulls("word")
 
     @cached_property
-    def stretches(self) -> Rows:
-        """Numbers that rows of the same topic in the same session share; a row without a topic is alone (n)."""
-        return stretches(self.frame["topic_id"], self.windows[:, 2])
+    def segments(self) -> Rows:
+        """The segment of each row, numbered: rows of one topic in one session; a row without a topic is alone (n)."""
+        return segment_numbers(self.frame["topic_id"], self.windows[:, 2])
 
     @cached_property
-    def alone(self) -> Flags:
+    def without_topic(self) -> Flags:
         """Which rows have no topic (n)."""
         return self.frame["topic_id"].is_null().to_numpy()
 
@@ -88,22 +88,22 @@ class EvidenceSlice:
 
 @dataclass(frozen=True)
 class TopicSlice:
-    """The served topics of one scope: their rows, vectors (n x 384) and words."""
+    """The served topics of one scope: rows, vectors (n x 384) and terms."""
 
     frame: pl.DataFrame
     vectors: Floats
-    words: Words
+    terms: ScopeTerms
 
 
 def places_of(ids: pl.Series, known: pl.Series) -> Rows:
-    """Each id's place among known ones, each of which is there once; `NOBODY` where it is none of them."""
+    """The position of each id among distinct known ones; `MISSING` if it is not among them."""
     numbered = known.to_frame("id").with_row_index("place")
     places = ids.to_frame("id").join(numbered, on="id", how="left", maintain_order="left")["place"]
-    return places.cast(pl.Int64).fill_null(NOBODY).to_numpy()
+    return places.cast(pl.Int64).fill_null(MISSING).to_numpy()
 
 
-def stretches(topics: pl.Series, sessions: Ints) -> Rows:
-    """Numbers below n that rows of the same topic in the same session share; a row without a topic is alone.
+def segment_numbers(topics: pl.Series, sessions: Ints) -> Rows:
+    """Numbers segments: rows of one topic in one session share a number below n; a row without a topic has its own.
 
     Args:
         topics: the topic of each row, null without one (n).
@@ -115,5 +115,5 @@ def stretches(topics: pl.Series, sessions: Ints) -> Rows:
 
 
 def _ranks(values: pl.Series) -> Rows:
-    """Each value's place among the distinct ones, sorted."""
+    """The rank of each value among the distinct ones."""
     return (values.rank("dense") - 1).cast(pl.Int64).to_numpy()

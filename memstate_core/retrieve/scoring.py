@@ -1,11 +1,11 @@
-"""How well evidence and topics answer a question, as sums of comparable parts.
+"""Scores of evidence and topics for a question, as sums of comparable parts.
 
-Every part is standardised within its scope (z-scores, as in the fusion of Montague and Aslam 2001,
-"Relevance Score Normalization for Metasearch"), so that cosines and BM25 can be added. A scope of few rows
-has no distribution of its own to speak of: its mean and spread are drawn towards usual values with the
-weight of a few rows (Gelman et al., Bayesian Data Analysis, 2.5), which also keeps a single row comparable.
+Every part is standardised within its scope (z-scores, as in the fusion of Montague and Aslam 2001, "Relevance Score
+Normalization for Metasearch"), so that cosines and BM25 can be added. The mean and the spread of a small scope are
+shrunk towards prior values with the weight of a few rows (Gelman et al., Bayesian Data Analysis, 2.5), which also
+keeps a single row comparable.
 
-Ranking only; what may be seen at all is decided in `memstate_core.retrieve.search`.
+Ranking only; `memstate_core.retrieve.search` decides what is visible.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.dates import named_spans, nearness
-from memstate_core.retrieve.index.windows import NOBODY
+from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.relative_dates import relative_spans
 from memstate_core.retrieve.scope_data import EvidenceSlice, TopicSlice
 
@@ -27,43 +27,43 @@ Array = npt.NDArray[np.float64]
 Parts = dict[str, Array]
 
 SPEAKER = 3.0
-"""What it is worth, in standard deviations, that the speaker is named in the question."""
+"""The score of a speaker who is named in the question, in standard deviations."""
 
 NEAR_DATE = 2.0
-"""What it is worth that evidence was observed at a date which the question names."""
+"""The score of evidence that was observed on a date named in the question."""
 
-SESSION, TOPIC = 0.3, 0.5
-"""What the best turn of a session, and of a topic within it, lends to the others: an answer's context is near it, and
-a stretch of turns about one subject is nearer than a whole session."""
+SESSION, SEGMENT = 0.3, 0.5
+"""The share of the score of the best turn of a session, and of a segment, that the others get: answers are near their
+context, and a segment is nearer than a whole session."""
 
 BEST_EVIDENCE = 2.0
-"""What a topic's best evidence weighs beside its title and summary, being itself a sum of several parts."""
+"""The weight of a topic's best evidence beside its title and summary; it is itself a sum of several parts."""
 
 
 @dataclass(frozen=True)
-class Usual:
-    """What a part looks like over many rows that have nothing to do with the question."""
+class Prior:
+    """Mean and spread of a part over many rows that are unrelated to the question."""
 
     mean: float
     spread: float
 
 
-USUAL_COSINE = Usual(0.1, 0.1)
-USUAL_WORDS = Usual(0.05, 0.1)
-USUAL_EVIDENCE = Usual(4.0, 4.0)
-_USUAL_ROWS = 10
+COSINE_PRIOR = Prior(0.1, 0.1)
+BM25_PRIOR = Prior(0.05, 0.1)
+EVIDENCE_PRIOR = Prior(4.0, 4.0)
+_PRIOR_ROWS = 10
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question made ready for scoring.
+class PreparedQuestion:
+    """A question prepared for scoring.
 
     Attributes:
-        text: as it was put.
+        text: the question.
         terms: its distinct terms.
-        vector: its unit vector (float32, 384), or None when meaning is not to be compared.
-        dated: whether dates that it names count.
-        at: when it is asked, to which words like "yesterday" refer; they do not count when that is None.
+        vector: its unit vector (float32, 384), or None to compare terms only.
+        dated: whether dates in the question count.
+        at: the time of asking, to which relative dates refer; they are ignored if it is None.
     """
 
     text: str
@@ -73,17 +73,17 @@ class Asked:
     at: datetime | None = None
 
 
-def standardised(values: Array, usual: Usual) -> Array:
+def standardised(values: Array, prior: Prior) -> Array:
     """Values in standard deviations from their mean; NaN, which stands for unknown, becomes 0.
 
     Args:
         values: one value a row.
-        usual: mean and spread to which few rows are drawn, with the weight of `_USUAL_ROWS` rows.
+        prior: shrinks mean and spread, with the weight of `_PRIOR_ROWS` rows.
     """
     known = values[~np.isnan(values)]
-    rows = len(known) + _USUAL_ROWS
-    mean = (known.sum() + _USUAL_ROWS * usual.mean) / rows
-    variance = (((known - mean) ** 2).sum() + _USUAL_ROWS * usual.spread**2) / rows
+    rows = len(known) + _PRIOR_ROWS
+    mean = (known.sum() + _PRIOR_ROWS * prior.mean) / rows
+    variance = (((known - mean) ** 2).sum() + _PRIOR_ROWS * prior.spread**2) / rows
     scores: Array = np.nan_to_num((values - mean) / np.sqrt(variance))
     return scores
 
@@ -94,48 +94,48 @@ def total(parts: Parts) -> Array:
     return summed
 
 
-def evidence_parts(evidence: EvidenceSlice, asked: Asked) -> Parts:
-    """What each piece of evidence scores, by part.
+def evidence_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:
+    """The score of each piece of evidence, by part.
 
-    The parts are words and meaning of the turn and of its window, the speaker and the date where the
-    question names them, and a share of what the best turn of its session, and of its topic there, scores by these.
+    The parts are BM25 and cosine of the turn and of its window, the speaker and the date if the question names
+    them, and a share of the score of the best turn of its session and of its segment.
     """
-    by_words = evidence.words.scores(asked.terms)
+    by_words = evidence.terms.scores(asked.terms)
     parts = {
-        "turn_words": standardised(by_words[:, 0], USUAL_WORDS),
-        "window_words": standardised(by_words[:, 1], USUAL_WORDS),
+        "turn_words": standardised(by_words[:, 0], BM25_PRIOR),
+        "window_words": standardised(by_words[:, 1], BM25_PRIOR),
         "speaker": SPEAKER * _named(evidence, asked.terms),
     }
     if asked.vector is not None:
         turn, window = _cosines(evidence, asked.vector)
-        parts["turn_vector"] = standardised(turn, USUAL_COSINE)
-        parts["window_vector"] = standardised(window, USUAL_COSINE)
+        parts["turn_vector"] = standardised(turn, COSINE_PRIOR)
+        parts["window_vector"] = standardised(window, COSINE_PRIOR)
     if asked.dated:
         parts["date"] = NEAR_DATE * _near(evidence, asked)
     own = total(parts)
     parts["session"] = SESSION * _best_of(own, evidence.windows[:, 2])
-    parts["topic"] = TOPIC * _best_of(own, evidence.stretches)
+    parts["topic"] = SEGMENT * _best_of(own, evidence.segments)
     return parts
 
 
-def topic_parts(topics: TopicSlice, asked: Asked, best_evidence: Array) -> tuple[Parts, Array]:
-    """What each topic scores, by part, and its cosine with the question (NaN when not compared).
+def topic_parts(topics: TopicSlice, asked: PreparedQuestion, best_evidence: Array) -> tuple[Parts, Array]:
+    """The score of each topic, by part, and its cosine with the question (NaN if not compared).
 
     Args:
-        topics: the topics of one scope; rows beyond the word index contain no word of the question.
+        topics: the topics of one scope; rows beyond the term index count as without the question's terms.
         asked: the question.
         best_evidence: the best score among each topic's evidence, NaN where it has none.
     """
     cosine = np.full(topics.frame.height, np.nan)
-    by_words = topics.words.scores(asked.terms)[:, 0]
+    by_words = topics.terms.scores(asked.terms)[:, 0]
     unindexed = topics.frame.height - len(by_words)
     parts = {
-        "words": standardised(np.pad(by_words, (0, unindexed)), USUAL_WORDS),
-        "evidence": BEST_EVIDENCE * standardised(best_evidence, USUAL_EVIDENCE),
+        "words": standardised(np.pad(by_words, (0, unindexed)), BM25_PRIOR),
+        "evidence": BEST_EVIDENCE * standardised(best_evidence, EVIDENCE_PRIOR),
     }
     if asked.vector is not None:
         cosine = (topics.vectors @ asked.vector).astype(np.float64)
-        parts["vector"] = standardised(cosine, USUAL_COSINE)
+        parts["vector"] = standardised(cosine, COSINE_PRIOR)
     return parts, cosine
 
 
@@ -143,30 +143,30 @@ def _cosines(evidence: EvidenceSlice, vector: Vectors) -> tuple[Array, Array]:
     """Cosine of each turn and of each window with the question; NaN without a vector."""
     rows, beside = evidence.vector_rows, evidence.windows[:, :2]
     turn = np.full(len(rows) + 1, np.nan)
-    turn[:-1][rows != NOBODY] = (evidence.vectors @ vector)[rows[rows != NOBODY]]
+    turn[:-1][rows != MISSING] = (evidence.vectors @ vector)[rows[rows != MISSING]]
     along = np.nan_to_num(turn)
     lengths = np.where(evidence.window_lengths > 0, evidence.window_lengths, np.nan)
     window = (along[:-1] + along[beside[:, 0]] + along[beside[:, 1]]) / lengths
     return turn[:-1], window
 
 
-def _near(evidence: EvidenceSlice, asked: Asked) -> Array:
-    """How near each moment lies to the times that a question names."""
+def _near(evidence: EvidenceSlice, asked: PreparedQuestion) -> Array:
+    """The nearness of each observation to the dates in a question."""
     relative, text = ([], asked.text) if asked.at is None else relative_spans(asked.text, asked.at)
     return nearness(evidence.frame["observed_at"], [*relative, *named_spans(text, evidence.years)])
 
 
 def _named(evidence: EvidenceSlice, asked: list[str]) -> Array:
-    """Which share of the words of each speaker's name the question contains."""
-    speakers, said = evidence.names["speaker"].to_numpy(), evidence.names["word"].is_in(asked).to_numpy()
+    """The share of the words of each speaker's name that the question contains."""
+    speakers, named = evidence.names["speaker"].to_numpy(), evidence.names["word"].is_in(asked).to_numpy()
     count = int(evidence.speakers.max(initial=-1)) + 1
     lengths = np.maximum(np.bincount(speakers, minlength=count), 1)
-    shares: Array = np.bincount(speakers, said, minlength=count) / lengths
+    shares: Array = np.bincount(speakers, named, minlength=count) / lengths
     return shares[evidence.speakers]
 
 
 def _best_of(scores: Array, groups: npt.NDArray[Any]) -> Array:
-    """For each row the best score within its group; groups are numbers below the number of rows."""
+    """For each row, the best score within its group; groups are numbers below the number of rows."""
     best: Array = np.full(len(scores), -np.inf)
     np.maximum.at(best, groups, scores)
     found: Array = best[groups]

@@ -1,7 +1,7 @@
-"""Searches one scope: decides what may be seen, has it scored, and keeps the best.
+"""Search in one scope: determines what is visible, scores it and keeps the best.
 
-By default only topics that are served (active) and their evidence are seen (C1). With a moment to look
-back to, topics that have since been detached or archived are seen too, and nothing that came later.
+By default only served (active) topics and their evidence are visible (C1). As of a past moment, topics that have been
+archived since are visible too, and nothing later than the moment is.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import polars as pl
 
 from memstate_core.embed.encoder import DIMENSION
 from memstate_core.retrieve.index.layout import SERVED_STATE
-from memstate_core.retrieve.index.windows import NOBODY
+from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS, matrix
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
-from memstate_core.retrieve.scoring import Array, Asked, Parts, evidence_parts, topic_parts, total
+from memstate_core.retrieve.scoring import Array, Parts, PreparedQuestion, evidence_parts, topic_parts, total
 from memstate_core.state.graph import TOPIC, VECTOR
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one scope has to say to a question.
+    """The result of one scope.
 
     Attributes:
-        topics: all topics that may be seen, with `score` and `similarity` (null when not compared).
+        topics: all visible topics, with `score` and `similarity` (null if not compared).
         evidence: the best evidence, best first, with `score`.
 
-    Both have `parts`, what the score is made of, where that was asked for.
+    With `explain` both have `parts`, the parts of the score.
     """
 
     topics: pl.DataFrame
@@ -40,7 +40,7 @@ class Found:
 def search_scope(
     reader: SnapshotReader,
     scope: str,
-    asked: Asked,
+    asked: PreparedQuestion,
     *,
     evidence_k: int,
     as_of: datetime | None,
@@ -50,52 +50,52 @@ def search_scope(
     """Scores the topics and the evidence of one scope.
 
     Args:
-        reader: the snapshot that serves the scope.
-        scope: which scope.
+        reader: the snapshot with the scope.
+        scope: the scope.
         asked: the question.
         evidence_k: how much evidence to keep.
-        as_of: look back to this moment.
-        topic_ids: keep evidence of these topics only, archived ones too; all that are served when empty.
-        explain: keep what each score is made of.
+        as_of: search as of this moment.
+        topic_ids: keep evidence of these topics only, archived ones too; of all served topics when empty.
+        explain: keep the parts of each score.
     """
     served, evidence = reader.topics(scope), reader.evidence(scope)
-    topics = _with_departed(reader, scope) if topic_ids or as_of is not None else served
+    topics = _with_archived(reader, scope) if topic_ids or as_of is not None else served
     homes = reader.homes(scope) if topics is served else places_of(evidence.frame["topic_id"], topics.frame["id"])
-    shown = _shown(topics, served, as_of, topic_ids)
-    heard = _heard(evidence, homes, shown, as_of)
+    visible = _visible_topics(topics, served, as_of, topic_ids)
+    seen = _visible_evidence(evidence, homes, visible, as_of)
     parts = evidence_parts(evidence, asked)
     scores = total(parts)
-    best = _best_by_topic(scores, np.where(heard, homes, NOBODY), topics.frame.height)
+    best = _best_by_topic(scores, np.where(seen, homes, MISSING), topics.frame.height)
     topic_scores, similarity = topic_parts(topics, asked, best)
     if topic_ids:
-        heard &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
-    rows = _highest(scores, np.flatnonzero(heard), evidence_k)
+        seen &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
+    rows = _highest(scores, np.flatnonzero(seen), evidence_k)
     found = _scored(evidence.frame[rows], {name: part[rows] for name, part in parts.items()}, explain)
     ranked = _scored(topics.frame, topic_scores, explain).with_columns(
         pl.Series("similarity", similarity).fill_nan(None)
     )
-    return Found(ranked if shown.all() else ranked.filter(shown), best_first(found, "evidence_id").head(evidence_k))
+    return Found(ranked if visible.all() else ranked.filter(visible), best_first(found, "evidence_id").head(evidence_k))
 
 
 def best_first(rows: pl.DataFrame, key: str) -> pl.DataFrame:
-    """Rows by falling score; equal ones by key, so that the order never depends on chance."""
+    """Rows by descending score; ties by key, so that the order is deterministic."""
     return rows.sort("score", key, descending=[True, False])
 
 
 def _scored(frame: pl.DataFrame, parts: Parts, explain: bool) -> pl.DataFrame:
-    told = [pl.DataFrame(parts).to_struct("parts")] if explain else []
-    return frame.with_columns(pl.Series("score", total(parts)), *told)
+    explained = [pl.DataFrame(parts).to_struct("parts")] if explain else []
+    return frame.with_columns(pl.Series("score", total(parts)), *explained)
 
 
 def _best_by_topic(scores: Array, homes: Rows, topics: int) -> Array:
     """The best score of each topic's evidence; NaN where it has none."""
     best = np.full(topics + 1, -np.inf)
-    np.maximum.at(best, homes, scores)  # what has no topic falls on the last one
+    np.maximum.at(best, homes, scores)  # rows without a topic fall on the last, extra one
     return np.where(np.isfinite(best), best, np.nan)[:-1]
 
 
 def _highest(scores: Array, rows: Rows, count: int) -> Rows:
-    """Those of the rows that may be among the first by score; all that tie with the last of them."""
+    """The rows with the `count` highest scores, and all that tie with the last of them."""
     if not 0 < count < len(rows):
         return rows if count else rows[:0]
     least = np.partition(scores[rows], len(rows) - count)[len(rows) - count]
@@ -103,27 +103,27 @@ def _highest(scores: Array, rows: Rows, count: int) -> Rows:
     return highest
 
 
-def _shown(topics: TopicSlice, served: TopicSlice, as_of: datetime | None, topic_ids: list[str]) -> Flags:
+def _visible_topics(topics: TopicSlice, served: TopicSlice, as_of: datetime | None, topic_ids: list[str]) -> Flags:
     """Which topics may be returned."""
     if as_of is not None:
         return (topics.frame["created_at"] <= as_of).fill_null(False).to_numpy()
-    shown = np.arange(topics.frame.height) < served.frame.height
-    return shown | topics.frame["id"].is_in(topic_ids).to_numpy() if topic_ids else shown
+    is_served = np.arange(topics.frame.height) < served.frame.height
+    return is_served | topics.frame["id"].is_in(topic_ids).to_numpy() if topic_ids else is_served
 
 
-def _heard(evidence: EvidenceSlice, homes: Rows, shown: Flags, as_of: datetime | None) -> Flags:
-    """Which evidence may be returned: that of topics which may be, and what has no topic."""
-    heard: Flags = evidence.alone | np.append(shown, False)[homes]
-    return heard if as_of is None else heard & (evidence.frame["observed_at"] <= as_of).fill_null(False).to_numpy()
+def _visible_evidence(evidence: EvidenceSlice, homes: Rows, visible: Flags, as_of: datetime | None) -> Flags:
+    """Which evidence may be returned: that of visible topics, and evidence without a topic."""
+    seen: Flags = evidence.without_topic | np.append(visible, False)[homes]
+    return seen if as_of is None else seen & (evidence.frame["observed_at"] <= as_of).fill_null(False).to_numpy()
 
 
-def _with_departed(reader: SnapshotReader, scope: str) -> TopicSlice:
+def _with_archived(reader: SnapshotReader, scope: str) -> TopicSlice:
     """The served topics of a scope, then those that have been detached or archived (never tombstones)."""
     served = reader.topics(scope)
     where = "r.scope = $scope AND r.state <> $served AND r.merged_into IS NULL"
-    departed = reader.graph.read(TOPIC, [*TOPIC_COLUMNS], where, scope=scope, served=SERVED_STATE).sort("id")
-    kept = reader.graph.read(VECTOR, ["id", "embedding"], "r.id IN $ids", ids=departed["id"].to_list())
-    placed = departed.select("id").with_row_index().join(kept, on="id")
-    vectors = np.full((departed.height, DIMENSION), np.nan, dtype=np.float32)
+    archived = reader.graph.read(TOPIC, [*TOPIC_COLUMNS], where, scope=scope, served=SERVED_STATE).sort("id")
+    kept = reader.graph.read(VECTOR, ["id", "embedding"], "r.id IN $ids", ids=archived["id"].to_list())
+    placed = archived.select("id").with_row_index().join(kept, on="id")
+    vectors = np.full((archived.height, DIMENSION), np.nan, dtype=np.float32)
     vectors[placed["index"].to_numpy()] = matrix(placed["embedding"])
-    return TopicSlice(pl.concat([served.frame, departed]), np.concatenate([served.vectors, vectors]), served.words)
+    return TopicSlice(pl.concat([served.frame, archived]), np.concatenate([served.vectors, vectors]), served.terms)

@@ -18,12 +18,12 @@ from memstate_core.state.graph import TOPIC
 
 @dataclass(frozen=True)
 class Resolved:
-    """Where an id leads.
+    """The topic that an id resolves to.
 
     Attributes:
         reader: the snapshot that holds the topic.
         topic: its one row (columns TOPICS).
-        passed: the ids on the way, from the one asked for; empty when it names the topic itself.
+        passed: the ids on the way, beginning with the requested one; empty if it is the topic's own.
     """
 
     reader: SnapshotReader
@@ -40,18 +40,18 @@ def topic_record(
     expand: bool = False,
     scopes: Collection[str] | None = None,
 ) -> Record:
-    """The record of one topic; that of its survivor, with `resolved_from`, when it was merged away.
+    """The record of one topic; that of its survivor, with `resolved_from`, if it was merged.
 
     Args:
         readers: the open snapshots of the store's shards.
         topic_id: an id, or an alias of one.
         history: whole histories instead of the newest revisions, and `topic_history`.
         as_of: everything as it was at this moment (valid time).
-        expand: the revisions that summaries stand for instead of summaries.
+        expand: the revisions behind summaries instead of summaries.
         scopes: as for `resolve`.
 
     Raises:
-        TopicNotFound: nothing answers to this id, or nothing did at that moment.
+        TopicNotFound: the id is unknown, or was unknown at that moment.
     """
     found = resolve(readers, topic_id, scopes)
     created = found.topic["created_at"][0]
@@ -65,22 +65,22 @@ def topic_record(
 
 
 def titles_of(readers: Sequence[SnapshotReader], ids: Collection[str]) -> dict[str, str]:
-    """What topics are called, by id; unknown ids are left out."""
+    """The titles of topics by id; unknown ids are left out."""
     wanted = {"ids": sorted(ids)}
     found = [reader.graph.read(TOPIC, ["id", "title"], "r.id IN $ids", **wanted) for reader in readers]
     return dict(pl.concat(found).rows()) if found and ids else {}
 
 
 def resolve(readers: Sequence[SnapshotReader], topic_id: str, scopes: Collection[str] | None = None) -> Resolved:
-    """Follows an alias and merges to the topic that an id stands for now.
+    """Follows aliases and merges to the topic that an id refers to now.
 
     Args:
         readers: the open snapshots of the store's shards.
         topic_id: an id, or an alias of one.
-        scopes: whose topics there are; None means every scope. A topic of another scope is as if it did not exist.
+        scopes: the visible scopes; None means every scope. Topics of other scopes count as unknown.
 
     Raises:
-        TopicNotFound: nothing answers to this id.
+        TopicNotFound: the id is unknown.
     """
     for reader in readers:
         passed: list[str] = []

@@ -12,7 +12,7 @@ from typing import Any
 from memstate_core.embed.counting import TokenCounter
 from memstate_core.model.errors import StoreNotFound, TopicNotFound
 from memstate_core.retrieve.context import context_pack
-from memstate_core.retrieve.query import Question, answer, unanswered
+from memstate_core.retrieve.query import Question, answer, empty_answer
 from memstate_core.retrieve.topic import topic_record
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
@@ -88,7 +88,7 @@ class Reading:
         made = self._unserved(generation, question) if pending else set[str]()
         named = tuple(topic_id for topic_id in question.topic_ids if topic_id not in made)
         if made and not named:
-            document = unanswered(generation.readers, question)
+            document = empty_answer(generation.readers, question)
         else:
             served = replace(question, topic_ids=named)
             document = answer(generation.readers, generation.encoder, None, served, _part)

@@ -1,13 +1,13 @@
-"""The word index: BM25 weights of every term of every document, computed once, summed at query time.
+"""The term index: BM25 weights of every term of every document, computed at build time and summed at query time.
 
-Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", with the
-non-negative idf of Lucene; weights are stored as BM25S does (Lù 2024), so a query is a few slices and
-additions. All statistics (number of documents, their mean length, document frequency) are those of one
-scope, and a query touches only the postings of its own terms in the scopes asked.
+Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", with the non-negative idf of
+Lucene; weights are stored as in BM25S (Lù 2024), so a query is a few slices and additions. All statistics (number of
+documents, mean length, document frequency) are those of one scope, and a query touches only the postings of its own
+terms in the requested scopes. `tests/benchmarks/lexical.py` compares it with the bm25s package, which has no scopes.
 
-On disk, for each scope a run of terms (xxHash64, ascending), for each term a run of postings:
-`terms.npy` u64, `starts.npy` i64 (one more than terms), `rows.npy` u32 (counted within the scope) and
-`weights.npy` f32, postings x fields. A field is one way to see a document: alone, or in its window.
+On disk each scope has a run of terms (xxHash64, ascending), and each term a run of postings: `terms.npy` u64,
+`starts.npy` i64 (one more than terms), `rows.npy` u32 (counted within the scope) and `weights.npy` f32, postings x
+fields. A field is one view of a document: the turn alone, or its window.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Scores = npt.NDArray[np.float64]
 
 
 def term_key(term: pl.Expr) -> pl.Expr:
-    """What a term is known by in the index: 64 bits of xxHash64, the same on every machine."""
+    """The key of a term in the index: 64 bits of xxHash64, the same on every machine."""
     hashed: pl.Expr = term.nchash.xxhash64()  # type: ignore[attr-defined]
     return hashed
 
@@ -46,8 +46,8 @@ def weigh(counts: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> 
     Args:
         counts: `row` (over the whole file), `key` and one column of counts a field; counts of the same
             row and key add up.
-        layout: `scope`, `first` and `count`, where each scope's documents lie in the file.
-        fields: the columns of counts; each is weighed by its own lengths and frequencies.
+        layout: `scope`, `first` and `count` of each scope's documents in the file.
+        fields: the columns of counts; each is weighted by its own lengths and frequencies.
 
     Returns:
         `place` (of the scope in the layout), `key`, `row` (within the scope) and the fields as weights
@@ -64,7 +64,7 @@ def weigh(counts: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> 
 
 
 def _run_starts(ordered: pl.DataFrame, *columns: str) -> npt.NDArray[np.intp]:
-    """Where in a sorted frame a new combination of these columns begins."""
+    """The rows of a sorted frame at which a new combination of these columns begins."""
     if not ordered.height:
         return np.zeros(0, dtype=np.intp)
     changes = [values[1:] != values[:-1] for name in columns for values in [ordered[name].to_numpy()]]
@@ -72,10 +72,10 @@ def _run_starts(ordered: pl.DataFrame, *columns: str) -> npt.NDArray[np.intp]:
 
 
 def _weights(counts: npt.NDArray[Any], postings: pl.DataFrame, sizes: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """BM25 of each posting: how often the document has the term, from sorted postings.
+    """The BM25 weight of each posting, from sorted postings.
 
     Args:
-        counts: occurrences (n).
+        counts: occurrences of the term in the document (n).
         postings: columns place, key and row (n), sorted.
         sizes: how many documents the scope at each place has.
     """
@@ -91,16 +91,16 @@ def _weights(counts: npt.NDArray[Any], postings: pl.DataFrame, sizes: npt.NDArra
 
 
 def write_postings(folder: Path, postings: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
-    """Writes weighed postings.
+    """Writes weighted postings.
 
     Args:
-        folder: where the four files go; created.
-        postings: what `weigh` answered.
-        layout: the layout that it was given.
-        fields: its weight columns, in the order in which `Postings.scores` answers them.
+        folder: the folder of the four files, which is created.
+        postings: the result of `weigh`.
+        layout: the layout given to it.
+        fields: its weight columns, in the column order of `Postings.scores`.
 
     Returns:
-        `scope`, `first` and `count`, where each scope's terms lie.
+        `scope`, `first` and `count` of each scope's terms.
     """
     vocabulary = postings.group_by("place", "key", maintain_order=True).len()
     folder.mkdir(parents=True)
@@ -112,7 +112,7 @@ def write_postings(folder: Path, postings: pl.DataFrame, layout: pl.DataFrame, f
 
 
 class Postings:
-    """A word index, memory-mapped."""
+    """A term index, memory-mapped."""
 
     def __init__(self, folder: Path) -> None:
         self._terms = read_array(folder / "terms.npy")
@@ -130,8 +130,8 @@ class Postings:
             documents: how many documents the scope has.
 
         Returns:
-            documents x fields, each from 0 to about 1. A term that the scope does not know counts in the
-            bound, so that scopes which know more of the question's terms score higher.
+            documents x fields, each from 0 to about 1. Terms unknown in the scope count in the bound, so that scopes
+            with more of the question's terms score higher.
         """
         scores = np.zeros((documents, self._weights.shape[1]))
         runs = self._runs(terms, first, count)
@@ -145,7 +145,7 @@ class Postings:
         return _idf(self._runs(terms, first, count), documents)
 
     def _runs(self, terms: Sequence[str], first: int, count: int) -> list[tuple[int, int]]:
-        """Where each term's postings lie; an empty run for a term that the scope does not know."""
+        """The run of each term's postings; empty for a term that is unknown in the scope."""
         keys = _keys(tuple(terms))
         known = self._terms[first : first + count]
         places = np.searchsorted(known, keys)

@@ -1,4 +1,4 @@
-"""Evidence as a snapshot serves it: the text that was said or stored, its topic, its vector."""
+"""Evidence as a snapshot serves it: its text, its topic and its vector."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _COLUMNS = [
 
 
 def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
-    """Evidence in the order of the index (columns EVIDENCE_INDEX), and the vectors of what was said.
+    """Evidence in the order of the index (columns EVIDENCE_INDEX), and the vectors of its turns.
 
-    Structured evidence is rendered as text, for lexical search; only turns have vectors, which are in the
-    cache since they were placed.
+    Structured evidence is rendered as text for lexical search; only turns have vectors, which placement has
+    put into the cache.
     """
     links = run.table("links", LINKS).drop("scope")
     evidence = shard_evidence(store.ledger, run, _COLUMNS).sort("scope", "observed_at", "evidence_id")

@@ -1,12 +1,12 @@
-"""What the served topics hold now, laid out by scope, so that a question reads the facts of its scopes only.
+"""The current facts of served topics in files by scope, so that a query reads those of its scopes only.
 
-Kuzu finds the rows of a few topics by scanning a table: 45 ms a question at 100,000 revisions, whichever
-scope is asked. These files hold the same current rows; histories and the past stay in the graph.
+Kuzu finds the rows of a few topics by a table scan: 45 ms a question at 100,000 revisions, for any scope. These files
+hold the same current rows; histories and the past stay in the graph.
 
-Detached fields and links are left out.
+Detached fields and edges are left out.
 
-    facts/fields.parquet, revisions.parquet (current values and those that contradict them), reviews.parquet,
-    edges.parquet (of the scope in which they start), and facts/places.parquet: where each scope's rows lie
+    facts/fields.parquet, revisions.parquet (current values and those in conflict with them), reviews.parquet,
+    edges.parquet (in the scope where they start), and facts/places.parquet: the rows of each scope
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _attached(table: Table, rows: pl.DataFrame, graph: Graph) -> pl.DataFrame:
 
 
 def current_revisions(graph: Graph, where: str = "", **given: Any) -> pl.DataFrame:
-    """The current revisions of fields, and those that still contradict them (columns REVISIONS).
+    """The current revisions of fields, and those in open conflict with them (columns REVISIONS).
 
     Args:
         graph: an open graph.
@@ -77,7 +77,7 @@ def current_revisions(graph: Graph, where: str = "", **given: Any) -> pl.DataFra
 
 
 def fact_problems(folder: Path, graph: Graph) -> list[str]:
-    """Compares the files with the graph; empty when they say the same or were not written."""
+    """Differences between the files and the graph; empty if there are none or the files were not written."""
     if not (folder / FOLDER).exists():
         return []
     return [

@@ -1,4 +1,4 @@
-"""How rows of many scopes share a file: each scope's rows lie together, and a small table says where."""
+"""The layout of files with many scopes: the rows of a scope are contiguous, and a small table has their position."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SERVED_STATE = "active"
 _ROW_GROUP = 8192
 
 Place = tuple[int, int]
-"""Where a scope's rows start in a file, and how many there are."""
+"""The first row of a scope in a file, and the number of its rows."""
 
 
 def scope_layout(rows: pl.DataFrame) -> pl.DataFrame:
-    """Where each scope's rows lie in a frame sorted by scope: `scope`, `first` and `count`."""
+    """The rows of each scope in a frame sorted by scope: `scope`, `first` and `count`."""
     numbered = rows.select("scope", row=pl.int_range(pl.len(), dtype=pl.Int64))
     return numbered.group_by("scope", maintain_order=True).agg(first=pl.col("row").min(), count=pl.len().cast(pl.Int64))
 
@@ -35,7 +35,7 @@ def place_scopes(layouts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 class Places:
-    """A table of `place_scopes`, read."""
+    """A table of `place_scopes`, read from its file."""
 
     def __init__(self, path: Path) -> None:
         rows = pl.read_parquet(path, glob=False).rows(named=True)
@@ -47,7 +47,7 @@ class Places:
         return list(self._rows)
 
     def of(self, scope: str, name: str) -> Place:
-        """Where a scope's rows lie in the file of that name; nothing for an unknown scope."""
+        """The rows of a scope in the file of that name; (0, 0) for an unknown scope."""
         row = self._rows.get(scope, {})
         return row.get(f"{name}_first", 0), row.get(f"{name}_count", 0)
 
@@ -69,5 +69,5 @@ def read_array(path: Path) -> npt.NDArray[Any]:
 
 
 def read_rows(path: Path, place: Place) -> pl.DataFrame:
-    """The rows at a place, reading the row groups that hold them."""
+    """The rows at a place; reads only the row groups that hold them."""
     return pl.scan_parquet(path, glob=False).slice(*place).collect()

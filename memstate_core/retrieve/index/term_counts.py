@@ -1,4 +1,4 @@
-"""Counts the terms of evidence and topics and has them weighed and written. Ranking is elsewhere."""
+"""Counts the terms of evidence and topics, and has them weighted and written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memstate_core.model.text import embedding_text
 from memstate_core.retrieve.index.bm25 import term_key, weigh, write_postings
 
 EVIDENCE_FIELDS = ("turn", "window")
-"""A piece of evidence as a document: alone, and together with the turns beside it."""
+"""A piece of evidence as a document: alone, and with the adjacent turns."""
 
 TOPIC_FIELDS = ("text",)
 """A topic as a document: its title and summary."""
@@ -21,19 +21,19 @@ _CHUNK = 50_000
 _SLICE = 10_000
 
 
-def write_evidence_words(
+def write_evidence_terms(
     folder: Path, evidence: pl.DataFrame, layout: pl.DataFrame, members: pl.DataFrame
 ) -> pl.DataFrame:
-    """Writes the word index of evidence.
+    """Writes the term index of evidence.
 
     Args:
-        folder: where to.
+        folder: the folder of the index.
         evidence: column text, in the order of the file.
-        layout: `scope`, `first` and `count`, where each scope's rows lie.
-        members: what `window_members` answered.
+        layout: `scope`, `first` and `count` of each scope's rows.
+        members: the result of `window_members`.
 
     Returns:
-        `scope`, `first` and `count`, where each scope's terms lie.
+        `scope`, `first` and `count` of each scope's terms.
     """
     texts = _numbered(evidence["text"])
     postings = [_weigh_evidence(texts[low:high], layout, members) for low, high in _chunks(layout)]
@@ -41,8 +41,8 @@ def write_evidence_words(
     return write_postings(folder, whole, layout, EVIDENCE_FIELDS)
 
 
-def write_topic_words(folder: Path, topics: pl.DataFrame, layout: pl.DataFrame) -> pl.DataFrame:
-    """Writes the word index of topics (columns scope, title, summary); answers its layout."""
+def write_topic_terms(folder: Path, topics: pl.DataFrame, layout: pl.DataFrame) -> pl.DataFrame:
+    """Writes the term index of topics (columns scope, title, summary); returns its layout."""
     texts = _numbered(topics.select(text=embedding_text(pl.col("title"), pl.col("summary")))["text"])
     return write_postings(folder, weigh(_counts(texts, "text"), layout, TOPIC_FIELDS), layout, TOPIC_FIELDS)
 
@@ -52,7 +52,7 @@ def _numbered(texts: pl.Series) -> pl.DataFrame:
 
 
 def _chunks(layout: pl.DataFrame) -> Iterator[tuple[int, int]]:
-    """Ranges of about `_CHUNK` rows that part no scope, so that memory stays bounded."""
+    """Ranges of about `_CHUNK` rows that split no scope; they bound memory."""
     ends = pl.col("first") + pl.col("count")
     ranges = layout.group_by(chunk=pl.col("first") // _CHUNK).agg(low=pl.col("first").min(), high=ends.max())
     yield from ranges.sort("low").select("low", "high").iter_rows()

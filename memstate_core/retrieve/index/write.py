@@ -24,8 +24,8 @@ from memstate_core.embed.encoder import DIMENSION, Vectors
 from memstate_core.model.frames import EVIDENCE_INDEX, TOPICS, VECTORS, conform
 from memstate_core.retrieve.index.facts_files import fact_problems
 from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, scope_layout, write_rows
-from memstate_core.retrieve.index.term_counts import write_evidence_words, write_topic_words
-from memstate_core.retrieve.index.windows import NOBODY, session_windows, window_lengths, window_members
+from memstate_core.retrieve.index.term_counts import write_evidence_terms, write_topic_terms
+from memstate_core.retrieve.index.windows import MISSING, session_windows, window_lengths, window_members
 from memstate_core.state.graph import TOPIC, VECTOR, Graph
 
 TOPIC_COLUMNS = (
@@ -56,16 +56,16 @@ def write_index(
     layout = scope_layout(evidence)
     starts = evidence.select("scope").join(layout, on="scope", maintain_order="left")["first"].to_numpy()
     windows = session_windows(evidence, starts)
-    vector_rows = evidence["vector_row"].fill_null(NOBODY).to_numpy()
+    vector_rows = evidence["vector_row"].fill_null(MISSING).to_numpy()
     np.save(folder / "windows.npy", windows)
     np.save(folder / "window_lengths.npy", window_lengths(windows, starts, vector_rows, evidence_vectors))
 
     lexical, topic_layout = folder / "lexical", scope_layout(active)
     layouts = {
         "evidence": layout,
-        "evidence_term": write_evidence_words(lexical / "evidence", evidence, layout, window_members(windows, starts)),
+        "evidence_term": write_evidence_terms(lexical / "evidence", evidence, layout, window_members(windows, starts)),
         "topic": topic_layout,
-        "topic_term": write_topic_words(lexical / "topics", active, topic_layout),
+        "topic_term": write_topic_terms(lexical / "topics", active, topic_layout),
     }
     write_rows(place_scopes(layouts), folder / "scopes.parquet")
 
@@ -82,7 +82,7 @@ def matrix(embeddings: pl.Series) -> Vectors:
 
 
 def index_problems(folder: Path, graph: Graph) -> list[str]:
-    """Compares the index files with the graph beside them; empty when they say the same."""
+    """Differences between the index files and the graph; empty if there are none."""
     return _topic_problems(folder, graph) + _evidence_problems(folder, graph) + fact_problems(folder, graph)
 
 
@@ -121,9 +121,9 @@ def _evidence_problems(folder: Path, graph: Graph) -> list[str]:
     if not evidence.select(order).equals(evidence.select(order).sort(order)):
         problems.append(f"evidence.parquet is not sorted by {', '.join(order)}")
     known = graph.read(TOPIC, ["id"])["id"]
-    strangers = evidence.filter(~pl.col("topic_id").is_in(known.implode()))["topic_id"].unique().sort()
-    if len(strangers):
-        problems.append(f"evidence.parquet names {len(strangers)} topics that the graph lacks, first {strangers[0]}")
+    unknown = evidence.filter(~pl.col("topic_id").is_in(known.implode()))["topic_id"].unique().sort()
+    if len(unknown):
+        problems.append(f"evidence.parquet names {len(unknown)} topics that the graph lacks, first {unknown[0]}")
     return problems
 
 

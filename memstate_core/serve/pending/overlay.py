@@ -152,7 +152,7 @@ def _word_shares(generation: Generation, rows: pl.DataFrame, terms: pl.DataFrame
     even = np.ones(len(asked))
     parts = [
         pl.DataFrame(
-            {"term": asked, "weight": homes[scope].evidence(scope).words.weights(asked) if scope in homes else even}
+            {"term": asked, "weight": homes[scope].evidence(scope).terms.weights(asked) if scope in homes else even}
         ).with_columns(pl.col("weight") / pl.col("weight").sum(), scope=pl.lit(scope))
         for scope in scopes
     ]

@@ -167,7 +167,7 @@ def test_links_lift_a_neighbour_and_are_named(store, opened):
     assert {c["explain"]["parts"]["structure"] for c in flat["candidates"]} == {0}
 
 
-def test_a_lifted_topic_brings_its_own_links(store, opened):
+def test_a_boosted_topic_brings_its_own_links(store, opened):
     store.topic("acme", title="Acme renewal contract")
     store.topic("far", title="Far")
     store.topic("near", title="Near")

@@ -7,39 +7,39 @@ import polars as pl
 import pytest
 
 from memstate_core.model.frames import EDGES, conform
-from memstate_core.retrieve.graph_boost import DAMPING, lifted
-from memstate_core.retrieve.scope_data import stretches
-from memstate_core.retrieve.scoring import USUAL_COSINE, _best_of, standardised
+from memstate_core.retrieve.graph_boost import DAMPING, boosted
+from memstate_core.retrieve.scope_data import segment_numbers
+from memstate_core.retrieve.scoring import COSINE_PRIOR, _best_of, standardised
 
 
 def test_many_rows_are_standardised_by_themselves():
     values = np.random.default_rng(1).normal(0.5, 0.2, 100_000)
-    scores = standardised(values, USUAL_COSINE)
+    scores = standardised(values, COSINE_PRIOR)
     assert scores == pytest.approx((values - values.mean()) / values.std(), abs=0.01)
 
 
 def test_a_single_row_is_compared_with_what_is_usual():
-    low, high = (standardised(np.array([cosine]), USUAL_COSINE)[0] for cosine in (0.1, 0.8))
+    low, high = (standardised(np.array([cosine]), COSINE_PRIOR)[0] for cosine in (0.1, 0.8))
     assert low == pytest.approx(0)
     assert 1 < high < 10
 
 
 def test_the_unknown_is_neutral_and_changes_nothing():
     values = np.array([0.1, 0.4, np.nan, 0.2])
-    scores = standardised(values, USUAL_COSINE)
+    scores = standardised(values, COSINE_PRIOR)
     assert scores[2] == 0
-    assert scores[[0, 1, 3]] == pytest.approx(standardised(values[[0, 1, 3]], USUAL_COSINE))
-    assert standardised(np.array([np.nan]), USUAL_COSINE).tolist() == [0]
-    assert standardised(np.zeros(0), USUAL_COSINE).tolist() == []
+    assert scores[[0, 1, 3]] == pytest.approx(standardised(values[[0, 1, 3]], COSINE_PRIOR))
+    assert standardised(np.array([np.nan]), COSINE_PRIOR).tolist() == [0]
+    assert standardised(np.zeros(0), COSINE_PRIOR).tolist() == []
 
 
-def test_a_neighbour_is_lifted_part_of_the_way_and_never_lowered():
+def test_a_neighbour_is_boosted_part_of_the_way_and_never_lowered():
     topics = pl.DataFrame({"id": ["a", "b", "c", "d"], "score": [8.0, 0.0, 6.0, 1.0]})
     links = [("a", "b"), ("c", "b"), ("c", "a")]
     edges = conform(
         pl.DataFrame(links, schema=["from_id", "to_id"], orient="row").with_columns(kind=pl.lit("x")), EDGES
     )
-    scores = lifted(topics, topics.filter(pl.col("id").is_in(["a", "c"])), edges)
+    scores = boosted(topics, topics.filter(pl.col("id").is_in(["a", "c"])), edges)
     assert scores["id"].to_list() == ["a", "b", "c", "d"]
     assert scores["score"].to_list() == [8.0, 8 * DAMPING, 6 + 2 * DAMPING, 1.0]
     assert scores["structure"].to_list() == [0.0, 8 * DAMPING, 2 * DAMPING, 0.0]
@@ -48,5 +48,5 @@ def test_a_neighbour_is_lifted_part_of_the_way_and_never_lowered():
 def test_a_topic_lends_within_a_session_only() -> None:
     """A topic that went on for years would lend its best turn's score to all of them."""
     scores, sessions = np.array([1.0, 5.0, 2.0, 3.0, 4.0]), np.array([0, 0, 2, 2, 4], dtype=np.int32)
-    lent = _best_of(scores, stretches(pl.Series(["a", "a", "a", "b", None], dtype=pl.String), sessions))
+    lent = _best_of(scores, segment_numbers(pl.Series(["a", "a", "a", "b", None], dtype=pl.String), sessions))
     assert lent.tolist() == [5.0, 5.0, 2.0, 3.0, 4.0]
