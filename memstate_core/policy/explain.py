@@ -24,8 +24,9 @@ def explain_topic(topic: pl.DataFrame, policy: Policy) -> dict[str, Any]:
     """Explains one topic.
 
     Args:
-        topic: one row with column id and RULE_COLUMNS. Optional columns: the event columns `told`, `used` and
-            `pressure` (by default no new evidence, no access, and pressure as the number of active topics implies);
+        topic: one row with column id and RULE_COLUMNS. Optional columns: the event columns `has_new_evidence`,
+            `accessed` and `pressure` (by default no new evidence, no access, and pressure as the number of active
+            topics implies);
             `pinned` (a recorded decision pinned the topic); `pinned_topics` (pinned active topics of its scope).
         policy: the policy.
 
