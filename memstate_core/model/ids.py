@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 
 import polars as pl
-import polars_hash  # noqa: F401  (registers the `chash` namespace)
+from polars_hash import CryptographicHashingNameSpace
 
 _SEPARATOR = "\x1f"
 
@@ -29,7 +29,7 @@ def _joined_text(parts: tuple[str, ...]) -> str:
 
 def sha256_expr(text: pl.Expr) -> pl.Expr:
     """SHA-256 of a string column, as 64 hex digits."""
-    hashed: pl.Expr = text.chash.sha2_256()  # type: ignore[attr-defined]
+    hashed: pl.Expr = CryptographicHashingNameSpace(text).sha2_256()
     return hashed
 
 
