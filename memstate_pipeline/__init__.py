@@ -1,4 +1,4 @@
-"""memstate under Dagster: assets, checks, jobs, schedules, sensors, and the command line around them.
+"""Orchestration: Dagster assets, checks, jobs, schedules and sensors, and the command line.
 
-Only orchestration lives here. What a step does is in `memstate_core`, which knows nothing of Dagster.
+What a step does belongs to `memstate_core`, which does not import Dagster.
 """

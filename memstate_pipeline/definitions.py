@@ -1,4 +1,4 @@
-"""What Dagster loads: everything, for the home that $MEMSTATE_HOME names."""
+"""The code location that Dagster loads, for the home in $MEMSTATE_HOME."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -26,7 +26,7 @@ def build_defs(home: Path) -> dg.Definitions:
     """The definitions for one home.
 
     Raises:
-        SettingsError: the home's settings are not allowed.
+        SettingsError: a setting of the home is not allowed.
     """
     store = open_store(home)
     partitions = shard_partitions(store)
@@ -48,5 +48,5 @@ def _with_freshness(spec: dg.AssetSpec) -> dg.AssetSpec:
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """The definitions for the home of this environment."""
+    """The definitions for the home in the environment."""
     return build_defs(home_path())

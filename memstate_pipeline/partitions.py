@@ -1,4 +1,4 @@
-"""Partitions: one for each shard of the store."""
+"""Partitions: one per shard."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from memstate_core.run.store import Store
 
 
 def shard_partitions(store: Store) -> dg.StaticPartitionsDefinition:
-    """The shards of a store as partitions; the number is a setting, read when definitions load."""
+    """The shards of a store as partitions; their number is a setting, read when definitions load."""
     return dg.StaticPartitionsDefinition(store.shards)

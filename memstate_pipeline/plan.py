@@ -1,7 +1,7 @@
-"""Planning a maintenance and applying the plan: the nightly job on a clone, then on the store itself.
+"""Plans: the nightly job is run on a clone to list its actions, then on the store to apply them.
 
-Nothing predicts what a run would do. The plan is what the same job did on the same state, so it holds
-every kind of action that a run can take, and applying it is the job again, held to the result.
+A plan predicts nothing: it records what the same job did on the same state, so it has every kind of action that a run
+can take. Applying it runs the job again and compares the result.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _TITLED = (MERGED, ARCHIVED, RESTORED)
 
 
 def plan_on(clone: Store, now: datetime) -> Plan:
-    """Runs the nightly job on a clone of a store (`memstate_core.night.clone`) and writes down what it did.
+    """Runs the nightly job on a clone of a store (`memstate_core.night.clone`) and records its actions.
 
     Args:
-        clone: the clone; it is not to be used for anything else afterwards.
+        clone: the clone; the run changes it.
         now: the logical time.
 
     Raises:
@@ -38,7 +38,7 @@ def plan_on(clone: Store, now: datetime) -> Plan:
         StepFailed: the run would fail.
     """
     facts = facts_of(clone)
-    done = maintain(clone, now, rehearsal=True)
+    done = maintain(clone, now, on_clone=True)
     parts = done.summary.get("shards") or [done.summary]
     taken = [action for part in parts for action in _actions(clone, part)]
     plan = Plan(
@@ -53,15 +53,15 @@ def plan_on(clone: Store, now: datetime) -> Plan:
 
 
 def apply_plan(store: Store, path: Path) -> Maintained:
-    """Runs the nightly job so that it does exactly what a plan says, or is refused.
+    """Runs the nightly job exactly as planned, or refuses.
 
-    Shards are published one after another: a refusal leaves those before it published as planned.
+    Shards are published one after another: if one is refused, those before it stay published as planned.
 
     Raises:
         StoreLocked: another run holds the store.
-        PlanInvalid: the file is no plan, or was changed after it was written; nothing was changed.
-        PlanStale: the state has moved since it was planned for, and nothing was changed; or the run decided
-            otherwise, and was not published.
+        PlanInvalid: the file is not a plan, or was changed after it was written; the store did not change.
+        PlanStale: the store has changed since the plan, and was left as it is; or the run decided otherwise,
+            and was not published.
     """
     return maintain(store, read_plan(path).now, plan=path)
 

@@ -1,7 +1,7 @@
-"""Resources: the store under its lock, and the frames that steps hand to each other.
+"""Resources: the locked store, and the frames that steps pass to each other.
 
-Dagster initialises resources once for a run of the in-process executor, so the lock that the store
-resource takes is held for the length of the run, whether the command line or the UI started it.
+Dagster initialises resources once per run of the in-process executor, so the store's lock is held for the whole run,
+whether the command line or the UI started it.
 """
 
 import os
@@ -19,14 +19,14 @@ from memstate_core.run.store import Store, open_store
 from memstate_core.state.lock import exclusive
 
 NOW_TAG = "memstate/now"
-"""The run tag that sets the logical clock; without it the clock is the machine's."""
+"""Run tag with the logical time; without it, the machine's clock is used."""
 
 PLAN_TAG = "memstate/plan"
-"""The run tag that names the file of a plan; the run does exactly that or is refused."""
+"""Run tag with the file of a plan that the run is held to."""
 
 
 class StoreResource(dg.ConfigurableResource[Any]):
-    """The store of a home, locked for writing while a run goes on."""
+    """The store of a home, locked for writing during a run."""
 
     home: str
     _held: ExitStack = PrivateAttr(default_factory=ExitStack)
@@ -59,13 +59,13 @@ class StoreResource(dg.ConfigurableResource[Any]):
         self._held.enter_context(exclusive(self.store.home.lock, holder))
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Gives the lock back."""
+        """Releases the lock."""
         del context
         self._held.close()
 
 
 class FrameIOManager(dg.ConfigurableIOManager):
-    """Frames between steps, as Parquet in the scratch folder of the shard's run."""
+    """Frames between steps, stored as Parquet in the scratch folder of the shard's run."""
 
     home: str
 
@@ -78,5 +78,5 @@ class FrameIOManager(dg.ConfigurableIOManager):
         obj.write_parquet(self._path(context))
 
     def load_input(self, context: dg.InputContext) -> pl.DataFrame:
-        """Reads the frame of the step before."""
+        """Reads the frame of an earlier step."""
         return pl.read_parquet(self._path(context), glob=False)

@@ -1,8 +1,9 @@
-"""Running the nightly job from Python: the same job that the UI starts, in this process."""
+"""Running the nightly job in this process, as the UI runs it in one of its own."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 @dataclass(frozen=True)
 class Maintained:
-    """What a maintenance of all shards did.
+    """The result of a maintenance of all shards.
 
     Attributes:
         summary: the JSON of `memstate maintain`, all shards together.
@@ -38,33 +39,36 @@ class Maintained:
 
 
 def maintain(
-    store: Store, now: datetime | None = None, *, plan: Path | None = None, rehearsal: bool = False
+    store: Store, now: datetime | None = None, *, plan: Path | None = None, on_clone: bool = False
 ) -> Maintained:
-    """Runs the nightly job for every shard, one after another.
+    """Runs the nightly job for one shard after another.
 
     Args:
         store: the store.
-        now: the logical time; without it, the time at which each run begins.
-        plan: the file of a plan that the runs must come to.
-        rehearsal: keep the runs out of Dagster's history, since they are of a clone of the store.
+        now: the logical time; None for the time at which each run begins.
+        plan: the file of a plan that the runs are held to.
+        on_clone: the store is a clone, so keep the runs out of Dagster's history.
 
     Raises:
         StoreLocked: another run holds the store.
-        PlanInvalid: the file of the plan is none, or was changed; nothing was read or published.
-        PlanStale: the state has moved since it was planned for, or a shard's run decided otherwise; that
-            shard's served snapshot stays.
-        CheckRefused: a blocking check failed; that shard's served snapshot stays.
-        StepFailed: a step failed; that shard's served snapshot stays.
+        PlanInvalid: the file is not a plan, or was changed; nothing was imported or published.
+        PlanStale: the store has changed since the plan, or a shard's run decided otherwise; the shard's
+            served snapshot stays.
+        CheckRefused: a blocking check failed; the shard's served snapshot stays.
+        StepFailed: a step failed; the shard's served snapshot stays.
+        KeyboardInterrupt: the run was interrupted; the shard's served snapshot stays.
     """
     job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
     paths = []
-    with dg.DagsterInstance.ephemeral() if rehearsal else dagster_instance(store.home) as instance:
+    with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
         for shard in store.shards:
             try:
                 done = job.execute_in_process(
                     partition_key=shard, instance=instance, run_config=_QUIET, tags=tags, raise_on_error=True
                 )
+            except dg.DagsterExecutionInterruptedError as error:
+                raise KeyboardInterrupt from error
             except Exception as error:
                 raise _explained(store, shard, error) from error
             paths.append(report_paths(store.home.reports, done.run_id, shard))
@@ -73,19 +77,27 @@ def maintain(
 
 
 def _explained(store: Store, shard: str, error: BaseException) -> MemstateError:
-    """The error that a person should read: ours if one is in the chain, else the refusal of a check."""
-    cause: BaseException | None = error
-    seen: set[int] = set()
-    while cause is not None and id(cause) not in seen:  # a chain may lead back into itself
+    """Our error if there is one in the chain of causes, else the refusal of a check, else the first cause."""
+    causes = list(_chain(error))
+    for cause in causes:
         if isinstance(cause, MemstateError):
             return cause
-        seen.add(id(cause))
-        cause = cause.__cause__ or cause.__context__
     try:
         failed = [check["name"] for check in Run.load(store.home.work(shard)).checks() if not check["passed"]]
     except StagingMissing:
         failed = []
-    return CheckRefused(failed) if failed else StepFailed(shard, f"{type(error).__name__}: {error}")
+    problem = f"{type(causes[-1]).__name__}: {causes[-1]}".splitlines()[0]
+    return CheckRefused(failed) if failed else StepFailed(shard, problem)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and its causes, down to the first."""
+    cause: BaseException | None = error
+    seen: set[int] = set()
+    while cause is not None and id(cause) not in seen:  # a chain may lead back into itself
+        yield cause
+        seen.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
 
 
 def _without_tables(document: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +105,7 @@ def _without_tables(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _together(summaries: list[dict[str, Any]]) -> dict[str, Any]:
-    """One summary for all shards: numbers added, checks passed only where they passed everywhere."""
+    """One summary for all shards: numbers are added, and a check passes if it passes in every shard."""
     if len(summaries) == 1:
         return summaries[0]
     first = summaries[0]

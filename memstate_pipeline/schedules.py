@@ -1,4 +1,4 @@
-"""Schedules: the nightly run, at 02:00 UTC unless the settings say otherwise; on by default."""
+"""Schedules: the nightly run, by default at 02:00 UTC; on unless switched off in the UI."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from memstate_pipeline.resources import NOW_TAG
 
 
 def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
-    """Requests one run for each shard; the tick's own time is the run's logical time."""
+    """Requests one run per shard, with the time of the tick as logical time."""
 
     @dg.schedule(
         job_name=NIGHTLY,

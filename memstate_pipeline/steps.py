@@ -1,4 +1,4 @@
-"""How a step of the core becomes the materialization of an asset: run, kept, timed, shown."""
+"""Steps of the core as materializations of assets, with their counts, tables and seconds as metadata."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from memstate_core.run.step import StepResult
 def materialize(
     context: dg.AssetExecutionContext, run: Run, step: Callable[[], StepResult]
 ) -> dg.MaterializeResult[pl.DataFrame]:
-    """Runs a step and keeps its decisions, counts and seconds with the run."""
+    """Runs a step and stores its decisions, counts and seconds with the run."""
     name = context.asset_key.path[-1]
     began = time.perf_counter()
     result = step()
     seconds = time.perf_counter() - began
     run.keep(name, result, seconds)
-    return dg.MaterializeResult(value=result.frame, metadata=shown(result, seconds))
+    return dg.MaterializeResult(value=result.frame, metadata=metadata(result, seconds))
 
 
-def shown(result: StepResult, seconds: float) -> dict[str, dg.RawMetadataValue]:
-    """A step's counts, tables and seconds as Dagster shows them."""
+def metadata(result: StepResult, seconds: float) -> dict[str, dg.RawMetadataValue]:
+    """The counts, tables and seconds of a step as Dagster metadata."""
     tables = {title: dg.MetadataValue.md(as_markdown(frame)) for title, frame in result.tables.items()}
     return {"seconds": round(seconds, 3), **result.counts, **tables}
 

@@ -1,4 +1,4 @@
-"""What all assets of the nightly run share: partitions, the pool of the single writer, the frames."""
+"""What the assets of the nightly run share: partitions, the pool of the single writer, the I/O manager."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Decorator = Callable[[Callable[..., Any]], dg.AssetsDefinition]
 
 
 def asset(partitions: dg.PartitionsDefinition[str], group: str, kind: str, after: Iterable[str] = ()) -> Decorator:
-    """Makes a function a step of the nightly run.
+    """Decorates a function as an asset of the nightly run.
 
     Args:
         partitions: the shards.
-        group: the group that it belongs to in the asset graph.
-        kind: what it writes with, for the badge in the UI.
-        after: assets that must come first though their frames are not read.
+        group: the asset group.
+        kind: the storage that it writes, shown as a badge in the UI.
+        after: assets that must run before it although their frames are not read.
     """
     return dg.asset(
         partitions_def=partitions,

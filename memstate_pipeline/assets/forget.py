@@ -1,4 +1,4 @@
-"""Group `forget`: salience fades, and under pressure what has faded leaves the active set."""
+"""Group `forget`: salience decays, and faded topics leave the active set when it is full."""
 
 import dagster as dg
 import polars as pl
@@ -15,7 +15,7 @@ def forget_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
 
     @asset(partitions, "forget", "kuzu", after=["dependency_review"])
     def salience(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
-        """Sets the salience of every field and topic at the run's logical time."""
+        """Computes the salience of every field and topic at the run's logical time."""
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: update_salience(run))
 
@@ -23,7 +23,7 @@ def forget_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     def forgetting(
         context: dg.AssetExecutionContext, store: StoreResource, evidence: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:
-        """Summarises, detaches and archives by policy; brings back what new evidence names or somebody used."""
+        """Summarises, detaches and archives by policy; restores topics that have new evidence or accesses."""
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: forget(store.store, run, evidence))
 

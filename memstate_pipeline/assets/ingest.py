@@ -20,7 +20,7 @@ from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.step import StepResult
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, StoreResource
-from memstate_pipeline.steps import materialize, shown
+from memstate_pipeline.steps import materialize, metadata
 
 
 def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
@@ -46,8 +46,8 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         seconds = time.perf_counter() - began
         run.keep("evidence", result, seconds)
         run.keep_import({**unreported.together([*earlier.values(), imported.to_json()]), "covers": [*earlier]})
-        metadata = shown(result, seconds) | {"unreadable": dg.MetadataValue.json([str(e) for e in imported.errors])}
-        return dg.MaterializeResult(value=result.frame, metadata=metadata)
+        shown = metadata(result, seconds) | {"unreadable": dg.MetadataValue.json([str(e) for e in imported.errors])}
+        return dg.MaterializeResult(value=result.frame, metadata=shown)
 
     @asset(partitions, "ingest", "deltalake")
     def placements(

@@ -1,4 +1,4 @@
-"""Group `revise`: duplicates are found and merged, and dependents of what changed are queued."""
+"""Group `revise`: duplicates are found and merged, and dependents of changed topics are queued for review."""
 
 import dagster as dg
 import polars as pl
@@ -18,7 +18,7 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     def duplicate_pairs(
         context: dg.AssetExecutionContext, store: StoreResource, topics: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:
-        """Compares topics that could be one and the same, and says how sure it is of each pair."""
+        """Compares candidate duplicates and gives each pair a probability."""
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: find_duplicates(store.store, run, topics))
 
@@ -26,7 +26,7 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     def merges(
         context: dg.AssetExecutionContext, store: StoreResource, duplicate_pairs: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:
-        """Merges duplicates: one survives, the others resolve to it for ever."""
+        """Merges duplicates into a survivor; the other ids become tombstones that resolve to it."""
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: merge_duplicates(store.store, run, duplicate_pairs))
 
@@ -34,7 +34,7 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     def dependency_review(
         context: dg.AssetExecutionContext, store: StoreResource, topics: pl.DataFrame, merges: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:
-        """Queues what depends on changed topics over extension edges."""
+        """Queues topics that depend on changed ones over extension edges for review."""
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: queue_reviews(run, pl.concat([topics, merges])))
 

@@ -1,4 +1,4 @@
-"""Group `topics`: the graph is brought up to the ledger, and what changed is embedded."""
+"""Group `topics`: the ledger is folded into the graph, and changed topics are embedded."""
 
 import dagster as dg
 import polars as pl
@@ -15,13 +15,13 @@ def topic_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefi
 
     @asset(partitions, "topics", "kuzu", after=["placements"])
     def topics(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
-        """Folds the placed evidence into topics, fields, histories and links; writes what changed."""
+        """Folds the placed evidence into topics, fields, histories and edges, and writes the changes."""
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: update_topics(store.store, run))
 
     @asset(partitions, "topics", "kuzu", after=["topics"])
     def topic_embeddings(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
-        """Embeds the topics whose title or summary changed; the cache answers for texts seen before."""
+        """Embeds topics whose title or summary changed; known texts come from the cache."""
         run = store.run(context.partition_key)
         return materialize(context, run, lambda: refresh_embeddings(store.store, run))
 

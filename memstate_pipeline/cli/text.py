@@ -19,16 +19,15 @@ def merge_lines(merges: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def pair_lines(pair: Mapping[str, Any]) -> list[str]:
-    """Two topics side by side, one line for each attribute, then the features of the comparison."""
+    """The ids as `--decide` takes them, the topics side by side, and the features of their comparison."""
     a, b = pair["a"], pair["b"]
     names = sorted({*a["fields"], *b["fields"]})
-    rows: list[tuple[str, str, str]] = [("", a["id"], b["id"])]
-    rows += [(name, a[key] or "", b[key] or "") for name, key in _PAIR_ROWS]
+    rows = [(name, a[key] or "", b[key] or "") for name, key in _PAIR_ROWS]
     rows += [("evidence", _evidence(a), _evidence(b))]
     rows += [(name, _value(a["fields"], name), _value(b["fields"], name)) for name in names]
     skipped = ", skipped before" * bool(pair["skipped"])
     heading = f"the same with probability {_number(pair['probability'])}{skipped}"
-    return [heading, *_side_by_side(rows), *_features(pair["features"])]
+    return [heading, f"  {a['id']}:{b['id']}", *_side_by_side(rows), *_features(pair["features"])]
 
 
 def stale_lines(stale: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -1,7 +1,7 @@
-"""The page that every maintenance run leaves: what changed, why, and how the store looks now.
+"""The page of a maintenance run: what changed, why, and the present state of the shard.
 
-Rendering lives here; gathering what to render belongs to the assets. A page is a pure function of its
-`ReportData`: no clock, no network, no store, so the same run replayed leaves the same bytes.
+`collect` gathers the data; everything else is a pure function of it, without clock, network or store, so that a
+replayed run gives the same bytes.
 """
 
 from memstate_pipeline.report.page import ReportData, latest_report, render_report, write_report

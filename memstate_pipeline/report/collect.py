@@ -1,4 +1,4 @@
-"""What a run's page says: gathered from the run's notes, decisions and graph, and from earlier manifests."""
+"""Gathers the data of a run's page from its notes and decisions, the published graph and earlier manifests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COUNTED = {
     "attached": ("forgetting", "attached"),
     "expanded": ("forgetting", "expanded"),
 }
-"""Where each count of the report comes from: step and name."""
+"""The step and the name of each count of the report."""
 
 
 def collect(store: Store, run: Run) -> ReportData:
@@ -86,8 +86,8 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
 
 def _not_understood(run: Run) -> list[str]:
     failures = run.table("extractor", FAILURES) if run.has_table("extractor") else empty(FAILURES)
-    words = "session(s) placed without the language model, wholly or in part"
-    return [f"{sessions} {words}: {reason}" for reason, sessions in failures.iter_rows()]
+    effect = "session(s) placed without the language model, wholly or in part"
+    return [f"{sessions} {effect}: {reason}" for reason, sessions in failures.iter_rows()]
 
 
 def _merged(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:

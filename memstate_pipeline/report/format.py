@@ -1,6 +1,6 @@
-"""How a report says things: numbers, durations, times, and the verdict in a sentence.
+"""Formats of the report: numbers, durations, times, and the verdict as a sentence.
 
-Pure functions from values to text; nothing here knows HTML.
+Pure functions from values to text, without HTML.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from datetime import UTC, datetime
 from typing import Any
 
 COUNTS = {
-    "evidence": ("observation taken in", "observations taken in"),
-    "accesses": ("use counted", "uses counted"),
+    "evidence": ("observation ingested", "observations ingested"),
+    "accesses": ("access counted", "accesses counted"),
     "topics_created": ("topic created", "topics created"),
     "revisions": ("revision added", "revisions added"),
     "topics_embedded": ("topic embedded", "topics embedded"),
     "merges": ("topic merged away", "topics merged away"),
     "restored": ("topic restored", "topics restored"),
     "summarised": ("history summarised", "histories summarised"),
-    "detached": ("field or link detached", "fields and links detached"),
+    "detached": ("field or edge detached", "fields and edges detached"),
     "archived": ("topic archived", "topics archived"),
-    "attached": ("field or link attached again", "fields and links attached again"),
-    "expanded": ("history expanded again", "histories expanded again"),
+    "attached": ("field or edge reattached", "fields and edges reattached"),
+    "expanded": ("history expanded", "histories expanded"),
 }
-"""One and many of what a run counts, in the order in which a run does them."""
+"""Singular and plural of each count, in the order of the steps."""
 
 NOT_KNOWN = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether the run published, in one line, and what it did, in another.
+    """The outcome of a run in one line, and its changes in another.
 
     Attributes:
         status: `good`, `warn` (published, with something to look at) or `bad` (not published).
@@ -44,7 +44,7 @@ class Verdict:
 
 
 def verdict(summary: dict[str, Any]) -> Verdict:
-    """What a run came to, from its summary."""
+    """The verdict on a run, from its summary."""
     checks = summary.get("checks") or []
     failed = [check for check in checks if not check["passed"]]
     refusing = [check["name"] for check in failed if is_refusing(check)]
@@ -53,7 +53,7 @@ def verdict(summary: dict[str, Any]) -> Verdict:
         cause = f"{'Check' if len(refusing) == 1 else 'Checks'} {listed(refusing)} failed"
         return Verdict("bad", "Refused to publish", f"{cause}, so {served}. Held back: {changed}.")
     if summary.get("snapshot") is None:
-        return Verdict("bad", "Not published", f"No new snapshot came of this run; {served}.")
+        return Verdict("bad", "Not published", f"This run published no snapshot; {served}.")
     notes = len(failed) + len(summary.get("warnings") or [])
     title = f"Published snapshot {summary['snapshot']}"
     sentence = f"{changed[0].upper()}{changed[1:]}."
@@ -63,18 +63,18 @@ def verdict(summary: dict[str, Any]) -> Verdict:
 
 
 def is_refusing(check: dict[str, Any]) -> bool:
-    """Whether this check keeps a run from publishing when it fails."""
+    """Whether a run is not published if this check fails."""
     return str(check.get("severity", "error")).lower() == "error"
 
 
 def what_changed(counts: dict[str, Any]) -> str:
-    """The counts that are not zero as one clause."""
+    """The counts other than zero as one clause."""
     parts = [f"{number(n)} {counted(name, n)}" for name, n in counts.items() if name in COUNTS and n]
     return listed(parts) if parts else "nothing changed"
 
 
 def counted(name: str, amount: float) -> str:
-    """What a count counts, in the singular or plural that its amount asks for."""
+    """The noun of a count, in the singular or plural."""
     one, many = COUNTS.get(name, (name.replace("_", " "),) * 2)
     return one if amount == 1 else many
 
@@ -99,7 +99,7 @@ def score(value: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in the unit in which it reads best."""
+    """A duration, in milliseconds, seconds, minutes or hours by its size."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
@@ -110,7 +110,7 @@ def duration(seconds: float) -> str:
 
 
 def moment(value: datetime | str | None) -> str:
-    """A time in UTC to the minute; text that is no ISO time stays as it is."""
+    """A time in UTC to the minute; text other than ISO 8601 is unchanged."""
     if value is None:
         return NOT_KNOWN
     try:

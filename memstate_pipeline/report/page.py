@@ -1,7 +1,7 @@
-"""One run as a page for people and as JSON for scripts.
+"""Renders the page of a run as HTML, and its data as JSON.
 
-What is rendered comes in as `ReportData`; no store is opened here. The page is one file without script or
-network, everything in it that users wrote is escaped, and the same data gives the same bytes.
+The input is a `ReportData`; no store is opened here. The page is one file without scripts or network access, user text
+in it is escaped, and the same data gives the same bytes.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from memstate_pipeline.report.plots import growth_lines, salience_histogram
 RUN_KEYS = ("run_id", "shard", "now", "previous_snapshot", "state_hash")
 TABLES = ("merges", "archived", "restored", "problems")
 SHOWN = 50
-"""Rows of a table on the page; the JSON beside it has all."""
+"""Maximum number of rows of a table on the page; the JSON has all."""
 
 
 @dataclass(frozen=True)
 class ReportData:
-    """What one run of one shard leaves to be read.
+    """The data of the page of one run of one shard.
 
     Attributes:
-        summary: the JSON contract of `maintain`; besides, `policy` (for the threshold in the plot) and
-            `explanations` (sentences on why nothing was archived) are shown where they are given.
+        summary: the JSON of `maintain`, optionally with `policy` (for the threshold in the plot) and
+            `explanations` (sentences on archivals).
         merges: survivor, survivor_title, dropped, dropped_title, scope, probability, reason.
         archived: topic_id, title, scope, salience, reason.
         restored: topic_id, title, scope, reason.
         problems: kind, topic_id, detail.
-        salience: scope, state, salience; one row a topic.
-        growth: snapshot, now, active, archived, merged, evidence; one row a kept run, oldest first.
+        salience: scope, state, salience; one row per topic.
+        growth: snapshot, now, active, archived, merged, evidence; one row per kept snapshot, oldest first.
     """
 
     summary: dict[str, Any]
@@ -52,19 +52,19 @@ class ReportData:
 
 @dataclass(frozen=True)
 class Listing:
-    """The head of a table, and how long the table is."""
+    """The first rows of a table, and its length."""
 
     rows: list[Any]
     total: int
 
 
 def render_report(data: ReportData) -> str:
-    """The page as HTML that needs nothing beside it."""
+    """The page as self-contained HTML."""
     return _environment().get_template("page.html").render(_view(data))
 
 
 def write_report(folder: Path, data: ReportData) -> tuple[Path, Path]:
-    """Writes the page and its JSON, each at once or not at all, replacing those of the same run and shard.
+    """Writes the page and its JSON atomically, replacing those of the same run and shard.
 
     Returns:
         The page `<run_id>-<shard>.html` and the JSON beside it: the summary, and all rows of merges,
@@ -72,19 +72,19 @@ def write_report(folder: Path, data: ReportData) -> tuple[Path, Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     page, document = report_paths(folder, data.summary["run_id"], data.summary["shard"])
-    # The page comes last: whoever finds it finds the JSON that it links to.
+    # The page is written last, so that the JSON that it links to exists.
     _replace(document, msgjson.format(msgjson.encode(_document(data), enc_hook=str), indent=2) + b"\n")
     _replace(page, render_report(data).encode())
     return page, document
 
 
 def report_paths(folder: Path, run_id: str, shard: str) -> tuple[Path, Path]:
-    """Where the page and the JSON of a run of a shard lie."""
+    """The paths of the page and of the JSON of a run of a shard."""
     return folder / f"{run_id}-{shard}.html", folder / f"{run_id}-{shard}.json"
 
 
 def latest_report(folder: Path) -> Path | None:
-    """The page that was written last, or None where there is none."""
+    """The page that was written last, or None if there is none."""
     pages = list(folder.glob("*.html"))
     return max(pages, key=lambda page: (page.stat().st_mtime_ns, page.name), default=None)
 

@@ -1,11 +1,11 @@
-"""The plots of a report, as SVG fragments to be placed inside the page.
+"""Plots of the report, as SVG fragments for the page.
 
-Colours are drawn as placeholders and then exchanged for CSS variables with a fallback, so that one
-drawing is readable in light and in dark mode. Same data, same bytes: ids are salted with the plot's name,
-which also keeps them apart where two plots share a page, and no date is written.
+Colours are placeholders that are replaced by CSS variables with a fallback, so that one drawing is readable in light
+and in dark mode. The same data gives the same bytes: ids are salted with the plot's name, which also keeps the ids of
+two plots on a page apart, and no date is written.
 
-matplotlib is imported inside the functions because most commands never draw. Its object interface is used
-(`Figure`), since pyplot keeps every figure alive in the process.
+matplotlib is imported in the functions because most commands never draw. Its object interface (`Figure`) is used
+because pyplot keeps every figure in memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOWEST, HIGHEST = 0.001, 10.0
-"""Ends of the salience axis. Fixed, so that the pages of two nights can be laid side by side."""
+"""Ends of the salience axis; fixed, so that pages of two nights can be compared."""
 
 BINS_PER_DECADE = 8
 WIDTH, HEIGHT = 420, 280
@@ -36,7 +36,7 @@ THRESHOLD = "#0a0b08"
 DASHED: dict[str, Any] = {"linewidth": 1.4, "linestyle": (0, (4, 2))}
 DOTTED: dict[str, Any] = {"linewidth": 1.8, "markersize": 3.5}
 MOST_DOTS = 60
-"""Up to so many runs each is dotted; beyond, dots touch and only make the page heavy."""
+"""Maximum number of snapshots drawn with markers; more would touch and make the page heavy."""
 
 IN_PAGE = {
     INK: "currentColor",
@@ -48,7 +48,7 @@ IN_PAGE = {
     SERIES["evidence"]: "var(--chart-evidence, #2f8f7f)",
     THRESHOLD: "var(--chart-threshold, #b5483f)",
 }
-"""What each placeholder becomes."""
+"""CSS colours by placeholder."""
 
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -77,17 +77,17 @@ STYLE: dict[Any, Any] = {
 
 
 def salience_histogram(salience: pl.DataFrame, threshold: float | None = None) -> str:
-    """How salient the topics are, stacked by state, on a logarithmic axis.
+    """Histogram of salience, stacked by state, on a logarithmic axis.
 
-    Decay halves salience in equal times, so on this axis unused topics wander left at a steady pace
-    towards the threshold. What lies beyond an end of the axis is counted in the outermost bar.
+    Salience decays exponentially, so topics without accesses move left at a constant pace. Values beyond an end of
+    the axis are counted in the outermost bar.
 
     Args:
-        salience: columns state and salience, one row a topic; merged topics are left out.
-        threshold: below it topics may be archived; drawn as a line.
+        salience: columns state and salience, one row per topic; merged topics are left out.
+        threshold: the salience below which topics may be archived, drawn as a line.
 
     Returns:
-        An SVG element, or an empty string where there is no topic to draw.
+        An SVG element, or an empty string if there is no topic to draw.
     """
     import numpy as np
 
@@ -113,13 +113,13 @@ def salience_histogram(salience: pl.DataFrame, threshold: float | None = None) -
 
 
 def growth_lines(growth: pl.DataFrame) -> str:
-    """Topics by state and evidence after each kept run, over the snapshot's number.
+    """Topics by state, and evidence, over the numbers of the kept snapshots.
 
     Args:
-        growth: columns snapshot, active, archived, merged and evidence, one row a run, oldest first.
+        growth: columns snapshot, active, archived, merged and evidence, one row per snapshot, oldest first.
 
     Returns:
-        An SVG element, or an empty string where there is no run to draw.
+        An SVG element, or an empty string if there is no snapshot to draw.
     """
     if growth.is_empty():
         return ""

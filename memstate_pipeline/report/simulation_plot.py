@@ -1,4 +1,4 @@
-"""The plot of a simulation: what two policies leave night by night, and the accesses that each would have missed.
+"""The plot of `memstate simulate`: topics under two policies night by night, and the accesses that each misses.
 
 matplotlib is imported inside the functions because most commands never draw. Same data, same bytes.
 """
@@ -22,7 +22,7 @@ STYLE: dict[Any, Any] = {
     "font.size": 10,
     "svg.fonttype": "none",
     "date.converter": "concise",
-    "svg.hashsalt": "rehearsal",
+    "svg.hashsalt": "simulation",
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
@@ -37,8 +37,8 @@ def write_plot(document: Mapping[str, Any], path: Path) -> None:
     """Writes the plot of a simulation.
 
     Args:
-        document: what `memstate_core.forget.simulation.policy_comparison.compare_policies` gives.
-        path: the file, by its suffix SVG or a page with it; folders that are missing are made.
+        document: the result of `memstate_core.forget.simulation.policy_comparison.compare_policies`.
+        path: the file, .svg or .html; missing folders are created.
     """
     svg = _drawn(document)
     page = "<!doctype html>\n<meta charset='utf-8'>\n<title>memstate simulate</title>\n" + svg[svg.index("<svg") :]
@@ -80,6 +80,6 @@ def _bars(axes: Any, document: Mapping[str, Any]) -> None:
         values = [night["missed"] for night in nights]
         axes.bar(days, values, width=0.4, color=BARS[side], label=f"{side} policy")
     axes.yaxis.get_major_locator().set_params(integer=True, nbins=4)
-    axes.set_ylabel("missed uses")
+    axes.set_ylabel("missed accesses")
     axes.set_ylim(0, max(1, axes.get_ylim()[1]))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2)

@@ -1,4 +1,4 @@
-"""A real store after one real night of the bundled sample, and the command line as a user types it."""
+"""The command line as a user types it, on an empty store and on the store of the demo."""
 
 import json
 import os
@@ -20,8 +20,8 @@ NIGHT = "2026-04-06T02:00:00Z"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a command answered."""
+class Answer:
+    """The exit code and the output of a command."""
 
     code: int
     stdout: str
@@ -32,26 +32,26 @@ class Told:
         return json.loads(self.stdout)
 
 
-Memstate = Callable[..., Told]
+Memstate = Callable[..., Answer]
 
 
 def clean_environment(**given: str) -> dict[str, str]:
-    """The environment without settings of memstate and Dagster but those that are given."""
+    """The environment with no settings of memstate and Dagster except the given ones."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("MEMSTATE_", "DAGSTER_"))} | given
 
 
 @pytest.fixture(scope="module")
 def no_settings() -> Iterator[None]:
-    """The environment without settings of its own, for all that runs in this process."""
+    """An environment without settings of memstate and Dagster for what runs in this process."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ.keys() - clean_environment().keys():
             patch.delenv(name)
         yield
 
 
-def run_memstate(home: Path, *arguments: str, **environment: str) -> Told:
+def run_memstate(home: Path, *arguments: str, **environment: str) -> Answer:
     done = warm.run(["-m", "memstate_pipeline", "--home", str(home), *arguments], clean_environment(**environment))
-    return Told(done.returncode, done.stdout, done.stderr)
+    return Answer(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def memstate(tmp_path: Path) -> Memstate:
 
 
 def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A home that is made once for all processes among which the tests are spread; tests read or copy it."""
+    """A home that is made once for all test processes; tests read or copy it."""
     spread = "PYTEST_XDIST_WORKER" in os.environ
     folder = (factory.getbasetemp().parent if spread else factory.getbasetemp()) / f"shared-{name}"
     folder.mkdir(exist_ok=True)
@@ -76,25 +76,25 @@ def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], No
 
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store in which the demo was played once; tests only read it."""
+    """The store of the demo; tests only read it."""
     return shared(tmp_path_factory, "demo", play_demo)
 
 
 def play_demo(home: Path) -> None:
-    """The one command that starts as on a user's machine, with every library to load."""
+    """Runs the demo in a fresh interpreter, as on a user's machine."""
     command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "demo", "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=300, check=False)
-    assert told.returncode == 0, told.stderr
-    (home / "told.json").write_text(told.stdout)
+    answer = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=300, check=False)
+    assert answer.returncode == 0, answer.stderr
+    (home / "answer.json").write_text(answer.stdout)
 
 
 @pytest.fixture(scope="session")
-def demo_told(demo_home: Path) -> dict[str, Any]:
-    """What the demo answered as JSON."""
-    return dict(json.loads((demo_home / "told.json").read_text()))
+def demo_answer(demo_home: Path) -> dict[str, Any]:
+    """The JSON of the demo."""
+    return dict(json.loads((demo_home / "answer.json").read_text()))
 
 
 @pytest.fixture
 def on_demo(demo_home: Path) -> Memstate:
-    """The command line on the store of the demo, for reading."""
+    """The command line on the store of the demo, for reading commands."""
     return lambda *arguments, **environment: run_memstate(demo_home, *arguments, **environment)

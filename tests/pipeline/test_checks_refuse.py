@@ -26,8 +26,8 @@ def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
     home, dump = tmp_path / "home", tmp_path / "one.jsonl"
     dump.write_text('{"title": "Yard", "fields": [{"name": "gate", "value": "shut"}]}\n')
     assert run_memstate(home, "import", str(dump)).code == 0
-    told = warm.run(["-c", FAIL_C4, str(home), NIGHT], clean_environment())
-    assert told.returncode == 4, told.stderr
-    assert "C4_provenance_preservation" in told.stdout
+    answer = warm.run(["-c", FAIL_C4, str(home), NIGHT], clean_environment())
+    assert answer.returncode == 4, answer.stderr
+    assert "C4_provenance_preservation" in answer.stdout
     assert run_memstate(home, "status", "--json").document["snapshot"] is None
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0

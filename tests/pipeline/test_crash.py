@@ -1,4 +1,4 @@
-"""L6: a run killed at any of its turning points, then run again, gives the same state as one that was not."""
+"""L6: a run killed at any of its turning points and run again gives the state of an undisturbed one."""
 
 import shutil
 from pathlib import Path
@@ -54,7 +54,7 @@ def expected(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", TURNING_POINTS)
-def test_a_killed_run_is_made_good_by_the_next(point: str, prepared: Path, expected: str, tmp_path: Path) -> None:
+def test_the_next_run_recovers_from_a_killed_one(point: str, prepared: Path, expected: str, tmp_path: Path) -> None:
     module, name = TURNING_POINTS[point]
     home = Path(shutil.copytree(prepared, tmp_path / "home"))
     script = DIE_AT.format(module=module, name=name, night=NIGHT)

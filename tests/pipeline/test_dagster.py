@@ -1,4 +1,4 @@
-"""What Dagster sees: assets in their groups, checks that block, the job, the schedule, the sensor."""
+"""The code location: assets in their groups, the job, the schedule, the sensor."""
 
 import tomllib
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ def specs(definitions: dg.Definitions) -> dict[str, dg.AssetSpec]:
     return {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
 
 
-def test_assets_stand_in_the_groups_of_the_design(definitions: dg.Definitions) -> None:
+def test_assets_are_in_their_groups(definitions: dg.Definitions) -> None:
     assert {name: spec.group_name for name, spec in specs(definitions).items()} == GROUPS
 
 

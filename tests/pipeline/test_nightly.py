@@ -1,4 +1,4 @@
-"""One night of the sample through Dagster: what it promises to scripts, and what it leaves behind."""
+"""One night of the bundled sample through Dagster: its JSON and its results."""
 
 import json
 from pathlib import Path
@@ -21,14 +21,14 @@ def exported(home: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run_memstate(home, "export").stdout.splitlines()]
 
 
-def test_the_import_counts_every_record(demo_told: dict[str, Any]) -> None:
-    told = demo_told["import"]
-    assert told["read"] == told["accepted"] + told["duplicate"] + told["quarantined"] == 201
-    assert (told["duplicate"], told["quarantined"]) == (3, 3)
+def test_the_import_counts_every_record(demo_answer: dict[str, Any]) -> None:
+    answer = demo_answer["import"]
+    assert answer["read"] == answer["accepted"] + answer["duplicate"] + answer["quarantined"] == 201
+    assert (answer["duplicate"], answer["quarantined"]) == (3, 3)
 
 
-def test_the_night_keeps_its_contract(demo_told: dict[str, Any]) -> None:
-    night = demo_told["maintain"]
+def test_the_night_keeps_its_contract(demo_answer: dict[str, Any]) -> None:
+    night = demo_answer["maintain"]
     assert list(night["counts"]) == COUNTS
     assert list(night["seconds"]) == STEPS
     assert [check["name"][:2] for check in night["checks"]] == ["C1", "C2", "C3", "C4", "C5", "C6"]
@@ -36,11 +36,11 @@ def test_the_night_keeps_its_contract(demo_told: dict[str, Any]) -> None:
     assert night["snapshot"] == "s0/1"
 
 
-def test_only_topics_that_agree_are_merged(demo_home: Path, demo_told: dict[str, Any]) -> None:
+def test_only_topics_that_agree_are_merged(demo_home: Path, demo_answer: dict[str, Any]) -> None:
     topics = exported(demo_home)
     merged = {topic["title"] for topic in topics if topic["merged_from"]}
     assert {" ".join(title.lower().split()) for title in merged} == TWINS
-    assert demo_told["maintain"]["counts"]["merges"] == 3
+    assert demo_answer["maintain"]["counts"]["merges"] == 3
     assert sum(topic["title"] == "Jonas Falk" and topic["state"] == "active" for topic in topics) == 2
 
 
@@ -59,21 +59,21 @@ def test_a_late_record_lands_in_its_place(demo_home: Path) -> None:
 
 def test_a_tombstone_answers_with_its_survivor(demo_home: Path, on_demo: Memstate) -> None:
     dropped = next(topic for topic in exported(demo_home) if topic["merged_into"])
-    told = on_demo("topic", dropped["id"], "--json")
-    assert told.document["id"] == dropped["merged_into"]
-    assert dropped["id"] in told.document["resolved_from"]
+    answer = on_demo("topic", dropped["id"], "--json")
+    assert answer.document["id"] == dropped["merged_into"]
+    assert dropped["id"] in answer.document["resolved_from"]
 
 
-def test_the_second_night_changes_nothing(tmp_path: Path, demo_home: Path, demo_told: dict[str, Any]) -> None:
+def test_the_second_night_changes_nothing(tmp_path: Path, demo_home: Path, demo_answer: dict[str, Any]) -> None:
     import shutil
 
     home = tmp_path / "home"
     shutil.copytree(demo_home, home)
-    told = run_memstate(home, "maintain", "--now", NIGHT, "--json")
-    assert told.code == 0, told.stderr
-    assert told.document["state_hash"] == demo_told["maintain"]["state_hash"]
-    assert not any(told.document["counts"].values())
-    assert told.document["previous_snapshot"] == "s0/1"
+    answer = run_memstate(home, "maintain", "--now", NIGHT, "--json")
+    assert answer.code == 0, answer.stderr
+    assert answer.document["state_hash"] == demo_answer["maintain"]["state_hash"]
+    assert not any(answer.document["counts"].values())
+    assert answer.document["previous_snapshot"] == "s0/1"
 
 
 def test_the_report_has_a_page_and_its_json(demo_home: Path, on_demo: Memstate) -> None:
@@ -84,9 +84,9 @@ def test_the_report_has_a_page_and_its_json(demo_home: Path, on_demo: Memstate) 
 
 
 def test_verify_finds_nothing(on_demo: Memstate) -> None:
-    told = on_demo("verify", "--json")
-    assert told.code == 0, told.stdout
-    assert {row["name"] for row in told.document["verdicts"]} >= {"file digests", "L3 rebuild", "C1_query_soundness"}
+    answer = on_demo("verify", "--json")
+    assert answer.code == 0, answer.stdout
+    assert {row["name"] for row in answer.document["verdicts"]} >= {"file digests", "L3 rebuild", "C1_query_soundness"}
 
 
 def test_the_inbox_is_read_by_the_night_and_kept(memstate: Memstate, tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_the_inbox_is_read_by_the_night_and_kept(memstate: Memstate, tmp_path: P
     inbox.mkdir(parents=True)
     (inbox / "one.jsonl").write_text('{"title": "Harbour plan", "fields": [{"name": "status", "value": "open"}]}\n')
     (inbox / "broken.jsonl.gz").write_bytes(b"\x1f\x8bnot really")
-    told = memstate("maintain", "--now", "2099-01-01T00:00:00Z", "--json")
-    assert told.code == 0, told.stderr
-    assert told.document["ingest"]["accepted"] == 1
-    assert "broken.jsonl.gz" in told.document["warnings"][0]
+    answer = memstate("maintain", "--now", "2099-01-01T00:00:00Z", "--json")
+    assert answer.code == 0, answer.stderr
+    assert answer.document["ingest"]["accepted"] == 1
+    assert "broken.jsonl.gz" in answer.document["warnings"][0]
     assert (inbox / "processed" / "one.jsonl").exists()
     assert (inbox / "failed" / "broken.jsonl.gz").exists()

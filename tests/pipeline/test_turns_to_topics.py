@@ -1,4 +1,4 @@
-"""Chats over two nights, with the real encoder: topics go on, are linked, read well, and rebuild to the same state."""
+"""Chats over two nights with the real encoder: topics continue, get edges and titles, and rebuild to the same state."""
 
 import json
 from pathlib import Path
@@ -46,9 +46,9 @@ ACME = {
 }  # fmt: skip
 
 
-def rows(session: str, day: str, *stretches: list[str]) -> list[dict[str, Any]]:
-    """A session's turns of two people, a minute each."""
-    said = [text for stretch in stretches for text in stretch]
+def rows(session: str, day: str, *segments: list[str]) -> list[dict[str, Any]]:
+    """The turns of a session of two people, one per minute."""
+    said = [text for segment in segments for text in segment]
     return [
         {
             "observation_id": f"{session}#{at}", "scope": {"type": "user", "id": "aya"}, "kind": "user_message",
@@ -65,8 +65,8 @@ def night(home: Path, moment: str, *dumped: dict[str, Any]) -> dict[str, Any]:
     assert run_memstate(home, "import", str(dump)).code == 0
     done = run_memstate(home, "maintain", "--now", moment, "--json")
     assert done.code == 0, done.stderr
-    told: dict[str, Any] = done.document
-    return told
+    answer: dict[str, Any] = done.document
+    return answer
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def pottery(topics: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def test_a_later_night_goes_on_with_the_topic(topics: list[dict[str, Any]]) -> None:
+def test_a_later_night_continues_the_topic(topics: list[dict[str, Any]]) -> None:
     topic = pottery(topics)
     assert len(topic["observation_ids"]) == len(POTTERY) + len(LATER)
     current = {name: field["history"][0]["value"] for name, field in topic["fields"].items()}
@@ -115,9 +115,9 @@ def test_topics_of_a_session_and_names_that_are_said_are_linked(topics: list[dic
 
 
 def test_a_topic_reads_well(home: Path, topics: list[dict[str, Any]]) -> None:
-    told = run_memstate(home, "topic", pottery(topics)["id"]).stdout
-    assert "mentions  Acme renewal  [" in told
-    assert "Aya: " in told or "Ben: " in told
+    answer = run_memstate(home, "topic", pottery(topics)["id"]).stdout
+    assert "mentions  Acme renewal  [" in answer
+    assert "Aya: " in answer or "Ben: " in answer
 
 
 def test_the_reason_is_recorded(home: Path) -> None:

@@ -183,7 +183,7 @@ def looked(home: Path) -> tuple[bool, str]:
 
 def test_the_doctor_says_whether_an_extractor_is_configured_and_reachable(tmp_path: Path, monkeypatch: Any) -> None:
     home = tmp_path / "home"
-    assert looked(home) == (True, "no language model configured; turns are understood without one")
+    assert looked(home) == (True, "no language model configured; turns are processed without one")
     with serving(understanding) as script:
         store_of(home, script.url)
         assert looked(home) == (True, f"m at {script.url}: reachable")

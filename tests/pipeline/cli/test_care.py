@@ -26,11 +26,11 @@ def night(home: Path, gate: str = "") -> dict[str, object]:
     if gate:
         dump = home.parent / f"{gate}.jsonl"
         dump.write_text("".join(ROW % (user, user, gate) for user in range(8)))
-        told = run_memstate(home, "import", str(dump), "--now", "2026-04-05T00:00:00Z")
-        assert told.code == 0, told.stderr
-    told = run_memstate(home, "maintain", "--now", NIGHT, "--json")
-    assert told.code == 0, told.stderr
-    return dict(told.document)
+        answer = run_memstate(home, "import", str(dump), "--now", "2026-04-05T00:00:00Z")
+        assert answer.code == 0, answer.stderr
+    answer = run_memstate(home, "maintain", "--now", NIGHT, "--json")
+    assert answer.code == 0, answer.stderr
+    return dict(answer.document)
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def test_lost_snapshots_are_folded_again_from_the_ledger(home: Path) -> None:
 def test_a_bloated_graph_is_written_anew_with_the_same_state(home: Path) -> None:
     before = night(home, "shut")
     command = ["-c", COMPACTING, "--home", str(home), "maintain", "--now", NIGHT]
-    told = warm.run(command, clean_environment())
-    assert told.returncode == 0, told.stderr
+    answer = warm.run(command, clean_environment())
+    assert answer.returncode == 0, answer.stderr
     assert run_memstate(home, "status", "--json").document["state_hash"] == before["state_hash"]
     assert run_memstate(home, "verify").code == 0
 

@@ -1,4 +1,4 @@
-"""The command line as a script sees it: one JSON document, exit codes, errors that say what to do."""
+"""The command line for scripts: one JSON document, exit codes, errors with a remedy."""
 
 import json
 import re
@@ -20,10 +20,10 @@ def test_every_command_has_help_and_json(command: str, memstate: Memstate) -> No
 
 
 def test_status_of_an_empty_store_is_an_answer(memstate: Memstate) -> None:
-    told = memstate("status", "--json")
-    assert told.code == 0
-    assert told.document["snapshot"] is None
-    assert told.document["topics"] == {"active": 0, "detached": 0, "archived": 0, "merged": 0}
+    answer = memstate("status", "--json")
+    assert answer.code == 0
+    assert answer.document["snapshot"] is None
+    assert answer.document["topics"] == {"active": 0, "detached": 0, "archived": 0, "merged": 0}
 
 
 def test_status_names_what_is_served(on_demo: Memstate) -> None:
@@ -34,15 +34,15 @@ def test_status_names_what_is_served(on_demo: Memstate) -> None:
 
 @pytest.mark.parametrize("arguments", [("query", "anything"), ("topic", "x"), ("export",), ("verify",), ("report",)])
 def test_reading_an_empty_store_says_what_to_do(arguments: tuple[str, ...], memstate: Memstate) -> None:
-    told = memstate(*arguments, "--json")
-    assert told.code == 1
-    assert "memstate import PATH" in told.stderr
-    assert told.document["error"]["type"] == "StoreNotFound"
+    answer = memstate(*arguments, "--json")
+    assert answer.code == 1
+    assert "memstate import PATH" in answer.stderr
+    assert answer.document["error"]["type"] == "StoreNotFound"
 
 
 def test_query_answers_with_topics_and_evidence(on_demo: Memstate) -> None:
-    told = on_demo("query", "Which tree did the children choose?", "--scope", "user:ines", "--json")
-    document = told.document
+    answer = on_demo("query", "Which tree did the children choose?", "--scope", "user:ines", "--json")
+    document = answer.document
     assert set(document) >= {"query", "candidates", "evidence", "summary_text", "snapshot"}
     assert "chat/2026-03-20#1" in [found["observation_id"] for found in document["evidence"][:5]]
     human = on_demo("query", "Which tree did the children choose?", "--explain")
@@ -68,29 +68,29 @@ def test_another_scope_sees_nothing(on_demo: Memstate) -> None:
     ],
 )
 def test_wrong_usage_exits_2(arguments: tuple[str, ...], said: str, memstate: Memstate) -> None:
-    told = memstate(*arguments, "--json")
-    assert told.code == 2
-    assert said in " ".join(re.sub(r"[│╭╰─╮╯]", " ", told.stderr).split())
-    assert said in told.document["error"]["message"]
-    assert told.document["error"]["exit_code"] == 2
+    answer = memstate(*arguments, "--json")
+    assert answer.code == 2
+    assert said in " ".join(re.sub(r"[│╭╰─╮╯]", " ", answer.stderr).split())
+    assert said in answer.document["error"]["message"]
+    assert answer.document["error"]["exit_code"] == 2
 
 
 def test_a_file_that_cannot_be_read_exits_1_and_the_others_are_read(memstate: Memstate, tmp_path: Path) -> None:
     good = tmp_path / "good.jsonl"
     good.write_text('{"text": "The yard is open."}\n')
-    told = memstate("import", str(tmp_path / "missing.jsonl"), str(good), "--json")
-    assert told.code == 1
-    assert told.document["accepted"] == 1
-    assert "missing.jsonl" in told.stderr
+    answer = memstate("import", str(tmp_path / "missing.jsonl"), str(good), "--json")
+    assert answer.code == 1
+    assert answer.document["accepted"] == 1
+    assert "missing.jsonl" in answer.stderr
 
 
 def test_a_wrong_setting_exits_2_and_names_it(memstate: Memstate, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "memstate.toml").write_text("[policy]\nsalience_half_life_days = -3\n")
-    told = memstate("status")
-    assert told.code == 2
-    assert "memstate.toml: line 2, column 27: policy.salience_half_life_days = -3" in told.stderr
-    assert "greater than 0" in told.stderr
+    answer = memstate("status")
+    assert answer.code == 2
+    assert "memstate.toml: line 2, column 27: policy.salience_half_life_days = -3" in answer.stderr
+    assert "greater than 0" in answer.stderr
     by_variable = memstate("status", MEMSTATE_STORE_SHARDS="many")
     assert "MEMSTATE_STORE_SHARDS" in by_variable.stderr
 
@@ -98,17 +98,17 @@ def test_a_wrong_setting_exits_2_and_names_it(memstate: Memstate, tmp_path: Path
 @pytest.mark.parametrize("command", ["maintain", "rebuild"])
 def test_a_locked_store_exits_3_and_says_by_whom(command: str, memstate: Memstate, tmp_path: Path) -> None:
     with exclusive(tmp_path / "home" / "run.lock", "the test that holds it"):
-        told = memstate(command, "--json")
-    assert told.code == 3
-    assert "the test that holds it" in told.document["error"]["holder"]
-    assert "Wait for it to end" in told.stderr
+        answer = memstate(command, "--json")
+    assert answer.code == 3
+    assert "the test that holds it" in answer.document["error"]["holder"]
+    assert "Wait for it to end" in answer.stderr
 
 
 def test_export_parquet_holds_what_export_jsonl_does(on_demo: Memstate, tmp_path: Path) -> None:
     import polars as pl
 
-    told = on_demo("export", "--format", "parquet", "--output", str(tmp_path / "topics.parquet"), "--json")
-    assert told.code == 0, told.stderr
+    answer = on_demo("export", "--format", "parquet", "--output", str(tmp_path / "topics.parquet"), "--json")
+    assert answer.code == 0, answer.stderr
     lines = on_demo("export").stdout.splitlines()
     assert pl.read_parquet(tmp_path / "topics.parquet")["id"].to_list() == [json.loads(line)["id"] for line in lines]
 
@@ -128,19 +128,19 @@ def test_ui_dry_run_says_what_it_would_start(memstate: Memstate, tmp_path: Path)
 
 
 def test_doctor_finds_this_installation_sound(memstate: Memstate) -> None:
-    told = memstate("doctor", "--json")
-    assert told.code == 0, told.stdout
-    assert {row["name"] for row in told.document} >= {"packages", "settings", "model", "lock", "snapshot"}
+    answer = memstate("doctor", "--json")
+    assert answer.code == 0, answer.stdout
+    assert {row["name"] for row in answer.document} >= {"packages", "settings", "model", "lock", "snapshot"}
 
 
 def test_doctor_explains_a_topic(on_demo: Memstate) -> None:
     (yard,) = [topic for topic in on_demo("export", "--json").document["topics"] if topic["title"] == "Old Ferry Yard"]
-    told = on_demo("doctor", "--topic", yard["id"], "--now", "2026-07-01T00:00:00Z").stdout.splitlines()
+    answer = on_demo("doctor", "--topic", yard["id"], "--now", "2026-07-01T00:00:00Z").stdout.splitlines()
     facts = on_demo("doctor", "--topic", yard["id"], "--now", "2026-07-01T00:00:00Z", "--json").document
     assert (facts["id"], facts["now"], facts["rule"]) == (yard["id"], "2026-07-01T00:00:00Z", None)
     assert facts["values"]["half_life"] == {"key": "salience_half_life_days", "value": 90.0, "source": "default"}
-    assert told[0].startswith(f"Old Ferry Yard  [{yard['id']}]")
-    assert told[1:] == facts["lines"]
+    assert answer[0].startswith(f"Old Ferry Yard  [{yard['id']}]")
+    assert answer[1:] == facts["lines"]
     early = on_demo("doctor", "--topic", yard["id"], "--now", "2020-01-01", "--json").document
     assert early["now"] == on_demo("status", "--json").document["last_run"]["now"]
     assert early["salience"] == pytest.approx(yard["salience"])

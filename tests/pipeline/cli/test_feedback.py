@@ -1,4 +1,4 @@
-"""Uses from the command line to the night that counts them: --record, feedback, plans that hold them."""
+"""Accesses from the command line to the night that counts them: --record, feedback, and plans that include them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def topics(home: Path) -> dict[str, dict[str, Any]]:
 
 
 def noted(home: Path) -> list[dict[str, Any]]:
-    """The uses that wait to be collected."""
+    """The recorded accesses that are not yet collected."""
     lines = [json.loads(line) for path in (home / "accesses").glob("*.jsonl") for line in path.read_text().splitlines()]
     return [line for line in lines if "topic_id" in line]
 
@@ -79,20 +79,20 @@ def evidence_counts(home: Path) -> dict[str, Any]:
     return {name: shown.value for name, shown in event.asset_materialization.metadata.items()}
 
 
-def test_reading_is_no_use_unless_it_is_recorded(home: Path, memstate: Memstate) -> None:
+def test_reading_records_no_access_without_the_option(home: Path, memstate: Memstate) -> None:
     yard = topics(home)["Old"]["id"]
     for command in (("query", "the yard"), ("topic", yard)):
-        told = memstate(*command, "--json")
-        assert told.code == 0
-        assert "recorded" not in told.document
+        answer = memstate(*command, "--json")
+        assert answer.code == 0
+        assert "recorded" not in answer.document
     assert not (home / "accesses").exists()
 
 
 def test_query_records_the_candidates(home: Path, memstate: Memstate) -> None:
-    told = memstate("query", "Is the gate of the ferry yard shut?", "--record", "--now", LATER, "--json").document
-    returned = [candidate["topic_id"] for candidate in told["candidates"]]
+    answer = memstate("query", "Is the gate of the ferry yard shut?", "--record", "--now", LATER, "--json").document
+    returned = [candidate["topic_id"] for candidate in answer["candidates"]]
     assert returned
-    assert told["recorded"] | {"segment": None} == {
+    assert answer["recorded"] | {"segment": None} == {
         "topic_ids": returned,
         "fields": None,
         "failed": False,
@@ -100,19 +100,19 @@ def test_query_records_the_candidates(home: Path, memstate: Memstate) -> None:
         "source": "cli",
         "segment": None,
     }
-    assert (home / "accesses" / told["recorded"]["segment"]).exists()
+    assert (home / "accesses" / answer["recorded"]["segment"]).exists()
     assert noted(home) == [
         {"topic_id": topic_id, "at": LATER, "source": "cli", "scope": "user:ines"} for topic_id in returned
     ]
 
 
 def test_an_answer_without_topics_records_nothing(home: Path, memstate: Memstate) -> None:
-    told = memstate("query", "the yard", "--scope", "user:nobody", "--record", "--json").document
-    assert (told["recorded"]["topic_ids"], told["recorded"]["segment"]) == ([], None)
+    answer = memstate("query", "the yard", "--scope", "user:nobody", "--record", "--json").document
+    assert (answer["recorded"]["topic_ids"], answer["recorded"]["segment"]) == ([], None)
     assert noted(home) == []
 
 
-def test_an_archived_topic_that_was_used_comes_back(home: Path, memstate: Memstate) -> None:
+def test_an_archived_topic_that_was_accessed_is_restored(home: Path, memstate: Memstate) -> None:
     tree = topics(home)["Serviceberry"]
     assert tree["state"] == "archived"
     human = memstate("topic", tree["id"], "--record", "--now", LATER)
@@ -127,9 +127,9 @@ def test_an_archived_topic_that_was_used_comes_back(home: Path, memstate: Memsta
 
 def test_feedback_names_topic_fields_and_verdict(home: Path, memstate: Memstate) -> None:
     yard = topics(home)["Old"]["id"]
-    told = memstate("feedback", yard, "--field", "gate", "--failed", "--now", LATER, "--json")
-    assert told.code == 0, told.stderr
-    recorded = told.document["recorded"]
+    answer = memstate("feedback", yard, "--field", "gate", "--failed", "--now", LATER, "--json")
+    assert answer.code == 0, answer.stderr
+    recorded = answer.document["recorded"]
     assert (recorded["topic_ids"], recorded["fields"], recorded["failed"]) == ([yard], ["gate"], True)
     assert "recorded as accessed: 1 topic" in memstate("feedback", yard, "--used", "--now", LATER).stdout
     assert memstate("topic", yard, "--record", "--failed", "--now", LATER).code == 0
@@ -154,19 +154,19 @@ def test_feedback_names_topic_fields_and_verdict(home: Path, memstate: Memstate)
         (("query", "yard", "--now", LATER), 2, "it needs --record"),
     ],
 )
-def test_what_cannot_be_recorded_is_refused(
+def test_wrong_feedback_is_refused(
     arguments: tuple[str, ...], code: int, said: str, home: Path, memstate: Memstate
 ) -> None:
     yard = topics(home)["Old"]["id"]
-    told = memstate(*(yard if word == "YARD" else word for word in arguments), "--json")
-    assert told.code == code
-    assert said in told.document["error"]["message"]
+    answer = memstate(*(yard if word == "YARD" else word for word in arguments), "--json")
+    assert answer.code == code
+    assert said in answer.document["error"]["message"]
     assert not (home / "accesses").exists()
 
 
 def test_feedback_on_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
-    told = run_memstate(tmp_path / "home", "feedback", "x", "--used", "--json")
-    assert (told.code, told.document["error"]["type"]) == (1, "StoreNotFound")
+    answer = run_memstate(tmp_path / "home", "feedback", "x", "--used", "--json")
+    assert (answer.code, answer.document["error"]["type"]) == (1, "StoreNotFound")
     assert not (tmp_path / "home").exists()
 
 
@@ -196,7 +196,7 @@ def files_of(home: Path) -> dict[str, bytes]:
     return {str(path.relative_to(home)): path.read_bytes() for path in files}
 
 
-def test_a_plan_counts_what_waits_and_applying_it_comes_to_the_same(home: Path, tmp_path: Path) -> None:
+def test_a_plan_includes_recorded_accesses_and_applying_it_gives_the_same_state(home: Path, tmp_path: Path) -> None:
     note(home, "a")
     before = files_of(home)
     with AccessJournal(home / "accesses", "live") as live:
@@ -223,13 +223,13 @@ MOVES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_a_plan_is_refused_once_uses_have_moved(move: str, home: Path, tmp_path: Path) -> None:
-    make, told = MOVES[move]
+def test_a_plan_is_refused_after_the_accesses_have_changed(move: str, home: Path, tmp_path: Path) -> None:
+    make, answer = MOVES[move]
     note(home, "a")
     planned(home, tmp_path / "plan.json")
     make(home)
     before = files_of(home)
-    with pytest.raises(PlanStale, match=told):
+    with pytest.raises(PlanStale, match=answer):
         apply_plan(open_store(home), tmp_path / "plan.json")
     assert files_of(home) == before
 
@@ -242,7 +242,7 @@ def test_planning_leaves_the_journal_as_it_was(home: Path, tmp_path: Path) -> No
     assert read_plan(tmp_path / "plan.json").accesses.keys() == {"a.jsonl"}
 
 
-def test_a_second_night_counts_a_use_no_second_time(home: Path) -> None:
+def test_a_second_night_does_not_count_an_access_again(home: Path) -> None:
     note(home, "a")
     store = open_store(home)
     first = maintain(store, NOW).summary

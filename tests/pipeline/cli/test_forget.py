@@ -1,4 +1,4 @@
-"""A person has the last word on forgetting: restore, pin, undo, and asking for what default answers leave out."""
+"""Manual overrides of forgetting: restore, pin, undo, and queries for archived topics."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def gates(record: dict[str, Any]) -> list[Any]:
     return [revision["value"] for revision in record["fields"]["gate"]["history"]]
 
 
-def test_what_faded_left_default_answers_and_is_all_there_when_asked_for(memstate: Memstate) -> None:
+def test_faded_topics_are_left_out_by_default_and_complete_on_request(memstate: Memstate) -> None:
     found = memstate("query", "the gate of the ferry yard", "--json").document
     assert found["candidates"] == []
     record = yard(memstate, "--history")
@@ -80,10 +80,10 @@ def test_what_faded_left_default_answers_and_is_all_there_when_asked_for(memstat
     assert gates(then) == ["state 2"]
 
 
-def test_restoring_brings_all_of_it_back_for_good(memstate: Memstate) -> None:
+def test_restoring_is_complete_and_lasts(memstate: Memstate) -> None:
     topic = yard(memstate)["id"]
-    told = memstate("restore", topic, topic, "--now", MONTHS_LATER, "--json")
-    assert (told.code, told.document["restored"]) == (0, [topic])
+    answer = memstate("restore", topic, topic, "--now", MONTHS_LATER, "--json")
+    assert (answer.code, answer.document["restored"]) == (0, [topic])
     for _ in range(2):
         record = yard(memstate, "--history")
         assert (record["state"], record["fields"]["gate"]["detached"], len(gates(record))) == ("active", False, 6)
@@ -91,13 +91,13 @@ def test_restoring_brings_all_of_it_back_for_good(memstate: Memstate) -> None:
         assert all(check["passed"] for check in night["checks"])
 
 
-def test_undoing_says_what_came_back(memstate: Memstate) -> None:
-    told = memstate("undo", yard(memstate)["id"], "--now", MONTHS_LATER, "--json")
-    assert (told.code, told.document["action"]) == (0, "restored and attached and expanded")
+def test_undo_reports_what_it_restored(memstate: Memstate) -> None:
+    answer = memstate("undo", yard(memstate)["id"], "--now", MONTHS_LATER, "--json")
+    assert (answer.code, answer.document["action"]) == (0, "restored and attached and expanded")
     assert memstate("verify").code == 0
 
 
-def test_a_pin_holds_until_it_is_taken_away(memstate: Memstate) -> None:
+def test_a_pin_holds_until_it_is_removed(memstate: Memstate) -> None:
     topic = yard(memstate)["id"]
     assert memstate("pin", topic, "--now", MONTHS_LATER, "--json").document["pinned"] == [topic]
     memstate("maintain", "--now", "2026-12-01T00:00:00Z")
@@ -110,9 +110,9 @@ def test_a_pin_holds_until_it_is_taken_away(memstate: Memstate) -> None:
 
 @pytest.mark.parametrize("command", ["restore", "pin"])
 def test_an_unknown_topic_is_refused_and_nothing_is_recorded(home: Path, memstate: Memstate, command: str) -> None:
-    told = memstate(command, yard(memstate)["id"], "nobody", "--json")
-    assert told.code == 1
-    assert "nobody" in told.document["error"]["message"]
+    answer = memstate(command, yard(memstate)["id"], "nobody", "--json")
+    assert answer.code == 1
+    assert "nobody" in answer.document["error"]["message"]
     assert not list(home.glob("accesses/*.jsonl"))
     assert yard(memstate)["state"] == "archived"
 

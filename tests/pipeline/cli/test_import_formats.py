@@ -29,7 +29,7 @@ def test_every_format_is_imported_once(memstate: Memstate, tmp_path: Path) -> No
     assert set(ledger.scan("evidence").collect()["scope"]) == {"user:ann"}
 
 
-def test_notes_are_told_to_people_and_scripts(memstate: Memstate, tmp_path: Path) -> None:
+def test_notes_are_printed_and_in_the_json(memstate: Memstate, tmp_path: Path) -> None:
     chat = tmp_path / "chat.txt"
     chat.write_text("01/02/21, 10:00 - Ann: Hi\n")
     words = "the dates are ambiguous: read as day first, since nothing in the file decides"
@@ -39,16 +39,16 @@ def test_notes_are_told_to_people_and_scripts(memstate: Memstate, tmp_path: Path
 
 def test_a_format_that_does_not_fit_is_an_error(memstate: Memstate, tmp_path: Path) -> None:
     paths = exports(tmp_path / "dumps")
-    told = memstate("import", paths[1], "--format", "slack", "--json")
-    assert told.code == 1
-    assert "format slack was asked for, expected a Slack export" in told.stderr
-    assert "it looks like chatgpt" in told.document["errors"][0]
+    answer = memstate("import", paths[1], "--format", "slack", "--json")
+    assert answer.code == 1
+    assert "format slack was asked for, expected a Slack export" in answer.stderr
+    assert "it looks like chatgpt" in answer.document["errors"][0]
 
 
 def test_a_format_that_does_not_exist_is_wrong_usage(memstate: Memstate, tmp_path: Path) -> None:
-    told = memstate("import", str(tmp_path), "--format", "word")
-    assert told.code == 2
-    assert "chatgpt" in told.stderr
+    answer = memstate("import", str(tmp_path), "--format", "word")
+    assert answer.code == 2
+    assert "chatgpt" in answer.stderr
 
 
 def test_the_help_names_every_format(memstate: Memstate) -> None:

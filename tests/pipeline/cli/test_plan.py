@@ -158,10 +158,10 @@ MOVES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("move", MOVES)
 def test_a_plan_is_refused_once_the_state_has_moved_and_nothing_changes(move: str, ready: Ready, home: Path) -> None:
-    make, told = MOVES[move]
+    make, answer = MOVES[move]
     make(home)
     before = files_of(home)
-    with pytest.raises(PlanStale, match=told):
+    with pytest.raises(PlanStale, match=answer):
         apply_plan(open_store(home), ready.path)
     assert files_of(home) == before
 
@@ -176,8 +176,8 @@ OTHERWISE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 @pytest.mark.parametrize("change", OTHERWISE)
 def test_a_run_that_decides_otherwise_is_refused_before_it_publishes(change: str, ready: Ready, home: Path) -> None:
-    make, told = OTHERWISE[change]
-    with pytest.raises(PlanStale, match=told):
+    make, answer = OTHERWISE[change]
+    with pytest.raises(PlanStale, match=answer):
         apply_plan(open_store(home), tampered(ready, home.parent / "plan.json", make))
     served = current_snapshot(open_store(home).home, "s0")
     assert served is not None
@@ -262,7 +262,7 @@ def test_a_clone_writes_nothing_through_to_the_store(ready: Ready, home: Path) -
             with (clone.home.root / name).open("a") as file:
                 file.write("\n")
         import_more(clone.home.root)
-        maintain(clone, NOW, rehearsal=True)
+        maintain(clone, NOW, on_clone=True)
     assert files_of(home) == before
 
 
@@ -285,13 +285,13 @@ def test_planning_waits_for_no_run_and_clears_what_a_killed_plan_left(home: Path
 def test_the_commands_plan_and_apply(home: Path) -> None:
     path = home.parent / "plan.json"
     history = home.parent / "dagster"
-    told = run_memstate(home, "plan", "--now", NIGHT, "--output", str(path), DAGSTER_HOME=str(history))
-    assert told.code == 0, told.stderr
+    answer = run_memstate(home, "plan", "--now", NIGHT, "--output", str(path), DAGSTER_HOME=str(history))
+    assert answer.code == 0, answer.stderr
     assert not history.exists()
-    assert f"apply {path}" in told.stdout
+    assert f"apply {path}" in answer.stdout
     merges = [action for action in read_plan(path).actions if action.kind == "merged"]
-    assert f"merges: {len(merges)}" in told.stdout
-    assert all(f"({action.topic_id})" in told.stdout and str(action.reason) in told.stdout for action in merges)
+    assert f"merges: {len(merges)}" in answer.stdout
+    assert all(f"({action.topic_id})" in answer.stdout and str(action.reason) in answer.stdout for action in merges)
     first = run_memstate(home, "apply", str(path), "--json")
     assert first.code == 0, first.stderr
     assert first.document["state_hash"] == read_plan(path).result["s0"].state_hash

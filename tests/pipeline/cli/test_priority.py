@@ -32,10 +32,10 @@ def test_priority_is_lowered_once_to_what_is_set(tmp_path: Path, settings: str, 
 
 
 def test_the_nightly_commands_lower_their_priority(tmp_path: Path) -> None:
-    """Told by the process itself, when it has ended: nothing else knows its priority."""
-    told = "import atexit, os, sys; atexit.register(lambda: print(os.nice(0), file=sys.stderr)); "
+    """Each process reports its own priority at exit."""
+    reporting = "import atexit, os, sys; atexit.register(lambda: print(os.nice(0), file=sys.stderr)); "
     run = (
-        told
+        reporting
         + "sys.argv[1:] = ['--home', sys.argv[1], *sys.argv[2:]]; from memstate_pipeline.cli.main import main; main()"
     )
     plan = str(tmp_path / "none.json")

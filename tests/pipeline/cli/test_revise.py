@@ -1,4 +1,4 @@
-"""The last word of a person on the command line: merges, undo, review, confirm."""
+"""Manual revision on the command line: merges, undo, review, confirm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memstate_core.night.corrections import correct
 from memstate_core.run.store import open_store
 from memstate_core.state.decisions import judgements
 from memstate_core.state.lock import exclusive
-from tests.pipeline.conftest import NIGHT, Memstate, Told, run_memstate
+from tests.pipeline.conftest import NIGHT, Answer, Memstate, run_memstate
 
 ROWS: list[dict[str, Any]] = [
     {"topic_key": "yard", "title": "Old Ferry Yard", "fields": [{"name": "gate", "value": "shut"}]},
@@ -68,9 +68,9 @@ def topics(home: Path) -> dict[str, str]:
     return {record["title"].split()[0]: record["id"] for record in exported(home)}
 
 
-def answered(told: Told) -> dict[str, Any]:
-    assert told.code == 0, told.stderr
-    return dict(told.document)
+def answered(answer: Answer) -> dict[str, Any]:
+    assert answer.code == 0, answer.stderr
+    return dict(answer.document)
 
 
 def test_a_merge_that_was_undone_leaves_the_store_that_never_merged(home: Path, memstate: Memstate) -> None:
@@ -96,10 +96,10 @@ def test_a_pair_judged_different_stays_so_through_a_rebuild(home: Path, memstate
     ids = topics(home)
     file = tmp_path / "verdicts.jsonl"
     file.write_text(json.dumps({"a": ids["Old"], "b": ids["Budget"], "verdict": "different"}) + "\n\n")
-    told = answered(memstate("review", "--file", str(file), "--json"))
-    assert [row["verdict"] for row in told["decided"]] == ["different"]
+    answer = answered(memstate("review", "--file", str(file), "--json"))
+    assert [row["verdict"] for row in answer["decided"]] == ["different"]
     shutil.rmtree(home / "snapshots")
-    assert answered(memstate("rebuild", "--json"))["state_hash"] == told["state_hash"]
+    assert answered(memstate("rebuild", "--json"))["state_hash"] == answer["state_hash"]
     transitions = open_store(home).ledger.scan("transitions").sort("seq").collect()
     pair = sorted((ids["Old"], ids["Budget"]))
     assert judgements(transitions).rows() == [(*pair, "different")]
@@ -113,28 +113,28 @@ def test_a_file_of_verdicts_can_be_given_again_when_a_crash_left_some_of_them_re
     pairs = [("Old", "Budget", "same"), ("Old", "Serviceberry", "different")]
     file.write_text("".join(json.dumps({"a": ids[a], "b": ids[b], "verdict": v}) + "\n" for a, b, v in pairs))
     answered(memstate("review", "--decide", f"{ids['Old']}:{ids['Budget']}=same", "--json"))
-    told = answered(memstate("review", "--file", str(file), "--json"))
-    assert [row["verdict"] for row in told["decided"]] == ["different"]
+    answer = answered(memstate("review", "--file", str(file), "--json"))
+    assert [row["verdict"] for row in answer["decided"]] == ["different"]
     again = memstate("review", "--decide", f"{ids['Budget']}:{ids['Old']}=same", "--json")
     assert answered(again) == {"decided": []}
     assert memstate("status", "--json").document["snapshot"] == "s0/3"
 
 
 def test_a_home_that_is_not_there_is_not_made_by_taking_back(tmp_path: Path) -> None:
-    told = run_memstate(tmp_path / "nowhere", "undo", "x", "--json")
-    assert (told.code, told.document["error"]["type"]) == (1, "StoreNotFound")
+    answer = run_memstate(tmp_path / "nowhere", "undo", "x", "--json")
+    assert (answer.code, answer.document["error"]["type"]) == (1, "StoreNotFound")
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_different_is_refused_for_what_is_merged_with_the_way_out(home: Path, memstate: Memstate) -> None:
     ids = topics(home)
     pair = f"{ids['Budget']}:{ids['Old']}"
-    told = answered(memstate("review", "--decide", f"{pair}=same", "--now", NIGHT, "--json"))
+    answer = answered(memstate("review", "--decide", f"{pair}=same", "--now", NIGHT, "--json"))
     refused = memstate("review", "--decide", f"{pair}=different", "--json")
     (dropped,) = (row["dropped"]["id"] for row in memstate("merges", "--json").document["merges"])
     assert (refused.code, refused.document["error"]["type"]) == (1, "VerdictRefused")
     assert f"`memstate undo {dropped}`" in refused.stderr
-    assert memstate("status", "--json").document["state_hash"] == told["state_hash"]
+    assert memstate("status", "--json").document["state_hash"] == answer["state_hash"]
     assert memstate("undo", dropped).stdout.startswith("unmerged: ")
 
 
@@ -145,15 +145,15 @@ def test_confirm_ends_a_stale_mark(home: Path, memstate: Memstate) -> None:
     stale = memstate("topic", budget, "--json").document["stale"]
     assert set(stale) == {"reason", "cause_topic_id", "since"}
     assert [row["topic_id"] for row in answered(memstate("confirm", "--json"))["stale"]] == [budget]
-    told = answered(memstate("confirm", budget, "--now", NIGHT, "--json"))
-    assert told["confirmed"] == [budget]
+    answer = answered(memstate("confirm", budget, "--now", NIGHT, "--json"))
+    assert answer["confirmed"] == [budget]
     assert memstate("topic", budget, "--json").document["stale"] is None
-    assert answered(memstate("rebuild", "--json"))["state_hash"] == told["state_hash"]
+    assert answered(memstate("rebuild", "--json"))["state_hash"] == answer["state_hash"]
     assert memstate("confirm").stdout == "no topic is stale\n"
     assert memstate("confirm", budget, "--json").document["error"]["type"] == "NotStale"
 
 
-def test_a_terminal_asks_pair_by_pair_and_records_what_was_said(home: Path, memstate: Memstate) -> None:
+def test_a_terminal_asks_for_a_verdict_on_each_pair(home: Path, memstate: Memstate) -> None:
     ids = topics(home)
     dull, telling = (tuple(sorted((ids["Old"], ids[other]))) for other in ("Budget", "Serviceberry"))
     suggest(home, {dull: 0.2, telling: 0.8})
@@ -217,17 +217,17 @@ def read_until_closed(handle: int) -> Iterator[bytes]:
         (("confirm", "nobody"), 1, "memstate confirm"),
     ],
 )
-def test_what_cannot_be_done_says_what_to_do(
+def test_impossible_corrections_name_the_remedy(
     arguments: tuple[str, ...], code: int, said: str, first_night: Path
 ) -> None:
-    told = run_memstate(first_night, *arguments)
-    assert told.code == code
-    assert said in " ".join(told.stderr.replace("│", " ").split())
+    answer = run_memstate(first_night, *arguments)
+    assert answer.code == code
+    assert said in " ".join(answer.stderr.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("arguments", [("undo", "x"), ("confirm", "x"), ("review", "--decide", "a:b=same")])
 def test_a_locked_store_exits_3(arguments: tuple[str, ...], home: Path) -> None:
     with exclusive(home / "run.lock", "the test that holds it"):
-        told = run_memstate(home, *arguments, "--json")
-    assert told.code == 3
-    assert "the test that holds it" in told.document["error"]["holder"]
+        answer = run_memstate(home, *arguments, "--json")
+    assert answer.code == 3
+    assert "the test that holds it" in answer.document["error"]["holder"]

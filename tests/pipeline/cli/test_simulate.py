@@ -1,4 +1,4 @@
-"""The command that rehearses a policy, on a real store: what it tells, draws, and leaves as it was."""
+"""`memstate simulate` on a real store: its table, its JSON, its plot, and that it changes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATER = "2026-04-11T02:00:00Z"
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of three topics after a night; one of them, in the end archived by KEEN, is used a day later."""
+    """A store of three topics after a night; one of them, in the end archived by KEEN, is accessed a day later."""
     home = tmp_path_factory.mktemp("simulate") / "home"
     home.mkdir()
     said = {"scope": {"type": "user", "id": "ines"}}
@@ -59,11 +59,11 @@ def files_of(home: Path) -> dict[str, str]:
     return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_the_past_is_rehearsed_beside_the_present_policy(memstate: Memstate, keen: str, home: Path) -> None:
+def test_past_nights_are_replayed_under_both_policies(memstate: Memstate, keen: str, home: Path) -> None:
     before = files_of(home)
-    told = memstate("simulate", "--policies", keen, "--days", "6", "--now", LATER, "--json")
-    assert told.code == 0, told.stderr
-    document = told.document
+    answer = memstate("simulate", "--policies", keen, "--days", "6", "--now", LATER, "--json")
+    assert answer.code == 0, answer.stderr
+    document = answer.document
     assert (document["mode"], document["from"], document["to"]) == ("replay", "2026-04-05T02:00:00Z", LATER)
     assert [night["active"] for night in document["present"]["nights"]] == [3] * 6
     assert [night["archived"] for night in document["other"]["nights"]] == [2, 2, 2, 2, 2, 1]
@@ -75,24 +75,24 @@ def test_the_past_is_rehearsed_beside_the_present_policy(memstate: Memstate, kee
     assert files_of(home) == before
 
 
-def test_it_waits_for_no_lock(memstate: Memstate, keen: str, home: Path) -> None:
+def test_it_needs_no_lock(memstate: Memstate, keen: str, home: Path) -> None:
     with exclusive(home / "run.lock", "a night"):
         assert memstate("simulate", "--policies", keen, "--days", "1", "--now", LATER).code == 0
 
 
-def test_people_get_a_table_of_a_few_nights(memstate: Memstate, keen: str) -> None:
-    told = memstate("simulate", "--policies", keen, "--days", "40", "--now", LATER).stdout.splitlines()
-    assert told[0] == "replay of the past 40 days, 2026-03-02T02:00:00Z to 2026-04-11T02:00:00Z"
-    table = told[told.index(next(line for line in told if line.startswith("night"))) :]
+def test_text_output_is_a_table_of_a_few_nights(memstate: Memstate, keen: str) -> None:
+    answer = memstate("simulate", "--policies", keen, "--days", "40", "--now", LATER).stdout.splitlines()
+    assert answer[0] == "replay of the past 40 days, 2026-03-02T02:00:00Z to 2026-04-11T02:00:00Z"
+    table = answer[answer.index(next(line for line in answer if line.startswith("night"))) :]
     rows = table[: next(place for place, line in enumerate(table) if line.startswith("difference")) + 1]
     assert len(rows) == 1 + 15 + 2
     assert len({len(row) for row in rows}) == 1
     assert rows[-3].split()[:4] == ["2026-04-11", "3", "|", "2"]
     assert rows[-2].startswith("total")
-    assert any("“Serviceberry”" in line for line in told)
+    assert any("“Serviceberry”" in line for line in answer)
 
 
-def test_the_coming_days_are_projected_when_asked_or_when_nothing_is_new(memstate: Memstate, keen: str) -> None:
+def test_coming_days_are_projected_on_request_or_when_nothing_is_new(memstate: Memstate, keen: str) -> None:
     asked = memstate("simulate", "--policies", keen, "--days", "4", "--now", LATER, "--forward", "--json").document
     assert (asked["mode"], asked["from"], asked["to"]) == ("projection", LATER, "2026-04-15T02:00:00Z")
     late = memstate("simulate", "--policies", keen, "--days", "4", "--now", "2027-04-11", "--json").document
@@ -103,23 +103,23 @@ def test_the_coming_days_are_projected_when_asked_or_when_nothing_is_new(memstat
 @pytest.mark.parametrize("name", ["plot.svg", "deep/plot.html"])
 def test_the_plot_is_a_file_of_its_own(name: str, memstate: Memstate, keen: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    told = memstate("simulate", "--policies", keen, "--days", "6", "--now", LATER, "--plot", str(path))
-    assert told.code == 0, told.stderr
-    assert path.as_uri() in told.stdout
+    answer = memstate("simulate", "--policies", keen, "--days", "6", "--now", LATER, "--plot", str(path))
+    assert answer.code == 0, answer.stderr
+    assert path.as_uri() in answer.stdout
     text = path.read_text()
     svg = ElementTree.fromstring(text[text.index("<svg") :])
     words = " ".join(svg.itertext())
-    for label in ("active, present policy", "archived, other policy", "missed uses", "replay, 2026-04-05"):
+    for label in ("active, present policy", "archived, other policy", "missed accesses", "replay, 2026-04-05"):
         assert label in words
 
 
-def test_what_cannot_be_rehearsed_is_refused(memstate: Memstate, keen: str, tmp_path: Path) -> None:
+def test_wrong_policies_and_options_are_refused(memstate: Memstate, keen: str, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text(RULE.replace("idle_days", "idle_weeks"))
-    told = memstate("simulate", "--policies", str(wrong), "--days", "3")
-    assert told.code == 2
-    assert "wrong.toml" in told.stderr
-    assert "idle_weeks" in told.stderr
+    answer = memstate("simulate", "--policies", str(wrong), "--days", "3")
+    assert answer.code == 2
+    assert "wrong.toml" in answer.stderr
+    assert "idle_weeks" in answer.stderr
     assert memstate("simulate", "--policies", keen, "--days", "0").code == 2
     assert "plot.pdf" in memstate("simulate", "--policies", keen, "--days", "1", "--plot", "plot.pdf").stderr
     nowhere = run_memstate(tmp_path / "nowhere", "simulate", "--policies", keen, "--days", "3", "--json")

@@ -1,4 +1,4 @@
-"""`memstate ui`: the asset graph in a real browser, and a run started there as good as one from the shell."""
+"""`memstate ui`: the asset graph in a real browser, and a run that is started there."""
 
 import contextlib
 import json

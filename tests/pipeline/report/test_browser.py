@@ -1,4 +1,4 @@
-"""The page of a run as a browser shows it: everything visible, nothing spilling over, no complaints."""
+"""The page of a run in a browser: everything is visible, nothing overflows, the console is empty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, requires_chromium]
 
 HEADINGS = (
     "What this run did", "Checks", "Timings", "Merged", "Archived", "Restored", "Quarantine",
-    "Problems and warnings", "How the shard looks",
+    "Problems and warnings", "State of the shard",
 )  # fmt: skip
 LONG_TITLE = "Supercalifragilistic" * 12
 
@@ -63,14 +63,14 @@ def test_the_console_stays_silent(page: WebDriver) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_nothing_spills_over_sideways(browser: WebDriver, tmp_path: Path, width: int) -> None:
+def test_nothing_overflows_sideways(browser: WebDriver, tmp_path: Path, width: int) -> None:
     view_as(browser, width, 844)
     browser.get(write_report(tmp_path, busy_night(title=LONG_TITLE))[0].as_uri())
     assert browser.execute_script("return window.innerWidth") == width
     assert overflow(browser) == 0
 
 
-def test_a_quiet_night_is_shown_without_complaint(browser: WebDriver, tmp_path: Path) -> None:
+def test_a_night_without_changes_is_shown_without_errors(browser: WebDriver, tmp_path: Path) -> None:
     view_as(browser, 390, 844)
     browser.get(write_report(tmp_path, quiet_night())[0].as_uri())
     assert browser.find_element("tag name", "h1").text == "Published snapshot 12"

@@ -1,4 +1,4 @@
-"""The page of a run: what it says, what it escapes, and that it is the same for the same data."""
+"""The page of a run: content, escaping, and the same bytes for the same data."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def test_the_page_needs_no_network_and_runs_no_script() -> None:
     ("name", "says"),
     [
         ("counts", "Nothing."),
-        ("checks", "Nothing was checked."),
-        ("seconds", "Nothing was timed."),
+        ("checks", "No checks."),
+        ("seconds", "No timings."),
         ("merged", "Nothing."),
         ("archived", "Nothing."),
         ("restored", "Nothing."),
@@ -171,7 +171,7 @@ def test_a_summary_with_only_its_names_still_makes_a_page() -> None:
     assert "Not published" in page
 
 
-def test_it_says_why_nothing_was_archived() -> None:
+def test_explanations_are_beside_the_archived_topics() -> None:
     sentence = "Nothing was archived: user:aya has 212 active topics, under the soft limit of 500."
     assert sentence in section(render_report(quiet_night(explanations=[sentence])), "archived")
 
@@ -228,16 +228,16 @@ def test_one_run_and_unmeasured_salience_can_be_drawn() -> None:
     salience = pl.DataFrame({"scope": "user:aya", "state": "active", "salience": [None, float("nan")]})
     plots = section(render_report(replace(data, growth=data.growth.head(1), salience=salience)), "plots")
     assert plots.count("<svg") == 1
-    assert "1 kept run, 2026-04-16 02:00 UTC." in plots
+    assert "1 kept snapshot, 2026-04-16 02:00 UTC." in plots
 
 
 def test_large_numbers_have_separators() -> None:
     page = render_report(busy_night())
     assert "<b>1,234,567</b>" in page
     assert "<dd>48,210</dd>" in page
-    assert "1,240,000 read: 1,234,567 accepted, 5,000 known already, 433 quarantined." in page
+    assert "1,240,000 read: 1,234,567 accepted, 5,000 duplicate, 433 quarantined." in page
     assert "0.034 of the merged pairs are expected to be wrong" in page
-    assert "3 from 0.970 on, 0.03 expected to be wrong." in " ".join(page.split())
+    assert "3 at 0.970 or more, 0.03 expected to be wrong." in " ".join(page.split())
 
 
 def test_a_long_table_is_cut_and_says_how_long_it_is() -> None:
@@ -317,7 +317,7 @@ def test_the_latest_report_is_the_one_written_last(tmp_path: Path) -> None:
             {"counts": {"evidence": 1204, "topics_created": 1, "merges": 2, "archived": 0}},
             "good",
             "Published snapshot 12",
-            "1,204 observations taken in, 1 topic created and 2 topics merged away.",
+            "1,204 observations ingested, 1 topic created and 2 topics merged away.",
         ),
         ({"warnings": ["one"]}, "warn", "Published snapshot 12, with 1 warning", "Nothing changed."),
         (
@@ -347,13 +347,13 @@ def test_the_latest_report_is_the_one_written_last(tmp_path: Path) -> None:
             {"snapshot": None},
             "bad",
             "Not published",
-            "No new snapshot came of this run; snapshot 11 is still served.",
+            "This run published no snapshot; snapshot 11 is still served.",
         ),
     ],
 )
-def test_the_verdict_in_words(changes: dict[str, Any], status: str, title: str, sentence: str) -> None:
-    told = verdict(summary(**changes))
-    assert (told.status, told.title, told.sentence) == (status, title, sentence)
+def test_the_verdict(changes: dict[str, Any], status: str, title: str, sentence: str) -> None:
+    answer = verdict(summary(**changes))
+    assert (answer.status, answer.title, answer.sentence) == (status, title, sentence)
 
 
 def test_numbers_in_words() -> None:
@@ -375,7 +375,7 @@ def test_numbers_in_words() -> None:
     ]  # fmt: skip
 
 
-def test_times_are_told_in_utc() -> None:
+def test_times_are_in_utc() -> None:
     assert moment("2026-04-22T04:00:00+02:00") == "2026-04-22 02:00 UTC"
     assert moment(datetime(2026, 4, 22, 2, tzinfo=UTC)) == "2026-04-22 02:00 UTC"
     assert moment("last night") == "last night"
