@@ -5,6 +5,7 @@ Topics are read in order of their ids, in chunks; each chunk takes one statement
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -60,9 +61,8 @@ def export_records(readers: Sequence[SnapshotReader]) -> Iterator[Record]:
 
 
 def export_jsonl(readers: Sequence[SnapshotReader]) -> Iterator[bytes]:
-    """`export_records` as lines of JSON, each with its newline."""
-    encoder = msgjson.Encoder()
-    return (encoder.encode(record) + b"\n" for record in export_records(readers))
+    """`export_records` as JSON Lines in UTF-8, each with its line feed."""
+    return (json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in export_records(readers))
 
 
 def export_parquet(readers: Sequence[SnapshotReader], path: Path) -> int:

@@ -77,8 +77,8 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
     yield from ["  none"] * (not result["candidates"])
     yield "evidence"
     for found in result["evidence"]:
-        head = f"  {_score(found['score'])}  {found['observed_at'][:16]}  {found['observation_id']}  "
-        yield head + cut(found["text"] or "", max(20, width() - len(head)))
+        yield f"  {_score(found['score'])}  {found['observed_at'][:16]}  {found['observation_id']}"
+        yield _INDENT + cut(found["text"] or "", width() - len(_INDENT))
         yield from _explanation(found)
     yield from ["  none"] * (not result["evidence"])
 

@@ -95,6 +95,18 @@ def test_a_wrong_setting_exits_2_and_names_it(memstate: Memstate, tmp_path: Path
     assert "MEMSTATE_STORE_SHARDS" in by_variable.stderr
 
 
+@pytest.mark.parametrize("command", [("status",), ("ui", "--dry-run")])
+def test_a_schedule_that_is_no_cron_expression_is_refused(
+    command: tuple[str, ...], memstate: Memstate, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "memstate.toml").write_text('[schedule]\ncron = "a b c d e"\n')
+    refused = memstate(*command, "--json")
+    assert (refused.code, refused.document["error"]["key"]) == (2, "schedule.cron")
+    (tmp_path / "home" / "memstate.toml").write_text('[schedule]\ncron = "30 1 * * 1-5"\n')
+    assert memstate(*command).code == 0
+
+
 @pytest.mark.parametrize("command", ["maintain", "rebuild"])
 def test_a_locked_store_exits_3_and_says_by_whom(command: str, memstate: Memstate, tmp_path: Path) -> None:
     with exclusive(tmp_path / "home" / "run.lock", "the test that holds it"):
