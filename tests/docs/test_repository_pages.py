@@ -13,6 +13,7 @@ from tests.docs.conftest import PAGES, ROOT
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+PATH = re.compile(r"`((?:memstate_core|memstate_pipeline|tests|docs|\.ci)/[\w/.-]+)`")
 BEHAVIOUR = re.compile(r"^\| (.+?) \| `(memstate_[^`]+)` \|$", re.MULTILINE)
 
 
@@ -40,6 +41,13 @@ def test_every_behaviour_that_contributing_names_has_its_file() -> None:
     behaviours = BEHAVIOUR.findall((ROOT / "CONTRIBUTING.md").read_text())
     assert len(behaviours) >= 20
     assert [path for _, path in behaviours if not (ROOT / path).exists()] == []
+
+
+def test_every_path_that_a_page_names_exists() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES.rglob("*.md")]
+    named = [(page.name, path) for page in pages for path in PATH.findall(page.read_text())]
+    assert len(named) > 30
+    assert [(page, path) for page, path in named if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("picture", [night, floors])

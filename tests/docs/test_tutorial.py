@@ -49,5 +49,5 @@ def _assert_shows(printed: str, shown: list[str], command: str) -> None:
     for line in shown:
         pattern = ".*?".join(re.escape(" ".join(part.split())) for part in line.strip().split("…"))
         found = re.compile(pattern).search(printed, place)
-        assert found, f"{command}: {line!r} is not in {printed[place:]!r}"
+        assert found, f"{command}: {line!r} is not in {printed[place:][:2000]!r}"
         place = found.end()
