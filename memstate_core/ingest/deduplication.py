@@ -1,8 +1,8 @@
-"""What the ledger takes of a batch: new observations, refusals it has not seen, and nothing twice.
+"""Deduplication of a batch against the ledger: new observations and new refusals are appended, all else is not.
 
-An observation id stands for one content within its scope, for ever: the first one to arrive keeps it, the
-same content again is a duplicate, and other content is refused. Asking and appending happen under one
-lock, and by joins, never row by row.
+Invariant: an observation id identifies one content within its scope. The first to arrive keeps it, the same content
+again is a duplicate, and other content is a conflict. Lookup and append happen under one lock, by joins and never row
+by row.
 """
 
 from __future__ import annotations
@@ -21,52 +21,53 @@ _KNOWN = (
     _IDENTITY.hash(2).alias("_check"),
     pl.col("content_sha256").hash(3).alias("_content"),
 )
-"""An observation in 24 bytes; two of them are the same observation only if key and check agree."""
+"""An observation in 24 bytes; two are the same observation only if both key and check are equal."""
 
 
 class Deduplication:
-    """The way into one ledger for the length of one import."""
+    """Appends to one ledger during one import."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._evidence = TableCache(ledger, "evidence", *_KNOWN)
         self._quarantine = TableCache(ledger, "quarantine", pl.col("quarantine_id"))
 
-    def classified(self, observations: pl.DataFrame) -> pl.Series:
-        """Whether each observation is new, a duplicate or a conflict, in the order of the rows.
+    def classify(self, observations: pl.DataFrame) -> pl.Series:
+        """Classifies each observation as new, duplicate or conflict, in the order of the rows.
 
         Args:
-            observations: scope, observation_id and content_sha256, in their order of arrival.
+            observations: scope, observation_id and content_sha256, in the order of arrival.
         """
         arrived = observations.select(*_KNOWN).with_row_index("_row")
         known = self._evidence.rows().join(arrived, on="_key", how="semi")
         pair = ("_key", "_check")
         return (
-            arrived.join(known.rename({"_content": "_held"}), on=pair, how="left", maintain_order="left")
+            arrived.join(known.rename({"_content": "_known_content"}), on=pair, how="left", maintain_order="left")
             .with_columns(
-                _first=pl.col("_held").is_null() & pl.struct(*pair).is_first_distinct(),
-                _kept=pl.coalesce("_held", pl.col("_content").first().over(pair)),
+                _first=pl.col("_known_content").is_null() & pl.struct(*pair).is_first_distinct(),
+                _first_content=pl.coalesce("_known_content", pl.col("_content").first().over(pair)),
             )
             .select(
                 status=pl.when("_first")
                 .then(pl.lit(NEW))
-                .when(pl.col("_content") == pl.col("_kept"))
+                .when(pl.col("_content") == pl.col("_first_content"))
                 .then(pl.lit(DUPLICATE))
                 .otherwise(pl.lit(CONFLICT))
             )
             .to_series()
         )
 
-    def accept(self, evidence: pl.DataFrame) -> int:
-        """Appends new observations as one batch; says how many were written now.
+    def append_new(self, evidence: pl.DataFrame) -> int:
+        """Appends new observations as one batch and returns the number written.
 
-        None are if the ledger has already taken this very batch and its rows were removed since.
+        Returns:
+            0 if the ledger already has this batch, also where its rows were removed since.
         """
         if evidence.is_empty():
             return 0
         return evidence.height if self._evidence.append(evidence, _batch_id("evidence", evidence)) else 0
 
     def quarantine(self, refused: pl.DataFrame) -> None:
-        """Appends those refusals (columns QUARANTINE) that the table does not hold."""
+        """Appends the refusals (columns QUARANTINE) that are not in the table yet."""
         if refused.is_empty():
             return
         unseen = refused.unique("quarantine_id", maintain_order=True).join(

@@ -34,15 +34,15 @@ READ_ERRORS = (Exception, PanicException)
 
 @dataclass(frozen=True)
 class OpenDump:
-    """A dump whose rows are being read.
+    """A dump that is being read.
 
     Attributes:
         path: the file.
         total: its size on disk in bytes.
-        position: how many of these were read, given the number of the last row.
-        rows: its rows, unread.
+        position: maps the number of the last row to the number of bytes read.
+        rows: its unparsed rows.
         format: the name of its format.
-        notes: what its reader has to say beside the rows; whole once they are read.
+        notes: the reader's notes; complete once all rows are read.
     """
 
     path: Path
@@ -53,10 +53,10 @@ class OpenDump:
     notes: Notes = field(default_factory=Notes)
 
     def batches(self, most_rows: int, most_bytes: int) -> Iterator[list[RawRow]]:
-        """The rows in lists of at most so many, that end sooner once they hold so many bytes.
+        """The rows in batches of at most `most_rows` rows that end early at `most_bytes` bytes.
 
         Raises:
-            UnreadableDump: the file is damaged; all whole rows before the damage have been given.
+            UnreadableDump: the file is damaged; all complete rows before the damage were yielded.
         """
         batch: list[RawRow] = []
         size, last, error = 0, None, None
@@ -87,7 +87,7 @@ def unreadable(path: Path, error: BaseException, line: int | None = None) -> Unr
 
 
 def dumps_in(folder: Path, *, links: bool = False) -> list[Path]:
-    """The files directly in a folder, by name, without hidden ones and those still being written.
+    """The files directly in a folder, sorted by name, without hidden ones and those still being written.
 
     Args:
         folder: the folder.
@@ -103,10 +103,10 @@ def dumps_in(folder: Path, *, links: bool = False) -> list[Path]:
 
 
 def dumps_of(path: Path) -> list[Path]:
-    """The files that a path means: itself, or the dumps of a folder.
+    """The file itself, or the dumps of a folder.
 
     Raises:
-        UnreadableDump: nothing is there, or a folder without dumps.
+        UnreadableDump: there is no such file, or the folder has no dumps.
     """
     try:
         found = dumps_in(path, links=True) if path.is_dir() else [path] if path.exists() else None
@@ -125,7 +125,7 @@ def open_dump(path: Path, longest: int, format: str | None = None, *, follow: bo
 
     Args:
         path: the file.
-        longest: the most bytes that a row may have without being cut.
+        longest: most bytes of a row that is kept whole.
         format: one of `memstate_core.ingest.formats.FORMATS`; recognised by the content if left out.
         follow: whether a symbolic link is followed.
 

@@ -1,7 +1,7 @@
-"""From accepted records to the rows of the evidence table, column by column.
+"""Conversion of accepted records to the columns of the evidence table.
 
-Nested columns are built from offsets and flat columns, as Arrow stores them, since a Python object per
-cell would cost more than reading the row did.
+Nested columns are built from offsets and flat columns, as Arrow stores them, since a Python object per cell would cost
+more than parsing the row.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from memstate_core.ingest.validation.validate import RECORD, Record
 from memstate_core.model.frames import EDGE_TO, EVIDENCE, FIELD_VALUE, MOMENT, Schema, conform
 
 EVIDENCE_ID_LENGTH = 32
-"""An evidence id is this many hex digits of the content's SHA-256, which covers scope and observation id."""
+"""Hex digits of the content's SHA-256 in an evidence id; the content includes scope and observation id."""
 
 IDENTITY: Schema = dict.fromkeys(RECORD[:3], pl.String)
-"""What says whether a record is known: its scope, observation id and content."""
+"""The columns by which a record is deduplicated: scope, observation id and content digest."""
 
 
 def identity_frame(records: Sequence[Record]) -> pl.DataFrame:
@@ -33,8 +33,8 @@ def evidence_frame(records: Sequence[Record], now: datetime, run_id: str) -> pl.
     """The records as evidence (columns EVIDENCE), in their order.
 
     Args:
-        records: what was accepted.
-        now: the time of the import, which also stands where no time of observation was given.
+        records: the accepted records.
+        now: the time of the import, also used as observation time where none was given.
         run_id: the run or command that imports.
     """
     cells = list(zip(*records, strict=True)) or [()] * len(RECORD)

@@ -1,6 +1,6 @@
-"""One file of an import: the rows that wait for the ledger, and the counts of those that are there.
+"""Progress of one file of an import: its pending rows, and the counts of those already committed.
 
-A file may fill only so much of the quarantine; refused rows beyond that are counted and not kept.
+Invariant: one file adds a bounded amount to the quarantine; refused rows beyond that are only counted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.model.errors import UnreadableDump
 
 MOST_REFUSALS, MOST_REFUSED_BYTES = 20_000, 64 << 20
-"""How many refused rows of one file go to quarantine, and how many of their bytes."""
+"""Most refused rows of one file that go to quarantine, and most of their bytes."""
 
 
 @dataclass(eq=False)
@@ -27,12 +27,12 @@ class FileProgress:
     Attributes:
         path: the file.
         dump: the open file; None if it could not be opened.
-        error: why it, or its rest, could not be read.
-        rows: those that wait for the next batch.
+        error: why the file, or its rest, could not be read.
+        rows: rows pending for the next batch.
         size: their bytes.
-        counts: what became of the rows before.
-        reasons: how many of these were refused, by reason code.
-        kept: how many refused rows went to quarantine (`rows`), their bytes (`bytes`), and how many did not (`over`).
+        counts: results of the committed rows.
+        reasons: number of refused rows by reason code.
+        kept: refused rows in quarantine (`rows`), their bytes (`bytes`), and refused rows beyond the bound (`over`).
     """
 
     path: Path
@@ -45,16 +45,16 @@ class FileProgress:
     kept: Counter[str] = field(default_factory=Counter)
 
     def add(self, rows: Sequence[RawRow]) -> None:
-        """Takes more rows."""
+        """Adds pending rows."""
         self.rows += rows
         self.size += sum(len(row.raw) for row in rows)
 
     def settle(self, taken: int, refusals: Sequence[Refusal]) -> None:
-        """Notes what became of the rows that wait, and lets go of them.
+        """Counts the results of the pending rows, and releases them.
 
         Args:
-            taken: how many were new.
-            refusals: those that were refused; the others were known.
+            taken: number of new rows.
+            refusals: the refused rows; all others are duplicates.
         """
         known = len(self.rows) - taken - len(refusals)
         self.counts += Counter(read=len(self.rows), accepted=taken, duplicate=known, quarantined=len(refusals))
@@ -62,7 +62,7 @@ class FileProgress:
         self.rows, self.size = [], 0
 
     def kept_refusals(self, refusals: Sequence[Refusal]) -> list[Refusal]:
-        """Those of the next refused rows that go to quarantine: all until the file has filled its share."""
+        """Those of the next refused rows that go to quarantine, within the file's bound."""
         kept = []
         for refusal in refusals:
             size = len(refusal.row.raw)
@@ -74,7 +74,7 @@ class FileProgress:
         return kept
 
     def report(self) -> FileReport:
-        """What became of the file."""
+        """The results of the file."""
         return FileReport(
             path=shown(self.path),
             read=self.counts["read"],

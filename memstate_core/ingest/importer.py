@@ -1,7 +1,7 @@
-"""Reading dumps into the ledger: file by file, batch by batch, each row accepted, known or refused.
+"""Import of dumps into the ledger: file by file and batch by batch, each row accepted, duplicate or refused.
 
-Importing the same dump again, or after a crash, changes nothing (law L1): ids come from content, and a
-batch asks the ledger before it appends, under one lock. Clock and run id are passed in.
+Invariant (law L1): importing the same dump again, or after a crash, changes nothing, since ids come from content and
+each batch is compared with the ledger under one lock. Clock and run id are passed in.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from memstate_core.policy.settings import Settings
 from memstate_core.state.ledger import Ledger
 
 Progress = Callable[[str, int, int], None]
-"""Called with a file's path, how many of its bytes were read, and its size in bytes."""
+"""Called with a file's path, the number of its bytes read so far, and its size in bytes."""
 
 BATCH_BYTES = 32 << 20
-"""A batch ends here even if it has fewer rows than the settings allow, so long rows cannot fill memory."""
+"""A batch ends at this size even if the settings allow more rows, so that long rows cannot exhaust memory."""
 
 
 def import_paths(
@@ -48,21 +48,21 @@ def import_paths(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Reads dumps into the ledger. A file that cannot be read stands in the report; the others are read.
+    """Imports dumps into the ledger. A file that cannot be read is reported, and the others are read.
 
     Args:
-        ledger: where evidence and refusals go; its lock is taken for each batch.
-        settings: the home's settings, of which the section `ingest` matters here.
-        paths: files, or folders whose dumps are meant.
+        ledger: receives evidence and refusals; its lock is taken for each batch.
+        settings: the home's settings, of which the section `ingest` is used.
+        paths: files, or folders of dumps.
         now: the time of the import, UTC.
-        run_id: what the rows name as their run.
-        default_scope: the scope of rows that name none, as TYPE:ID; the global one if left out.
-        format: one of `memstate_core.ingest.formats.FORMATS`; each file's content tells it if left out.
+        run_id: the run id of the rows.
+        default_scope: the scope of rows without one, as TYPE:ID; the global one if omitted.
+        format: one of `memstate_core.ingest.formats.FORMATS`; detected from each file's content if omitted.
         progress: called after each batch.
 
     Raises:
-        StoreLocked: another process kept the ledger for longer than the wait allows.
-        ValueError: the default scope is none, or there is no such format.
+        StoreLocked: another process held the ledger's lock for longer than the timeout.
+        ValueError: the default scope or the format is invalid.
     """
     importer = Importer(
         ledger, settings, now=now, run_id=run_id, default_scope=default_scope, format=format, progress=progress
@@ -73,7 +73,7 @@ def import_paths(
 
 
 class Importer:
-    """One import in progress; what it learns of the ledger serves all its files."""
+    """One import in progress; its view of the ledger is shared by all its files."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Importer:
         self._reasons: Counter[str] = Counter()
 
     def report(self) -> ImportReport:
-        """What became of everything read so far."""
+        """The results so far."""
         return ImportReport(tuple(self._files), dict(sorted(self._reasons.items())), tuple(self._errors))
 
     def read_path(self, path: Path) -> None:
@@ -118,78 +118,78 @@ class Importer:
             pass
 
     def read_files(self, paths: Iterable[Path]) -> Iterator[FileReport]:
-        """Reads files one after the other; each is reported once its rows are safe in the ledger.
+        """Reads files in order; each is reported once its rows are committed to the ledger.
 
-        Small files share a batch, since each batch costs the ledger a commit.
+        Small files share a batch, since each batch costs a commit.
         """
         waiting: list[FileProgress] = []
         for path in paths:
-            part = FileProgress(path)
-            waiting.append(part)
-            for rows in self._batches(part):
-                part.add(rows)
+            file = FileProgress(path)
+            waiting.append(file)
+            for rows in self._batches(file):
+                file.add(rows)
                 if self._is_enough(waiting):
                     self._take(waiting)
-            if self._is_enough(waiting) or not part.rows:
+            if self._is_enough(waiting) or not file.rows:
                 self._take(waiting)
                 yield from map(self._conclude, waiting)
                 waiting = []
         self._take(waiting)
         yield from map(self._conclude, waiting)
 
-    def _batches(self, part: FileProgress) -> Iterator[list[RawRow]]:
-        """The rows of a file; an error ends them and is noted."""
+    def _batches(self, file: FileProgress) -> Iterator[list[RawRow]]:
+        """The rows of a file in batches; an error ends them and is recorded."""
         try:
-            with open_dump(part.path, self._longest, self._format, follow=self._follow_links) as dump:
-                part.dump = dump
+            with open_dump(file.path, self._longest, self._format, follow=self._follow_links) as dump:
+                file.dump = dump
                 for rows in dump.batches(self._batch_rows, BATCH_BYTES):
                     yield rows
-                    self._tell(part.path, dump.position(rows[-1].line), dump.total)
-                self._tell(part.path, dump.total, dump.total)
+                    self._report_progress(file.path, dump.position(rows[-1].line), dump.total)
+                self._report_progress(file.path, dump.total, dump.total)
         except UnreadableDump as problem:
-            part.error = problem
+            file.error = problem
 
-    def _is_enough(self, parts: Sequence[FileProgress]) -> bool:
-        rows, size = sum(len(part.rows) for part in parts), sum(part.size for part in parts)
+    def _is_enough(self, files: Sequence[FileProgress]) -> bool:
+        rows, size = sum(len(file.rows) for file in files), sum(file.size for file in files)
         return 2 * rows >= self._batch_rows or 2 * size >= BATCH_BYTES
 
-    def _take(self, parts: Sequence[FileProgress]) -> None:
-        """Brings the rows of some files into the ledger as one batch, and lets go of them."""
-        if not any(part.rows for part in parts):
+    def _take(self, files: Sequence[FileProgress]) -> None:
+        """Commits the pending rows of some files as one batch, and releases them."""
+        if not any(file.rows for file in files):
             return
-        validated = [self._validated(part) for part in parts]
+        validated = [self._validated(file) for file in files]
         records = list(chain.from_iterable(each.records for each in validated))
         with self._ledger.writing(f"import {self._run_id}"):
-            status = self._deduplication.classified(identity_frame(records))
+            status = self._deduplication.classify(identity_frame(records))
             new = [records[at] for at in (status == NEW).arg_true()]
-            written = self._deduplication.accept(evidence_frame(new, self._now, self._run_id)) > 0
+            written = self._deduplication.append_new(evidence_frame(new, self._now, self._run_id)) > 0
             refused = []
             ends = list(accumulate((len(each.records) for each in validated), initial=0))
-            for part, each, (start, end) in zip(parts, validated, pairwise(ends), strict=True):
+            for file, each, (start, end) in zip(files, validated, pairwise(ends), strict=True):
                 mine = status[start:end]
                 refusals = [*each.refusals, *(each.conflict(at) for at in (mine == CONFLICT).arg_true())]
-                if kept := part.kept_refusals(refusals):
-                    refused.append(quarantine_frame(kept, part.path.name, self._now, self._run_id))
-                part.settle(written * int((mine == NEW).sum()), refusals)
+                if kept := file.kept_refusals(refusals):
+                    refused.append(quarantine_frame(kept, file.path.name, self._now, self._run_id))
+                file.settle(written * int((mine == NEW).sum()), refusals)
             if refused:
                 self._deduplication.quarantine(pl.concat(refused))
 
-    def _validated(self, part: FileProgress) -> ValidatedBatch:
-        """The rows of a file that wait, validated; what is raised beside refusals is the file's failure."""
+    def _validated(self, file: FileProgress) -> ValidatedBatch:
+        """Validates the pending rows of a file; an unforeseen error is recorded as the failure of the file."""
         try:
-            return validate_batch(part.rows, self._rules, self._longest)
+            return validate_batch(file.rows, self._rules, self._longest)
         except READ_ERRORS as error:
-            part.error = part.error or unreadable(part.path, error, part.rows[0].line - 1)
-            part.rows = []
+            file.error = file.error or unreadable(file.path, error, file.rows[0].line - 1)
+            file.rows = []
             return ValidatedBatch([], [], [])
 
-    def _tell(self, path: Path, position: int, total: int) -> None:
+    def _report_progress(self, path: Path, position: int, total: int) -> None:
         if self._progress is not None:
             self._progress(shown(path), min(position, total), total)
 
-    def _conclude(self, part: FileProgress) -> FileReport:
-        if part.error is not None:
-            self._errors.append(part.error)
-        self._reasons.update(part.reasons)
-        self._files.append(part.report())
+    def _conclude(self, file: FileProgress) -> FileReport:
+        if file.error is not None:
+            self._errors.append(file.error)
+        self._reasons.update(file.reasons)
+        self._files.append(file.report())
         return self._files[-1]

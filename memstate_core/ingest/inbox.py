@@ -1,7 +1,7 @@
-"""The inbox: dumps dropped into a folder are read once and put away, never deleted and never overwritten.
+"""The inbox: dumps dropped into a folder are imported once and moved away, never deleted or overwritten.
 
-A file is moved only after its rows are safe in the ledger. If the machine stops between the two, the next
-run reads the file again, which changes nothing, and moves it then.
+Invariant: a file is moved only after its rows are committed to the ledger. After a crash between the two, the next
+run imports the file again, which changes nothing, and moves it then.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ _LONGEST_STEM = 200
 
 
 def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetime, run_id: str) -> ImportReport:
-    """Reads what lies in the inbox into the ledger, and moves each file to `processed` or `failed`.
+    """Imports the files of the inbox into the ledger, and moves each to `processed` or `failed`.
 
     A file that cannot be read to its end goes to `failed`; the rows before the damage are kept. So does a symbolic
     link, which is not followed. A file that changed while it was read stays where it is, for the next run.
 
     Args:
-        home: whose inbox is read; folders below it, hidden files, *.tmp and *.part are left alone.
-        ledger: where evidence and refusals go.
+        home: the home of the inbox; folders below it, hidden files, *.tmp and *.part are ignored.
+        ledger: receives evidence and refusals.
         settings: the home's settings.
         now: the time of the import, UTC.
-        run_id: what the rows name as their run.
+        run_id: the run id of the rows.
 
     Raises:
-        StoreLocked: another process kept the ledger for longer than the wait allows.
+        StoreLocked: another process held the ledger's lock for longer than the timeout.
     """
     importer = Importer(ledger, settings, now=now, run_id=run_id, follow_links=False)
     files = dumps_in(home.inbox, links=True) if home.inbox.is_dir() else []
     before: deque[tuple[Path, tuple[int, int] | None]] = deque()
-    for report in importer.read_files(_noting(files, before)):
+    for report in importer.read_files(_with_state(files, before)):
         path, state = before.popleft()
         if state is not None and _state(path) == state:
             move_into(path, home.processed if report.error is None else home.failed)
     return importer.report()
 
 
-def _noting(files: Iterable[Path], states: deque[tuple[Path, tuple[int, int] | None]]) -> Iterator[Path]:
-    """The files, each with its state noted just before it is read; reports come in the same order."""
+def _with_state(files: Iterable[Path], states: deque[tuple[Path, tuple[int, int] | None]]) -> Iterator[Path]:
+    """The files; the state of each is recorded just before it is read, in the order of the reports."""
     for path in files:
         states.append((path, _state(path)))
         yield path
 
 
 def _state(path: Path) -> tuple[int, int] | None:
-    """What tells that a file has changed; None if it is gone."""
+    """Size and modification time of a file, which change with it; None if it is gone."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def _state(path: Path) -> tuple[int, int] | None:
 
 
 def move_into(path: Path, folder: Path) -> None:
-    """Moves a file into a folder of the same file system, which is made if need be, under its name if that is free."""
+    """Moves a file into a folder of the same file system, under its name or a numbered one if that is taken."""
     folder.mkdir(parents=True, exist_ok=True)
     path.rename(_free_name(folder / path.name))
 

@@ -14,23 +14,23 @@ _OTHER = "of other kinds"
 
 
 class Notes:
-    """The notes of one file, in the making."""
+    """Collects the notes of one file."""
 
     def __init__(self) -> None:
-        self._said: dict[str, None] = {}
+        self._sentences: dict[str, None] = {}
         self._left_out: Counter[str] = Counter()
 
-    def say(self, sentence: str) -> None:
+    def add(self, sentence: str) -> None:
         """Adds a sentence, once."""
-        self._said[sentence] = None
+        self._sentences[sentence] = None
 
     def left_out(self, what: str) -> None:
-        """Counts one thing that becomes no turn, such as `channel_join`."""
+        """Counts one item that was left out, by its kind, such as `channel_join`."""
         name = shortened(what, _LONGEST_NAME)
         known = name in self._left_out or len(self._left_out) < _MOST_NAMES
         self._left_out[name if known else _OTHER] += 1
 
     def lines(self) -> tuple[str, ...]:
-        """The sentences as they were said, then one about what was left out, by name."""
+        """The sentences in order, then one with the counts of what was left out."""
         counts = ", ".join(f"{count:,} {what}" for what, count in sorted(self._left_out.items()))
-        return (*self._said, *([f"left out: {counts}"] if counts else []))
+        return (*self._sentences, *([f"left out: {counts}"] if counts else []))

@@ -1,7 +1,7 @@
-"""From the bytes of a file to its rows, unread; here the lines, beside it arrays and parquet.
+"""Splitting a file's bytes into raw rows, by line; JSON arrays and Parquet have modules of their own.
 
-What a row says is not looked at. No row is ever held beyond the longest that is allowed: of a longer one
-the first megabyte, the length and the SHA-256 go on, so memory stays bounded whatever a file holds.
+Rows are not parsed here. Invariant: memory is bounded whatever a file contains. Of a row beyond the longest allowed
+only the first megabyte, the length and the SHA-256 are kept.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ KEPT_OF_LONG_ROW = 1 << 20
 
 
 class RawRow(Struct, frozen=True, gc=False):
-    """One row as found; out of the garbage collector's sight, since it refers to nothing that could refer back.
+    """One unparsed row. Not tracked by the garbage collector, since it cannot be part of a reference cycle.
 
     Attributes:
         line: its number in the file, from 1: of the line, of the element, of the parquet row.
         raw: its bytes, or the first megabyte of a row that is too long.
-        length: how many bytes it has.
-        sha256: of the full row; None where `raw` is the full row.
-        member: the member of an archive that it came from.
-        identity: SHA-256 of what a newer export says again in the same words, where a reader knows better than
-            the whole row; None means the whole row.
-        reason: why it is refused, if whoever found it knows already.
-        detail: the sentence that goes with the reason.
+        length: its number of bytes.
+        sha256: digest of the full row; None where `raw` is the full row.
+        member: the archive member that it came from.
+        identity: SHA-256 of the part that stays the same in newer exports, where the reader knows it; None means
+            the whole row.
+        reason: the reason of refusal, if it is already known.
+        detail: the sentence that explains the reason.
     """
 
     line: int
@@ -43,7 +43,7 @@ class RawRow(Struct, frozen=True, gc=False):
 
 
 class BrokenContainer(Exception):
-    """The file around the rows is damaged; the text says where and how."""
+    """The file around the rows is damaged; the message says where and how."""
 
 
 class _Digest(Protocol):
@@ -55,7 +55,7 @@ class _Digest(Protocol):
 
 
 class RowAssembler:
-    """Puts a row together from pieces and lets go of the bytes of one that grows too long."""
+    """Joins the pieces of a row, and drops the bytes of one that grows too long."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -67,7 +67,7 @@ class RowAssembler:
         self._digest: _Digest | None = None
 
     def add(self, piece: bytes) -> None:
-        """Takes the next bytes of the current row."""
+        """Adds the next bytes of the current row."""
         self.length += len(piece)
         if self._digest is not None:
             self._digest.update(piece)
@@ -93,7 +93,7 @@ class RowAssembler:
 
 
 def line_rows(blocks: Iterable[bytes], longest: int) -> Iterator[RawRow]:
-    """The lines of a file that are not blank. LF or CRLF ends a line, the end of the file the last one.
+    """The lines of a file that are not blank, ended by LF, CRLF or the end of the file.
 
     Args:
         blocks: the file's bytes, in pieces of any length.

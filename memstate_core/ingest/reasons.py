@@ -1,6 +1,6 @@
-"""Why a row of a dump is refused. Every refusal has one code from here and one sentence of its own.
+"""Reasons for refusing a row of a dump. Every refusal has a code from here and a sentence of its own.
 
-The codes are what operators count and scripts match on, so a code, once released, keeps its meaning.
+Invariant: a released code keeps its meaning, since operators count the codes and scripts match on them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Rejection(Exception):
 
     Attributes:
         reason: the code.
-        detail: one sentence: what was found and what was expected. Long values are cut in the middle.
+        detail: one sentence with what was found and what was expected. Long values are cut in the middle.
     """
 
     def __init__(self, reason: Reason, detail: str) -> None:

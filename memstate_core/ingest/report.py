@@ -1,4 +1,4 @@
-"""What an import answers. In every file, read = accepted + duplicate + quarantined."""
+"""Results of an import. Invariant: in every file, read = accepted + duplicate + quarantined."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from memstate_core.model.errors import UnreadableDump
 
 @dataclass(frozen=True)
 class FileReport:
-    """What became of the rows of one file.
+    """The results of one file.
 
     Attributes:
-        path: the file as it was named.
-        read: rows found; blank lines are none.
-        accepted: rows that are evidence now and were not before.
-        duplicate: rows that the ledger held already, or that the file repeats.
+        path: the path of the file as it was given.
+        read: rows found, without blank lines.
+        accepted: rows that are new evidence.
+        duplicate: rows already in the ledger, or repeated in the file.
         quarantined: rows that were refused.
         error: why the file, or its rest, could not be read.
         format: the format in which it was read.
-        notes: what its reader left out, and what it had to decide.
+        notes: what the reader left out or had to decide.
     """
 
     path: str
@@ -36,12 +36,12 @@ class FileReport:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What became of all files of one import.
+    """The results of all files of one import.
 
     Attributes:
         files: one report per file, in the order of reading.
-        reasons: how many rows were refused, by reason code.
-        errors: files that could not be read, wholly or to their end.
+        reasons: number of refused rows by reason code.
+        errors: files that could not be read completely.
     """
 
     files: tuple[FileReport, ...]
@@ -55,12 +55,12 @@ class ImportReport:
 
     @property
     def accepted(self) -> int:
-        """Rows that are evidence now and were not before."""
+        """Rows that are new evidence."""
         return sum(file.accepted for file in self.files)
 
     @property
     def duplicate(self) -> int:
-        """Rows that were known already."""
+        """Rows already in the ledger."""
         return sum(file.duplicate for file in self.files)
 
     @property

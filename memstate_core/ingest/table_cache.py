@@ -1,7 +1,7 @@
-"""A few columns of a ledger table, held in memory and kept true while batches are appended.
+"""In-memory cache of some columns of a ledger table, kept current while batches are appended.
 
-They are read once and then only extended, unless another process has written in between, which the
-table's version tells. So whoever asks under the ledger's lock asks the newest rows.
+The columns are read once and then extended, and read again if the table's version shows that another process has
+written. Invariant: under the ledger's lock the cache equals the table.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from memstate_core.state.ledger import Ledger
 
 
 class TableCache:
-    """Expressions over a table's rows, and the only way to append to it while they are held."""
+    """Expressions over a table's rows; all appends of this process to the table go through the cache."""
 
     def __init__(self, ledger: Ledger, table: str, *columns: pl.Expr) -> None:
         self._ledger = ledger
@@ -22,7 +22,7 @@ class TableCache:
         self._rows: pl.DataFrame | None = None
 
     def rows(self) -> pl.DataFrame:
-        """The columns over all rows of the table; call it inside `Ledger.writing`."""
+        """The columns of all rows of the table. Call it within `Ledger.writing`."""
         version = self._ledger.version(self._table)
         if self._rows is None or version != self._version:
             self._rows = self._ledger.scan(self._table).select(self._columns).collect(engine="streaming")
@@ -30,10 +30,10 @@ class TableCache:
         return self._rows
 
     def append(self, rows: pl.DataFrame, app_id: str) -> bool:
-        """Appends a batch after `rows` was called, inside the same `Ledger.writing`.
+        """Appends a batch after a call of `rows` within the same `Ledger.writing`.
 
         Returns:
-            Whether the batch was written now; False if the table knew its id already.
+            Whether the batch was written; False if the table already has its id.
         """
         held = self.rows()
         if not self._ledger.append(self._table, rows, app_id):

@@ -1,1 +1,1 @@
-"""Accesses: recorded reads of topics, journalled by whoever answers and collected into the ledger exactly once."""
+"""Accesses: recorded reads of topics, journalled by readers and collected into the ledger exactly once."""

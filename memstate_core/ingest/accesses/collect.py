@@ -1,7 +1,7 @@
-"""Collecting the journal of uses: what the query side wrote down goes into the ledger, exactly once.
+"""Collection of the access journal into the ledger, exactly once.
 
-A segment is known by the SHA-256 of its bytes, under which the ledger takes each of its batches once. It is
-moved only after that, so a crash in between is a segment that is read again and changes nothing.
+The SHA-256 of a segment identifies it, and the ledger accepts each of its batches once. A segment is moved only after
+that, so a crash in between means that it is read again and changes nothing.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 
 BATCH_ROWS, BATCH_BYTES = 50_000, 16 << 20
-"""A batch ends at the first of these. They are fixed, since a batch is known by its number."""
+"""A batch ends at the first of these. They are fixed, since a batch is identified by its number."""
 
 
 @dataclass(frozen=True)
 class AccessReport:
-    """What became of the lines of all segments; read = accepted + duplicate + quarantined.
+    """Results of collecting journal segments; read = accepted + duplicate + quarantined.
 
     Attributes:
-        segments: segments that were read and put away.
-        read: records found; blank lines and those that name their segment are none.
-        accepted: uses that the ledger holds now and did not before.
-        duplicate: uses of segments that the ledger had taken before.
+        segments: segments that were read and moved.
+        read: records found, without blank lines and segment headings.
+        accepted: accesses that are new in the ledger.
+        duplicate: accesses of segments that were collected before.
         quarantined: lines that were refused.
     """
 
@@ -60,20 +60,20 @@ class AccessReport:
 
 
 def collect_accesses(home: Home, ledger: Ledger, settings: Settings, now: datetime, run_id: str) -> AccessReport:
-    """Reads the segments that wait into the ledger, in the order of their names, and puts each away.
+    """Reads pending journal segments into the ledger, in the order of their names, and moves each away.
 
-    The caller holds the store's lock. Lines that cannot be read go to quarantine and do not disturb others.
+    The caller holds the store's lock. Malformed lines go to quarantine and do not affect others.
 
     Args:
-        home: whose journal is read; segments that are being written are left alone.
-        ledger: where uses and refusals go; its lock is taken for each batch.
-        settings: the home's settings, of which `ingest.max_future_days` matters here.
-        now: the time of collecting, UTC.
-        run_id: what the rows name as their run.
+        home: the home of the journal; segments that are being written are ignored.
+        ledger: receives accesses and refusals; its lock is taken for each batch.
+        settings: the home's settings, of which `ingest.max_future_days` is used.
+        now: the time of collection, UTC.
+        run_id: the run id of the rows.
 
     Raises:
-        UnreadableDump: the disk refuses to read a segment.
-        StoreLocked: another process kept the ledger for longer than the wait allows.
+        UnreadableDump: a segment cannot be read from disk.
+        StoreLocked: another process held the ledger's lock for longer than the timeout.
     """
     collector = _Collector(ledger, settings, now, run_id)
     report = AccessReport()
@@ -84,7 +84,7 @@ def collect_accesses(home: Home, ledger: Ledger, settings: Settings, now: dateti
 
 
 class _Collector:
-    """One collecting in progress; what it learns of the ledger serves all segments."""
+    """One collection in progress; its view of the ledger is shared by all segments."""
 
     def __init__(self, ledger: Ledger, settings: Settings, now: datetime, run_id: str) -> None:
         days = settings.ingest.max_future_days
@@ -93,7 +93,7 @@ class _Collector:
         self._now, self._run_id = now, run_id
 
     def read(self, path: Path) -> AccessReport:
-        """Reads one segment; when it returns, its uses are safe in the ledger."""
+        """Reads one segment; on return its accesses are committed to the ledger."""
         digest, newlines = _scanned(path)
         report = AccessReport(segments=1)
         with path.open("rb") as file:
@@ -104,26 +104,26 @@ class _Collector:
         return report
 
     def _take(self, file: str, digest: str, number: int, parsed: ParsedLines) -> AccessReport:
-        """Brings a batch into the ledger unless it is there; the append to `accesses` is what takes it."""
-        uses = access_frame(parsed, digest, self._now, self._run_id)
+        """Commits a batch unless the ledger has it; the append to `accesses` is the commit point."""
+        accesses = access_frame(parsed, digest, self._now, self._run_id)
         refused = quarantine_frame(parsed.refusals, file, self._now, self._run_id)
-        read, app_id = uses.height + refused.height, f"accesses/{digest}"
+        read, app_id = accesses.height + refused.height, f"accesses/{digest}"
         with self._ledger.writing(f"accesses {self._run_id}"):
             known = (self._ledger.last_transaction("accesses", app_id) or 0) >= number
             if read and not known:
                 self._deduplication.quarantine(refused)
-                self._ledger.append("accesses", uses, app_id, number)
-        accepted = 0 if known else uses.height
-        return AccessReport(0, read, accepted, uses.height - accepted, refused.height)
+                self._ledger.append("accesses", accesses, app_id, number)
+        accepted = 0 if known else accesses.height
+        return AccessReport(0, read, accepted, accesses.height - accepted, refused.height)
 
 
 def access_frame(parsed: ParsedLines, digest: str, now: datetime, run_id: str) -> pl.DataFrame:
-    """Uses as rows of the ledger (columns ACCESSES), in their order.
+    """Accesses as rows of the ledger (columns ACCESSES), in their order.
 
     Args:
-        parsed: what was read of a segment.
-        digest: SHA-256 of the segment's bytes, which makes an id together with the line.
-        now: the time of collecting.
+        parsed: lines of a segment.
+        digest: SHA-256 of the segment's bytes; ids are made of it and the line number.
+        now: the time of collection.
         run_id: the run that collects.
     """
     columns = {name: ACCESSES[name] for name in RECORD} | {"at": pl.String}
@@ -135,7 +135,7 @@ def access_frame(parsed: ParsedLines, digest: str, now: datetime, run_id: str) -
 
 
 def _scanned(path: Path) -> tuple[str, int]:
-    """SHA-256 of a file's bytes, and how many line feeds it has."""
+    """SHA-256 of a file's bytes, and its number of line feeds."""
     digest, newlines = sha256(), 0
     with path.open("rb") as file:
         for block in unpacked(file, None):

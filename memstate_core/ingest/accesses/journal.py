@@ -1,4 +1,4 @@
-"""The writer of the journal of uses: whoever answers from a store notes there which topics were used."""
+"""Writer of the access journal, in which every reader of a store records the topics that were accessed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memstate_core.state.snapshots import sync_path
 
 
 class AccessJournal:
-    """A writer of uses, for several threads; a context manager.
+    """Records accesses; thread-safe; a context manager.
 
     Attributes:
         path: the segment being written, or after `close` the last one.
@@ -26,13 +26,13 @@ class AccessJournal:
         """Begins a segment.
 
         Args:
-            folder: the store's `accesses`; made where it is missing.
-            name: the segment's name without suffix; one that no segment of the store ever had.
-            limit: how many uses are held in memory at most; then they are flushed.
+            folder: the store's `accesses`; created if missing.
+            name: the segment's name without suffix, unique in the life of the store.
+            limit: most accesses in memory before they are flushed.
 
         Raises:
-            FileExistsError: a segment of this name lies there.
-            ValueError: the name is no file name.
+            FileExistsError: there is a segment of this name.
+            ValueError: the name is not a file name.
         """
         self._folder, self._limit = folder, limit
         self._lines: list[bytes] = []
@@ -56,38 +56,38 @@ class AccessJournal:
         failed: bool = False,
         scope: str | None = None,
     ) -> None:
-        """Notes a use; it is safe after the next `flush`.
+        """Records an access; it is durable after the next `flush`.
 
         Args:
             topic_id: the topic.
-            at: when it was used, aware of its time zone.
-            source: who used it, such as `cli`.
-            fields: the fields that were used; None for the topic as a whole.
-            failed: the topic was returned and was of no use.
-            scope: the topic's scope, TYPE:ID, where it is known.
+            at: time of the access, with a time zone.
+            source: the reader, such as `cli`.
+            fields: the fields that were accessed; None for the topic as a whole.
+            failed: the topic was returned and did not help.
+            scope: the topic's scope, TYPE:ID, if known.
 
         Raises:
-            OSError: the disk refuses; what was noted before is kept in memory, this use is not if that is full.
+            OSError: the write failed; earlier accesses stay in memory, and this one is dropped if that is full.
             ValueError: the journal is closed.
         """
-        use = AccessRecord(topic_id=topic_id, at=iso(at), source=source, fields=fields, failed=failed, scope=scope)
+        access = AccessRecord(topic_id=topic_id, at=iso(at), source=source, fields=fields, failed=failed, scope=scope)
         with self._lock:
             self._flush_if_full()
-            self._lines.append(written(use))
+            self._lines.append(written(access))
             self._flush_if_full()
 
     def flush(self) -> None:
-        """Brings every use noted so far to disk.
+        """Writes all recorded accesses to disk and syncs.
 
         Raises:
-            OSError: the disk refuses; the uses are kept for the next try and none is written in part.
+            OSError: the write failed; the accesses are kept for the next attempt, and none is written partially.
             ValueError: the journal is closed.
         """
         with self._lock:
             self._flush()
 
     def close(self) -> None:
-        """Completes the segment; one without uses is removed. Closing again does nothing."""
+        """Completes the segment, or removes it if it is empty. Closing again does nothing."""
         with self._lock:
             if self._handle is not None:
                 self._end()

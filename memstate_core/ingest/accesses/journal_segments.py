@@ -1,8 +1,12 @@
-"""Segments of the journal of uses, as files.
+"""Journal segments: the files of the access journal.
 
-Each is written by one process and only ever appended to. It bears `.open` while it is written, and its
-writer holds a lock on it, which the kernel gives back when the writer dies; `.jsonl` says that it is
-complete. A run collects what is complete, and what is open and held by nobody any more.
+Each is written by one process and only appended to. Its suffix is `.open` while it is written, under a lock that the
+kernel releases when the writer dies, and `.jsonl` when it is complete. A run collects complete segments, and open
+ones that no process holds any more.
+
+The lock is flock(2) on the open segment itself, not a file of the library that locks the store (filelock): it must
+come into being with the segment, survive its renaming, be shared among several runs that look for abandoned segments,
+and leave no file behind.
 """
 
 from __future__ import annotations
@@ -15,14 +19,14 @@ COMPLETE, OPEN = ".jsonl", ".open"
 
 
 def waiting_segments(folder: Path) -> list[Path]:
-    """What the next run collects, by name: complete segments, and open ones whose writer has ended."""
+    """The segments that the next run collects, sorted by name: complete ones, and open ones without a writer."""
     files = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
     found = [path for path in files if not path.name.startswith(".")]
     return sorted(path for path in found if path.suffix == COMPLETE or (path.suffix == OPEN and _is_abandoned(path)))
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Whether nobody holds a segment; an empty one may be about to be locked."""
+    """Whether no process holds a segment; an empty one may be about to be locked."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -32,10 +36,10 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def claimed(path: Path) -> int:
-    """A new segment to append to, locked until it is closed.
+    """Creates a segment to append to, locked until it is closed.
 
     Raises:
-        FileExistsError: a segment of this name lies there, open or complete.
+        FileExistsError: there is a segment of this name, open or complete.
     """
     complete = path.with_suffix(COMPLETE)
     try:
@@ -55,10 +59,10 @@ def _taken(path: Path) -> FileExistsError:
 
 
 def append(handle: int, data: bytes, size: int) -> int:
-    """Writes all or nothing after the first `size` bytes, and syncs; says how many there are now.
+    """Appends data after the first `size` bytes and syncs, all or nothing; returns the new size.
 
     Raises:
-        OSError: the disk refuses; what was written of the data is cut off again.
+        OSError: the write failed; a partial write was truncated.
     """
     rest = memoryview(data)
     try:

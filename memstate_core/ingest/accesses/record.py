@@ -1,8 +1,8 @@
-"""One use of a topic, as a line of a journal holds it: how it is written, and how it is read again.
+"""Serialisation of accesses as lines of a journal segment, and their validation when they are read.
 
-A line is a JSON object that ends in a line feed: `topic_id`, `at` (ISO 8601, UTC) and `source`, and if need
-be `fields`, `failed` and `scope` (TYPE:ID). A line `{"segment": NAME}` is no use: it makes segments differ
-whose uses are alike.
+A line is a JSON object that ends in a line feed: `topic_id`, `at` (ISO 8601, UTC) and `source`, optionally `fields`,
+`failed` and `scope` (TYPE:ID). A line `{"segment": NAME}` is a heading: it makes the digests of segments with equal
+accesses differ.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from memstate_core.ingest.validation.typed import without_nulls
 from memstate_core.model.scope import parse_scope
 
 LONGEST_LINE = 1 << 20
-"""Bytes that a line may have."""
+"""Most bytes of a line."""
 
 RECORD = ("topic_id", "at", "source", "fields", "failed", "scope")
-"""The columns of a use that was read. Its time is text, in one spelling."""
+"""The columns of a parsed access. Its time is text in canonical form."""
 
 Record = tuple[str, str, str, list[str] | None, bool, str | None]
 
@@ -34,7 +34,7 @@ _Name = Annotated[str, Meta(max_length=1024)]
 
 
 class AccessRecord(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One use. Unknown keys are refused, since a misspelt `failed` would turn blame into praise."""
+    """One access. Unknown keys are refused, since a misspelt `failed` would invert its meaning."""
 
     topic_id: _Name
     at: Annotated[str, Meta(max_length=64)]
@@ -45,7 +45,7 @@ class AccessRecord(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaul
 
 
 class ParsedLines(NamedTuple):
-    """What some lines hold: uses (columns RECORD) with the numbers of their lines, and what is refused."""
+    """Parsed lines: accesses (columns RECORD) with their line numbers, and refusals."""
 
     lines: list[int]
     records: list[Record]
@@ -58,17 +58,17 @@ def written(line: AccessRecord | dict[str, str]) -> bytes:
 
 
 def heading(segment: str) -> dict[str, str]:
-    """What the first line of a segment says."""
+    """The first line of a segment."""
     return {"segment": segment}
 
 
 def parse_lines(rows: Iterable[RawRow], newlines: int, clock: Clock) -> ParsedLines:
-    """Reads lines of a segment, each on its own.
+    """Parses lines of a segment independently of each other.
 
     Args:
-        rows: lines as found.
-        newlines: the line feeds of the whole segment; a line after the last of them was not finished.
-        clock: what counts as the future.
+        rows: raw lines.
+        newlines: number of line feeds of the whole segment; a line after the last one is incomplete.
+        clock: bounds times that lie in the future.
     """
     parsed = ParsedLines([], [], [])
     for row in rows:
@@ -85,25 +85,24 @@ def parse_lines(rows: Iterable[RawRow], newlines: int, clock: Clock) -> ParsedLi
 
 
 def read_access(raw: bytes, clock: Clock) -> Record | None:
-    """Reads one line.
+    """Parses one line.
 
     Args:
         raw: the line's bytes.
-        clock: what counts as the future.
+        clock: bounds times that lie in the future.
 
     Returns:
-        The use (columns RECORD), every field named once and none where the list is empty; None for a line
-        that only names its segment.
+        The access (columns RECORD), its fields without repeats, None instead of an empty list; None for a heading.
 
     Raises:
-        Rejection: the line is refused; says why.
+        Rejection: the line is refused, with the reason.
     """
-    said = without_nulls(decode_row(raw))
-    if said.keys() == {"segment"}:
+    content = without_nulls(decode_row(raw))
+    if content.keys() == {"segment"}:
         return None
     for key in _REQUIRED:
-        _require(said, key)
-    record = _typed(said)
+        _require(content, key)
+    record = _typed(content)
     at, scope = clock.spelling(record.at, "$.at"), _scope(record.scope)
     return record.topic_id, at, record.source, _fields(record.fields), record.failed, scope
 
@@ -111,21 +110,21 @@ def read_access(raw: bytes, clock: Clock) -> Record | None:
 def _check_whole(row: RawRow, newlines: int) -> None:
     if row.line > newlines:
         found = f"the segment ends after {row.length} bytes of this line, expected a line feed after every record"
-        raise Rejection(Reason.TORN_LINE, f"{found}: its writer was never told that it was safe")
+        raise Rejection(Reason.TORN_LINE, f"{found}: the write was never acknowledged")
     if row.sha256 is not None:
         raise Rejection(Reason.LINE_TOO_LONG, f"the line has {row.length} bytes, expected at most {LONGEST_LINE}")
 
 
-def _require(said: dict[str, Any], key: str) -> None:
-    value = said.get(key, "")
+def _require(content: dict[str, Any], key: str) -> None:
+    value = content.get(key, "")
     if isinstance(value, str) and not value.strip():
-        found = f"$.{key} is {'blank' if key in said else 'missing'}"
+        found = f"$.{key} is {'blank' if key in content else 'missing'}"
         raise Rejection(Reason.MISSING_CONTENT, f"{found}, expected {', '.join(_REQUIRED)} in every record")
 
 
-def _typed(said: dict[str, Any]) -> AccessRecord:
+def _typed(content: dict[str, Any]) -> AccessRecord:
     try:
-        return msgspec.convert(said, AccessRecord)
+        return msgspec.convert(content, AccessRecord)
     except msgspec.ValidationError as error:
         message = str(error)
         reason = Reason.BAD_VALUE if "of length" in message else Reason.WRONG_TYPE

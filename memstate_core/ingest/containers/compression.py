@@ -1,7 +1,7 @@
-"""How the bytes of a dump are packed: plain, gzip, zstd, a zip or a parquet file, told by its first bytes.
+"""Compression of dumps: plain, gzip, zstd, zip or Parquet, detected by the first bytes.
 
-A name that promises a container (.gz, .zst, .zip, .parquet) must keep its promise, since an export that was cut
-off at its first byte would else look like an empty dump. A packed file that ends early is an error.
+A file whose name has the suffix of a container (.gz, .zst, .zip, .parquet) must be one, since an export truncated to
+nothing would otherwise look like an empty dump. A truncated file is an error, and so is a decompression bomb.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import zstandard
 from memstate_core.ingest.raw_rows import BrokenContainer
 
 MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd", ".zip": b"PK\x03\x04", ".parquet": b"PAR1"}
-"""The first bytes of each container, by the suffix that promises it."""
+"""The first bytes of each container, by suffix."""
 
 UNPACK_ERRORS = (EOFError, zlib.error, zstandard.ZstdError)
 BLOCK = 1 << 20
 MAX_RATIO = 200
-"""A packed file or member may unpack to at most so many times its packed size; text reaches about 20."""
+"""Largest allowed ratio of unpacked to packed size; text reaches about 20."""
 _RATIO_FROM_BYTES = 256 << 20
-"""Below so many unpacked bytes a stream may have any ratio, since reading them takes seconds."""
+"""Up to this many unpacked bytes any ratio is allowed, since reading them takes seconds."""
 _PACKED_BLOCK = 1 << 12
 
 
 def packing_of(path: Path, file: BinaryIO) -> str | None:
-    """How the file is packed, as a key of MAGIC; None for plain text.
+    """The container of the file, as a key of MAGIC; None for plain text.
 
     Raises:
-        BrokenContainer: it does not begin as its name promises.
+        BrokenContainer: the first bytes contradict the suffix.
     """
     head = file.read(4)
     file.seek(0)
@@ -61,7 +61,7 @@ def unpacked(file: BinaryIO, packing: str | None) -> Iterator[bytes]:
 
 
 def _within_ratio(file: BinaryIO, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The blocks that a packed file unpacks to, as long as they are not absurdly larger than what was read of it."""
+    """The unpacked blocks, as long as their size stays within MAX_RATIO of the bytes read of the file."""
     given = 0
     for block in blocks:
         given += len(block)
@@ -72,9 +72,9 @@ def _within_ratio(file: BinaryIO, blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _unpacked_zstd(file: BinaryIO) -> Iterator[bytes]:
-    """Frame by frame, since the library's stream reader takes a cut-off file for a whole one.
+    """Unpacks frame by frame, since the library's stream reader accepts a truncated file.
 
-    Four packed kilobytes hold at most 128 MiB, so they are taken a few at a time.
+    Four packed kilobytes hold at most 128 MiB, so input is read in small pieces.
     """
     frame = zstandard.ZstdDecompressor().decompressobj()
     while packed := file.read(_PACKED_BLOCK):

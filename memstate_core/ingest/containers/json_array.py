@@ -1,7 +1,8 @@
-"""From the bytes of one JSON array to its elements, unread.
+"""Splitting of a streamed JSON array into the bytes of its elements, without parsing them.
 
-Brackets and strings are only counted. So an element that is broken inside is one bad row and not the end
-of the file, as long as its brackets and quotes close, and an array of any size passes in bounded memory.
+Only brackets and strings are matched. So a malformed element is one refused row and not the end of the file, as long
+as its brackets and quotes close, its bytes can be kept in quarantine, and memory is bounded for an array or element of
+any size. ijson, at a similar speed, gives parsed values up to the first error (`tests/benchmarks/containers.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _USUAL_DEPTH = 8
 
 
 def _balanced(levels: int) -> bytes:
-    """The pattern of an object or array that nests so many levels; it never backtracks."""
+    """A pattern, without backtracking, for an object or array of at most so many levels."""
     plain = inner = rb'[^\[\]{}"]++|' + _STRING
     for _ in range(levels):
         inner = plain + rb"|[\[{](?:" + inner + rb")*+[\]}]"
@@ -24,17 +25,17 @@ def _balanced(levels: int) -> bytes:
 
 
 _TOKEN = re.compile(_STRING + b"|" + _balanced(_USUAL_DEPTH) + rb'|["\[\]{},]', re.DOTALL)
-"""A string, an element that is closed and not very deep, or one character of what is neither."""
+"""A string, a closed element of limited depth, or a single structural character."""
 
 _END_OF_STRING = re.compile(_STRING[1:], re.DOTALL)
 
 
 def array_rows(blocks: Iterable[bytes], longest: int) -> Iterator[RawRow]:
-    """The elements of one JSON array, cut at its commas; blank ones are skipped.
+    """The elements of one JSON array as raw rows; blank ones are skipped.
 
     Args:
         blocks: the array's bytes, in pieces of any length.
-        longest: the most bytes that an element may have without being cut.
+        longest: most bytes of an element that is kept whole.
 
     Raises:
         BrokenContainer: the array does not close, or more follows after it; names the byte.

@@ -1,8 +1,7 @@
-"""From a parquet file to rows that read like lines: each row becomes the JSON text it stands for.
+"""Conversion of Parquet rows to JSON, so that they are validated like lines.
 
-Parquet has one type a column and a null in every empty cell, so a null is an absent key here, and a
-record without one set key is an absent record. Only the `value` of a field keeps its null, since there a
-null says that the value was cleared. After this module nobody knows that a row came from parquet.
+Parquet has one type per column and a null in every empty cell, so a null is treated as an absent key, and a struct of
+nulls as an absent object. Only the `value` of a field keeps its null, which clears the value.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def parquet_rows(table: pq.ParquetFile, longest: int) -> Iterator[RawRow]:
 
     Args:
         table: the open file.
-        longest: the most bytes that a row may have as JSON without being cut.
+        longest: most bytes, as JSON, of a row that is kept whole.
 
     Raises:
         pyarrow.ArrowException: the file is damaged.
@@ -39,21 +38,21 @@ def parquet_rows(table: pq.ParquetFile, longest: int) -> Iterator[RawRow]:
         assert isinstance(frame, pl.DataFrame)
         for row in frame.iter_rows(named=True):
             number += 1
-            text = json.dumps(_said(row) or {}, default=_as_json, ensure_ascii=False, separators=(",", ":"))
+            text = json.dumps(_without_nulls(row) or {}, default=_as_json, ensure_ascii=False, separators=(",", ":"))
             raw = assembler.finish(number, text.encode("utf-8", "surrogateescape"))
             if raw is not None:
                 yield raw
 
 
-def _said(value: Any) -> Any:
-    """The value without its nulls; None where nothing is left of a record."""
+def _without_nulls(value: Any) -> Any:
+    """The value without its nulls; None for a struct of nulls."""
     if isinstance(value, dict):
-        kept = {key: _said(item) for key, item in value.items() if item is not None}
+        kept = {key: _without_nulls(item) for key, item in value.items() if item is not None}
         kept = {key: item for key, item in kept.items() if item is not None}
         if kept and "value" in value and "name" in value:
             kept.setdefault("value", None)
         return kept or None
-    return [_said(item) for item in value] if isinstance(value, list) else value
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _as_json(value: object) -> object:

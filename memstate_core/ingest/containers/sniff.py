@@ -1,7 +1,7 @@
-"""The first JSON objects of a file, from its first bytes alone, to tell which format it has.
+"""Format sniffing: the first JSON objects of a file, parsed from its first bytes alone.
 
-The object in which the bytes end is closed where it was cut, so that the keys of a conversation of many
-megabytes are seen in its first kilobytes.
+The object in which the bytes end is closed at the cut, so that the keys of a conversation of many megabytes are found
+in its first kilobytes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def begins_pretty(text: bytes) -> bool:
 
 
 def closed(text: bytes) -> bytes:
-    """JSON that was cut off, without its last, unfinished part, and with the brackets that it needs."""
+    """Truncated JSON without its incomplete last part, and with the missing closing brackets."""
     open_brackets: list[bytes] = []
     end = 0
     for match in _TOKEN.finditer(text):
@@ -68,7 +68,7 @@ def closed(text: bytes) -> bytes:
 
 
 def _elements(text: bytes) -> Iterator[Any]:
-    """The elements of an array that end within the text; of one that does not, what there is of it."""
+    """The complete elements of an array, or the truncated first one."""
     ended = 0
     try:
         for row in array_rows((text,), HEAD_BYTES):
@@ -80,7 +80,7 @@ def _elements(text: bytes) -> Iterator[Any]:
 
 
 def _decoded(text: bytes) -> Any:
-    """What a text holds, if need be in spite of single characters that are none."""
+    """The decoded text, leniently where it has invalid characters; None if it cannot be decoded."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):

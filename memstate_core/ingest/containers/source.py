@@ -1,4 +1,4 @@
-"""What a reader reads: a plain file, or the members of an archive, each as a stream of bytes."""
+"""Sources of a reader: a plain file, or the members of an archive, each as a stream of bytes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Member:
     """One stream of bytes.
 
     Attributes:
-        name: its path inside the archive; None where the file is no archive.
-        blocks: begins the stream anew; only the stream that began last may be read.
+        name: its path inside the archive; None for a plain file.
+        blocks: restarts the stream; only the stream started last may be read.
     """
 
     name: str | None
@@ -31,7 +31,7 @@ class Member:
 
     @cached_property
     def head(self) -> bytes:
-        """Its first bytes, HEAD_BYTES of them unless it ends or breaks before."""
+        """Its first HEAD_BYTES bytes, fewer if it ends or breaks before."""
         found = b""
         with closing(self.blocks()) as blocks:  # type: ignore[type-var]
             try:
@@ -49,10 +49,10 @@ class Member:
         return head_objects(self.head)
 
     def guarded(self, rows: Iterator[RawRow]) -> Iterator[RawRow]:
-        """Rows of this member; where a member of an archive is damaged, the last row says so.
+        """Rows of this member; if a member of an archive is damaged, the last row is a refusal that says so.
 
         Raises:
-            RefusedArchive: the archive is not to be read on.
+            RefusedArchive: the whole archive is refused.
         """
         line = 0
         try:
@@ -75,7 +75,7 @@ class Source:
 
     Attributes:
         path: the file.
-        members: its streams, by name: one that bears no name, unless the file is an archive.
+        members: its streams, sorted by name; a plain file is one member without a name.
         archive: the archive, if it is one.
     """
 
@@ -84,12 +84,12 @@ class Source:
     archive: Archive | None = None
 
     def matching(self, names: re.Pattern[str]) -> list[Member]:
-        """The members of an archive whose path is like that; a plain file is meant whatever its name."""
+        """The members of an archive whose path matches; a plain file always does."""
         return [member for member in self.members if member.name is None or names.search(member.name)]
 
 
 def plain_source(path: Path, file: BinaryIO, packing: str | None) -> Source:
-    """A file that is no archive, but may be packed (a key of MAGIC)."""
+    """A plain file, which may be compressed (a key of MAGIC)."""
 
     def blocks() -> Iterator[bytes]:
         file.seek(0)
@@ -102,7 +102,7 @@ def zip_source(path: Path, file: BinaryIO) -> Source:
     """A zip file.
 
     Raises:
-        BrokenContainer: it is damaged, or would fill the machine.
+        BrokenContainer: it is damaged, or exceeds a limit.
     """
     archive = Archive(file)
     members = tuple(Member(name, partial(_member_blocks, archive, name)) for name in sorted(archive.members))

@@ -1,8 +1,11 @@
-"""A zip file as members that are streamed, never unpacked to disk, and never trusted.
+"""Zip files: members are streamed, never extracted to disk, and never trusted.
 
-What a member is called only says which reader wants it; a name that leads out of the archive is refused. A
-member that is damaged is one refused row, and the others are read. What would fill the machine (too many
-members, too much data, data packed beyond what text allows) is an error that names the member.
+A member's name only selects the reader; a name that leads out of the archive is refused. A damaged member is one
+refused row, and the others are read. Exceeding a limit (members, total size, compression ratio) is an error that names
+the member.
+
+Reading relies on the standard library's zipfile; the limits are checked on the list of members before any of them is
+unpacked, which stream-unzip cannot do (`tests/benchmarks/containers.py`).
 """
 
 from __future__ import annotations
@@ -19,19 +22,19 @@ from memstate_core.ingest.raw_rows import BrokenContainer, RawRow
 from memstate_core.ingest.reasons import Reason, shortened
 
 MAX_DIRECTORY_BYTES = 32 << 20
-"""The list of members may take so much, which is about 300,000 of them."""
+"""Largest list of members, about 300,000 of them."""
 
 MAX_UNPACKED_BYTES = 64 << 30
-"""All members together may unpack to so much."""
+"""Largest total size of the unpacked members."""
 
 RATIO_FROM_BYTES = 16 << 20
-"""A member, or all members together, over so many bytes may unpack to at most MAX_RATIO times the packed size."""
+"""From this unpacked size on, a member, and all members together, must stay within MAX_RATIO."""
 
 MEMBER_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError),
     *(NotImplementedError, ValueError, BrokenContainer),
 )
-"""What a damaged member raises while it is read; RuntimeError is how zipfile asks for a password."""
+"""Errors of reading a damaged member; zipfile raises RuntimeError if a password is needed."""
 
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _UNSAFE = re.compile(r"^/|^[A-Za-z]:|(?:^|/)\.\.(?:/|$)")
@@ -41,15 +44,15 @@ _END, _END_64 = b"PK\x05\x06", b"PK\x06\x06"
 
 
 class RefusedArchive(BrokenContainer):
-    """An archive that is not read on, since it would fill the machine; the text names the member."""
+    """An archive that is refused as a whole, since it exceeds a limit; the message names the member."""
 
 
 class Archive:
     """An open zip file.
 
     Attributes:
-        members: what may be read of it, by name; folders, hidden files and unsafe names are not among them.
-        position: how many bytes of the file were read.
+        members: the readable members by name, without folders, hidden files and unsafe names.
+        position: number of bytes of the file read so far.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -68,8 +71,8 @@ class Archive:
         """The bytes of a member in blocks of at most a megabyte.
 
         Raises:
-            RefusedArchive: it unpacks to more than it may.
-            zipfile.BadZipFile: it is damaged; so say the other MEMBER_ERRORS.
+            RefusedArchive: it exceeds the compression ratio.
+            zipfile.BadZipFile: it is damaged; likewise the other MEMBER_ERRORS.
         """
         info = self.members[name]
         _check_ratio(name, info)
@@ -91,7 +94,7 @@ class Archive:
 
 
 def _check_directory(file: BinaryIO) -> None:
-    """Reads how long the list of members is before anything reads the list itself."""
+    """Checks the size of the list of members before the list itself is read."""
     file.seek(0, 2)
     file.seek(max(0, file.tell() - (1 << 16) - 100))
     tail = file.read()
@@ -109,9 +112,9 @@ def _check_directory(file: BinaryIO) -> None:
 
 
 def _check_total(members: dict[str, zipfile.ZipInfo], file: BinaryIO) -> None:
-    """Refuses members that together unpack to too much, also where each alone would pass (`_check_ratio`).
+    """Checks the total size, also where each member alone passes `_check_ratio`.
 
-    They are compared with the size of the file, since several members may claim the same packed bytes.
+    The ratio is taken to the size of the file, since several members may share the same packed bytes.
     """
     size = file.seek(0, 2)
     unsuspicious = sum(info.file_size for info in members.values() if not _is_bomb(info))

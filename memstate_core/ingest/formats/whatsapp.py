@@ -52,7 +52,7 @@ def _chat(member: Member, chat: str, reading: Reading) -> Iterator[RawRow]:
             dates.see(date_of(found))
     order, remark = dates.decided()
     if remark is not None:
-        reading.notes.say(f"{member.name}: {remark}" if member.name else remark)
+        reading.notes.add(f"{member.name}: {remark}" if member.name else remark)
     days = _Days(chat, order)
     for message in messages(member, reading.longest):
         if isinstance(message, RawRow):

@@ -1,6 +1,6 @@
-"""A batch of raw rows, batch: what can be read, with the row it came from, and what is refused.
+"""Batch validation: raw rows become records, each with its row, or refusals.
 
-The one loop over single rows. All before it moves bytes, all after it moves columns.
+This is the only loop over single rows: before it data are bytes, after it columns.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from memstate_core.ingest.validation.validate import Record, Rules, validate
 
 
 class ValidatedBatch(NamedTuple):
-    """What a batch holds.
+    """A validated batch.
 
     Attributes:
-        records: the rows that can be accepted (columns RECORD), in their order.
-        origins: for each of them the row as found.
-        refusals: the rows that cannot.
+        records: the valid rows (columns RECORD), in their order.
+        origins: the raw row of each record.
+        refusals: the refused rows.
     """
 
     records: list[Record]
@@ -28,7 +28,7 @@ class ValidatedBatch(NamedTuple):
     refusals: list[Refusal]
 
     def conflict(self, at: int) -> Refusal:
-        """The refusal of a record whose observation id already stands for other content."""
+        """The refusal of a record whose observation id already identifies other content."""
         scope, observation_id, *_ = self.records[at]
         found = f"observation_id {observation_id!r} already stands for other content in scope {scope!r}"
         detail = shortened(f"{found}, expected the same content, or an id that is new in this scope")
@@ -36,12 +36,12 @@ class ValidatedBatch(NamedTuple):
 
 
 def validate_batch(rows: Iterable[RawRow], rules: Rules, longest: int) -> ValidatedBatch:
-    """Reads each row of a batch.
+    """Validates each row of a batch.
 
     Args:
-        rows: rows as found.
-        rules: what holds for every row of the import.
-        longest: the most bytes that a row may have; longer ones came cut.
+        rows: raw rows.
+        rules: rules for every row of the import.
+        longest: most bytes of a row; longer ones arrive truncated.
     """
     batch = ValidatedBatch([], [], [])
     for row in rows:

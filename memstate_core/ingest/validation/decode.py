@@ -1,8 +1,7 @@
-"""From the bytes of one row to a JSON object, or to the reason why it is none.
+"""Decoding of one row to a JSON object, or a refusal with the reason.
 
-The fast path is one call into msgspec. Only a row that failed is looked at again, to tell its writer what
-is wrong with it and where. A row that decodes here holds no NaN, no infinity and no deep nesting, so
-nothing after it has to ask.
+The fast path is one call of msgspec; only a row that failed is parsed again, to report what is wrong and where.
+Invariant: a decoded row has no NaN, no infinity and no deep nesting, so later stages need not check.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import msgspec
 from memstate_core.ingest.reasons import Reason, Rejection
 
 MAX_DEPTH = 100
-"""Nesting levels a row may have; fixed, so that a row's fate does not depend on who reads it."""
+"""Most nesting levels of a row; fixed, so that the result does not depend on the caller."""
 
 JSON_NAMES = {
     dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number",
@@ -25,10 +24,10 @@ _decode = msgspec.json.Decoder().decode
 
 
 def decode_row(raw: bytes) -> dict[str, Any]:
-    """The JSON object that a row holds.
+    """The JSON object of a row.
 
     Raises:
-        Rejection: not_utf8, not_a_number, too_deep, broken_json, or wrong_type if it is no object.
+        Rejection: not_utf8, not_a_number, too_deep, broken_json, or wrong_type if it is not an object.
     """
     try:
         content = _decode(raw)
@@ -58,7 +57,7 @@ def _explain(raw: bytes, error: Exception) -> NoReturn:
 
 
 def _second_opinion(raw: bytes) -> str | None:
-    """What Python's own parser says, which knows the words NaN and Infinity and names the column."""
+    """The message of Python's parser, which recognises NaN and Infinity and gives the position."""
     try:
         json.loads(raw.decode(), parse_constant=_refuse_constant)
     except json.JSONDecodeError as wrong:
@@ -81,7 +80,7 @@ def _refuse_depth() -> NoReturn:
 
 
 def deeper_than(content: object, levels: int) -> bool:
-    """Whether arrays and objects are nested deeper than so many levels."""
+    """Whether arrays and objects are nested deeper than a number of levels."""
     containers: list[Any] = [content]
     for _ in range(levels):
         found = (item.values() if isinstance(item, dict) else item for item in containers)

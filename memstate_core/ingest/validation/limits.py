@@ -1,8 +1,8 @@
 """The most that each part of an observation may hold, and the check of it.
 
 One table for files, API requests and rows that still wait in the inbox: all of them are validated by
-`memstate_core.ingest.validation.validate`. The limits are fixed, so that a row's fate does not depend on who reads
-it. They lie far above what people and agents write; a value beyond them is a defect of the writer or an attack.
+`memstate_core.ingest.validation.validate`. The limits are fixed, so that the result does not depend on the caller, and
+far above what people and agents write; a value beyond them is a defect of the writer or an attack.
 """
 
 from __future__ import annotations

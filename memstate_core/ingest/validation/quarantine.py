@@ -1,7 +1,7 @@
-"""From refused rows to the rows of the quarantine table.
+"""Conversion of refusals to rows of the quarantine table.
 
-A refusal's id is made of the file's name, the line, the reason and the row's bytes, so importing the same
-dump again refuses the same rows under the same ids.
+Invariant: a refusal's id is made of the file's name, the line, the reason and the row's bytes, so importing the same
+dump again gives the same ids.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def quarantine_frame(refusals: Sequence[Refusal], file: str, now: datetime, run_
     """The refusals as rows of the quarantine (columns QUARANTINE), in their order.
 
     Args:
-        refusals: what was refused.
-        file: the name of the dump, without its folder; the path inside an archive is added to it.
+        refusals: the refused rows.
+        file: the name of the dump without its folder; the path inside an archive is appended.
         now: the time of the import.
         run_id: the run or command that imports.
     """

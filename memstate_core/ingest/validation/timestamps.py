@@ -1,6 +1,6 @@
-"""Times as writers spell them, in one spelling: ISO 8601, UTC, with a Z.
+"""Canonical timestamps: ISO 8601, UTC, with a Z.
 
-Nothing here reads a clock: the last moment that a record may name is passed in.
+Nothing here reads a clock: the latest valid time is passed in.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _IN_ONE_SPELLING = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9
 
 @dataclass(frozen=True)
 class Clock:
-    """What counts as the future.
+    """The bound between present and future.
 
     Attributes:
-        latest: the last moment that a record may name as past or present.
-        setting: the setting that moves it, in words.
+        latest: the latest valid time of something past or present.
+        setting: the setting that changes it, in words.
     """
 
     latest: datetime
     setting: str
 
     def spelling(self, text: str, where: str, open_end: bool = False) -> str:
-        """The one spelling of a time.
+        """The canonical form of a time.
 
         Args:
             text: the time as it was written.
-            where: its place in the record, such as `$.observed_at`.
+            where: its path in the record, such as `$.observed_at`.
             open_end: whether it may lie in the future.
 
         Raises:
@@ -49,13 +49,13 @@ class Clock:
             raise Rejection(Reason.FUTURE_TIME, f"{where} is {text!r}, expected {expected}")
         return text if _IN_ONE_SPELLING(text) else iso(moment)
 
-    def respell(self, key: str, said: dict[str, Any], where: str, open_end: bool = False) -> str | None:
-        """Puts the time under a key of a record into its one spelling, if there is one; and returns it.
+    def respell(self, key: str, content: dict[str, Any], where: str, open_end: bool = False) -> str | None:
+        """Replaces the time under a key of a record by its canonical form and returns it; None if there is none.
 
         Raises:
             Rejection: bad_time or future_time.
         """
-        if key not in said:
+        if key not in content:
             return None
-        said[key] = spelling = self.spelling(said[key], f"{where}.{key}", open_end)
+        content[key] = spelling = self.spelling(content[key], f"{where}.{key}", open_end)
         return spelling

@@ -1,7 +1,7 @@
-"""From a JSON object to an observation whose keys have the types that a record may have.
+"""Conversion of a JSON object to a typed observation.
 
-What says nothing is taken out of the object on the way, so that a null, an empty list and an absent key
-are the same. Two nulls say something and stay: that of a value, and that of a reference to be cleared.
+Empty content is removed on the way, so that a null, an empty list and an absent key are equivalent. Two nulls have a
+meaning and stay: that of a value, and that of a reference to be cleared.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ def without_nulls(item: dict[str, Any], keep: tuple[str, ...] = ()) -> dict[str,
     return {key: value for key, value in item.items() if value is not None or key in keep}
 
 
-def tidy_parts(said: dict[str, Any], key: str) -> None:
-    """Takes out what says nothing: an empty list, and nulls inside its objects where they mean absent."""
-    parts = said[key]
+def tidy_parts(content: dict[str, Any], key: str) -> None:
+    """Removes an empty list, and nulls inside its objects where they are equivalent to an absent key."""
+    parts = content[key]
     if parts == []:
-        del said[key]
+        del content[key]
     elif isinstance(parts, list):
-        said[key] = [
+        content[key] = [
             without_nulls(part, ("value", "ref_topic_id")) if isinstance(part, dict) else part for part in parts
         ]
 
 
-def observation_of(said: dict[str, Any]) -> Observation:
-    """The object as an observation; unknown keys are not looked at.
+def observation_of(content: dict[str, Any]) -> Observation:
+    """The object as an observation; unknown keys are ignored.
 
     Raises:
-        Rejection: wrong_type, unknown_word or unknown_placement; names the path.
+        Rejection: wrong_type, unknown_word or unknown_placement, with the path.
     """
     try:
-        return msgspec.convert(said, Observation)
+        return msgspec.convert(content, Observation)
     except msgspec.ValidationError as error:
         _explain(str(error))
 

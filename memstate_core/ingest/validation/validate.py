@@ -1,9 +1,9 @@
-"""One row of a dump: accepted as a record, or refused with a reason.
+"""Validation of one row of a dump: accepted as a record, or refused with a reason.
 
-A record's identity is its content: SHA-256 over the canonical JSON of what its writer said, so neither
-key order, white space, absent against null, nor the offset in which a time is written matter, and
-nothing that the importer filled in from its clock does. Unknown keys count as said. Of a chat message the
-reader says what its identity is: id and words, since a newer export may tell the rest in another way.
+Invariant: a record's identity is its content, the SHA-256 over the canonical JSON of the row. Key order, white space,
+null or absent keys and the offset of a time make no difference, and neither does what the importer fills in from its
+clock; unknown keys are part of the content. For a chat message the reader supplies the identity, which is its id and
+text, since a newer export may represent the rest differently.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ RECORD = (
 """The columns of a record. Times are text; all are those of the evidence table."""
 
 Record = tuple[Any, ...]
-"""A row that is accepted (columns RECORD), with what its writer left out filled in, but for its time.
+"""An accepted row (columns RECORD) with defaults filled in, except for its time.
 
-It is a plain tuple of immutable cells because a batch keeps tens of thousands of them: objects would keep
-the garbage collector busy for longer than reading the rows takes.
+A plain tuple of immutable cells, because a batch has tens of thousands of them: tracking objects would cost the
+garbage collector more time than parsing the rows.
 """
 
 _PLAIN_KEYS = frozenset(
@@ -41,48 +41,48 @@ _PLAIN_KEYS = frozenset(
         *("observed_at", "provenance", "source_uri", "text"),
     }
 )
-"""Keys that cannot make a record structured; every other goes into the payload."""
+"""Keys that do not make a record structured; all others go into the payload."""
 
 _TURNS = range(-(1 << 63), 1 << 63)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for every row of one import: the scope of a row that names none, and the clock."""
+    """Rules for every row of one import: the scope of a row without one, and the clock."""
 
     default_scope: str
     clock: Clock
 
 
 def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
-    """Reads one row.
+    """Validates one row.
 
     Args:
         raw: the row's bytes, one JSON object.
-        rules: what holds for every row of the import.
-        identity: SHA-256 of what stands for the content within its scope; None for all that was said.
+        rules: rules for every row of the import.
+        identity: SHA-256 that identifies the content within its scope; None for the whole content.
 
     Returns:
         The record, columns RECORD.
 
     Raises:
-        Rejection: the row is refused; says why.
+        Rejection: the row is refused, with the reason.
     """
-    said = without_nulls(decode_row(raw))
-    unusual = said.keys() - _PLAIN_KEYS
+    content = without_nulls(decode_row(raw))
+    unusual = content.keys() - _PLAIN_KEYS
     for key in unusual & {"fields", "edges"}:
-        tidy_parts(said, key)
-    row = observation_of(said)
+        tidy_parts(content, key)
+    row = observation_of(content)
     check_limits(row, len(raw))
-    scope = _scope(row.scope, said, rules)
-    observed_at = rules.clock.respell("observed_at", said, "$")
-    _check_plain(row, said)
+    scope = _scope(row.scope, content, rules)
+    observed_at = rules.clock.respell("observed_at", content, "$")
+    _check_plain(row, content)
     if unusual:
-        _drop_blank_references(row, said)
+        _drop_blank_references(row, content)
     structured = bool(row.title or row.topic_id or row.topic_key or row.fields or row.edges)
     _check_content(row)
-    fields, edges = _parts(row, said, rules.clock) if structured else ((), ())
-    digest = sha256(canonical(said) if identity is None else f"{scope}\x1f{identity}".encode()).hexdigest()
+    fields, edges = _parts(row, content, rules.clock) if structured else ((), ())
+    digest = sha256(canonical(content) if identity is None else f"{scope}\x1f{identity}".encode()).hexdigest()
     return (
         scope,
         row.observation_id or digest,
@@ -90,7 +90,7 @@ def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
         row.kind or ("explicit_memory" if structured else "user_message"),
         row.provenance or ("api" if structured else "import"),
         observed_at,
-        _payload(said) if unusual or type(said["scope"]) is dict else None,
+        _payload(content) if unusual or type(content["scope"]) is dict else None,
         row.actor,
         row.session_id,
         row.turn,
@@ -107,37 +107,37 @@ def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
     )
 
 
-def _scope(scope: Scope | None, said: dict[str, Any], rules: Rules) -> str:
-    """The scope in its written form, which also takes its place in what was said."""
+def _scope(scope: Scope | None, content: dict[str, Any], rules: Rules) -> str:
+    """The scope as text, which also replaces the scope in the content."""
     if scope is None:
-        said["scope"] = text = rules.default_scope
+        content["scope"] = text = rules.default_scope
         return text
     scope_id = given(scope.id)
     if scope_id is None and scope.type != "global":
         expected = f'{{"type": "{scope.type}", "id": "…"}}'
         raise Rejection(Reason.SCOPE_WITHOUT_ID, f"$.scope has type {scope.type} and no id, expected {expected}")
     text = GLOBAL_SCOPE if scope_id is None else scope_text(scope.type, scope_id)
-    more = said["scope"].keys() - {"type", "id"}
-    said["scope"] = {**said["scope"], "id": text.partition(":")[2]} if more else text
+    more = content["scope"].keys() - {"type", "id"}
+    content["scope"] = {**content["scope"], "id": text.partition(":")[2]} if more else text
     return text
 
 
-def _check_plain(row: Observation, said: dict[str, Any]) -> None:
+def _check_plain(row: Observation, content: dict[str, Any]) -> None:
     if row.observation_id is not None and not row.observation_id.strip():
         raise Rejection(Reason.WRONG_TYPE, "$.observation_id is blank, expected an id, or no such key")
     if row.session_id is not None and not row.session_id.strip():
         row.session_id = None
-        del said["session_id"]
+        del content["session_id"]
     if row.turn is not None and row.turn not in _TURNS:
         raise Rejection(Reason.BAD_VALUE, f"$.turn is {row.turn}, expected a 64-bit integer")
 
 
-def _drop_blank_references(row: Observation, said: dict[str, Any]) -> None:
+def _drop_blank_references(row: Observation, content: dict[str, Any]) -> None:
     for key in ("title", "topic_id", "topic_key", "topic_kind"):
         text = getattr(row, key)
         if text is not None and not text.strip():
             setattr(row, key, None)
-            del said[key]
+            del content[key]
 
 
 def _check_content(row: Observation) -> None:
@@ -151,13 +151,13 @@ def _check_content(row: Observation) -> None:
         raise Rejection(Reason.MISSING_CONTENT, f"found a topic and nothing about it, expected {expected}")
 
 
-def _parts(row: Observation, said: dict[str, Any], clock: Clock) -> tuple[tuple[FieldRow, ...], tuple[EdgeRow, ...]]:
-    fields = [field_row(part, said["fields"][at], f"$.fields[{at}]", clock) for at, part in enumerate(row.fields)]
-    edges = [edge_row(part, said["edges"][at], f"$.edges[{at}]", clock) for at, part in enumerate(row.edges)]
+def _parts(row: Observation, content: dict[str, Any], clock: Clock) -> tuple[tuple[FieldRow, ...], tuple[EdgeRow, ...]]:
+    fields = [field_row(part, content["fields"][at], f"$.fields[{at}]", clock) for at, part in enumerate(row.fields)]
+    edges = [edge_row(part, content["edges"][at], f"$.edges[{at}]", clock) for at, part in enumerate(row.edges)]
     return tuple(fields), tuple(edges)
 
 
-def _payload(said: dict[str, Any]) -> str | None:
-    """Everything that has no column of its own, as canonical JSON."""
-    payload = {key: value for key, value in said.items() if key not in _PLAIN_KEYS or type(value) is dict}
+def _payload(content: dict[str, Any]) -> str | None:
+    """Everything without a column of its own, as canonical JSON."""
+    payload = {key: value for key, value in content.items() if key not in _PLAIN_KEYS or type(value) is dict}
     return canonical(payload).decode() if payload else None

@@ -1,8 +1,8 @@
-"""Fields and edges of a record: whether each value fits what it says of itself.
+"""Validation of the fields and edges of a record.
 
-A value that does not fit its declared type is refused, never coerced in silence. Two spellings are not
-coercion: an integer is a float too, and a bare number or boolean without a declared type is kept as its
-JSON text, since no type means string.
+Invariant: a value that does not fit its declared type is refused, never silently coerced. Two conversions are not
+coercion: an integer is a valid float, and a bare number or boolean without a declared type is kept as its JSON text,
+since no type means string.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _FITS: dict[str, tuple[frozenset[type], str]] = {
 }
 
 
-def field_row(field: FieldValue, said: dict[str, Any], where: str, clock: Clock) -> FieldRow:
-    """Checks one field, and puts its time into `said` in one spelling.
+def field_row(field: FieldValue, content: dict[str, Any], where: str, clock: Clock) -> FieldRow:
+    """Validates one field, and replaces its time in `content` by the canonical form.
 
     Args:
-        field: the field, its types checked.
-        said: the same field as the object it came from.
-        where: its place in the record, such as `$.fields[1]`.
-        clock: what counts as the future.
+        field: the typed field.
+        content: the same field as a JSON object.
+        where: its path in the record, such as `$.fields[1]`.
+        clock: bounds times that lie in the future.
 
     Raises:
         Rejection: wrong_type, bad_value, field_too_long, bad_time or future_time.
@@ -69,12 +69,12 @@ def field_row(field: FieldValue, said: dict[str, Any], where: str, clock: Clock)
         field.why_changed,
         field.impact_expected,
         field.confidence,
-        clock.respell("valid_from", said, where),
+        clock.respell("valid_from", content, where),
     )
 
 
-def edge_row(edge: EdgeTo, said: dict[str, Any], where: str, clock: Clock) -> EdgeRow:
-    """Checks one edge, and puts its times into `said` in one spelling.
+def edge_row(edge: EdgeTo, content: dict[str, Any], where: str, clock: Clock) -> EdgeRow:
+    """Validates one edge, and replaces its times in `content` by the canonical form.
 
     Raises:
         Rejection: wrong_type, missing_content, bad_time or future_time.
@@ -85,12 +85,12 @@ def edge_row(edge: EdgeTo, said: dict[str, Any], where: str, clock: Clock) -> Ed
     if to_id is None and to_key is None:
         expected = "to_topic_id or to_topic_key"
         raise Rejection(Reason.MISSING_CONTENT, f"{where} names no topic that it leads to, expected {expected}")
-    start = clock.respell("valid_from", said, where)
-    return edge.kind, to_id, to_key, start, clock.respell("valid_until", said, where, open_end=True)
+    start = clock.respell("valid_from", content, where)
+    return edge.kind, to_id, to_key, start, clock.respell("valid_until", content, where, open_end=True)
 
 
 def given(text: str | None) -> str | None:
-    """The text as it stands, or None if it is blank: a blank name names nothing."""
+    """The text, or None if it is blank."""
     return text if text is not None and text.strip() else None
 
 
