@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import dagster as dg
 
 from memstate_core.forget.bound import over_bound, over_bound_warnings
-from memstate_core.night.check_suite import CONDITIONS, conditions
-from memstate_core.night.checks import Check
+from memstate_core.night.checks.check import Check
+from memstate_core.night.checks.suite import CONDITIONS, conditions
 from memstate_core.run.run import Run
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_pipeline.resources import StoreResource

@@ -14,7 +14,7 @@ import polars as pl
 from memstate_core.forget.salience import update_salience
 from memstate_core.model.errors import CheckRefused, StoreNotFound
 from memstate_core.model.frames import LINKS, empty
-from memstate_core.night.check_suite import conditions
+from memstate_core.night.checks.suite import conditions
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
 from memstate_core.night.rebuild import ensure_served

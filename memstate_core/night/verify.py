@@ -1,4 +1,4 @@
-"""Verifying what is served: file digests, the index, the conditions, and the ledger folded again."""
+"""Verifying what is served: its files and manifest, the ledger, C1 to C6, and the ledger folded again (L3)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from memstate_core.model.frames import CHANGES, empty
-from memstate_core.night.check_suite import conditions
+from msgspec import to_builtins
+
+from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.night.checks.recorded import publications
+from memstate_core.night.checks.suite import served_conditions
+from memstate_core.night.ledger_audit import ledger_problems
 from memstate_core.night.rebuild import fold_recorded
 from memstate_core.retrieve.index.write import index_problems
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.graph import open_graph
-from memstate_core.state.snapshots import Snapshot
+from memstate_core.state.snapshots import Manifest, Snapshot, current_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
 
 
@@ -24,7 +28,7 @@ class Verdict:
     Attributes:
         name: what.
         passed: whether it holds.
-        detail: what was found where it does not.
+        detail: what was found where it does not, and what could not be checked.
     """
 
     name: str
@@ -32,34 +36,88 @@ class Verdict:
     detail: str = ""
 
 
+def verify_store(store: Store) -> dict[str, list[Verdict]]:
+    """The verdicts on every shard's served snapshot, by the name of the snapshot (or of the shard, without one).
+
+    Raises:
+        StoreNotFound: nothing was published here.
+    """
+    found = {}
+    for shard in store.shards:
+        try:
+            snapshot = current_snapshot(store.home, shard)
+        except SnapshotDamaged as error:
+            found[shard] = [Verdict("served snapshot", False, error.message)]
+            continue
+        if snapshot is not None:
+            found[snapshot.name] = verify(store, snapshot)
+        elif numbers(store.home, shard):
+            found[shard] = [Verdict("served snapshot", False, "CURRENT is missing, though snapshots are kept")]
+    if not found:
+        raise StoreNotFound(str(store.home.root))
+    return found
+
+
 def verify(store: Store, snapshot: Snapshot) -> list[Verdict]:
-    """Verifies a served snapshot against its manifest and against the ledger."""
-    damage = snapshot.damage()
-    if damage:
-        return [Verdict("file digests", False, "; ".join(damage))]
+    """Verifies a served snapshot against its manifest and against the ledger.
+
+    What needs damaged files or a ledger that cannot be read is not run; the verdict on these says so.
+    """
+    damage, unreadable = snapshot.damage(), ledger_problems(store, snapshot.manifest)
+    left_out = "the conditions were not checked"
+    verdicts = [_verdict("ledger", unreadable, left_out)]
+    if not unreadable:
+        verdicts.append(_verdict("manifest", _manifest_problems(store, snapshot.manifest)))
+    verdicts.append(_verdict("file digests", damage, left_out))
+    if not damage:
+        verdicts += _of_files(snapshot)
+    return verdicts if damage or unreadable else [*verdicts, *_against_ledger(store, snapshot)]
+
+
+def _verdict(name: str, problems: list[str], consequence: str = "") -> Verdict:
+    detail = "; ".join([*problems, consequence] if problems and consequence else problems)
+    return Verdict(name, not problems, detail)
+
+
+def _of_files(snapshot: Snapshot) -> list[Verdict]:
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
-        served = state_hash(graph)
-        index = index_problems(snapshot.path, graph)
+        found, index = state_hash(graph), index_problems(snapshot.path, graph)
     expected = snapshot.manifest.state_hash
-    found = [
-        Verdict("file digests", True),
-        Verdict("state hash", served == expected, "" if served == expected else f"{served}, expected {expected}"),
-        Verdict("index parity", not index, "; ".join(index)),
-    ]
-    return found + _against_ledger(store, snapshot)
+    other = [] if found == expected else [f"{found}, expected {expected}"]
+    return [_verdict("state hash", other), _verdict("index parity", index)]
+
+
+def _manifest_problems(store: Store, served: Manifest) -> list[str]:
+    """How a manifest differs from the one that the ledger recorded, by field."""
+    recorded = [manifest for _, manifest in publications(store, served.shard) if manifest.number == served.number]
+    if not recorded:
+        return [f"the ledger records no snapshot {served.shard}/{served.number}"]
+    found, expected = _flat(to_builtins(served)), _flat(to_builtins(recorded[-1]))
+    names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+    return [f"{name} is {found.get(name)!r}, the ledger recorded {expected.get(name)!r}" for name in names]
+
+
+def _flat(document: dict[str, object], prefix: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in document.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
 
 
 def _against_ledger(store: Store, snapshot: Snapshot) -> list[Verdict]:
+    checked = served_conditions(store, snapshot) or {}
+    conditions = [Verdict(name, check.passed, check.detail) for name, check in checked.items()]
+    return [_rebuilt(store, snapshot), *conditions]
+
+
+def _rebuilt(store: Store, snapshot: Snapshot) -> Verdict:
+    served = snapshot.manifest
     with tempfile.TemporaryDirectory() as folder:
-        rebuilt = fold_recorded(store, snapshot.manifest.shard, Path(folder) / "fold", "verify")
-        same = rebuilt.state_hash == snapshot.manifest.state_hash
-        detail = "" if same else f"the ledger folds to {rebuilt.state_hash}, served is {snapshot.manifest.state_hash}"
-        if rebuilt.recorded.number != snapshot.manifest.number:
-            newer = f"{rebuilt.recorded.shard}/{rebuilt.recorded.number}"
-            detail += f"; the ledger records {newer} as published, which the next run or `memstate rebuild` will serve"
-        rebuilt.run.keep_table("changes", empty(CHANGES))
-        checked = conditions(rebuilt.store, rebuilt.run)
-    verdicts = [Verdict("L3 rebuild", same, detail)]
-    return verdicts + [
-        Verdict(name, check.passed, str(check.violations.head(5).rows())) for name, check in checked.items()
-    ]
+        folded = fold_recorded(store, served.shard, Path(folder) / "fold", "verify")
+    problems = []
+    if folded.state_hash != served.state_hash:
+        problems.append(f"the ledger folds to {folded.state_hash}, served is {served.state_hash}")
+    if folded.recorded.number != served.number:
+        newer = f"{folded.recorded.shard}/{folded.recorded.number}"
+        problems.append(f"the ledger records {newer} as published, which the next run or `memstate rebuild` will serve")
+    return _verdict("L3 rebuild", problems)

@@ -78,18 +78,26 @@ def _digest(path: Path) -> str:
 
 
 def current_number(home: Home, shard: str) -> int | None:
-    """The number that CURRENT names, or None before the first snapshot."""
+    """The number that CURRENT names, or None before the first snapshot.
+
+    Raises:
+        SnapshotDamaged: CURRENT names no snapshot.
+    """
     try:
-        return int((home.snapshots(shard) / "CURRENT").read_text())
+        text = (home.snapshots(shard) / "CURRENT").read_bytes().strip()
     except FileNotFoundError:
         return None
+    if not (text.isdigit() and text.isascii()):
+        kept = ", ".join(str(number) for number in numbers(home, shard)) or "none"
+        raise SnapshotDamaged(shard, [f"CURRENT holds {text[:40]!r}, expected the number of a snapshot (kept: {kept})"])
+    return int(text)
 
 
 def load_snapshot(home: Home, shard: str, number: int) -> Snapshot:
     """One published version.
 
     Raises:
-        SnapshotDamaged: its manifest is missing, unreadable or of another schema.
+        SnapshotDamaged: its manifest is missing, unreadable, of another schema or of another snapshot.
     """
     path = home.snapshots(shard) / str(number)
     try:
@@ -99,6 +107,9 @@ def load_snapshot(home: Home, shard: str, number: int) -> Snapshot:
     if manifest.schema_version != SCHEMA_VERSION:
         found = f"schema {manifest.schema_version}, expected {SCHEMA_VERSION}"
         raise SnapshotDamaged(f"{shard}/{number}", [found])
+    if (manifest.shard, manifest.number) != (shard, number):
+        problem = f"{MANIFEST} is that of {manifest.shard}/{manifest.number}"
+        raise SnapshotDamaged(f"{shard}/{number}", [problem])
     return Snapshot(path, manifest)
 
 

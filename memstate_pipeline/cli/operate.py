@@ -90,14 +90,12 @@ def doctor(
 def verify(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Verify the served snapshot.
 
-    Checks file digests, the index, the correctness conditions, and that the ledger folds to the same state. Exits
-    with 1 on a failure.
+    Checks the ledger, the manifest, file digests, the index, the conditions C1 to C6, and that the ledger folds to
+    the same state. Exits with 1 on a failure.
     """
-    from memstate_core.night.verify import verify as verify_snapshot
-    from memstate_core.state.snapshots import served
+    from memstate_core.night.verify import verify_store
 
-    store: Store = context.obj.store
-    verdicts = {snapshot.name: verify_snapshot(store, snapshot) for snapshot in served(store.home, store.shards)}
+    verdicts = verify_store(context.obj.store)
     document = [{"snapshot": name, **verdict.__dict__} for name, found in verdicts.items() for verdict in found]
     passed = all(row["passed"] for row in document)
     show({"passed": passed, "verdicts": document}, as_json, lambda: map(_verdict_line, document))
@@ -106,7 +104,7 @@ def verify(context: typer.Context, as_json: Annotated[bool, Json] = False) -> No
 
 
 def _verdict_line(row: Mapping[str, Any]) -> str:
-    return f"{_mark(row['passed'])}  {row['snapshot']}  {row['name']}" + f"  {row['detail']}" * (not row["passed"])
+    return f"{_mark(row['passed'])}  {row['snapshot']}  {row['name']}" + f"  {row['detail']}" * bool(row["detail"])
 
 
 def _mark(passed: bool) -> str:

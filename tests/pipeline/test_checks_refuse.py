@@ -7,18 +7,27 @@ import pytest
 from tests import warm
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
-FAIL_C4 = """
+DAMAGED = """
 import sys
 import polars as pl
-from memstate_core.night import checks
+from memstate_core.state.graph import REVISION, open_graph
+from memstate_pipeline.assets import forget as assets
 
-checks.provenance_preservation = lambda graph, run: checks.Check(
-    "C4", pl.DataFrame({"subject": ["a topic"], "problem": ["a value without evidence"]})
-)
+sound = assets.forget
+
+def forget(store, run, new):
+    result = sound(store, run, new)
+    with open_graph(run.graph) as graph:
+        rows = graph.read(REVISION, ["id"]).with_columns(evidence_ids=pl.lit(["nobody said so"]))
+        graph.update(REVISION, rows)
+    return result
+
+assets.forget = forget
 sys.argv = ["memstate", "--home", sys.argv[1], "maintain", "--now", sys.argv[2], "--json"]
 from memstate_pipeline.cli.main import main
 main()
 """
+"""A night whose ladder leaves every value of the working graph without its evidence."""
 
 
 @pytest.mark.slow
@@ -26,8 +35,9 @@ def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
     home, dump = tmp_path / "home", tmp_path / "one.jsonl"
     dump.write_text('{"title": "Yard", "fields": [{"name": "gate", "value": "shut"}]}\n')
     assert run_memstate(home, "import", str(dump)).code == 0
-    answer = warm.run(["-c", FAIL_C4, str(home), NIGHT], clean_environment())
+    answer = warm.run(["-c", DAMAGED, str(home), NIGHT], clean_environment())
     assert answer.returncode == 4, answer.stderr
     assert "C4_provenance_preservation" in answer.stdout
+    assert not [name for name in ("C1_", "C2_", "C3_", "C5_", "C6_") if name in answer.stdout]
     assert run_memstate(home, "status", "--json").document["snapshot"] is None
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0

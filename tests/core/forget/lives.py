@@ -22,7 +22,7 @@ from memstate_core.ingest.accesses.journal import AccessJournal
 from memstate_core.ingest.importer import import_paths
 from memstate_core.model.ids import key_id
 from memstate_core.model.text import iso
-from memstate_core.night.check_suite import conditions
+from memstate_core.night.checks.suite import conditions
 from memstate_core.night.corrections import correct
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish

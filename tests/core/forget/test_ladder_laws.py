@@ -46,7 +46,12 @@ def young(young_home: Path, tmp_path: Path) -> Life:
 
 
 def word(kind: str, key: str, said: dict[str, Any]) -> pl.DataFrame:
-    row = {"kind": kind, "scope": AYA, "topic_id": topic_id(key), "payload_json": json.dumps(said)}
+    row = {
+        "kind": kind,
+        "scope": AYA,
+        "topic_id": topic_id(key),
+        "payload_json": json.dumps({**said, "actor": "person"}),
+    }
     return conform(pl.DataFrame([row]), DECISION)
 
 

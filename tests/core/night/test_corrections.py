@@ -75,9 +75,8 @@ def test_undo_gives_the_store_that_never_merged_also_after_a_chain_and_later_evi
 def test_the_middle_of_a_chain_is_freed_with_what_it_holds(store: Store) -> None:
     acme_first = verdict_decisions(shard(store), [(ACME, BOAT, "same")])
     decide(store, acme_first, 2)
-    into_cat = acme_first.filter(pl.col("kind") == "merged").with_columns(
-        topic_id=pl.lit(ACME), payload_json=pl.lit(json.dumps({"survivor": CAT, "dropped_title": "Acme"}))
-    )
+    ends = {"survivor": CAT, "a": min(ACME, CAT), "b": max(ACME, CAT), "verdict": "same", "actor": "person"}
+    into_cat = acme_first.with_columns(topic_id=pl.lit(ACME), payload_json=pl.lit(json.dumps(ends)))
     decide(store, into_cat, 2)
     assert set(homes(store).values()) == {CAT}
     undo(store, ACME)

@@ -8,18 +8,19 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import ALIASES, DECISION, LINKS, PLACEMENTS, SEGMENTS, conform, empty
-from memstate_core.night import checks
+from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, SEGMENTS, conform, empty
+from memstate_core.night.checks.provenance import provenance
+from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.policy.settings import Policy
 from memstate_core.state.decisions import segment_decisions, segments
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import open_graph
+from tests.core.night.checks.subjects import subject_of
 from tests.core.reference import World
 from tests.core.state.test_fold_properties import canonical
 from tests.core.strategies import (
     BUFFER_MIB,
     SCOPES,
-    begin,
     day,
     evidence_frame,
     field,
@@ -126,13 +127,14 @@ def test_a_merge_carries_values_and_links_over_and_undoing_it_brings_them_back()
 
 def test_values_and_links_keep_their_provenance(tmp_path: Path) -> None:
     """C1 and C4 hold on a graph that was made of segments which state values and links."""
-    state, run = state_of(PETS, TRIP), begin(tmp_path)
-    run.keep_table("links", conform(state.links, LINKS))
-    run.keep_table("placements", conform(state.links, PLACEMENTS))
-    with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
+    state = state_of(PETS, TRIP)
+    with open_graph(tmp_path / "graph", buffer_mib=BUFFER_MIB) as graph:
         fill(graph, state)
-        assert checks.query_soundness(graph).violations.is_empty()
-        assert checks.provenance_preservation(graph, run).violations.is_empty()
+    spoken = sorted([*PETS["evidence_ids"], *TRIP["evidence_ids"]])
+    evidence = evidence_frame([observation(int(name[1:])) for name in spoken])
+    subject = subject_of(tmp_path / "graph", evidence, decided(PETS, TRIP), held=state.links)
+    assert query_soundness(subject).violations.is_empty()
+    assert provenance(subject).violations.is_empty()
 
 
 def test_what_was_recorded_is_read_back_to_the_letter() -> None:

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import CHANGES, REVIEWS, TRANSITIONS, conform
-from memstate_core.night.checks import dependency_consistency
+from memstate_core.model.frames import CHANGES, DECISION, REVIEWS, TRANSITIONS, conform, empty
+from memstate_core.night.checks.dependency import dependency_consistency
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.dependency import queue_reviews, recorded_queue
 from memstate_core.run.run import Run
 from memstate_core.state.dependents import affected, dependents
 from memstate_core.state.edges import EXTENSION_KINDS
 from memstate_core.state.graph import open_graph
-from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, edge, fill, folded, observation
+from tests.core.night.checks.subjects import subject_of
+from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, edge, evidence_frame, fill, folded, observation
 
 Pair = tuple[str, str]
 """A base and what depends on it."""
@@ -122,6 +123,14 @@ def test_no_change_reaches_nothing() -> None:
 
 # The queue over several nights
 
+CHAIN = [
+    observation(1, topic_id="whole", title="Whole", edges=[edge("mentions", to_topic_id="friend")]),
+    observation(2, topic_id="part", edges=[edge("part_of", to_topic_id="whole")]),
+    observation(3, topic_id="detail", edges=[edge("part_of", to_topic_id="part")]),
+    observation(4, topic_id="friend", edges=[edge("mentions", to_topic_id=name) for name in ("whole", "part")]),
+]
+"""`detail` is part of `part`, which is part of `whole`; `friend` mentions all, and all mention it."""
+
 
 def test_the_queue_names_its_cause(chain: Run) -> None:
     queue = night(chain, "whole")
@@ -162,25 +171,23 @@ def test_the_recorded_decisions_give_the_queue_again(chain: Run) -> None:
 @pytest.mark.parametrize("nights", [("whole", "detail", "friend"), ("whole", "detail", "")])
 def test_a_dependent_that_was_evaluated_anew_is_not_asked_for_again(chain: Run, nights: tuple[str, ...]) -> None:
     """`part` waits, `detail` depends on it and has changed since: no later night may fail over it."""
+    earlier = empty(DECISION)
     for changed in nights:
-        night(chain, changed)
-        with open_graph(chain.graph, read_only=True, buffer_mib=BUFFER_MIB) as graph:
-            check = dependency_consistency(graph, changed_topics(changed)["topic_id"], chain)
+        result = queue_reviews(chain, changed_topics(changed))
+        assert result.decisions is not None
+        updated = changed_topics(changed).with_columns(kind=pl.lit("topic_updated"))
+        last = pl.concat([updated.select("kind", "topic_id", "scope"), result.decisions], how="diagonal")
+        last = conform(last, DECISION)
+        check = dependency_consistency(subject_of(chain.graph, evidence_frame(CHAIN), earlier, last))
         assert check.passed, f"the night on which {changed!r} changed: {check.violations.rows()}"
+        earlier = pl.concat([earlier, last])
 
 
 @pytest.fixture
 def chain(tmp_path: Path) -> Run:
-    """`detail` is part of `part`, which is part of `whole`; `friend` mentions all, and all mention it."""
     run = begin(tmp_path / "run")
-    stream = [
-        observation(1, topic_id="whole", title="Whole", edges=[edge("mentions", to_topic_id="friend")]),
-        observation(2, topic_id="part", edges=[edge("part_of", to_topic_id="whole")]),
-        observation(3, topic_id="detail", edges=[edge("part_of", to_topic_id="part")]),
-        observation(4, topic_id="friend", edges=[edge("mentions", to_topic_id=name) for name in ("whole", "part")]),
-    ]
     with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
-        fill(graph, folded(stream))
+        fill(graph, folded(CHAIN))
     return run
 
 

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, REVISIONS, SEGMENTS, conform, empty
-from memstate_core.night.checks import query_soundness, transition_soundness
+from memstate_core.night.checks.query_soundness import query_soundness
+from memstate_core.night.checks.transition_soundness import transition_soundness
 from memstate_core.policy.settings import Policy
 from memstate_core.state.decisions import segment_decisions
 from memstate_core.state.fold import State, fold
@@ -22,12 +23,12 @@ from memstate_core.state.graph import FIELD, REVISION, open_graph
 from memstate_core.state.history import conflicts
 from memstate_core.state.state_hash import state_hash
 from tests.core import reference
+from tests.core.night.checks.subjects import subject_of, tables
 from tests.core.reference import Merge, Observation, World
 from tests.core.state.test_fold_properties import assert_is, canonical, contradicting, folded_with
 from tests.core.strategies import (
     BUFFER_MIB,
     SCOPES,
-    begin,
     day,
     edge,
     evidence_frame,
@@ -177,14 +178,10 @@ def test_under_the_rule_of_confidence_the_checks_hold(tmp_path: Path) -> None:
         with open_graph(tmp_path / name, buffer_mib=BUFFER_MIB) as graph:
             fill(graph, state)
     decisions = merge_decisions([("b", "a")], reference.fold(stream))
-    run = begin(tmp_path / "run", conflict_rule="confidence")
-    with (
-        open_graph(tmp_path / "now", read_only=True, buffer_mib=BUFFER_MIB) as now,
-        open_graph(tmp_path / "before", read_only=True, buffer_mib=BUFFER_MIB) as before,
-    ):
-        assert [owner(state)[0] for state in states.values()] == ['"Priya"', '"Aya"']
-        assert query_soundness(now).passed
-        assert transition_soundness(now, before, run, decisions).passed
+    subject = subject_of(tmp_path / "now", evidence_frame(stream), decisions, policy=BY_CONFIDENCE)
+    assert [owner(state)[0] for state in states.values()] == ['"Priya"', '"Aya"']
+    assert query_soundness(subject).passed
+    assert transition_soundness(subject, tables(tmp_path / "before").revisions).passed
 
 
 # Title, summary and kind: newest, then longest, then evidence id

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import ACCESSES, DECISION, conform
-from memstate_core.night.check_adaptation import not_raised
-from memstate_core.run.run import Run
-from memstate_core.state.graph import TOPIC, Graph, open_graph
-from tests.core.strategies import BUFFER_MIB, accessed, begin, day, fill, folded, observation
+from memstate_core.model.frames import ACCESSES, DECISION, conform, empty
+from memstate_core.night.checks.adaptation import not_raised
+from memstate_core.state.graph import TOPIC, open_graph
+from tests.core.night.checks.subjects import subject_of, tables
+from tests.core.strategies import BUFFER_MIB, accessed, day, evidence_frame, fill, folded, observation
 
 STREAM = [observation(number, topic_id=name) for number, name in enumerate(("used", "idle", "failed"))]
 OLD_USE = {"topic_id": "used", "at": 1}
@@ -26,33 +25,36 @@ NEW_USES: list[dict[str, Any]] = [
 
 
 class Night:
-    """The graph of a base, and that of a night (day 10) with more uses, which a test may tamper with."""
+    """The graph of a base, and that of a night (day 10) with more accesses, which a test may tamper with."""
 
     def __init__(self, folder: Path, *new: dict[str, Any]) -> None:
-        self.run, self.base = begin(folder / "run"), folder / "base"
-        self.new = accessed(OLD_USE, *new)[1:]
-        for path, accesses in ((self.base, accessed(OLD_USE)), (self.run.graph, accessed(OLD_USE, *new))):
+        self.graph, self.base = folder / "graph", folder / "base"
+        self.every, self.now = accessed(OLD_USE, *new), day(10)
+        self.new, self.decisions = self.every[1:], empty(DECISION)
+        for path, accesses in ((self.base, accessed(OLD_USE)), (self.graph, self.every)):
             with open_graph(path, buffer_mib=BUFFER_MIB) as graph:
                 fill(graph, folded(STREAM, accesses=accesses))
 
     def tamper(self, topic: str, **values: Any) -> None:
-        with open_graph(self.run.graph, buffer_mib=BUFFER_MIB) as graph:
+        with open_graph(self.graph, buffer_mib=BUFFER_MIB) as graph:
             graph.update(TOPIC, pl.DataFrame([{"id": topic, **values}]))
 
     def violations(self) -> list[str]:
-        return self._over(lambda graph, base: not_raised(graph, base, self.run, self.new))["topic_id"].sort().to_list()
+        subject = subject_of(
+            self.graph,
+            evidence_frame(STREAM),
+            empty(DECISION),
+            self.decisions,
+            now=self.now,
+            accesses=self.every,
+            fresh=self.new,
+        )
+        return not_raised(subject, tables(self.base))["topic_id"].sort().to_list()
 
-    def _over(self, ask: Callable[[Graph, Graph], pl.DataFrame]) -> pl.DataFrame:
-        with (
-            open_graph(self.run.graph, read_only=True, buffer_mib=BUFFER_MIB) as graph,
-            open_graph(self.base, read_only=True, buffer_mib=BUFFER_MIB) as base,
-        ):
-            return ask(graph, base)
 
-
-def moved(run: Run, was: str) -> None:
+def moved(night: Night, was: str) -> None:
     row = {"kind": "moved", "topic_id": "idle", "payload_json": json.dumps({"was": was})}
-    run.decide("topics", conform(pl.DataFrame([row]), DECISION))
+    night.decisions = conform(pl.DataFrame([row]), DECISION)
 
 
 @pytest.fixture
@@ -90,14 +92,14 @@ def test_a_topic_that_failed_somebody_may_fade_faster(night: Night) -> None:
 def test_a_topic_that_lost_evidence_may_fade(night: Night) -> None:
     night.tamper("used", strength=0.01)
     assert night.violations() == ["used"]
-    moved(night.run, "used")
+    moved(night, "used")
     assert night.violations() == []
 
 
 def test_it_is_told_apart_however_far_it_has_faded(tmp_path: Path) -> None:
     """After years the rounded salience of either is 0."""
     night = Night(tmp_path, {"topic_id": "used", "at": 5})
-    night.run.facts = type(night.run.facts)(**(_facts(night.run) | {"now": day(200_000)}))
+    night.now = day(200_000)
     assert night.violations() == []
     with open_graph(night.base, read_only=True, buffer_mib=BUFFER_MIB) as base:
         before = base.read(TOPIC, ["strength", "half_life_days"], "r.id = 'used'").row(0, named=True)
@@ -118,7 +120,3 @@ def test_new_topics_have_nothing_to_be_compared_with(tmp_path: Path) -> None:
     with open_graph(night.base, buffer_mib=BUFFER_MIB) as base:
         base.delete(TOPIC, pl.DataFrame({"id": ["used"]}))
     assert night.violations() == []
-
-
-def _facts(run: Run) -> dict[str, Any]:
-    return {name: getattr(run.facts, name) for name in run.facts.__struct_fields__}

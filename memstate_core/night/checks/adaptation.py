@@ -1,0 +1,98 @@
+"""C6: salience follows from what the ledger records, and what was accessed since the base is more salient for it.
+
+Against the base, salience is compared before it is cut to its maximum, as a logarithm, so that two levels differ
+however far they have faded. An access after the topic's last event must show; an earlier one may be too faint to.
+Left out is what changed for other reasons too: topics with a failed access, topics that lost evidence to another or
+were merged, topics of another kind than before, and topics whose last event lies ahead of the run. Under another
+policy than that of the base nothing can be compared with it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.night.checks.check import Check, check, violating
+from memstate_core.night.checks.subject import Subject, Tables
+from memstate_core.state.decisions import MERGED, MOVED, UNMERGED
+
+_DAYS = 86_400_000_000
+_ROUNDING = 1e-9
+_TOLERANCE = 1e-6
+_OTHERS = pl.Struct({"was": pl.String, "survivor": pl.String})
+
+
+def adaptation(subject: Subject, base: Tables | None, missing: str | None = None) -> Check:
+    """Salience against the ledger, and accessed topics against the base.
+
+    Args:
+        subject: the state.
+        base: the tables of the snapshot that the run started from; None without one.
+        missing: why there is none to compare with, where the ledger records one.
+    """
+    notes = [f"accessed topics not checked against the base: {missing}"] if missing else []
+    found = [*_unfounded(subject)]
+    if base is not None and subject.recorded.base is not None:
+        if subject.recorded.base.policy_hash == subject.recorded.policy.digest():
+            found.append(
+                violating(not_raised(subject, base), "topic_id", "it was accessed and is not more salient for it")
+            )
+        else:
+            notes.append("accessed topics not checked against the base: its policy is another")
+    return check("C6", found, notes)
+
+
+def _unfounded(subject: Subject) -> list[pl.DataFrame]:
+    topics, fields = subject.levels
+    columns = ["salience", "strength", "half_life_days"]
+    of_topics = subject.graph.living.join(topics, left_on="id", right_on="topic_id", suffix="_due")
+    of_fields = subject.graph.fields.join(fields, on=["topic_id", "name"], suffix="_due")
+    unequal = _differs([*columns, "failed_salience", "failed_strength"])
+    return [
+        violating(of_topics.filter(unequal), "id", "its salience does not follow from evidence and accesses"),
+        violating(
+            of_fields.filter(_differs(columns)),
+            "topic_id",
+            "a field's salience does not follow from evidence and accesses",
+        ),
+    ]
+
+
+def _differs(columns: list[str]) -> pl.Expr:
+    far = [
+        (pl.col(name).fill_null(0.0) - pl.col(f"{name}_due").fill_null(0.0)).abs()
+        > _TOLERANCE * pl.max_horizontal(1.0, pl.col(f"{name}_due").abs())
+        for name in columns
+    ]
+    return pl.any_horizontal(*far, pl.col("reinforced_at").ne_missing(pl.col("reinforced_at_due")))
+
+
+def not_raised(subject: Subject, base: Tables) -> pl.DataFrame:
+    """Topics that were accessed since the base and are not more salient for it (column topic_id among others)."""
+    now = subject.recorded.now
+    rows = subject.recorded.fresh_accesses.with_columns(subject.derived.answering(pl.col("topic_id")))
+    others = pl.concat([rows.filter("failed")["topic_id"], _changed_otherwise(subject)]).implode()
+    used = rows.filter(~pl.col("topic_id").is_in(others)).group_by("topic_id").agg(_used=pl.col("at").max())
+    topics = subject.graph.living.select("topic_kind", "reinforced_at", topic_id="id", _now=_level(now))
+    before = base.topics.select(_kind="topic_kind", _last="reinforced_at", topic_id="id", _before=_level(now))
+    both = used.join(topics, on="topic_id").join(before, on="topic_id")
+    same = pl.col("topic_kind").eq_missing(pl.col("_kind")) & (pl.col("reinforced_at") <= now)
+    late, change = pl.col("_used") > pl.col("_last"), pl.col("_now") - pl.col("_before")
+    raised = pl.when(late).then(change > 0).otherwise(change > -_ROUNDING)
+    return both.filter(same & ~raised)
+
+
+def _level(now: datetime) -> pl.Expr:
+    """The logarithm to base 2 of what is left of the strength."""
+    elapsed = (pl.lit(now) - pl.col("reinforced_at")).dt.total_microseconds() / _DAYS
+    return pl.col("strength").log(2) - elapsed / pl.col("half_life_days")
+
+
+def _changed_otherwise(subject: Subject) -> pl.Series:
+    """Topics that gave evidence away, or were merged or parted, in the last run."""
+    rows = subject.recorded.last.filter(pl.col("kind").is_in([MERGED, MOVED, UNMERGED]))
+    payload = rows["payload_json"].str.json_decode(_OTHERS).struct
+    ids = pl.concat([payload.field("was"), payload.field("survivor"), rows["topic_id"]]).drop_nulls()
+    ends = pl.DataFrame({"id": ids}).select(subject.derived.answering(pl.col("id")))["id"]
+    return pl.concat([ids, ends]).unique()

@@ -1,0 +1,125 @@
+"""C3: whatever depends on a change over extension edges is queued for review, as the ledger's decisions say.
+
+The search is breadth first over numbered topics (scipy), from the changes that the last run recorded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from scipy.sparse import csr_array
+
+from memstate_core.night.checks.check import Check, check, violating
+from memstate_core.night.checks.derived import derive
+from memstate_core.night.checks.recorded import Recorded
+from memstate_core.night.checks.subject import Subject
+from memstate_core.state import decisions as kinds
+
+_DOWN = ("has_detail", "has_subtopic")
+_UP = ("part_of", "extends", "derives")
+_CHANGED = ("topic_created", "topic_updated", kinds.MERGED, kinds.UNMERGED, kinds.MOVED)
+_BY_HAND = (kinds.PINNED, kinds.UNPINNED, kinds.RESTORED)
+_PAYLOAD = pl.Struct({
+    "survivor": pl.String, "others": pl.List(pl.String), "was": pl.String, "actor": pl.String,
+    "fields": pl.List(pl.String), "cause_topic_id": pl.String, "hops": pl.Int64,
+})  # fmt: skip
+
+
+def dependency_consistency(subject: Subject) -> Check:
+    """The queue is that of the recorded decisions, and it holds every dependent of the last run's changes."""
+    queue = _queue(subject.recorded)
+    found = [*_against_record(subject, queue), *_unqueued(subject, queue)]
+    return check("C3", found)
+
+
+def _queue(recorded: Recorded) -> pl.DataFrame:
+    """The queue as recorded (columns topic_id, cause_topic_id, hops, at)."""
+    rows = recorded.transitions.filter(pl.col("kind").is_in([kinds.REVIEW_QUEUED, kinds.REVIEW_ENDED])).sort("seq")
+    last = rows.unique("topic_id", keep="last", maintain_order=True).filter(pl.col("kind") == kinds.REVIEW_QUEUED)
+    payload = pl.col("payload_json").str.json_decode(_PAYLOAD).struct
+    cause, hops = payload.field("cause_topic_id"), payload.field("hops")
+    return last.select("topic_id", "at", "seq", cause_topic_id=cause, hops=hops)
+
+
+def _against_record(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
+    waiting = subject.graph.reviews
+    living = subject.graph.living.select("id")
+    due = queue.join(living, left_on="topic_id", right_on="id", how="semi")
+    both = waiting.join(due, on="topic_id", suffix="_as_recorded")
+    pairs = (("cause_topic_id", "cause_topic_id_as_recorded"), ("hops", "hops_as_recorded"), ("queued_at", "at"))
+    other = pl.any_horizontal(pl.col(here).ne_missing(pl.col(there)) for here, there in pairs)
+    return [
+        violating(waiting.join(due, on="topic_id", how="anti"), "topic_id", "it waits for review without a decision"),
+        violating(
+            due.join(waiting, on="topic_id", how="anti"), "topic_id", "it was queued for review and does not wait"
+        ),
+        violating(both.filter(other), "topic_id", "it waits for another reason than was recorded"),
+    ]
+
+
+def _unqueued(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
+    policy = subject.recorded.policy
+    changed, reached = _changes(subject), pl.DataFrame(schema={"topic_id": pl.String, "hops": pl.Int64})
+    if len(changed):
+        reached = _reached(subject.graph.edges, changed, policy.dependency_max_hops)
+    living = subject.graph.living.select("id")
+    due = reached.join(living, left_on="topic_id", right_on="id", how="semi")
+    moved = due.filter(pl.col("topic_id").is_in(_by_reference(subject).implode()))
+    missed = due.join(queue, on="topic_id", how="anti").join(moved, on="topic_id", how="anti")
+    if due.height >= policy.dependency_max_topics:
+        fresh = queue.join(subject.recorded.last, on="seq", how="semi")
+        farthest = fresh["hops"].max() if fresh.height >= policy.dependency_max_topics else None
+        missed = missed if farthest is None else missed.filter(pl.col("hops") < farthest)
+    return [violating(missed, "topic_id", "depends on a change and is not queued for review")]
+
+
+def _changes(subject: Subject) -> pl.Series:
+    """Topics that the last run's decisions changed."""
+    rows = subject.recorded.last.filter(pl.col("kind").is_in([*_CHANGED, *_BY_HAND]))
+    payload = pl.col("payload_json").fill_null("{}").str.json_decode(_PAYLOAD)
+    rows = rows.select("kind", "topic_id", _payload=payload).unnest("_payload")
+    rows = rows.filter(pl.col("kind").is_in(_CHANGED) | pl.col("actor").is_not_null())
+    named = [rows["topic_id"], rows["survivor"], rows["was"], rows["others"].explode(empty_as_null=True)]
+    ids = pl.DataFrame({"id": pl.concat(named).drop_nulls()})
+    answering = ids.select(subject.derived.answering(pl.col("id")))["id"]
+    return pl.concat([answering, _moved(subject)]).unique()
+
+
+def _moved(subject: Subject) -> pl.Series:
+    """Topics whose evidence changed because merges were undone."""
+    if subject.recorded.last.filter(pl.col("kind") == kinds.UNMERGED).is_empty():
+        return pl.Series(dtype=pl.String)
+    before, now = derive(subject.recorded.before()).homes, subject.derived.homes
+    key = ["evidence_id", "topic_id"]
+    moved = [now.join(before, on=key, how="anti"), before.join(now, on=key, how="anti")]
+    return pl.concat(moved)["topic_id"].unique()
+
+
+def _by_reference(subject: Subject) -> pl.Series:
+    """Topics that a merge or its undoing changed because a field of theirs refers to what was merged or parted."""
+    merged = subject.recorded.last.filter(pl.col("kind").is_in([kinds.MERGED, kinds.UNMERGED]))
+    payload = pl.col("payload_json").str.json_decode(_PAYLOAD).struct
+    parts = merged.select("topic_id", survivor=payload.field("survivor"), others=payload.field("others"))
+    ids = pl.concat([parts["topic_id"], parts["survivor"], parts["others"].explode(empty_as_null=True)]).drop_nulls()
+    ends = pl.DataFrame({"id": ids}).select(subject.derived.answering(pl.col("id")))["id"]
+    referring = pl.col("ref_topic_id").is_in(pl.concat([ids, ends, _moved(subject)]).unique().implode())
+    return subject.graph.fields.filter(referring)["topic_id"].unique()
+
+
+def _reached(edges: pl.DataFrame, changed: pl.Series, most_hops: int) -> pl.DataFrame:
+    """Topics that depend on changed ones and are not among them, with their distance (columns topic_id, hops)."""
+    down = edges.filter(pl.col("kind").is_in(_DOWN)).select(base="from_id", dependent="to_id")
+    up = edges.filter(pl.col("kind").is_in(_UP)).select(base="to_id", dependent="from_id")
+    pairs = pl.concat([down, up]).unique()
+    ids = pl.concat([pairs["base"], pairs["dependent"], changed]).unique().sort()
+    one, other = ids.search_sorted(pairs["base"]), ids.search_sorted(pairs["dependent"])
+    towards = csr_array((np.ones(pairs.height, np.int64), (other, one)), shape=(len(ids), len(ids)))
+    hops = np.full(len(ids), -1, np.int64)
+    hops[ids.search_sorted(changed).to_numpy()] = 0
+    for hop in range(1, most_hops + 1):
+        fresh = (towards @ (hops == hop - 1).astype(np.int64) > 0) & (hops < 0)
+        if not fresh.any():
+            break
+        hops[fresh] = hop
+    found = pl.DataFrame({"topic_id": ids, "hops": hops})
+    return found.filter(pl.col("hops") > 0)

@@ -1,0 +1,154 @@
+"""What follows from the ledger's account alone: which topic holds which evidence, what is merged, where the ladder is.
+
+Ids follow from what evidence names (id, key, observation, title), turns follow their recorded segment, and both
+follow the merges in force. This is the account that graph and served files are compared with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from memstate_core.model.frames import FIELD_VALUE, LINK_TO, MOMENT
+from memstate_core.model.ids import key_id, uuid_expr
+from memstate_core.model.text import normalised
+from memstate_core.night.checks.recorded import Recorded
+from memstate_core.state import decisions as kinds
+
+_SEGMENT = pl.Struct(
+    {
+        **dict.fromkeys(("title", "summary", "topic_kind", "session_id"), pl.String),
+        "participants": pl.List(pl.String),
+        "began_at": MOMENT,
+        "ended_at": MOMENT,
+        "fields": pl.List(FIELD_VALUE),
+        "links": pl.List(LINK_TO),
+    }
+)
+_FIRST = ("observed_at", "evidence_id")
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The ledger's account, worked out.
+
+    Attributes:
+        merges: merges in force, as decided (columns dropped, survivor, scope).
+        survivors: each merged topic with the one that answers for it (columns dropped, survivor).
+        circular: merged topics whose merges lead in a circle (column dropped).
+        aliases: ids that titles would have, with the topic that owns the title (columns alias, scope, topic_id),
+            merges not followed.
+        homes: the topic of each piece of evidence, merges followed (columns evidence_id, scope, topic_id, at).
+        segments: recorded segments with the topics that hold them now (columns topic_id, scope, evidence_ids and
+            the payload).
+    """
+
+    merges: pl.DataFrame
+    survivors: pl.DataFrame
+    circular: pl.DataFrame
+    aliases: pl.DataFrame
+    homes: pl.DataFrame
+    segments: pl.DataFrame
+
+    def answering(self, ids: pl.Expr) -> pl.Expr:
+        """The topic that answers for an id: the owner of its title, then the survivor of merges."""
+        owned = ids.replace(self.aliases["alias"], self.aliases["topic_id"])
+        return owned.replace(self.survivors["dropped"], self.survivors["survivor"])
+
+
+def derive(recorded: Recorded) -> Derived:
+    """Works out the ledger's account."""
+    merges = merges_in_force(recorded.transitions)
+    survivors, circular = followed(merges)
+    segments = _segments(recorded.transitions)
+    named = _anchored(recorded.evidence, segments)
+    settled = pl.concat([merges["dropped"], merges["survivor"]])
+    aliases = _aliases(named.filter("_own"), settled)
+    account = Derived(merges, survivors, circular, aliases, pl.DataFrame(), segments)
+    turns = segments.select("topic_id", evidence_id="evidence_ids").explode("evidence_id", empty_as_null=True)
+    placed = pl.concat(
+        [named.filter("_own").select("evidence_id", topic_id="anchor"), turns.select("evidence_id", "topic_id")]
+    )
+    known = recorded.evidence.select("evidence_id", "scope", at="observed_at")
+    homes = placed.with_columns(account.answering(pl.col("topic_id"))).join(known, on="evidence_id")
+    return Derived(
+        merges=merges,
+        survivors=survivors,
+        circular=circular,
+        aliases=aliases,
+        homes=homes.select("evidence_id", "scope", "topic_id", "at"),
+        segments=segments.with_columns(account.answering(pl.col("topic_id"))),
+    )
+
+
+def merges_in_force(transitions: pl.DataFrame) -> pl.DataFrame:
+    """Merges that were not undone since (columns dropped, survivor, scope, seq), in order."""
+    rows = transitions.filter(pl.col("kind").is_in([kinds.MERGED, kinds.UNMERGED])).sort("seq")
+    last = rows.unique("topic_id", keep="last", maintain_order=True).filter(pl.col("kind") == kinds.MERGED)
+    survivor = pl.col("payload_json").str.json_path_match("$.survivor")
+    return last.select("scope", "seq", dropped="topic_id", survivor=survivor)
+
+
+def followed(merges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Each merged topic with the end of its chain, and topics in a circle (columns dropped, survivor; dropped)."""
+    hop = merges.select(survivor="dropped", _next="survivor")
+    chain = merges.select("dropped", "survivor")
+    for _ in range(merges.height):
+        longer = chain.join(hop, on="survivor", how="left", maintain_order="left")
+        if longer["_next"].is_null().all():
+            break
+        chain = longer.select("dropped", survivor=pl.coalesce("_next", "survivor"))
+    circular = chain.filter(pl.col("survivor").is_in(merges["dropped"].implode()))
+    return chain, circular.select("dropped")
+
+
+def standing(rows: pl.DataFrame, key: list[str], taken: str, back: str) -> pl.DataFrame:
+    """What a step was taken for and not taken back since: its last row (rows in order, `kind` among the columns)."""
+    own = rows.filter(pl.col("kind").is_in([taken, back])).drop_nulls(key)
+    return own.unique(key, keep="last", maintain_order=True).filter(pl.col("kind") == taken)
+
+
+def _segments(transitions: pl.DataFrame) -> pl.DataFrame:
+    rows = transitions.filter(pl.col("kind") == kinds.SEGMENT_PLACED).sort("seq")
+    payload = pl.col("payload_json").str.json_decode(_SEGMENT)
+    return rows.select("topic_id", "scope", "evidence_ids", _payload=payload).unnest("_payload")
+
+
+def _anchored(evidence: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
+    """Evidence that names its topic, with the id it leads to (`anchor`) and whether that is of its scope (`_own`)."""
+    named = evidence.filter(pl.any_horizontal(pl.col("topic_id", "topic_key", "title").is_not_null()))
+    named = named.with_columns(_kind=normalised(pl.col("topic_kind")), _title=normalised(pl.col("title")))
+    title = uuid_expr("title", pl.col("scope"), pl.col("_kind"), pl.col("_title"))
+    named = named.with_columns(_alias=pl.when(pl.col("_title").is_not_null()).then(title))
+    by_key = key_id(pl.col("scope"), pl.col("topic_key"))
+    alone = uuid_expr("observation", pl.col("scope"), pl.col("observation_id"))
+    given, keyed = pl.col("topic_id").is_not_null(), pl.col("topic_key").is_not_null()
+    own_topic = pl.col("placement").eq_missing(pl.lit("new_topic"))
+    named = named.with_columns(
+        anchor=pl.when(given).then("topic_id").when(keyed).then(by_key).when(own_topic).then(alone).otherwise("_alias"),
+        _rank=pl.when(given).then(3).otherwise(2),
+        _by_title=~(given | keyed | own_topic),
+    )
+    turns = segments.select(anchor="topic_id", scope="scope", _rank=pl.lit(0))
+    titles = named.drop_nulls("_alias").select(anchor="_alias", scope="scope", _rank=pl.lit(1))
+    claims = pl.concat([turns, titles, named.select("anchor", "scope", "_rank", *_FIRST)], how="diagonal")
+    owners = claims.sort("_rank", *_FIRST).unique("anchor", keep="first", maintain_order=True)
+    owned = named.join(owners.select("anchor", _of="scope"), on="anchor", how="left")
+    return owned.with_columns(_own=pl.col("scope") == pl.col("_of"))
+
+
+def _aliases(named: pl.DataFrame, settled: pl.Series) -> pl.DataFrame:
+    """The owner of each title: the topic that bore it first of those that are named by more than a title."""
+    titled = named.drop_nulls("_alias").sort(_FIRST)
+    groups = titled.unique("_alias", keep="first", maintain_order=True)
+    holders = titled.filter(~pl.col("_by_title") & ~pl.col("anchor").is_in(groups["_alias"].implode()))
+    first = holders.unique("_alias", keep="first", maintain_order=True).select("_alias", _owner="anchor")
+    owned = groups.select("_alias", "scope", "_kind", "_title", *_FIRST).join(first, on="_alias", how="left")
+    owned = owned.with_columns(topic_id=pl.coalesce("_owner", "_alias"))
+    of_kind = owned.drop_nulls("_kind").sort(_FIRST).unique(["scope", "_title"], keep="first", maintain_order=True)
+    both = owned.join(of_kind.select("scope", "_title", _of_kind="topic_id"), on=["scope", "_title"], how="left")
+    kindless = pl.col("_kind").is_null() & pl.col("_owner").is_null()
+    owner = pl.when(kindless).then(pl.coalesce("_of_kind", "topic_id")).otherwise("topic_id")
+    stays = pl.col("_alias").is_in(settled.implode())
+    return both.select("scope", alias="_alias", topic_id=pl.when(stays).then("_alias").otherwise(owner))

@@ -1,0 +1,130 @@
+"""What rules and thresholds ask about topics, worked out for the moment at which the ladder decided.
+
+Evidence, accesses and salience come from the ledger; titles, kinds, fields and edges, which the ladder does not
+change, from the graph. A salience of the graph that agrees with the ledger's is taken as it is, so that a
+comparison with a threshold does not hang on the last digit.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.text import iso_expr
+from memstate_core.night.checks.derived import standing
+from memstate_core.night.checks.subject import Subject
+from memstate_core.policy.overrides import value_for
+from memstate_core.state import decisions as kinds
+
+AGREES = 1e-6
+_DAYS = 86_400_000_000
+_DOWN, _UP = ("has_detail", "has_subtopic"), ("part_of", "extends", "derives")
+EXTENSION = (*_DOWN, *_UP)
+
+
+def features(subject: Subject) -> pl.DataFrame:
+    """One row for each living topic, sorted by id.
+
+    Returns:
+        Columns topic_id, the columns that rules may name, told, used, pressure, was (the state before the run's
+        ladder), pinned, held, action and rule (what governs it, or null), and the thresholds of the ladder.
+    """
+    policy, now = subject.recorded.policy, subject.recorded.now
+    known = _known(subject)
+    active = pl.col("state") == "active"
+    counted = known.with_columns(
+        scope_type=pl.col("scope").str.split(":").list.first(),
+        active=active.sum().cast(pl.Int64).over("scope"),
+        age_days=(pl.lit(now) - pl.col("created_at")).dt.total_microseconds() / _DAYS,
+        idle_days=(pl.lit(now) - pl.col("reinforced_at")).dt.total_microseconds() / _DAYS,
+        theta_summarise=value_for("summarise_salience_threshold", policy),
+        theta_detach=value_for("detach_salience_threshold", policy),
+        theta_archive=value_for("forget_salience_threshold", policy),
+    )
+    counted = counted.with_columns(pressure=pl.col("active") >= policy.topic_count_soft_limit)
+    return _governed(_related(counted, subject.graph.edges), subject)
+
+
+def field_features(subject: Subject, topics: pl.DataFrame) -> pl.DataFrame:
+    """One row for each field of a living topic: its salience, its revisions in full, and the topic's features."""
+    behind = subject.compressed.group_by("topic_id", "name").agg(_behind=pl.len())
+    whole = subject.graph.revisions.filter((pl.col("part") == "field") & pl.col("summarises").is_null())
+    shown = whole.group_by("topic_id", "name").agg(_shown=pl.len())
+    rows = subject.levels[1].select("topic_id", "name", _due="salience")
+    rows = rows.join(subject.graph.fields.select("topic_id", "name", "salience"), on=["topic_id", "name"])
+    for counts in (behind, shown):
+        rows = rows.join(counts, on=["topic_id", "name"], how="left")
+    rows = rows.with_columns(
+        salience=_confirmed(), revisions=pl.col("_behind").fill_null(0) + pl.col("_shown").fill_null(0)
+    )
+    own = topics.select("topic_id", "action", "pinned", "held", "pressure", "theta_summarise", "theta_detach")
+    return rows.select("topic_id", "name", "salience", "revisions").join(own, on="topic_id")
+
+
+def _confirmed() -> pl.Expr:
+    agrees = (pl.col("salience") - pl.col("_due")).abs() <= AGREES
+    return pl.when(agrees.fill_null(False)).then("salience").otherwise("_due")
+
+
+def _known(subject: Subject) -> pl.DataFrame:
+    recorded, derived = subject.recorded, subject.derived
+    before = recorded.before().transitions.sort("seq")
+    archived = standing(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
+    pins = standing(before, ["topic_id"], kinds.PINNED, kinds.UNPINNED)
+    pinned = pins.select(derived.answering(pl.col("topic_id")))["topic_id"].implode()
+    used = recorded.fresh_accesses.filter(~pl.col("failed")).select(derived.answering(pl.col("topic_id")))["topic_id"]
+    levels = subject.levels[0].rename({"salience": "_due"}).drop("failed_salience")
+    topics = subject.graph.living.select("id", "scope", "title", "topic_kind", "salience", "failed_salience")
+    fields = subject.graph.fields.group_by("topic_id").agg(fields=pl.len().cast(pl.Int64))
+    rows = topics.rename({"id": "topic_id"}).join(levels, on="topic_id").join(fields, on="topic_id", how="left")
+    ids = pl.col("topic_id")
+    kind_pinned = pl.col("topic_kind").is_in(recorded.policy.pinned_kinds).fill_null(False)
+    rows = rows.with_columns(
+        salience=_confirmed(),
+        fields=pl.col("fields").fill_null(0),
+        told=ids.is_in(_with_new_evidence(subject).implode()),
+        used=ids.is_in(used.implode()),
+        pinned=ids.is_in(pinned) | kind_pinned,
+        held=ids.is_in(_held(rows, before).implode()),
+        was=pl.when(ids.is_in(archived)).then(pl.lit("archived")).otherwise(pl.lit("active")),
+    )
+    back = (pl.col("was") == "archived") & ~(pl.col("told") | pl.col("used"))
+    return rows.with_columns(state=pl.when(back).then(pl.lit("archived")).otherwise(pl.lit("active"))).sort("topic_id")
+
+
+def _with_new_evidence(subject: Subject) -> pl.Series:
+    placed = subject.recorded.last.filter(pl.col("kind").is_in(["placed", kinds.SEGMENT_PLACED]))
+    fresh = placed.select(evidence_id=pl.col("evidence_ids").explode(empty_as_null=True)).drop_nulls()
+    return subject.derived.homes.join(fresh, on="evidence_id", how="semi")["topic_id"].unique()
+
+
+def _held(topics: pl.DataFrame, before: pl.DataFrame) -> pl.Series:
+    """Topics that a person brought back and that no event has concerned since."""
+    since = pl.col("payload_json").str.json_path_match("$.last_event_at")
+    marked = before.select("topic_id", _since=since).drop_nulls()
+    last = marked.unique("topic_id", keep="last", maintain_order=True)
+    both = topics.join(last, on="topic_id")
+    return both.filter(iso_expr(pl.col("reinforced_at")) == pl.col("_since"))["topic_id"]
+
+
+def _related(topics: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    active = topics.filter(pl.col("state") == "active")["topic_id"].implode()
+    starts, ends = pl.col("from_id").is_in(active), pl.col("to_id").is_in(active)
+    bases = [
+        edges.filter(pl.col("kind").is_in(_UP) & starts)["to_id"],
+        edges.filter(pl.col("kind").is_in(_DOWN) & ends)["from_id"],
+    ]
+    superseded = edges.filter((pl.col("kind") == "supersedes") & starts)["to_id"]
+    ids = pl.col("topic_id")
+    return topics.with_columns(
+        depended_on=ids.is_in(pl.concat(bases).implode()), redundant=ids.is_in(superseded.implode())
+    )
+
+
+def _governed(topics: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+    rule, action = pl.lit(None, pl.String), pl.lit(None, pl.String)
+    for candidate in reversed([rule for rule in subject.recorded.policy.rules if rule.do != "merge"]):
+        fits = candidate.fits()
+        rule = pl.when(fits).then(pl.lit(candidate.name)).otherwise(rule)
+        action = pl.when(fits).then(pl.lit(candidate.do)).otherwise(action)
+    ruled = topics.with_columns(rule=rule, action=action)
+    return ruled.with_columns(pinned=pl.col("pinned") | (pl.col("action") == "pin").fill_null(False))

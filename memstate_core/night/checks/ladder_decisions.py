@@ -1,0 +1,180 @@
+"""C2 for the ladder: each step of the last run was asked for by a threshold, the bound or a rule that held then.
+
+A step that a person took by hand needs no other reason.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.night.checks.check import violating
+from memstate_core.night.checks.features import AGREES, EXTENSION, features, field_features
+from memstate_core.night.checks.subject import Subject
+from memstate_core.state import decisions as kinds
+
+_KINDS = (
+    kinds.ARCHIVED, kinds.RESTORED, kinds.DETACHED, kinds.ATTACHED, kinds.SUMMARISED, kinds.EXPANDED,
+)  # fmt: skip
+_PAYLOAD = pl.Struct({
+    "salience": pl.Float64, "by": pl.String, "keep": pl.Int64, "actor": pl.String, "fields": pl.List(pl.String),
+    "edges": pl.List(pl.Struct({"to": pl.String, "kind": pl.String})),
+})  # fmt: skip
+_TIER = pl.when("held").then(3).when("depended_on").then(2).when("redundant").then(0).otherwise(1)
+"""What leaves first when the bound forces topics out."""
+
+
+def ladder_violations(subject: Subject) -> list[pl.DataFrame]:
+    """Steps of the ladder in the last run that policy did not ask for."""
+    steps = recorded_steps(subject.recorded.last)
+    if steps.is_empty():
+        return []
+    topics = features(subject)
+    decided = steps.filter(pl.col("actor").is_null())
+    fields = field_features(subject, topics)
+    return [
+        violating(
+            decided.join(topics, on="topic_id", how="anti"), "topic_id", "a step of the ladder for no living topic"
+        ),
+        *_archived(decided, topics, subject),
+        *_restored(decided, topics),
+        *_fields(decided, fields, subject),
+        *_links(decided, topics),
+    ]
+
+
+def recorded_steps(rows: pl.DataFrame) -> pl.DataFrame:
+    """Recorded steps of the ladder with their payload."""
+    own = rows.filter(pl.col("kind").is_in(_KINDS)).sort("seq")
+    payload = pl.col("payload_json").fill_null("{}").str.json_decode(_PAYLOAD)
+    return own.select("seq", "kind", "topic_id", _payload=payload).unnest("_payload")
+
+
+def _archived(decided: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
+    rows = decided.filter(pl.col("kind") == kinds.ARCHIVED).rename({"salience": "_recorded"})
+    known = rows.drop("fields", "edges").join(topics, on="topic_id")
+    limit = pl.when("redundant").then("theta_detach").otherwise("theta_archive")
+    spared = pl.col("pinned") | pl.col("held") | pl.col("used") | pl.col("action").is_not_null()
+    asked = (
+        pl.when(pl.col("by") == "threshold")
+        .then(pl.col("pressure") & (pl.col("salience") < limit) & ~spared)
+        .when(pl.col("by") == "rule")
+        .then((pl.col("action") == "archive") & ~pl.col("pinned"))
+        .otherwise((pl.col("by") == "bound") & ~pl.col("pinned"))
+    )
+    misstated = (pl.col("_recorded") - pl.col("salience")).abs() > AGREES
+    return [
+        violating(known.filter(~asked.fill_null(False)), "topic_id", "archived though policy does not ask for it"),
+        violating(known.filter(misstated.fill_null(True)), "topic_id", "archived with another salience than it had"),
+        violating(_needed(known, topics, subject), "topic_id", "archived though a topic that stays depends on it"),
+        *_bound(known, topics, subject),
+    ]
+
+
+def _needed(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+    faded = archived.filter(pl.col("by") == "threshold")
+    limit = pl.when("redundant").then("theta_detach").otherwise("theta_archive")
+    stays = topics.filter(pl.col("state") == "active").join(archived, on="topic_id", how="anti")
+    stays = stays.filter(pl.col("salience") >= limit).select("topic_id")
+    edges = subject.graph.edges
+    down = edges.filter(pl.col("kind").is_in(["has_detail", "has_subtopic"])).select(base="from_id", on="to_id")
+    up = edges.filter(pl.col("kind").is_in(["part_of", "extends", "derives"])).select(base="to_id", on="from_id")
+    held = pl.concat([down, up]).join(stays, left_on="on", right_on="topic_id", how="semi")
+    return faded.join(held, left_on="topic_id", right_on="base", how="semi")
+
+
+def _bound(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
+    """The bound takes no more topics than are over it, and in the order of their tiers."""
+    marked = topics.filter(pl.col("state") == "active").join(
+        archived.select("topic_id", by="by"), on="topic_id", how="left"
+    )
+    bound = (pl.col("by") == "bound").fill_null(False)
+    stays = pl.col("by").is_null() & ~pl.col("pinned")
+    scopes = (
+        marked.with_columns(_tier=_TIER)
+        .group_by("scope")
+        .agg(
+            _taken=bound.sum().cast(pl.Int64),
+            _surplus=(pl.col("by").is_null() | bound).sum().cast(pl.Int64) - subject.recorded.policy.max_active_topics,
+            _highest=pl.col("_tier").filter(bound).max(),
+            _lowest=pl.col("_tier").filter(stays).min(),
+        )
+    )
+    return [
+        violating(
+            scopes.filter((pl.col("_taken") > 0) & (pl.col("_taken") > pl.col("_surplus"))),
+            "scope",
+            "more topics were archived than are over the bound",
+        ),
+        violating(
+            scopes.filter(pl.col("_highest") > pl.col("_lowest")),
+            "scope",
+            "the bound took topics that leave after others",
+        ),
+    ]
+
+
+def _restored(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]:
+    known = decided.filter(pl.col("kind") == kinds.RESTORED).select("topic_id", "by").join(topics, on="topic_id")
+    asked = pl.when(pl.col("by") == "evidence").then("told").otherwise((pl.col("by") == "access") & pl.col("used"))
+    return [
+        violating(
+            known.filter(~((pl.col("was") == "archived") & asked).fill_null(False)),
+            "topic_id",
+            "restored though neither evidence nor an access names it",
+        )
+    ]
+
+
+def _fields(decided: pl.DataFrame, fields: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
+    rows = decided.explode("fields", empty_as_null=True).drop_nulls("fields").drop("salience")
+    known = rows.rename({"fields": "name"}).join(fields, on=["topic_id", "name"])
+    keep = subject.recorded.policy.summary_keep_revisions
+    open_to = ~pl.col("pinned") & ~pl.col("held")
+    free, action = pl.col("action").is_null(), pl.col("action")
+    faint, low = pl.col("salience") < pl.col("theta_detach"), pl.col("salience") < pl.col("theta_summarise")
+    long = pl.col("revisions") > keep + 1
+    detach = (action.eq_missing(pl.lit("detach")) | (free & faint & pl.col("pressure"))) & open_to
+    ruled = action.eq_missing(pl.lit("summarise"))
+    shorten = (ruled | (free & low)) & long & open_to
+    wrong = {
+        kinds.DETACHED: (~detach, "a field was detached though policy does not ask for it"),
+        kinds.ATTACHED: (
+            detach | (faint & ~pl.col("pinned")),
+            "a field was attached though it is still below its threshold",
+        ),
+        kinds.SUMMARISED: (
+            ~shorten | pl.col("keep").ne_missing(pl.lit(keep)),
+            "a history was summarised though policy does not ask for it",
+        ),
+        kinds.EXPANDED: (
+            shorten | (long & ~ruled & low),
+            "a history was expanded though it is still below its threshold",
+        ),
+    }
+    return [
+        violating(known.filter((pl.col("kind") == kind) & bad), "topic_id", text) for kind, (bad, text) in wrong.items()
+    ]
+
+
+def _links(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]:
+    rows = decided.explode("edges", empty_as_null=True).filter(pl.col("edges").is_not_null()).drop("salience")
+    edge = pl.col("edges").struct
+    rows = rows.with_columns(to_id=edge.field("to"), _of=edge.field("kind"))
+    ends = topics.select("topic_id", "salience", "pinned", "held", "action", "pressure", "theta_detach")
+    both = rows.join(ends, on="topic_id").join(
+        ends.select(to_id="topic_id", _salience="salience", _pinned="pinned", _held="held"), on="to_id"
+    )
+    salience = pl.min_horizontal("salience", "_salience")
+    kept = pl.col("pinned") | pl.col("_pinned")
+    faint = salience < pl.col("theta_detach")
+    asked = (pl.col("action") == "detach").fill_null(False) | (pl.col("action").is_null() & faint & pl.col("pressure"))
+    detach = asked & ~kept & ~(pl.col("held") | pl.col("_held")) & ~pl.col("_of").is_in(EXTENSION)
+    cut, tied = pl.col("kind") == kinds.DETACHED, pl.col("kind") == kinds.ATTACHED
+    return [
+        violating(both.filter(cut & ~detach), "topic_id", "an edge was detached though policy does not ask for it"),
+        violating(
+            both.filter(tied & (detach | (faint & ~kept))),
+            "topic_id",
+            "an edge was attached though it is still below its threshold",
+        ),
+    ]

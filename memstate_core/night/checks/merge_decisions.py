@@ -1,0 +1,129 @@
+"""C2 for merges: both ends share a scope, and a probability or a verdict asked for each merge of the last run.
+
+A decision records the mean probability of a topic with the others of its group, and the logit of the strongest
+such pair. Groups join by average linkage, so the mean is at least one half, and a group needs a pair that reaches
+`merge_probability`, or what a merge rule asks where one applies.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
+from memstate_core.night.checks.check import violating
+from memstate_core.night.checks.derived import followed, merges_in_force, standing
+from memstate_core.night.checks.subject import Subject
+from memstate_core.policy.settings import Policy
+from memstate_core.state import decisions as kinds
+
+_LINKAGE = 0.5
+_ROUNDING = 1e-9
+_PAYLOAD = pl.Struct({
+    "survivor": pl.String, "probability": pl.Float64, "weight": pl.Float64, "actor": pl.String,
+    "a": pl.String, "b": pl.String, "verdict": pl.String,
+})  # fmt: skip
+
+
+def merge_violations(subject: Subject) -> list[pl.DataFrame]:
+    """Merges in force across scopes, and merges of the last run that nothing asked for."""
+    last = _decoded(subject.recorded.last)
+    merged = last.filter(pl.col("kind") == kinds.MERGED)
+    found = _scopes(subject)
+    if merged.is_empty():
+        return found
+    judged = _decoded(subject.recorded.transitions)
+    return [
+        *found,
+        *_automatic(merged.filter(pl.col("actor").is_null()), subject.recorded.policy),
+        violating(_unjudged(merged, last), "topic_id", "merged by a person without a verdict that says so"),
+        violating(_asleep(merged, subject), "topic_id", "merged though it was archived"),
+        violating(_torn(judged, subject), "a", "merged with a topic that a person judged different"),
+    ]
+
+
+def _decoded(rows: pl.DataFrame) -> pl.DataFrame:
+    own = rows.filter(pl.col("kind").is_in([kinds.MERGED, kinds.JUDGED])).sort("seq")
+    payload = pl.col("payload_json").fill_null("{}").str.json_decode(_PAYLOAD)
+    return own.select("seq", "kind", "scope", "topic_id", _payload=payload).unnest("_payload")
+
+
+def _scopes(subject: Subject) -> list[pl.DataFrame]:
+    scopes = subject.graph.topics.select("id", "scope")
+    merges = subject.derived.merges.rename({"scope": "_recorded"})
+    ends = merges.join(scopes.rename({"scope": "_dropped"}), left_on="dropped", right_on="id", how="left")
+    both = ends.join(scopes.rename({"scope": "_survivor"}), left_on="survivor", right_on="id", how="left")
+    odd = (pl.col("_dropped") != pl.col("_survivor")) | (pl.col("_recorded") != pl.col("_survivor"))
+    return [violating(both.filter(odd.fill_null(False)), "dropped", "merged with a topic of another scope")]
+
+
+def _automatic(merged: pl.DataFrame, policy: Policy) -> list[pl.DataFrame]:
+    sure = 1 / (1 + (-pl.col("weight")).exp())
+    groups = merged.group_by("survivor").agg(
+        pl.col("scope").first(),
+        _surest=sure.max(),
+        _lowest=pl.col("probability").min(),
+        _odd=pl.col("probability").is_null().any(),
+    )
+    scopes = groups["scope"].unique().to_list()
+    asked = {"scope": scopes, "_asked": [asked_probability(scope, policy) for scope in scopes]}
+    schema = {"scope": pl.String, "_asked": pl.Float64}
+    groups = groups.join(pl.DataFrame(asked, schema=schema), on="scope", how="left", nulls_equal=True)
+    weak = ~(pl.col("_surest") >= pl.col("_asked") - _ROUNDING).fill_null(False)
+    weak = weak | pl.col("_odd") | ~(pl.col("_lowest") >= _LINKAGE - _ROUNDING).fill_null(False)
+    return [violating(groups.filter(weak), "survivor", "a merge that the policy's probability does not ask for")]
+
+
+def asked_probability(scope: str | None, policy: Policy) -> float:
+    """The lowest probability from which a pair of a scope may be merged.
+
+    Merge rules that depend on no more than the scope are evaluated; another one may apply, so it counts with the
+    probability that it asks.
+    """
+    asked = [policy.merge_probability]
+    row = pl.DataFrame({"scope": [scope], "scope_type": [(scope or "").split(":")[0]]})
+    for rule in (rule for rule in policy.rules if rule.do == "merge"):
+        probability = rule.bands((policy.merge_probability, policy.review_probability))[0]
+        certain = rule.on == "nightly" and set(rule.holds().meta.root_names()) <= {"scope", "scope_type"}
+        if not certain:
+            asked.append(probability)
+        elif row.select(rule.holds()).to_series().all():
+            return min([*asked[1:], probability], default=math.inf)
+    return min(asked)
+
+
+def _unjudged(merged: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
+    """Merges by a person whose ends no verdicts of the same run connect."""
+    by_hand = merged.filter(pl.col("actor").is_not_null())
+    same = last.filter((pl.col("kind") == kinds.JUDGED) & (pl.col("verdict") == SAME))
+    ids = pl.concat([same["a"], same["b"], by_hand["topic_id"], by_hand["survivor"]]).drop_nulls().unique().sort()
+    ends = (ids.search_sorted(same["a"]), ids.search_sorted(same["b"]))
+    joined = coo_array((np.ones(same.height), ends), shape=(len(ids), len(ids)))
+    parts = connected_components(joined, directed=False)[1] if len(ids) else []
+    group = pl.DataFrame({"id": ids, "_group": parts}, schema={"id": pl.String, "_group": pl.Int64})
+    both = by_hand.join(group, left_on="topic_id", right_on="id", how="left")
+    both = both.join(group, left_on="survivor", right_on="id", how="left", suffix="_into")
+    return both.filter(pl.col("_group").ne_missing(pl.col("_group_into")))
+
+
+def _asleep(merged: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+    before = subject.recorded.before().transitions.sort("seq")
+    archived = standing(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
+    return merged.filter(pl.col("topic_id").is_in(archived) | pl.col("survivor").is_in(archived))
+
+
+def _torn(judged: pl.DataFrame, subject: Subject) -> pl.DataFrame:
+    """Pairs that a person last judged different and that the last run's merges made one (column a)."""
+    verdicts = judged.filter((pl.col("kind") == kinds.JUDGED) & (pl.col("verdict") != SKIP))
+    apart = verdicts.unique(["a", "b"], keep="last").filter(pl.col("verdict") == DIFFERENT)
+    before, _ = followed(merges_in_force(subject.recorded.before().transitions))
+    return apart.filter(_joined(subject.derived.survivors) & ~_joined(before)).select("a")
+
+
+def _joined(survivors: pl.DataFrame) -> pl.Expr:
+    one, other = (pl.col(end).replace(survivors["dropped"], survivors["survivor"]) for end in ("a", "b"))
+    return one == other

@@ -1,0 +1,144 @@
+"""C4: every value and edge leads to evidence that states it, in a topic of the evidence's own scope.
+
+Which topic holds which evidence follows from the ledger: from what evidence names and from recorded decisions.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.frames import LINK_TO
+from memstate_core.model.ids import key_id
+from memstate_core.night.checks.check import Check, check, violating
+from memstate_core.night.checks.statements import SLOT
+from memstate_core.night.checks.subject import Subject
+
+_CITED = ["topic_id", "evidence_id"]
+
+
+def provenance(subject: Subject) -> Check:
+    """Citations, evidence without a topic, topics without evidence, scopes, summaries, and the files beside."""
+    return check("C4", [
+        *_citations(subject),
+        *_edges(subject),
+        *_homes(subject),
+        *_summaries(subject),
+        *_files(subject),
+    ])  # fmt: skip
+
+
+def _citations(subject: Subject) -> list[pl.DataFrame]:
+    """Evidence that values cite; a current value that no evidence of its topic states is C1's to find."""
+    revisions = pl.concat([subject.graph.revisions, subject.compressed])
+    cited = revisions.explode("evidence_ids", empty_as_null=True).rename({"evidence_ids": "evidence_id"})
+    homes = subject.derived.homes
+    foreign = cited.join(homes, on=_CITED, how="anti")
+    statements = subject.stated.explode("evidence_ids").rename({"evidence_ids": "evidence_id"})
+    full = cited.filter(pl.col("summarises").is_null())
+    known = statements.select("evidence_id", "part", "name", _said="value_json")
+    compared = full.join(known, on=["evidence_id", "part", "name"], how="left")
+    supported = compared.filter((pl.col("_said") == pl.col("value_json")) | _partial(pl.col("name")))
+    elsewhere = subject.stated.select(*SLOT, "value_json").unique()
+    checked = full.filter(pl.col("rank") > 0), full.join(elsewhere, on=[*SLOT, "value_json"], how="semi")
+    unsupported = pl.concat(checked).join(supported, on="id", how="anti")
+    return [
+        violating(foreign, "topic_id", "a value cites evidence that its topic does not hold"),
+        violating(unsupported, "topic_id", "a value that none of its evidence states"),
+    ]
+
+
+def _partial(name: pl.Expr) -> pl.Expr:
+    """Whether a segment's evidence supports a field whose older values are not worked out."""
+    return pl.col("_said").is_null() & name.is_in(["participants", "session", "period"])
+
+
+def _edges(subject: Subject) -> list[pl.DataFrame]:
+    edges = subject.graph.edges.explode("evidence_ids", empty_as_null=True).rename({"evidence_ids": "evidence_id"})
+    foreign = edges.join(subject.derived.homes, left_on=["from_id", "evidence_id"], right_on=_CITED, how="anti")
+    stated = pl.concat([_edges_of_evidence(subject), _edges_of_segments(subject)])
+    key = ["from_id", "to_id", "kind"]
+    supported = edges.join(stated, on=[*key, "evidence_id"], how="semi")
+    missing = stated.join(subject.graph.topics, left_on="to_id", right_on="id", how="semi")
+    missing = missing.filter(pl.col("to_id") != pl.col("from_id")).join(edges, on=[*key, "evidence_id"], how="anti")
+    return [
+        violating(foreign, "from_id", "an edge cites evidence that its topic does not hold"),
+        violating(edges.join(supported, on=key, how="anti"), "from_id", "an edge that none of its evidence states"),
+        violating(_within_scope(subject, missing), "from_id", "an edge that evidence states is missing"),
+    ]
+
+
+def _within_scope(subject: Subject, edges: pl.DataFrame) -> pl.DataFrame:
+    scopes = subject.graph.topics.select("id", "scope")
+    both = edges.join(scopes, left_on="from_id", right_on="id").join(
+        scopes, left_on="to_id", right_on="id", suffix="_to"
+    )
+    return both.filter(pl.col("scope") == pl.col("scope_to"))
+
+
+def _edges_of_evidence(subject: Subject) -> pl.DataFrame:
+    rows = subject.recorded.evidence.filter(pl.col("edges").list.len() > 0).drop("topic_id")
+    edge = pl.col("edges").struct
+    named = pl.coalesce(edge.field("to_topic_id"), key_id(pl.col("scope"), edge.field("to_topic_key")))
+    placed = rows.explode("edges").join(subject.derived.homes.select(*_CITED), on="evidence_id")
+    return placed.select(
+        "evidence_id", from_id="topic_id", to_id=subject.derived.answering(named), kind=edge.field("kind")
+    )
+
+
+def _edges_of_segments(subject: Subject) -> pl.DataFrame:
+    rows = subject.derived.segments.filter(pl.col("links").list.len() > 0).explode("links").explode("evidence_ids")
+    link = pl.col("links").cast(LINK_TO).struct
+    return rows.select(
+        evidence_id="evidence_ids",
+        from_id="topic_id",
+        to_id=subject.derived.answering(link.field("to_topic_id")),
+        kind=link.field("kind"),
+    )
+
+
+def _homes(subject: Subject) -> list[pl.DataFrame]:
+    homes, living = subject.derived.homes, subject.graph.living
+    both = homes.join(living.select("id", _scope="scope"), left_on="topic_id", right_on="id")
+    return [
+        violating(
+            homes.join(living, left_on="topic_id", right_on="id", how="anti"),
+            "evidence_id",
+            "evidence of no living topic",
+        ),
+        violating(living.join(homes, left_on="id", right_on="topic_id", how="anti"), "id", "a topic without evidence"),
+        violating(both.filter(pl.col("scope") != pl.col("_scope")), "topic_id", "it holds evidence of another scope"),
+    ]
+
+
+def _summaries(subject: Subject) -> list[pl.DataFrame]:
+    """A summary stands for as many revisions as lie beside the graph, and cites all their evidence."""
+    behind = subject.compressed.group_by(SLOT).agg(
+        _count=pl.len().cast(pl.Int64), _cited=pl.col("evidence_ids").explode().unique().sort()
+    )
+    summaries = subject.graph.revisions.filter(pl.col("summarises").is_not_null())
+    both = summaries.join(behind, on=SLOT, how="full", coalesce=True)
+    sound = (pl.col("summarises") == pl.col("_count")) & (pl.col("evidence_ids").list.sort() == pl.col("_cited"))
+    return [violating(both.filter(~sound.fill_null(False)), "topic_id", "a summary and what it stands for differ")]
+
+
+def _files(subject: Subject) -> list[pl.DataFrame]:
+    """The files that answers and the next run read: the topic of evidence, and the ids that titles have."""
+    derived = subject.derived
+    homes, held = derived.homes.drop("at"), subject.held.drop_nulls("topic_id")
+    aliases = derived.aliases.with_columns(topic_id=derived.answering(pl.col("alias")))
+    wrong = pl.concat([_difference(held, homes, "evidence_id"), _difference(subject.aliases, aliases, "alias")])
+    moved, renamed = wrong.filter("_evidence"), wrong.filter(~pl.col("_evidence"))
+    return [
+        violating(moved, "id", "evidence is kept under another topic than the ledger gives it"),
+        violating(renamed, "id", "an alias leads to another topic than the ledger gives it"),
+    ]
+
+
+def _difference(found: pl.DataFrame, expected: pl.DataFrame, key: str) -> pl.DataFrame:
+    """Keys of rows that only one of two frames has (columns id, _evidence)."""
+    columns = [key, "scope", "topic_id"]
+    odd = [
+        one.join(other, on=columns, how="anti", nulls_equal=True)
+        for one, other in ((found, expected), (expected, found))
+    ]
+    return pl.concat([rows.select(id=key, _evidence=pl.lit(key == "evidence_id")) for rows in odd])

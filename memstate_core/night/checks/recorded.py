@@ -1,0 +1,167 @@
+"""What the ledger records of a shard up to one state: evidence, transitions, accesses, policy, logical time.
+
+The state is either that of a run that has not published yet, or that of a published snapshot. Nothing is taken
+from the run's own tables or from the snapshot's manifest, so damage to either shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+from msgspec import ValidationError, convert
+from msgspec import json as msgjson
+
+from memstate_core.model.frames import ACCESSES, EVIDENCE, TRANSITIONS, Schema, empty
+from memstate_core.model.scope import shard_of
+from memstate_core.policy.settings import Policy
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store
+from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.snapshots import Manifest
+
+EVIDENCE_COLUMNS = (
+    "evidence_id", "observation_id", "scope", "observed_at", "placement", "topic_id", "topic_key", "topic_kind",
+    "title", "summary", "fields", "edges",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The ledger's account of one state.
+
+    Attributes:
+        shard: whose.
+        now: the logical time of the state.
+        policy: the policy of the run that made it.
+        transitions: every decision up to the state, in order (columns TRANSITIONS), publications left out.
+        last: those of the run that made the state.
+        evidence: columns EVIDENCE_COLUMNS, in no order.
+        accesses: columns ACCESSES, each access once, those of other shards among them.
+        fresh_accesses: those that the base did not have.
+        base: the manifest, as recorded, of the snapshot that the run started from.
+    """
+
+    shard: str
+    now: datetime
+    policy: Policy
+    transitions: pl.DataFrame
+    last: pl.DataFrame
+    evidence: pl.DataFrame
+    accesses: pl.DataFrame
+    fresh_accesses: pl.DataFrame
+    base: Manifest | None
+
+    def before(self) -> Recorded:
+        """The same without the last run's decisions; evidence and accesses are those of the state."""
+        mark = self.last["seq"].min()
+        earlier = self.transitions if mark is None else self.transitions.filter(pl.col("seq") < mark)
+        return replace(self, transitions=earlier, last=self.last.clear())
+
+
+def publications(store: Store, shard: str) -> list[tuple[int, Manifest]]:
+    """The manifests of a shard that the ledger records, oldest first, each with the number of its transition."""
+    rows = store.ledger.scan("transitions").filter((pl.col("shard") == shard) & (pl.col("kind") == PUBLISHED))
+    found = rows.select("seq", "payload_json").sort("seq").collect()
+    return [(seq, manifest) for seq, text in found.iter_rows() if (manifest := _manifest(text)) is not None]
+
+
+def recorded_by_run(store: Store, run: Run) -> Recorded:
+    """What the ledger will record once a run publishes: all that it pinned, and its own decisions."""
+    facts = run.facts
+    earlier = _transitions(store, facts.shard, facts.transitions_version)
+    last = run.transitions(1 + _last_seq(earlier)).filter(pl.col("kind") != PUBLISHED)
+    versions = {"evidence": facts.evidence_version, "accesses": facts.accesses_version}
+    known = {manifest.number: manifest for _, manifest in publications(store, facts.shard)}
+    base = None if facts.base is None else known.get(facts.base)
+    account = (facts.shard, facts.now, facts.policy, facts.shards)
+    return _recorded(store, account, pl.concat([earlier, last]), last, versions, base)
+
+
+def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
+    """What the ledger records of a published snapshot, or None if it records none of this number.
+
+    A rebuild publishes the state of an earlier run again; the decisions that made the state are those of that run.
+    """
+    found = [(seq, manifest) for seq, manifest in publications(store, shard) if manifest.number <= number]
+    if not found or found[-1][1].number != number:
+        return None
+    seq, manifest = found[-1]
+    rows = _transitions(store, shard, store.ledger.version("transitions")).filter(pl.col("seq") <= seq)
+    since, base = _start(found, rows)
+    versions = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version}
+    account = (shard, manifest.now, manifest.policy, store.settings.store.shards)
+    return _recorded(store, account, rows, rows.filter(pl.col("seq") > since), versions, base)
+
+
+def _start(found: list[tuple[int, Manifest]], rows: pl.DataFrame) -> tuple[int, Manifest | None]:
+    """Where the decisions behind the last of some publications begin, and the base of the run that took them."""
+    place, end = len(found) - 1, found[-1][0]
+    while place > 0:
+        since, base = found[place - 1]
+        decided = rows.filter(pl.col("seq").is_between(since, end, closed="none")).height
+        if decided or _state(base) != _state(found[-1][1]):
+            return since, base
+        place -= 1
+    return -1, None
+
+
+def _state(manifest: Manifest) -> tuple[Any, ...]:
+    versions = (manifest.evidence_version, manifest.accesses_version)
+    return (manifest.now, manifest.policy_hash, manifest.state_hash, *versions)
+
+
+def _manifest(text: str | None) -> Manifest | None:
+    try:
+        return convert(msgjson.decode(text or "null"), Manifest)
+    except (ValidationError, ValueError):
+        return None
+
+
+def _transitions(store: Store, shard: str, version: int | None) -> pl.DataFrame:
+    if version is None:
+        return empty(TRANSITIONS)
+    rows = store.ledger.scan("transitions", version).filter(pl.col("shard") == shard)
+    return rows.filter(pl.col("kind") != PUBLISHED).sort("seq").collect()
+
+
+def _last_seq(rows: pl.DataFrame) -> int:
+    return int(rows["seq"].max() or 0)  # type: ignore[arg-type]
+
+
+def _recorded(
+    store: Store,
+    account: tuple[str, datetime, dict[str, Any], int],
+    transitions: pl.DataFrame,
+    last: pl.DataFrame,
+    versions: dict[str, int | None],
+    base: Manifest | None,
+) -> Recorded:
+    shard, now, policy, shards = account
+    evidence = _rows(store, "evidence", versions["evidence"], {name: EVIDENCE[name] for name in EVIDENCE_COLUMNS})
+    accesses = _rows(store, "accesses", versions["accesses"], ACCESSES).unique("access_id")
+    known = _rows(store, "accesses", None if base is None else base.accesses_version, {"access_id": pl.String})
+    return Recorded(
+        shard=shard,
+        now=now,
+        policy=Policy.recorded(policy),
+        transitions=transitions,
+        last=last,
+        evidence=_of_shard(evidence, shard, shards),
+        accesses=accesses,
+        fresh_accesses=accesses.join(known, on="access_id", how="anti"),
+        base=base,
+    )
+
+
+def _rows(store: Store, table: str, version: int | None, columns: Schema) -> pl.DataFrame:
+    if version is None:
+        return empty(columns)
+    return store.ledger.scan(table, version).select(columns.keys()).collect()
+
+
+def _of_shard(evidence: pl.DataFrame, shard: str, shards: int) -> pl.DataFrame:
+    own = [scope for scope in evidence["scope"].unique() if shard_of(scope, shards) == shard]
+    return evidence.filter(pl.col("scope").is_in(own))

@@ -1,0 +1,111 @@
+"""Salience worked out again from what the ledger records, in closed form.
+
+For events i of one topic or field at times t_i with weights w_i (statements, accesses, failures) and half-life h:
+gaps d_i = t_i - t_(i-1) in days; x_i = sum of d / (d + h) over gaps that ended with a statement or access; f_i the
+failures so far; m_i = b(x_i) / b(f_i) with b(y) = 1 + (g - 1) y / (y + g - 1); u_i = sum of d_(j) / m_(j-1). The
+strength at the last event is the sum of w_i 2^((u_i - u_n) / h), failures apart, and the salience at a time t is
+min(max, strength) 2^(-(t - t_n) / (h m_n)), at most max.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.model.frames import MOMENT, Schema
+from memstate_core.night.checks.derived import Derived
+from memstate_core.policy.overrides import value_for
+from memstate_core.policy.settings import Policy
+
+_EVENT: Schema = {"topic_id": pl.String, "name": pl.String, "at": MOMENT, "weight": pl.Float64, "failed": pl.Boolean}
+_SLOT = ["topic_id", "name"]
+_DAYS = 86_400_000_000
+
+
+def recorded_salience(
+    stated: pl.DataFrame,
+    accesses: pl.DataFrame,
+    derived: Derived,
+    topics: pl.DataFrame,
+    now: datetime,
+    policy: Policy,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Salience of topics and fields at a time.
+
+    Args:
+        stated: columns STATEMENTS.
+        accesses: columns ACCESSES, each access once.
+        derived: the ledger's account.
+        topics: columns id, scope, topic_kind, of which half-lives depend.
+        now: the time.
+        policy: weights, half-lives and limits.
+
+    Returns:
+        Topics (columns topic_id, salience, failed_salience, strength, failed_strength, reinforced_at,
+        half_life_days, evidence, created_at) and fields (columns topic_id, name, salience, strength, reinforced_at,
+        half_life_days).
+    """
+    half_lives = topics.select(topic_id="id", _half_life=value_for("salience_half_life_days", policy))
+    used = _accessed(accesses, derived, policy)
+    fields = stated.filter(pl.col("part") == "field").select("topic_id", "name", at="observed_at")
+    by_field = _levels(_field_events(_said(fields, policy), used), half_lives, now, policy)
+    held = derived.homes.select("topic_id", "at", name=pl.lit(None, pl.String))
+    whole = used.unique("access_id").select(_EVENT.keys()).with_columns(name=pl.lit(None, pl.String))
+    by_topic = _levels(pl.concat([_said(held, policy), whole]), half_lives, now, policy)
+    means = by_field.group_by("topic_id").agg(_mean=pl.col("salience").mean())
+    counts = derived.homes.group_by("topic_id").agg(evidence=pl.len().cast(pl.Int64), created_at=pl.col("at").min())
+    rows = counts.join(by_topic.drop("name"), on="topic_id").join(means, on="topic_id", how="left")
+    return rows.with_columns(salience=pl.coalesce("_mean", "salience").round(9)).drop("_mean"), by_field
+
+
+def _said(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    weighed = rows.with_columns(weight=pl.lit(policy.field_salience_initial), failed=pl.lit(False))
+    return weighed.select(_EVENT.keys())
+
+
+def _accessed(accesses: pl.DataFrame, derived: Derived, policy: Policy) -> pl.DataFrame:
+    """Accesses of the topics that answer now, a row for each field that was named (columns access_id and _EVENT)."""
+    rows = accesses.with_columns(derived.answering(pl.col("topic_id")), weight=pl.lit(policy.query_salience_bump))
+    named = rows.explode("fields", empty_as_null=True).rename({"fields": "name"})
+    return named.unique(["access_id", "name"]).select("access_id", *_EVENT.keys())
+
+
+def _field_events(said: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
+    slots = said.select(_SLOT).unique()
+    named = used.join(slots, on=_SLOT, how="semi")
+    whole = used.filter(pl.col("name").is_null()).drop("name").join(slots, on="topic_id")
+    return pl.concat([said, named.select(_EVENT.keys()), whole.select(_EVENT.keys())])
+
+
+def _levels(events: pl.DataFrame, half_lives: pl.DataFrame, now: datetime, policy: Policy) -> pl.DataFrame:
+    rows = events.join(half_lives, on="topic_id").sort(*_SLOT, "at", "failed")
+    gap = (pl.col("at") - pl.col("at").shift().over(_SLOT)).dt.total_microseconds().fill_null(0) / _DAYS
+    rows = rows.with_columns(_gap=gap)
+    spaced = pl.when("failed").then(0.0).otherwise(pl.col("_gap") / (pl.col("_gap") + pl.col("_half_life")))
+    longer, shorter = spaced.cum_sum().over(_SLOT), pl.col("failed").cast(pl.Float64).cum_sum().over(_SLOT)
+    rows = rows.with_columns(_factor=_bounded(longer, policy) / _bounded(shorter, policy))
+    before = pl.col("_factor").shift().over(_SLOT).fill_null(1.0)
+    rows = rows.with_columns(_time=(pl.col("_gap") / before).cum_sum().over(_SLOT))
+    left = pl.col("weight") * (2.0 ** ((pl.col("_time") - pl.col("_time").last()) / pl.col("_half_life")))
+    found = rows.group_by(_SLOT, maintain_order=True).agg(
+        strength=left.filter(~pl.col("failed")).sum(),
+        failed_strength=left.filter("failed").sum(),
+        reinforced_at=pl.col("at").last(),
+        half_life_days=pl.col("_half_life").last() * pl.col("_factor").last(),
+    )
+    return found.with_columns(
+        salience=_faded("strength", now, policy), failed_salience=_faded("failed_strength", now, policy)
+    )
+
+
+def _bounded(count: pl.Expr, policy: Policy) -> pl.Expr:
+    rest = policy.half_life_growth_max - 1
+    return 1 + rest * count / (count + rest) if rest > 0 else pl.lit(1.0)
+
+
+def _faded(strength: str, now: datetime, policy: Policy) -> pl.Expr:
+    most = policy.field_salience_max
+    since = (pl.lit(now) - pl.col("reinforced_at")).dt.total_microseconds() / _DAYS
+    left = pl.min_horizontal(strength, pl.lit(most)) * 2.0 ** (-since / pl.col("half_life_days"))
+    return left.clip(0, most).round(9)

@@ -1,0 +1,103 @@
+"""What is checked: the tables of a graph, and the files that lie beside it, as they were read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from memstate_core.model.frames import REVISIONS
+from memstate_core.night.checks.derived import Derived, derive
+from memstate_core.night.checks.recorded import Recorded
+from memstate_core.night.checks.salience import recorded_salience
+from memstate_core.night.checks.statements import statements
+from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph
+
+_STRENGTH = ["strength", "failed_strength", "reinforced_at", "half_life_days"]
+_TOPIC = [
+    "id",
+    "scope",
+    "title",
+    "topic_kind",
+    "salience",
+    "failed_salience",
+    "state",
+    "archived",
+    "pinned",
+    "merged_into",
+]
+_FIELD = ["topic_id", "name", "salience", "strength", "reinforced_at", "half_life_days", "detached", "ref_topic_id"]
+_REVISION = ["id", *("topic_id", "part", "name", "rank", "value_json", "valid_from", "evidence_ids", "summarises")]
+COMPRESSED = {name: REVISIONS[name] for name in _REVISION}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a graph, as far as checks read them.
+
+    Attributes:
+        topics: tombstones among them.
+        fields: columns topic_id, name, salience, strength, reinforced_at, half_life_days, detached, ref_topic_id.
+        revisions: columns COMPRESSED.
+        edges: columns from_id, to_id, kind, evidence_ids, detached.
+        reviews: columns REVIEWS.
+    """
+
+    topics: pl.DataFrame
+    fields: pl.DataFrame
+    revisions: pl.DataFrame
+    edges: pl.DataFrame
+    reviews: pl.DataFrame
+
+    @property
+    def living(self) -> pl.DataFrame:
+        """Topics that are not tombstones."""
+        return self.topics.filter(pl.col("state") != "merged")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A state and the ledger's account of it.
+
+    Attributes:
+        recorded: the ledger's account.
+        graph: the tables of the working or the served graph.
+        compressed: the revisions that summaries stand for, as they lie beside the graph (columns COMPRESSED).
+        aliases: columns ALIASES, as they lie beside the graph.
+        held: the topic of each piece of evidence, as it lies beside the graph (columns LINKS).
+    """
+
+    recorded: Recorded
+    graph: Tables
+    compressed: pl.DataFrame
+    aliases: pl.DataFrame
+    held: pl.DataFrame
+
+    @cached_property
+    def derived(self) -> Derived:
+        """What follows from the ledger."""
+        return derive(self.recorded)
+
+    @cached_property
+    def stated(self) -> pl.DataFrame:
+        """What evidence states (columns STATEMENTS)."""
+        return statements(self.recorded.evidence, self.derived)
+
+    @cached_property
+    def levels(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Salience of topics and of fields, worked out from the ledger."""
+        topics = self.graph.living.select("id", "scope", "topic_kind")
+        recorded = self.recorded
+        return recorded_salience(self.stated, recorded.accesses, self.derived, topics, recorded.now, recorded.policy)
+
+
+def read_tables(graph: Graph) -> Tables:
+    """The tables of a graph."""
+    return Tables(
+        topics=graph.read(TOPIC, [*_TOPIC, *_STRENGTH]),
+        fields=graph.read(FIELD, _FIELD),
+        revisions=graph.read(REVISION, _REVISION),
+        edges=graph.read(EDGE, ["from_id", "to_id", "kind", "evidence_ids", "detached"]),
+        reviews=graph.read(REVIEW),
+    )

@@ -1,0 +1,96 @@
+"""The six correctness conditions together, by name: on a run before it publishes, and on a served snapshot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from memstate_core.model.errors import SnapshotDamaged
+from memstate_core.model.frames import ALIASES, LINKS, REVISIONS
+from memstate_core.night.checks.adaptation import adaptation
+from memstate_core.night.checks.bounds import bounded_state
+from memstate_core.night.checks.check import Check
+from memstate_core.night.checks.dependency import dependency_consistency
+from memstate_core.night.checks.provenance import provenance
+from memstate_core.night.checks.query_soundness import query_soundness
+from memstate_core.night.checks.recorded import Recorded, recorded_by_run, recorded_for
+from memstate_core.night.checks.subject import COMPRESSED, Subject, Tables, read_tables
+from memstate_core.night.checks.transition_soundness import transition_soundness
+from memstate_core.run.run import GRAPH_FILE, Run
+from memstate_core.run.store import Store
+from memstate_core.state.graph import open_graph
+from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot, load_snapshot
+
+CONDITIONS = {
+    "C1_query_soundness": "a default query sees only the newest values of topics that are not archived",
+    "C2_transition_soundness": "every state follows from a decision that policy asked for; nothing superseded is back",
+    "C3_dependency_consistency": "what depends on a change over extension edges is queued for review",
+    "C4_provenance_preservation": "every value leads to evidence that states it; all evidence has its topic",
+    "C5_bounded_active_state": "active topics in each scope stay within the bound, pins apart; archived ones are whole",
+    "C6_retrieval_adaptation": "salience follows from evidence and accesses, and an access raises it",
+}
+
+
+def conditions(store: Store, run: Run) -> dict[str, Check]:
+    """The verdicts on a run's working graph, by the names above."""
+    subject = Subject(
+        recorded=recorded_by_run(store, run),
+        graph=_tables(run.graph),
+        compressed=run.table("compressed", REVISIONS).select(COMPRESSED.keys()),
+        aliases=run.table("aliases", ALIASES),
+        held=run.table("links", LINKS),
+    )
+    return _verdicts(store, subject)
+
+
+def served_conditions(store: Store, snapshot: Snapshot) -> dict[str, Check] | None:
+    """The verdicts on a published snapshot, by the names above; None where the ledger does not record it."""
+    recorded = recorded_for(store, snapshot.manifest.shard, snapshot.manifest.number)
+    if recorded is None:
+        return None
+    folder = snapshot.path
+    subject = Subject(
+        recorded=recorded,
+        graph=_tables(folder / GRAPH_FILE),
+        compressed=pl.read_parquet(folder / COMPRESSED_FILE, glob=False, columns=list(COMPRESSED)),
+        aliases=pl.read_parquet(folder / "aliases.parquet", glob=False, columns=list(ALIASES)),
+        held=pl.read_parquet(folder / "evidence.parquet", glob=False, columns=list(LINKS)),
+    )
+    return _verdicts(store, subject)
+
+
+def _verdicts(store: Store, subject: Subject) -> dict[str, Check]:
+    folder, missing = _base_folder(store, subject.recorded)
+    base = revisions = None
+    if folder is not None:
+        base = _tables(folder / GRAPH_FILE)
+        compressed = pl.read_parquet(folder / COMPRESSED_FILE, glob=False, columns=list(COMPRESSED))
+        revisions = pl.concat([base.revisions, compressed])
+    found = [
+        query_soundness(subject),
+        transition_soundness(subject, revisions, missing),
+        dependency_consistency(subject),
+        provenance(subject),
+        bounded_state(subject),
+        adaptation(subject, base, missing),
+    ]
+    return dict(zip(CONDITIONS, found, strict=True))
+
+
+def _base_folder(store: Store, recorded: Recorded) -> tuple[Path | None, str | None]:
+    """The folder of the snapshot that the run started from, or why there is none to compare with."""
+    if recorded.base is None:
+        return None, None
+    try:
+        snapshot = load_snapshot(store.home, recorded.shard, recorded.base.number)
+    except SnapshotDamaged as error:
+        kept = (store.home.snapshots(recorded.shard) / str(recorded.base.number)).exists()
+        return None, error.message if kept else "base no longer kept"
+    damage = snapshot.damage()
+    return (None, f"base {snapshot.name} is damaged: {damage[0]}") if damage else (snapshot.path, None)
+
+
+def _tables(path: Path) -> Tables:
+    with open_graph(path, read_only=True) as graph:
+        return read_tables(graph)

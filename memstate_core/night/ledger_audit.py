@@ -1,0 +1,102 @@
+"""Reading every row of the ledger and comparing it with its own digests.
+
+A table is damaged where it cannot be read, where it is older than what a snapshot was made of, or where a row
+contradicts itself: a transition without its number, evidence or a refused row that is not what its SHA-256 says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+from deltalake.exceptions import DeltaError
+
+from memstate_core.model.scope import scopes_of_shard
+from memstate_core.run.store import Store
+from memstate_core.state.ledger import TABLES
+from memstate_core.state.snapshots import Manifest
+
+_Problems = list[str]
+_UNREADABLE = (OSError, ValueError, RuntimeError, DeltaError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What damaged bytes raise when they are read."""
+
+
+def ledger_problems(store: Store, manifest: Manifest) -> _Problems:
+    """What is wrong with the ledger's tables; empty when they are sound.
+
+    Args:
+        store: the store.
+        manifest: of the snapshot that was made of the ledger.
+    """
+    needed = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version, "transitions": 0}
+    found = {table: _table_problems(store, table, needed.get(table)) for table in TABLES}
+    if not found["evidence"]:
+        found["evidence"] = _missing_evidence(store, manifest)
+    return [f"{table}: {problem}" for table, problems in found.items() for problem in problems]
+
+
+def _table_problems(store: Store, table: str, needed: int | None) -> _Problems:
+    folder = store.ledger.root / table
+    try:
+        version = store.ledger.version(table)
+        if version is None:
+            files = sorted(path.name for path in folder.glob("*.parquet")) if folder.exists() else []
+            lost = [f"{len(files)} data files and no log of commits"] if files else []
+            return lost or ([] if needed is None else [f"nothing is there, expected version {needed} or later"])
+        if needed is not None and version < needed:
+            return [f"its version is {version}, the snapshot was made of version {needed}"]
+        rows = store.ledger.scan(table).collect()
+    except _UNREADABLE as error:
+        return [f"cannot be read: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason'}"]
+    return _ROWS[table](rows)
+
+
+def _missing_evidence(store: Store, manifest: Manifest) -> _Problems:
+    """Whether the table holds as much evidence as the snapshot was made of."""
+    if manifest.evidence_version is None:
+        return []
+    scopes = store.ledger.scan("evidence", manifest.evidence_version).select("scope").collect()["scope"]
+    own = scopes_of_shard(scopes.unique(), manifest.shard, store.settings.store.shards)
+    held, expected = scopes.is_in(own.implode()).sum(), manifest.counts["evidence"]
+    found = f"version {manifest.evidence_version} holds {held} rows of shard {manifest.shard}"
+    return [] if held == expected else [f"{found}, the snapshot was made of {expected}"]
+
+
+def _evidence(rows: pl.DataFrame) -> _Problems:
+    identity = pl.col("content_sha256").str.head(32)
+    twice = rows.height - rows["evidence_id"].n_unique()
+    unequal = rows.filter(pl.col("evidence_id").ne_missing(identity))
+    problems = [f"{twice} rows stand there twice"] if twice else []
+    return problems + _first(unequal, "evidence_id", "have another id than their content gives")
+
+
+def _transitions(rows: pl.DataFrame) -> _Problems:
+    missing = rows.filter(pl.any_horizontal(pl.col("seq", "shard", "run_id", "kind", "at").is_null()))
+    numbers = rows["seq"].drop_nulls().sort()
+    gaps = numbers.len() - numbers.n_unique() + int((numbers.diff().drop_nulls() > 1).sum())
+    problems = (
+        [f"their numbers are not consecutive in {gaps} places"] if gaps or (numbers.len() and numbers[0] != 0) else []
+    )
+    return problems + _first(missing, "seq", "lack what every transition has")
+
+
+def _accesses(rows: pl.DataFrame) -> _Problems:
+    return _first(
+        rows.filter(pl.any_horizontal(pl.col("access_id", "topic_id", "at").is_null())), "access_id", "are not whole"
+    )
+
+
+def _quarantine(rows: pl.DataFrame) -> _Problems:
+    return _first(rows.filter(pl.col("quarantine_id").is_null()), "quarantine_id", "are not whole")
+
+
+def _first(rows: pl.DataFrame, key: str, what: str) -> _Problems:
+    return [f"{rows.height} rows {what}, first {rows[key][0]}"] if rows.height else []
+
+
+_ROWS: dict[str, Callable[[pl.DataFrame], _Problems]] = {
+    "evidence": _evidence,
+    "transitions": _transitions,
+    "accesses": _accesses,
+    "quarantine": _quarantine,
+}
