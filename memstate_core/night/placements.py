@@ -24,7 +24,7 @@ from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, shard_evidence
 from memstate_core.state import decisions as decided
 from memstate_core.state.graph import TOPIC, VECTOR, open_graph
-from memstate_core.state.identity import survivors
+from memstate_core.state.identity import across_scopes, homes, survivors
 
 
 def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
@@ -54,7 +54,8 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     made = decided.segment_decisions(_linked(understood.segments, evidence, placed.placements, topics, new))
     named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
     counts, tables = {**_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
-    return StepResult(frame, counts, tables, pl.concat([named, made]))
+    parted = decided.separations(across_scopes(merged, homes(frame)))
+    return StepResult(frame, counts, tables, pl.concat([named, made, parted]))
 
 
 def _new_segments(

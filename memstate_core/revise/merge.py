@@ -56,9 +56,9 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
 def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """Merge decisions (columns DECISION): one for each topic to drop.
 
-    Topics joined by pairs of the merge band form a group. The survivor is the oldest topic (created_at,
-    then id), whatever the order of pairs. A decision holds the mean probability of the dropped topic with the
-    others of its group, and the features of the strongest such pair.
+    Topics of one scope joined by pairs of the merge band form a group; topics of different scopes are never merged.
+    The survivor is the oldest topic (created_at, then id), whatever the order of pairs. A decision holds the mean
+    probability of the dropped topic with the others of its group, and the features of the strongest such pair.
 
     Args:
         pairs: columns PAIRS.
@@ -66,7 +66,8 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """
     sure = pairs.filter(pl.col("band") == MERGE_BAND)
     members = joined(sure).join(topics, on="id")
-    ranked = members.sort("group", "created_at", "id").with_columns(survivor=pl.col("id").first().over("group"))
+    oldest = pl.col("id").first().over("group", "scope")
+    ranked = members.sort("group", "created_at", "id").with_columns(survivor=oldest)
     dropped = ranked.filter(pl.col("id") != pl.col("survivor")).sort("id")
     rows = dropped.join(_support(sure), on="id").rename({"title": "dropped_title", "topic_kind": "dropped_kind"})
     payload = pl.struct("survivor", "dropped_title", "dropped_kind", "probability", "weight", "features")

@@ -73,6 +73,19 @@ def merges(decisions: pl.DataFrame) -> pl.DataFrame:
     return decoded.unnest("_payload").select("survivor", "dropped_title", "dropped_kind", "scope", dropped="topic_id")
 
 
+def separations(merges: pl.DataFrame) -> pl.DataFrame:
+    """Decisions (columns DECISION) that take back merges whose ends belong to different scopes.
+
+    Args:
+        merges: rows of `merges`.
+    """
+    payload = pl.struct("survivor", actor=pl.lit("placements")).struct.json_encode()
+    columns = {"kind": pl.lit(UNMERGED), "topic_id": pl.col("dropped"), "payload_json": payload}
+    reason = pl.lit("one of its topics belongs to another scope")
+    none = pl.lit([], pl.List(pl.String))
+    return conform(merges.with_columns(**columns, reason=reason, evidence_ids=none), DECISION)
+
+
 def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
     """What people said of pairs of topics: the last verdict on each pair.
 

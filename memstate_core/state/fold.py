@@ -21,7 +21,7 @@ from memstate_core.state.edges import fold_edges
 from memstate_core.state.history import fields as fold_fields
 from memstate_core.state.history import in_order, topic_parts
 from memstate_core.state.history import revisions as fold_revisions
-from memstate_core.state.identity import answering, survivors
+from memstate_core.state.identity import across_scopes, answering, homes, survivors
 from memstate_core.state.ladder_state import Rungs, rungs
 from memstate_core.state.strength import strength
 from memstate_core.state.summaries import summarised
@@ -82,6 +82,7 @@ def fold(
         accesses: uses of topics (columns ACCESSES); none without it.
     """
     merged = decided.merges(decisions)
+    merged = merged.join(across_scopes(merged, homes(placements)), on="dropped", how="anti", maintain_order="left")
     followed = survivors(merged)
     moved = answering(pl.col("topic_id"), aliases, followed)
     links = placements.filter(pl.col("topic_id").is_not_null()).select("evidence_id", "scope", topic_id=moved)

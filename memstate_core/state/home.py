@@ -73,6 +73,11 @@ class Home:
         return self.root / "keys.json"
 
     @property
+    def inbox_key(self) -> Path:
+        """The secret that signs the files which servers write into the inbox."""
+        return self.root / "inbox.key"
+
+    @property
     def lock(self) -> Path:
         """The lock that one writer holds."""
         return self.root / "run.lock"

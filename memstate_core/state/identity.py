@@ -24,6 +24,35 @@ def survivors(merges: pl.DataFrame) -> pl.DataFrame:
     raise ValueError("merges form a circle; the transitions of this ledger contradict each other")
 
 
+def across_scopes(merges: pl.DataFrame, homes: pl.DataFrame) -> pl.DataFrame:
+    """The merges whose ends belong to different scopes, or to another scope than that of the decision.
+
+    Such a merge comes about when evidence of another scope claims the id of one of its ends after it was decided. It
+    must not be followed, since it would carry evidence from one scope into another.
+
+    Args:
+        merges: columns dropped, survivor, scope among others.
+        homes: the scope of each topic that has evidence (columns topic_id, scope), before merges.
+
+    Returns:
+        Rows of `merges`.
+    """
+    ends = merges
+    for end in ("dropped", "survivor"):
+        ends = ends.join(
+            homes.select(**{end: "topic_id", f"_{end}": "scope"}), on=end, how="left", maintain_order="left"
+        )
+    foreign = [(pl.col(f"_{end}") != pl.col("scope")).fill_null(False) for end in ("dropped", "survivor")]
+    return ends.filter(pl.any_horizontal(foreign)).select(merges.columns)
+
+
+def homes(placements: pl.DataFrame) -> pl.DataFrame:
+    """The scope of each topic that has evidence (columns topic_id, scope)."""
+    return (
+        placements.filter(pl.col("topic_id").is_not_null()).select("topic_id", "scope").unique("topic_id", keep="any")
+    )
+
+
 def owning(ids: pl.Expr, aliases: pl.DataFrame) -> pl.Expr:
     """The topic that an id stands for before merges are followed: its alias's owner, else itself."""
     return ids.replace(aliases["alias"], aliases["topic_id"])
