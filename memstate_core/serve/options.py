@@ -31,6 +31,8 @@ class Options:
         threads: how many requests are processed concurrently.
         shutdown_seconds: how long running requests may take at shutdown.
         max_age: seconds after which a snapshot is stale; None for never.
+        trusted_proxies: addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are
+            believed; from all others these headers are ignored.
         settle: the process only serves, so objects loaded with the first snapshot are exempt from garbage collection;
             each full collection over the model stopped every thread for a third of a second.
     """
@@ -50,6 +52,7 @@ class Options:
     threads: int = 16
     shutdown_seconds: int = 20
     max_age: float | None = None
+    trusted_proxies: tuple[str, ...] = ()
     settle: bool = False
 
 

@@ -42,6 +42,8 @@ def server(store: Store, options: Options) -> uvicorn.Server:
         server_header=False,
         http=LimitedConnection,
         ws="none",
+        proxy_headers=bool(options.trusted_proxies),
+        forwarded_allow_ips=list(options.trusted_proxies),
         timeout_keep_alive=options.keep_alive_seconds,
         lifespan="on",
         timeout_graceful_shutdown=options.shutdown_seconds,

@@ -35,6 +35,14 @@ def serve(
     max_age: Annotated[
         float | None, typer.Option(min=0, metavar="HOURS", help="Age from which /readyz reports a snapshot as stale.")
     ] = None,
+    proxies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted-proxy",
+            metavar="ADDRESS",
+            help="A reverse proxy, or its network, whose X-Forwarded-For to believe; may be given several times.",
+        ),
+    ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Serve the published snapshot over HTTP.
@@ -73,5 +81,6 @@ def serve(
         rate_limit=rate_limit,
         request_seconds=request_seconds,
         max_age=None if max_age is None else 3600 * max_age,
+        trusted_proxies=tuple(proxies or ()),
     )
     server.run(store, listening, options)

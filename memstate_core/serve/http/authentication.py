@@ -1,8 +1,9 @@
-"""Who comes in: the key that a request shows, how often its caller may ask, and whose wrong keys are too many."""
+"""Authentication: API keys, rate limits, lockout."""
 
 from __future__ import annotations
 
 import math
+import re
 import time
 from datetime import UTC, datetime
 
@@ -17,13 +18,19 @@ from memstate_core.serve.options import OPEN_PATHS, Options, is_loopback
 from memstate_core.serve.problems import Problem
 
 WRONG_KEYS = Rate(a_second=0.5, burst=20.0)
-"""How often one address may show a wrong key."""
+"""How often an address may present wrong keys that begin alike."""
+
+_OWN_PREFIX, _OTHER_PREFIX = len("ms_000000000000"), 4
+"""How much of a presented key identifies its bucket of wrong keys: the public part of our own keys, and the first
+characters of others, which a person may have chosen."""
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+))(?::\d{1,5})?").fullmatch
 
 
 class Authentication(Guard):
-    """Finds out who asks, and puts them into the request's state as `principal`.
+    """Sets the caller as `principal` in the request's state.
 
-    Where there are keys, callers show one; where there are none, they have to mean this machine.
+    If there are keys, callers need one; if there are none, the Host header has to name this machine.
     """
 
     def __init__(self, app: ASGIApp, options: Options, keyring: Keyring) -> None:
@@ -32,7 +39,7 @@ class Authentication(Guard):
         self._asked, self._failed = Buckets(time.monotonic), Buckets(time.monotonic)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets pass who may, as often as they may."""
+        """Passes on requests of known callers within their rate."""
         headers, is_open = Headers(scope=scope), scope["path"] in OPEN_PATHS
         scope["state"]["principal"] = self._caller(headers, scope.get("client"), is_open)
         await self.app(scope, receive, send)
@@ -44,28 +51,35 @@ class Authentication(Guard):
             if is_open:
                 return ANONYMOUS
             raise _foreign_host(headers)
-        shown = _shown(headers)
-        if not shown and is_open:
+        presented = _presented(headers)
+        if not presented and is_open:
             return ANONYMOUS
-        holder = self._holder(shown, network(client[0] if client else ""))
+        holder = self._holder(presented, network(client[0] if client else ""))
         if holder is not None:
             self._count(holder)
             return holder.principal
         if is_open:
             return ANONYMOUS
-        expected = "expected one that the server knows as X-API-Key, or as a bearer token in Authorization"
-        found = "the key is not a good one" if shown else "the request shows no key"
+        expected = "expected a valid one in X-API-Key, or as a bearer token in Authorization"
+        found = "the key is not valid" if presented else "the request has no key"
         raise Problem(401, "unauthorized", f"{found}: {expected}", {"WWW-Authenticate": "Bearer"})
 
-    def _holder(self, shown: list[str], address: str) -> Holder | None:
-        """Who shows these keys. An address of too many wrong ones cannot go on to guess what somebody chose."""
-        wait = self._failed.wait(address, WRONG_KEYS)
+    def _holder(self, presented: list[str], address: str) -> Holder | None:
+        """The holder of one of the presented keys.
+
+        Wrong keys are limited by address and prefix, so that whoever guesses from a shared address locks out the keys
+        that begin like the guesses, and no others.
+        """
         now = datetime.now(UTC)
-        found = [self._keyring.holder(token, now, guessable=not wait) for token in shown]
-        holder = next((each for each in found if each is not None), None)
-        if holder is None and shown and self._failed.take(address, WRONG_KEYS):
-            raise _too_many("wrong keys from this address", WRONG_KEYS, wait)
-        return holder
+        for token in presented:
+            bucket = f"{address} {_prefix(token)}"
+            wait = self._failed.wait(bucket, WRONG_KEYS)
+            holder = self._keyring.holder(token, now, guessable=not wait)
+            if holder is not None:
+                return holder
+            if self._failed.take(bucket, WRONG_KEYS):
+                raise _too_many("wrong keys like this from this address", WRONG_KEYS, wait)
+        return None
 
     def _count(self, holder: Holder) -> None:
         limit = self.options.rate_limit if holder.rate is None else holder.rate
@@ -75,8 +89,12 @@ class Authentication(Guard):
                 raise _too_many("requests by this key", rate, wait)
 
 
-def _shown(headers: Headers) -> list[str]:
-    """What a request shows as keys, as it was meant: headers carry bytes."""
+def _prefix(token: str) -> str:
+    return token[: _OWN_PREFIX if token.startswith("ms_") else _OTHER_PREFIX]
+
+
+def _presented(headers: Headers) -> list[str]:
+    """The keys in a request, decoded as UTF-8: headers carry bytes."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     given = [headers.get("x-api-key", ""), token.strip() if scheme.lower() == "bearer" else ""]
     return [one.encode("latin-1", "replace").decode("utf-8", "surrogateescape") for one in given if one]
@@ -88,12 +106,12 @@ def _too_many(what: str, rate: Rate, wait: float) -> Problem:
 
 
 def _is_local(headers: Headers) -> bool:
-    """Whether a request means this machine; a foreign page may have made its own name point here (DNS rebinding)."""
-    host = headers.get("host", "")
-    return is_loopback(host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0])
+    """Whether the Host header names this machine; another name may have been made to point here (DNS rebinding)."""
+    found = _HOST(headers.get("host", ""))
+    return found is not None and is_loopback(found[1] or found[2])
 
 
 def _foreign_host(headers: Headers) -> Problem:
     found = headers.get("host", "")[:100]
-    detail = f"found Host {found!r}, expected localhost or a loopback address: this server asks for no key"
+    detail = f"found Host {found!r}, expected localhost or a loopback address: this server has no keys"
     return Problem(403, "foreign-host", detail)

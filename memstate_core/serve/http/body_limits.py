@@ -1,4 +1,4 @@
-"""The bodies of requests: read whole before a route sees them, up to a size, a time and a depth."""
+"""Request bodies are read completely before a route runs, within limits on size, time and nesting depth."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memstate_core.serve.http.middleware import Guard
 from memstate_core.serve.problems import Problem
 
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_HEARD_OUT = 16
-"""How many times the limit a body may have and still be read to its end before it is refused."""
+_DRAINED = 16
+"""A body of up to this many times the limit is read to its end before it is refused."""
 
 
 class BodyLimits(Guard):
-    """Reads bodies, up to a size, a time and a depth; the application within gets them whole."""
+    """Reads bodies within the limits and passes them on whole."""
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets pass what is small enough."""
+        """Reads the body and passes the request on."""
         try:
             async with asyncio.timeout(self.options.body_seconds):
                 body = await self._read(Headers(scope=scope), receive)
@@ -35,13 +35,13 @@ class BodyLimits(Guard):
         await self.app(scope, _replay(body, receive), send)
 
     async def _read(self, headers: Headers, receive: Receive) -> bytes | None:
-        """The whole body; None if the caller has left.
+        """The whole body; None if the client has disconnected.
 
-        A body that is somewhat too large is read to its end, since many callers hear nothing while they send.
+        A body somewhat too large is read to its end, since many clients do not read while they send.
         """
         limit, length = self.options.body_limit, 0
-        promised = headers.get("content-length", "0")
-        if promised.isdecimal() and int(promised) > _HEARD_OUT * limit:
+        declared = headers.get("content-length", "0")
+        if declared.isdecimal() and int(declared) > _DRAINED * limit:
             raise _too_large(limit)
         pieces: list[bytes] = []
         while True:
@@ -54,7 +54,7 @@ class BodyLimits(Guard):
             if length > limit:
                 pieces.clear()
             is_last = not message.get("more_body", False)
-            if length > limit and (is_last or length > _HEARD_OUT * limit):
+            if length > limit and (is_last or length > _DRAINED * limit):
                 raise _too_large(limit)
             if is_last:
                 return b"".join(pieces)
@@ -75,7 +75,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _is_deeper(body: bytes, levels: int) -> bool:
-    """Whether brackets outside of strings are nested deeper; a body that is no JSON is not looked at closely."""
+    """Whether brackets outside strings are nested deeper; a heuristic for bodies that are not JSON."""
     if body.count(b"[") + body.count(b"{") <= levels:
         return False
     depth = 0

@@ -94,6 +94,12 @@ def test_a_key_makes_any_name_of_the_host_good(locked: Client) -> None:
         ("[::1]:8420", 200),
         ("a.example", 403),
         ("127.0.0.1.b.com", 403),
+        ("localhost:80@evil.com", 403),
+        ("[::1]evil.com", 403),
+        ("[::1]:80@evil.com", 403),
+        ("localhost:", 403),
+        ("localhost,evil.com", 403),
+        ("evil.com#localhost", 403),
     ],
 )
 def test_without_a_key_only_names_of_this_machine_are_answered(client: Client, host: str, status: int) -> None:

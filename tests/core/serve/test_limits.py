@@ -112,7 +112,12 @@ def test_too_many_wrong_keys_stop_guessing_but_no_good_key(store: Store) -> None
         told = [client.get("/v1/topics", X_API_Key=f"guess {number}") for number in range(25)]
         assert [each.status for each in told[:20]] == [401] * 20
         assert (told[-1].status, told[-1].document["type"]) == (429, "urn:memstate:problem:too-many-requests")
+        assert client.get("/v1/topics", X_API_Key="chosen").status == 200, "guesses lock keys that begin like them"
+        told = [client.get("/v1/topics", X_API_Key=f"chos guess {number}") for number in range(25)]
+        assert told[-1].status == 429
         assert client.get("/v1/topics", X_API_Key="chosen").status == 429
+        guesses = [f"{token[:-4]}{number:04}" for number in range(25)]
+        assert [client.get("/v1/topics", X_API_Key=guess).status for guess in guesses][-1] == 429
         assert client.get("/v1/topics", X_API_Key=token).status == 200
         assert client.get("/v1/topics").status == 401
         assert client.get("/healthz", X_API_Key="wrong too").status in (200, 429)
@@ -281,6 +286,65 @@ def test_an_answer_before_the_whole_body_is_heard(store: Store) -> None:
             answer = connection.getresponse()
             assert (answer.status, b"unauthorized" in answer.read()) == (401, True)
         connection.close()
+
+
+def test_trailers_are_counted(client: Client) -> None:
+    """What comes after the last chunk is no body: the limit on bodies does not see it."""
+    with closing(connected(client)) as connection:
+        head = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n")
+        sent = 0
+        try:
+            while sent < 8 << 20:
+                sent += connection.send(b"X-Trailer: " + b"x" * 4000 + b"\r\n")
+        except OSError:
+            pass
+        assert heard(connection) == b""
+    assert sent < 8 << 20
+    assert client.get("/healthz").status == 200
+
+
+def test_chunks_and_a_few_trailers_are_no_harm(client: Client) -> None:
+    with closing(connected(client)) as connection:
+        head = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        chunks = b"".join(b"1\r\n%c\r\n" % each for each in b'{"q": "' + b"gate " * 3000 + b'"}')
+        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
+        connection.sendall(b"0\r\nX-Trailer: x\r\n\r\n")
+        assert heard(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_never_reads_is_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections.LimitedConnection, "stall_seconds", 0.3)
+    lost = threading.Event()
+
+    class Watched(connections.LimitedConnection):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.set()
+
+    monkeypatch.setattr("memstate_core.serve.server.LimitedConnection", Watched)
+    with served(store, Options(record=False, keep_alive_seconds=1)) as client:
+        with closing(socket.socket()) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            host, _, port = client.url.removeprefix("http://").partition(":")
+            connection.connect((host, int(port)))
+            for _ in range(400):
+                try:
+                    connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                except OSError:
+                    break
+            assert lost.wait(10), "the connection stays open for a client that reads nothing"
+        assert client.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize(("proxies", "status"), [((), 429), (("127.0.0.1",), 401)])
+def test_forwarded_addresses_are_believed_from_configured_proxies(
+    store: Store, proxies: tuple[str, ...], status: int
+) -> None:
+    """Otherwise whoever guesses keys names another address with every guess."""
+    with served(store, Options(record=False, api_key="chosen", trusted_proxies=proxies)) as client:
+        guesses = (client.get("/v1/topics", X_API_Key="wrong", X_Forwarded_For=f"192.0.2.{n}") for n in range(25))
+        assert [guess.status for guess in guesses][-1] == status
 
 
 # The end
