@@ -18,6 +18,7 @@ from typing import BinaryIO
 import pyarrow.parquet as pq
 from polars.exceptions import PanicException
 
+from memstate_core.ingest.api_files import is_signed, written_at
 from memstate_core.ingest.containers.compression import packing_of
 from memstate_core.ingest.containers.parquet import parquet_rows
 from memstate_core.ingest.containers.source import Source, plain_source, zip_source
@@ -120,13 +121,21 @@ def dumps_of(path: Path) -> list[Path]:
 
 
 @contextmanager
-def open_dump(path: Path, longest: int, format: str | None = None, *, follow: bool = True) -> Iterator[OpenDump]:
+def open_dump(
+    path: Path,
+    longest: int,
+    format: str | None = None,
+    api_key: bytes | None = None,
+    *,
+    follow: bool = True,
+) -> Iterator[OpenDump]:
     """Opens a dump.
 
     Args:
         path: the file.
         longest: most bytes of a row that is kept whole.
         format: one of `memstate_core.ingest.formats.FORMATS`; recognised by the content if left out.
+        api_key: the key that signs the files of the API; without it they are known by name only.
         follow: whether a symbolic link is followed.
 
     Raises:
@@ -137,7 +146,7 @@ def open_dump(path: Path, longest: int, format: str | None = None, *, follow: bo
         try:
             _check_name(path)
             file = stack.enter_context(os.fdopen(os.open(path, os.O_RDONLY | (0 if follow else os.O_NOFOLLOW)), "rb"))
-            dump = _dump(path, file, longest, format)
+            dump = _dump(path, file, longest, format, api_key)
         except READ_ERRORS as error:
             raise unreadable(path, error) from None
         yield dump
@@ -150,7 +159,7 @@ def _check_name(path: Path) -> None:
         raise BrokenContainer("its name is not UTF-8, expected one that is") from None
 
 
-def _dump(path: Path, file: BinaryIO, longest: int, format: str | None) -> OpenDump:
+def _dump(path: Path, file: BinaryIO, longest: int, format: str | None, api_key: bytes | None) -> OpenDump:
     total = path.stat().st_size
     packing = packing_of(path, file)
     if packing == ".parquet":
@@ -162,6 +171,8 @@ def _dump(path: Path, file: BinaryIO, longest: int, format: str | None) -> OpenD
         count = max(1, table.metadata.num_rows)
         return OpenDump(path, total, lambda line: total * line // count, parquet_rows(table, longest))
     source = zip_source(path, file) if packing == ".zip" else plain_source(path, file, packing)
+    if format is None and _is_of_the_api(source, api_key):
+        format = OBSERVATIONS
     name, reading = chosen(source, format), Reading(longest)
     archive = source.archive
     rows = _rows(source, name, reading)
@@ -169,6 +180,13 @@ def _dump(path: Path, file: BinaryIO, longest: int, format: str | None) -> OpenD
         return OpenDump(path, total, lambda _line: file.tell(), rows, name, reading.notes)
     archive.position = 0
     return OpenDump(path, total, lambda _line: archive.position, rows, name, reading.notes)
+
+
+def _is_of_the_api(source: Source, key: bytes | None) -> bool:
+    """Whether a server wrote this file; its format is then never guessed from its content."""
+    return source.archive is None and (
+        written_at(source.path.name) is not None or is_signed(source.members[0].blocks(), key)
+    )
 
 
 def _rows(source: Source, format: str, reading: Reading) -> Iterator[RawRow]:

@@ -73,7 +73,10 @@ def import_paths(
 
 
 class Importer:
-    """One import in progress; its view of the ledger is shared by all its files."""
+    """One import in progress; its view of the ledger is shared by all its files.
+
+    The arguments are those of `import_paths`; `api_key` verifies the header of files that a server wrote.
+    """
 
     def __init__(
         self,
@@ -86,6 +89,7 @@ class Importer:
         format: str | None = None,
         progress: Progress | None = None,
         follow_links: bool = True,
+        api_key: bytes | None = None,
     ) -> None:
         if format is not None:
             reader(format)
@@ -96,7 +100,7 @@ class Importer:
         self._batch_rows = settings.ingest.chunk_rows
         self._longest = settings.ingest.max_line_mib << 20
         self._now, self._run_id = now, run_id
-        self._format = format
+        self._format, self._api_key = format, api_key
         self._follow_links = follow_links
         self._progress = progress
         self._files: list[FileReport] = []
@@ -140,7 +144,7 @@ class Importer:
     def _batches(self, file: FileProgress) -> Iterator[list[RawRow]]:
         """The rows of a file in batches; an error ends them and is recorded."""
         try:
-            with open_dump(file.path, self._longest, self._format, follow=self._follow_links) as dump:
+            with open_dump(file.path, self._longest, self._format, self._api_key, follow=self._follow_links) as dump:
                 file.dump = dump
                 for rows in dump.batches(self._batch_rows, BATCH_BYTES):
                     yield rows

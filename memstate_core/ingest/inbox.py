@@ -13,6 +13,7 @@ from datetime import datetime
 from itertools import count
 from pathlib import Path
 
+from memstate_core.ingest.api_files import read_key
 from memstate_core.ingest.containers.compression import MAGIC
 from memstate_core.ingest.dumps import dumps_in
 from memstate_core.ingest.importer import Importer
@@ -41,7 +42,8 @@ def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetim
     Raises:
         StoreLocked: another process held the ledger's lock for longer than the timeout.
     """
-    importer = Importer(ledger, settings, now=now, run_id=run_id, follow_links=False)
+    key = read_key(home.inbox_key)
+    importer = Importer(ledger, settings, now=now, run_id=run_id, follow_links=False, api_key=key)
     files = dumps_in(home.inbox, links=True) if home.inbox.is_dir() else []
     before: deque[tuple[Path, tuple[int, int] | None]] = deque()
     for report in importer.read_files(_with_state(files, before)):

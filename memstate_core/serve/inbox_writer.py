@@ -1,8 +1,8 @@
-"""Observations that arrive over HTTP, as files in the inbox: complete, synced and named before they are acknowledged.
+"""Writes accepted observations as files into the inbox: complete, synced and named before they are acknowledged.
 
-One file holds what came while the file before was being written. Requests wait for each other's sync instead
-of each making its own, and a kill at any moment leaves either a whole file, which the next run imports, or a
-hidden one that nobody was told of.
+Group commit: one file holds the requests that arrived while the previous file was being written, so that they share
+one sync. A kill at any moment leaves either a whole file, which the next run imports, or a hidden draft that was never
+acknowledged.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from memstate_core.ingest.api_files import PREFIX, file_name, make_key, signed
 from memstate_core.state.snapshots import sync_path
 
-PREFIX = "api-"
 _STALE_SECONDS = 3600.0
 
 
 @dataclass(eq=False)
 class _QueuedWrite:
-    """Lines that want to be written, and what became of them."""
+    """Lines to be written, and the outcome."""
 
     lines: bytes
     name: str = ""
@@ -35,37 +35,42 @@ class _QueuedWrite:
 
 
 class InboxWriter:
-    """A writer of complete files, for several threads."""
+    """A thread-safe writer of complete files.
 
-    def __init__(self, inbox: Path) -> None:
-        self._inbox = inbox
+    Args:
+        inbox: the folder to write into.
+        key: the file of the key that signs the files; created if it is missing.
+    """
+
+    def __init__(self, inbox: Path, key: Path) -> None:
+        self._inbox, self._key = inbox, key
         self._lock, self._writing = threading.Lock(), threading.Lock()
-        self._waiting: list[_QueuedWrite] = []
+        self._queue: list[_QueuedWrite] = []
         self._last = 0
 
     def append(self, lines: bytes) -> str:
-        """Writes whole lines, each with its line feed; when it returns, they survive a power cut.
+        """Writes whole lines, each with its line feed; they survive a power cut when it returns.
 
         Returns:
             The name of the file that holds them.
 
         Raises:
-            OSError: the disk refuses; nothing of the lines is kept.
+            OSError: writing failed; none of the lines is stored.
         """
         mine = _QueuedWrite(lines)
         with self._lock:
-            self._waiting.append(mine)
+            self._queue.append(mine)
         with self._writing:
             if not mine.is_done:
                 with self._lock:
-                    group, self._waiting = self._waiting, []
+                    group, self._queue = self._queue, []
                 self._commit(group)
         if mine.error is not None:
             raise mine.error
         return mine.name
 
     def sweep(self) -> None:
-        """Removes unfinished files of writers that were killed long ago; none of them was acknowledged."""
+        """Removes old drafts of killed writers; none of them was acknowledged."""
         for path in self._inbox.glob(f".{PREFIX}*.part"):
             with suppress(FileNotFoundError):
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
@@ -81,13 +86,14 @@ class InboxWriter:
         for each in group:
             each.name = name
 
-    def _write(self, data: bytes) -> str:
+    def _write(self, rows: bytes) -> str:
         self._inbox.mkdir(parents=True, exist_ok=True)
+        content = signed(rows, make_key(self._key))
         name = self._next_name()
         draft = self._inbox / f".{name}.part"
         try:
             with draft.open("xb") as file:
-                file.write(data)
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             draft.rename(self._inbox / name)
@@ -98,6 +104,6 @@ class InboxWriter:
         return name
 
     def _next_name(self) -> str:
-        """A name that sorts after those before it, since of two contents of one observation the first one holds."""
+        """A name that sorts after its predecessors, since the first of two contents of an observation wins."""
         self._last = max(time.time_ns(), self._last + 1)
-        return f"{PREFIX}{self._last:020d}-{uuid.uuid4().hex[:8]}.jsonl"
+        return file_name(self._last, uuid.uuid4().hex[:8])

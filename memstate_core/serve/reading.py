@@ -99,7 +99,8 @@ class Reading:
         """Topics that the question names and that exist only in pending observations."""
         if not question.topic_ids:
             return set()
-        return self._pending.topics(generation, question.topic_ids, question.scopes, clock())
+        made = self._pending.topics(generation.readers, question.topic_ids, question.scopes, clock())
+        return {topic_id for _, topic_id in made}
 
     def _record_scopes(self, question: Question) -> None:
         self.serving.record_scopes(question.scopes or ())

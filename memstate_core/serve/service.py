@@ -7,6 +7,7 @@ from datetime import datetime
 
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.model.text import iso
+from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import Resolved, resolve
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access
@@ -16,9 +17,9 @@ from memstate_core.serve.observations import Accepted, accept, clock_at
 from memstate_core.serve.options import Options
 from memstate_core.serve.placement_requests import Request, describe_single, request
 from memstate_core.serve.reading import Document, Reading, clock
-from memstate_core.serve.scope_filter import check_topic_ids
 from memstate_core.serve.telemetry.counters import Count
 from memstate_core.serve.telemetry.tracing import span
+from memstate_core.serve.topic_ids import Owned, check_topic_ids
 from memstate_core.state.graph import FIELD
 
 
@@ -27,7 +28,7 @@ class Service(Reading):
 
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
-        self._inbox = InboxWriter(store.home.inbox)
+        self._inbox = InboxWriter(store.home.inbox, store.home.inbox_key)
 
     def start(self) -> None:
         """Starts the background threads and returns; `readiness` reports when a snapshot is served."""
@@ -60,7 +61,7 @@ class Service(Reading):
         with span("memstate.ingest", observations=len(rows)):
             accepted = accept(rows if asked is None else [asked.line], self.store.settings, clock(), who)
             if not who.sees_all:
-                self._check_topic_ids(accepted.given)
+                self._check_topic_ids(accepted)
             description = {} if asked is None else self._describe(asked, accepted)
             name = self._inbox.append(accepted.lines)
         self._pending.note(name, accepted.lines)
@@ -80,12 +81,19 @@ class Service(Reading):
             lambda generation: describe_single(asked, accepted, generation.readers, generation.encoder)
         )
 
-    def _check_topic_ids(self, given: Sequence[tuple[int, str, str]]) -> None:
-        """See `check_topic_ids`; before the first snapshot there is no topic."""
+    def _check_topic_ids(self, accepted: Accepted) -> None:
+        """See `check_topic_ids`; before the first snapshot only pending observations make topics."""
+
+        def check(readers: Sequence[SnapshotReader]) -> None:
+            def pending(ids: list[str], scopes: list[str]) -> Owned:
+                return self._pending.topics(readers, ids, scopes, clock())
+
+            check_topic_ids(accepted, readers, pending)
+
         if self.serving.current is None:
-            check_topic_ids(given, ())
+            check(())
         else:
-            self.serving.read(lambda generation: check_topic_ids(given, generation.readers))
+            self.serving.read(lambda generation: check(generation.readers))
 
     def feedback(
         self, who: Principal, topic_id: str, fields: Sequence[str] | None, failed: bool, at: datetime | None

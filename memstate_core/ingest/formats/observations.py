@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from memstate_core.ingest.api_files import is_header
 from memstate_core.ingest.containers.compression import MAGIC
 from memstate_core.ingest.containers.json_array import array_rows
 from memstate_core.ingest.containers.sniff import BOM
@@ -33,7 +34,9 @@ def _rows(source: Source, reading: Reading) -> Iterator[RawRow]:
             raise BrokenContainer(f"it holds binary data of no known format, expected {EXPECTED}, or a chat export")
         if first.lstrip().startswith(b"["):
             return array_rows(chain((first,), blocks), reading.longest)
-    return line_rows(chain((first,), blocks), reading.longest)
+    rows = line_rows(chain((first,), blocks), reading.longest)
+    head = next(rows, None)
+    return rows if head is None or is_header(head.raw) else chain((head,), rows)
 
 
 def _layout(path: Path) -> str:

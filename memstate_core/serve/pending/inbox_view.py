@@ -1,22 +1,23 @@
-"""Observations that wait in the inbox, as evidence: what this process has acknowledged and what others have put there.
+"""The observations in the inbox, as evidence: those acknowledged by this process and those that others put there.
 
-The folder is the truth: an acknowledged write lies there until a run has it safe in the ledger, so what is read
-here is all that was acknowledged, also after a restart. The lines of this process are kept in memory until they
-are read, so that no file of its own is read back. Nothing happens here before somebody asks.
+The folder is the truth: an accepted observation stays there until a run has it durable in the ledger, so this view has
+everything that was acknowledged, also after a restart. Lines accepted by this process are kept in memory until they
+are parsed, so that its own files are not read back. Nothing is parsed before the first request asks for it.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 
 import polars as pl
+from cachetools import FIFOCache
 
+from memstate_core.ingest.api_files import written_at
 from memstate_core.ingest.dumps import open_dump
 from memstate_core.ingest.evidence_frame import evidence_frame
 from memstate_core.ingest.formats import OBSERVATIONS
@@ -27,30 +28,33 @@ from memstate_core.model.errors import UnreadableDump
 from memstate_core.model.frames import EVIDENCE, empty
 from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
-from memstate_core.serve.inbox_writer import PREFIX
 from memstate_core.serve.observations import clock_at
+from memstate_core.serve.pending.fair_share import fair_share, row_bytes
 
-ROWS_LIMIT = 5_000
-BYTES_LIMIT = 16 << 20
-"""How many observations are kept, and how many bytes of files they may come from; the newest files first."""
+FILES_BYTES = 256 << 20
+"""How many bytes of files are read, the newest files first; what is kept of them is bounded by `fair_share`."""
 
-_WAITING = {**EVIDENCE, "_file": pl.String}
+UNREAD_BYTES = 16 << 20
+"""How many bytes of acknowledged lines are held until they are parsed; beyond that they are read from their files."""
+
+_BATCH_ROWS, _BATCH_BYTES = 5_000, 16 << 20
+_ROWS = {**EVIDENCE, "_file": pl.String}
 _KEY = ["scope", "observation_id", "_file"]
-_DIGITS = 20
 
 
 @dataclass(frozen=True)
 class InboxObservations:
-    """What waits.
+    """The observations in the inbox.
 
     Attributes:
-        rows: columns EVIDENCE, the newest first. Where no time of observation was given, the time of acceptance
-            stands for it.
-        complete: whether that is all; False where a limit, or the kind of a dump, left something out.
-        version: differs from that of every other content of this inbox.
+        rows: columns EVIDENCE, the newest first. An observation without a time has the time of its acceptance.
+        cut: scopes of which a limit left rows out.
+        complete: whether all files were read; False if a limit, or the format of a dump, left one out.
+        version: differs for every content of the inbox.
     """
 
     rows: pl.DataFrame
+    cut: frozenset[str]
     complete: bool
     version: int
 
@@ -66,97 +70,113 @@ class _File:
         return datetime.fromtimestamp(self.at / 1e9, UTC)
 
 
+class _Lines(FIFOCache[str, bytes]):
+    """Acknowledged lines by file; `dropped` names the files of which some were evicted."""
+
+    def __init__(self) -> None:
+        super().__init__(UNREAD_BYTES, getsizeof=len)
+        self.dropped: set[str] = set()
+
+    def popitem(self) -> tuple[str, bytes]:
+        name, lines = super().popitem()
+        self.dropped.add(name)
+        return name, lines
+
+
 class InboxView:
-    """The waiting observations of one inbox, for several threads."""
+    """A thread-safe view of one inbox."""
 
     def __init__(self, inbox: Path, settings: Settings) -> None:
         self._inbox, self._settings = inbox, settings
         self._longest = settings.ingest.max_line_mib << 20
         self._lock, self._noting = threading.Lock(), threading.Lock()
-        self._noted: OrderedDict[str, bytes] = OrderedDict()
-        self._dropped: set[str] = set()
-        self._held = 0
+        self._lines = _Lines()
         self._known: dict[str, _File] = {}
-        self._cut: set[str] = set()
-        self._rows = empty(_WAITING)
+        self._unread: set[str] = set()
+        self._cut: dict[str, frozenset[str]] = {}
+        self._rows = empty(_ROWS)
         self._version = 0
 
     def note(self, name: str, lines: bytes) -> None:
-        """Takes note of lines that were acknowledged as part of a file; costs no more than that."""
+        """Keeps acknowledged lines of a file, to be parsed when they are asked for."""
         with self._noting:
-            self._noted[name] = self._noted.get(name, b"") + lines
-            self._held += len(lines)
-            while self._held > BYTES_LIMIT:
-                oldest, dropped = self._noted.popitem(last=False)
-                self._dropped.add(oldest)
-                self._held -= len(dropped)
+            whole = self._lines.get(name, b"") + lines
+            if name in self._lines.dropped or len(whole) > UNREAD_BYTES:
+                self._lines.pop(name, None)
+                self._lines.dropped.add(name)
+            else:
+                self._lines[name] = whole
 
     def observations(self, now: datetime) -> InboxObservations:
-        """What waits at this moment, as far as the limits allow."""
+        """The observations in the inbox at this time, within the limits."""
         with self._lock:
-            noted, dropped = self._take_noted()
+            lines = self._take_lines()
             files, others = _files(self._inbox)
             found = {file.name: file for file in files}
             gone = {name for name, file in self._known.items() if found.get(name) != file}
-            again = noted.keys() | dropped | (self._cut if gone else set())
+            again = lines.keys() | lines.dropped | (self._unread | self._cut.keys() if gone else set())
             fresh = [file for file in files if self._known.get(file.name) != file or file.name in again]
             if gone or fresh:
-                self._known, self._cut = found, self._cut & found.keys()
+                self._known = found
+                self._unread &= found.keys()
+                self._cut = {name: scopes for name, scopes in self._cut.items() if name in found}
                 self._rows = self._rows.filter(~pl.col("_file").is_in(sorted(gone)))
-                self._read(fresh, noted, now)
+                self._read(fresh, lines, now)
                 self._version += 1
-            return InboxObservations(self._rows.select(*EVIDENCE), not (others or self._cut), self._version)
+            cut = frozenset[str]().union(*self._cut.values())
+            return InboxObservations(self._rows.select(*EVIDENCE), cut, not (others or self._unread), self._version)
 
-    def _take_noted(self) -> tuple[dict[str, bytes], set[str]]:
-        """The lines noted since last time, by file, and the files of which some could not be held."""
+    def _take_lines(self) -> _Lines:
+        """The lines kept since last time."""
         with self._noting:
-            noted, dropped = self._noted, self._dropped
-            self._noted, self._dropped, self._held = OrderedDict(), set(), 0
-        return {name: lines for name, lines in noted.items() if name not in dropped}, dropped
+            lines, self._lines = self._lines, _Lines()
+        return lines
 
-    def _read(self, fresh: list[_File], noted: dict[str, bytes], now: datetime) -> None:
-        """Reads files, the newest first, and lets go of what lies beyond the limits."""
+    def _read(self, fresh: list[_File], lines: _Lines, now: datetime) -> None:
+        """Reads files, the newest first, and drops what is beyond the limits."""
         newest = sorted(self._known.values(), key=lambda file: file.at, reverse=True)
-        held = accumulate(file.size for file in newest)
-        within = [file.name for file, size in zip(newest, held, strict=True) if size <= BYTES_LIMIT]
-        frames, room = [self._rows.filter(pl.col("_file").is_in(within))], ROWS_LIMIT
-        self._cut |= _let_go(self._rows, frames[0])
+        sizes = accumulate(file.size for file in newest)
+        within = {file.name for file, size in zip(newest, sizes, strict=True) if size <= FILES_BYTES}
+        self._unread |= self._known.keys() - within
+        self._keep(self._rows.filter(pl.col("_file").is_in(sorted(within))))
         for file in sorted(fresh, key=lambda file: file.at, reverse=True):
-            rows = self._rows_of(file, noted.get(file.name)) if file.name in within and room > 0 else None
-            if rows is None:
-                self._cut.add(file.name)
-                continue
-            self._cut.discard(file.name)
-            frames.append(self._evidence(rows, file, now))
-            room -= len(rows)
-        told = pl.concat(frames).unique(_KEY, keep="first", maintain_order=True)
-        self._rows = told.sort("imported_at", descending=True, maintain_order=True).head(ROWS_LIMIT)
-        self._cut |= _let_go(told, self._rows)
+            if file.name in within:
+                self._unread.discard(file.name)
+                self._cut.pop(file.name, None)
+                self._add(file, lines.get(file.name), now)
 
-    def _rows_of(self, file: _File, lines: bytes | None) -> list[RawRow] | None:
-        """The rows of a file of observations, none of one that is gone or damaged; None if it holds chats."""
+    def _add(self, file: _File, lines: bytes | None, now: datetime) -> None:
+        """Adds the rows of a file, batch by batch; none of one that is gone or damaged."""
         if lines is not None:
-            return list(line_rows([lines], self._longest))
+            self._add_rows(list(line_rows([lines], self._longest)), file, now)
+            return
         try:
             with open_dump(self._inbox / file.name, self._longest, follow=False) as dump:
-                is_meant = dump.format == OBSERVATIONS
-                return next(dump.batches(ROWS_LIMIT, BYTES_LIMIT), []) if is_meant else None
+                if dump.format != OBSERVATIONS:
+                    self._unread.add(file.name)
+                    return
+                for rows in dump.batches(_BATCH_ROWS, _BATCH_BYTES):
+                    self._add_rows(rows, file, now)
         except UnreadableDump:
-            return []
+            return
 
-    def _evidence(self, rows: list[RawRow], file: _File, now: datetime) -> pl.DataFrame:
-        """Rows that a run would take, as evidence that was accepted when the file was written."""
+    def _add_rows(self, rows: list[RawRow], file: _File, now: datetime) -> None:
+        """Adds the rows that a run would accept, as evidence of the time when the file was written."""
         records = validate_batch(rows, Rules(GLOBAL_SCOPE, clock_at(now, self._settings)), self._longest).records
-        return evidence_frame(records, file.moment, "").with_columns(_file=pl.lit(file.name))
+        fresh = evidence_frame(records, file.moment, "").with_columns(_file=pl.lit(file.name))
+        every = pl.concat([self._rows, fresh]).unique(_KEY, keep="first", maintain_order=True)
+        self._keep(every.sort("imported_at", descending=True, maintain_order=True))
 
-
-def _let_go(before: pl.DataFrame, after: pl.DataFrame) -> set[str]:
-    """The files of which rows were let go."""
-    return set(before.join(after, on=_KEY, how="anti")["_file"])
+    def _keep(self, rows: pl.DataFrame) -> None:
+        """Keeps each scope's share of rows, and notes of which files and scopes others were dropped."""
+        self._rows = fair_share(rows, row_bytes())
+        dropped = rows.join(self._rows, on=_KEY, how="anti").group_by("_file").agg(pl.col("scope").unique())
+        for name, scopes in dropped.iter_rows():
+            self._cut[name] = self._cut.get(name, frozenset()) | frozenset(scopes)
 
 
 def _files(inbox: Path) -> tuple[list[_File], bool]:
-    """The JSON Lines files of an inbox, and whether dumps of other kinds wait beside them."""
+    """The JSON Lines files of an inbox, and whether it has dumps of other kinds."""
     try:
         with os.scandir(inbox) as entries:
             shown = [entry for entry in entries if not entry.name.startswith(".")]
@@ -172,10 +192,5 @@ def _file(entry: os.DirEntry[str]) -> _File | None:
         state = entry.stat()
     except FileNotFoundError:
         return None
-    return _File(entry.name, _written_at(entry.name, state.st_mtime_ns), state.st_size)
-
-
-def _written_at(name: str, changed: int) -> int:
-    """When a file was written, in nanoseconds; the names that this server gives tell it."""
-    digits = name.removeprefix(PREFIX).partition("-")[0]
-    return int(digits) if name.startswith(PREFIX) and digits.isdecimal() and len(digits) == _DIGITS else changed
+    written = written_at(entry.name)
+    return _File(entry.name, state.st_mtime_ns if written is None else written, state.st_size)

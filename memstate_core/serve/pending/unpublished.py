@@ -1,13 +1,13 @@
-"""What a generation does not serve yet: observations in the inbox, and evidence that the ledger took since.
+"""Accepted but unserved evidence: observations in the inbox, and evidence newer than the snapshots in the ledger.
 
-The inbox is looked at before the ledger, and a file leaves the inbox only after its rows are safe in the ledger, so
-between import and publication nothing is missing from both. What a snapshot holds is told by its own index.
+The inbox is read before the ledger, and a file leaves the inbox only after its rows are durable in the ledger, so
+nothing is missing from both between import and publication. The index of a snapshot says what it holds.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,8 +22,8 @@ from memstate_core.placement.named import place_named
 from memstate_core.retrieve.index.evidence import rendered
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store
-from memstate_core.serve.pending.inbox_view import ROWS_LIMIT, InboxObservations, InboxView
-from memstate_core.serve.snapshots.generation import Generation
+from memstate_core.serve.pending.fair_share import fair_share, row_bytes
+from memstate_core.serve.pending.inbox_view import InboxObservations, InboxView
 from memstate_core.state.graph import TOPIC
 
 _IDENTITY = ["scope", "observation_id"]
@@ -31,62 +31,75 @@ _STEPS = 64
 _FEW_SCOPES = 16
 _MANY_IDS = 200
 _TOPIC_COLUMNS = ["id", "scope", "merged_into"]
+_NO_TOPICS = pl.DataFrame(schema={"topic_id": pl.String, "scope": pl.String})
 
 
 @dataclass(frozen=True)
 class Unpublished:
-    """What is accepted and not served.
+    """Evidence that is accepted and not served.
 
     Attributes:
         rows: columns EVIDENCE, the newest first, with `shown` (the evidence as text), `topic` (the topic that it names
             as it is served or will be made; null where only a run can tell) and `is_served` (whether that topic is).
         terms: every distinct term of each row (columns evidence_id, term).
-        complete: whether that is all; False where a limit left something out.
+        cut: scopes of which a limit left rows out.
+        complete: whether every file of the inbox was read.
     """
 
     rows: pl.DataFrame
     terms: pl.DataFrame
+    cut: frozenset[str]
     complete: bool
+
+    def is_complete(self, scopes: Collection[str] | None) -> bool:
+        """Whether nothing of these scopes was left out; None means every scope."""
+        return self.complete and not (self.cut if scopes is None else self.cut.intersection(scopes))
 
 
 class UnpublishedView:
-    """What is not served yet, for several threads; made anew only when inbox, ledger or generation have changed."""
+    """A thread-safe view of unserved evidence; computed again only if inbox, ledger or snapshots have changed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.inbox = InboxView(store.home.inbox, store.settings)
         self._lock = threading.Lock()
-        self._beyond: tuple[object, pl.DataFrame] = (None, empty(EVIDENCE))
+        self._beyond: tuple[object, pl.DataFrame, frozenset[str]] = (None, empty(EVIDENCE), frozenset())
         self._made: tuple[object, Unpublished | None] = (None, None)
         self._looked_up: tuple[object, pl.DataFrame] = (None, pl.DataFrame())
         self._served: list[ServedIds] = []
         self._terms = terms(pl.DataFrame(schema={"evidence_id": pl.String, "text": pl.String}))
 
-    def of(self, generation: Generation, now: datetime) -> Unpublished:
-        """What a generation does not serve yet."""
+    def of(self, readers: Sequence[SnapshotReader], now: datetime) -> Unpublished:
+        """The evidence that these snapshots, one per shard, do not serve; all evidence without any."""
         with self._lock:
-            waiting = self.inbox.observations(now)
-            at = (generation.names, self._store.ledger.version("evidence"))
+            inbox = self.inbox.observations(now)
+            at = ([reader.name for reader in readers], self._store.ledger.version("evidence"))
             if self._beyond[0] != at:
-                self._beyond = (at, self._since(generation))
-            state, made = (at, waiting.version, waiting.complete), self._made[1]
+                self._beyond = (at, *self._since(readers))
+            state, made = (at, inbox.version, inbox.complete), self._made[1]
             if made is None or self._made[0] != state:
-                made = self._make(generation, waiting)
+                made = self._make(readers, inbox)
                 self._made = (state, made)
             return made
 
-    def _since(self, generation: Generation) -> pl.DataFrame:
-        """Evidence that is in the ledger and not in the snapshots, the newest first, up to the limit and one."""
+    def _since(self, readers: Sequence[SnapshotReader]) -> tuple[pl.DataFrame, frozenset[str]]:
+        """Evidence in the ledger and not in the snapshots, newest first, and the scopes that a limit cut."""
         shards = self._store.shards
         versions = dict.fromkeys(shards) | {
-            reader.snapshot.manifest.shard: reader.snapshot.manifest.evidence_version for reader in generation.readers
+            reader.snapshot.manifest.shard: reader.snapshot.manifest.evidence_version for reader in readers
         }
         found = []
         for version in set(versions.values()):
             mine = [shard for shard in shards if versions[shard] == version]
             found.append(self._of_shards(self._store.ledger.since("evidence", version), mine))
-        new = _without(pl.concat(found).unique(_IDENTITY, keep="any"), generation.readers)
-        return conform(new.top_k(ROWS_LIMIT + 1, by="imported_at").collect(), EVIDENCE)
+        new = _without(pl.concat(found).unique(_IDENTITY, keep="any"), readers)
+        # Keys and sizes first, so that a large import is not loaded to be cut.
+        keys = new.select("evidence_id", "scope", "imported_at", _bytes=row_bytes()).collect()
+        newest = keys.sort("imported_at", "evidence_id", descending=True)
+        kept = fair_share(newest, pl.col("_bytes"))
+        rows = new.filter(pl.col("evidence_id").is_in(kept["evidence_id"].implode())).collect()
+        cut = keys.join(kept, on="evidence_id", how="anti")["scope"]
+        return conform(rows.sort("imported_at", descending=True), EVIDENCE), frozenset(cut)
 
     def _of_shards(self, rows: pl.LazyFrame, mine: list[str]) -> pl.LazyFrame:
         shards = self._store.shards
@@ -96,47 +109,49 @@ class UnpublishedView:
         own = pl.concat([scopes_of_shard(scopes, shard, len(shards)) for shard in mine])
         return rows.filter(pl.col("scope").is_in(own.implode()))
 
-    def _make(self, generation: Generation, waiting: InboxObservations) -> Unpublished:
-        beyond = self._beyond[1]
-        inbox = self._unserved(waiting.rows, generation)
-        # Of two contents of one observation the first one holds: the ledger's, then the one accepted first.
-        rows = pl.concat([beyond, inbox.reverse()]).unique(_IDENTITY, keep="first", maintain_order=True)
-        newest = rows.sort("imported_at", "evidence_id", descending=True).head(ROWS_LIMIT)
+    def _make(self, readers: Sequence[SnapshotReader], inbox: InboxObservations) -> Unpublished:
+        _, beyond, cut = self._beyond
+        unserved = self._unserved(inbox.rows, readers)
+        # The first of two contents of an observation wins: the ledger's, then the one accepted first.
+        rows = pl.concat([beyond, unserved.reverse()]).unique(_IDENTITY, keep="first", maintain_order=True)
+        newest = fair_share(rows.sort("imported_at", "evidence_id", descending=True), row_bytes())
         text = pl.when(names_a_topic()).then(rendered()).otherwise("text")
-        placed = _placed(newest, self._served_ids(generation))
+        placed = _placed(newest, self._served_ids(readers))
         shown = newest.with_columns(shown=text).join(placed, on="evidence_id", how="left", maintain_order="left")
-        complete = waiting.complete and rows.height <= ROWS_LIMIT
-        return Unpublished(shown.with_columns(pl.col("is_served").fill_null(False)), self._terms_of(shown), complete)
+        cut |= inbox.cut | frozenset(rows.join(newest, on="evidence_id", how="anti")["scope"])
+        marked = shown.with_columns(pl.col("is_served").fill_null(False))
+        return Unpublished(marked, self._terms_of(shown), cut, inbox.complete)
 
-    def _served_ids(self, generation: Generation) -> list[ServedIds]:
-        """What is known of ids of topics by now, kept as long as the generation is served."""
+    def _served_ids(self, readers: Sequence[SnapshotReader]) -> list[ServedIds]:
+        """The topic ids looked up so far, kept as long as the snapshots are served."""
         known = {id(each.reader): each for each in self._served}
-        self._served = [known.get(id(reader)) or ServedIds(reader) for reader in generation.readers]
+        self._served = [known.get(id(reader)) or ServedIds(reader) for reader in readers]
         return self._served
 
     def _terms_of(self, shown: pl.DataFrame) -> pl.DataFrame:
-        """Every distinct term of each row; those of rows that were here before are not looked for again."""
+        """Every distinct term of each row; terms of earlier rows are reused."""
         known = self._terms.join(shown, on="evidence_id", how="semi")
         fresh = shown.join(known, on="evidence_id", how="anti")
-        told = fresh.select("evidence_id", text=pl.concat_str("actor", "shown", separator=" ", ignore_nulls=True))
-        self._terms = pl.concat([known, terms(told).unique()])
+        texts = fresh.select("evidence_id", text=pl.concat_str("actor", "shown", separator=" ", ignore_nulls=True))
+        self._terms = pl.concat([known, terms(texts).unique()])
         return self._terms
 
-    def _unserved(self, rows: pl.DataFrame, generation: Generation) -> pl.DataFrame:
-        """The rows of which no snapshot has the observation; each row is looked up once a generation."""
+    def _unserved(self, rows: pl.DataFrame, readers: Sequence[SnapshotReader]) -> pl.DataFrame:
+        """The rows whose observation no snapshot has; each row is looked up once per generation."""
+        names = [reader.name for reader in readers]
         seen, key = self._looked_up[1], pl.col("evidence_id", *_IDENTITY)
-        if self._looked_up[0] != generation.names:
+        if self._looked_up[0] != names:
             seen = rows.clear().select(key, new=pl.lit(True))
         fresh = rows.select(key).join(seen, on="evidence_id", how="anti")
-        new = _without(fresh.lazy(), generation.readers, fresh["scope"].unique().to_list()).collect()
+        new = _without(fresh.lazy(), readers, fresh["scope"].unique().to_list()).collect()
         marked = fresh.with_columns(new=pl.col("evidence_id").is_in(new["evidence_id"].implode()))
         seen = pl.concat([seen.join(rows, on="evidence_id", how="semi"), marked])
-        self._looked_up = (generation.names, seen)
+        self._looked_up = (names, seen)
         return rows.join(seen.filter("new"), on="evidence_id", how="semi", maintain_order="left")
 
 
 def _without(rows: pl.LazyFrame, readers: Sequence[SnapshotReader], scopes: list[str] | None = None) -> pl.LazyFrame:
-    """The rows of which no snapshot has the observation; only some scopes are looked at where they are few."""
+    """The rows whose observation no snapshot has; if there are few scopes only those are searched."""
     few = scopes is not None and len(scopes) <= _FEW_SCOPES
     for reader in readers:
         held = reader.evidence_of(scopes or ()) if few else reader.all_evidence()
@@ -145,7 +160,7 @@ def _without(rows: pl.LazyFrame, readers: Sequence[SnapshotReader], scopes: list
 
 
 class ServedIds:
-    """The topics of one snapshot by their ids, tombstones too, read from its graph when they are first asked for."""
+    """The topics of one snapshot by id, including tombstones, read from its graph on first use."""
 
     def __init__(self, reader: SnapshotReader) -> None:
         self.reader = reader
@@ -153,10 +168,10 @@ class ServedIds:
         self._asked: set[str] = set()
 
     def rows(self, ids: Sequence[str]) -> pl.DataFrame:
-        """The rows (id, scope, merged_into) of all topics asked for so far, these among them."""
+        """The rows (id, scope, merged_into) of all topics looked up so far, including these."""
         fresh = [each for each in ids if each not in self._asked]
         if fresh:
-            # Kuzu compares each topic with each id; many ids are quicker found in a copy of the column.
+            # Kuzu compares each topic with each id; many ids are found faster in a copy of the column.
             where = "r.id IN $ids" if len(fresh) <= _MANY_IDS else ""
             found = self.reader.graph.read(TOPIC, _TOPIC_COLUMNS, where, **({"ids": fresh} if where else {}))
             self._rows = pl.concat([self._rows, found.filter(pl.col("id").is_in(fresh))])
@@ -167,14 +182,15 @@ class ServedIds:
 def _placed(rows: pl.DataFrame, served: Sequence[ServedIds]) -> pl.DataFrame:
     """The topics that rows name (columns evidence_id, topic, is_served), as far as the snapshots know them.
 
-    They are placed among themselves as a run would place them; the topic that this gives is then followed through
-    aliases and merges to the one that is served.
+    They are placed among themselves as a run would place them, except that a served topic's id belongs to its scope:
+    an earlier date does not take it over. The result is then followed through aliases and merges to the served topic.
     """
     named = rows.filter(names_a_topic())
-    nobody = pl.DataFrame(schema={"topic_id": pl.String, "scope": pl.String})
-    placed = place_named(named, nobody).placements.select("evidence_id", "scope", anchor="topic_id")
-    told = named.select("evidence_id", "placement", "title", "topic_kind", "topic_id", "topic_key")
-    placed = placed.join(told, on="evidence_id")
+    given = named["topic_id"].drop_nulls().unique().to_list()
+    owned = pl.concat([_NO_TOPICS, *(ids.rows(given).select(topic_id="id", scope="scope") for ids in served)])
+    placed = place_named(named, owned).placements.select("evidence_id", "scope", anchor="topic_id")
+    keys = named.select("evidence_id", "placement", "title", "topic_kind", "topic_id", "topic_key")
+    placed = placed.join(keys, on="evidence_id")
     found = placed.select("evidence_id", "scope", "anchor", topic=pl.lit(None, pl.String))
     for ids in served:
         here = _followed(placed, ids)
@@ -185,7 +201,7 @@ def _placed(rows: pl.DataFrame, served: Sequence[ServedIds]) -> pl.DataFrame:
 
 
 def _followed(placed: pl.DataFrame, served: ServedIds) -> pl.DataFrame:
-    """The topic of one snapshot that answers for each anchor within its scope (columns evidence_id, _topic)."""
+    """The topic of one snapshot that each anchor leads to within its scope (columns evidence_id, _topic)."""
     owners = served.reader.aliases.select("scope", anchor="alias", _owner="topic_id")
     at = placed.join(owners, on=["scope", "anchor"], how="left", maintain_order="left")
     at = at.with_columns(_at=pl.coalesce("_owner", _of_any_kind(placed, served.reader), "anchor"))
@@ -200,7 +216,7 @@ def _followed(placed: pl.DataFrame, served: ServedIds) -> pl.DataFrame:
 
 
 def _of_any_kind(placed: pl.DataFrame, reader: SnapshotReader) -> pl.Series:
-    """For a title without a kind, the topic of the snapshot that bore this title first; null for all else."""
+    """For a title without a kind, the topic that had this title first; null otherwise."""
     title = normalised(pl.col("title")).alias("_title")
     asked = placed.with_columns(title).with_columns(
         _asks=pl.all_horizontal(pl.col("topic_id", "topic_key", "topic_kind").is_null())

@@ -123,6 +123,39 @@ def test_what_an_import_would_refuse_is_refused(
     assert waiting(store) == []
 
 
+LIKE_AN_EXPORT: list[dict[str, Any]] = [
+    {"title": "Chat", "scope": SCOPE, "pad": "x" * 70_000, "messages": [{"role": "user", "content": "Take me over."}]},
+    {"title": "Chat", "scope": SCOPE, "mapping": {"a": {"message": {}}}, "pad": "x" * 70_000},
+    {"title": "Chat", "scope": SCOPE, "chat_messages": [{"text": "x", "sender": "human"}], "uuid": "u"},
+    {"title": "Chat", "scope": SCOPE, "conversations": [{"from": "human", "value": "x"}]},
+]
+
+
+@pytest.mark.parametrize("row", LIKE_AN_EXPORT, ids=["openai", "chatgpt", "claude", "sharegpt"])
+def test_a_row_that_looks_like_an_export_changes_nothing_for_its_neighbours(
+    intake: Client, store: Store, row: dict[str, Any]
+) -> None:
+    """The first row of a file used to decide how the whole file was read."""
+    others = [{"text": f"Observation {number}.", "scope": SCOPE} for number in range(40)]
+    assert intake.post("/v1/ingest", [row, *others]).status == 202
+    evidence = imported(store)
+    assert evidence["scope"].unique().to_list() == ["user:ines"]
+    assert evidence.height == 41
+
+
+def test_files_of_the_api_are_known_by_their_header_under_any_name(intake: Client, store: Store) -> None:
+    assert intake.post("/v1/ingest", LIKE_AN_EXPORT).status == 202
+    [path] = waiting(store)
+    path.rename(path.with_name("restored.jsonl"))
+    assert imported(store)["scope"].to_list() == ["user:ines"] * 4
+
+
+def test_files_of_the_api_are_known_by_their_name_without_the_key(intake: Client, store: Store) -> None:
+    assert intake.post("/v1/ingest", LIKE_AN_EXPORT).status == 202
+    store.home.inbox_key.unlink()
+    assert imported(store)["scope"].to_list() == ["user:ines"] * 4
+
+
 def test_a_refusal_names_the_place(intake: Client) -> None:
     told = intake.post("/v1/ingest", [{"text": "x"}, {"kind": "odd", "text": "y"}]).document
     assert [(each["at"], each["reason"]) for each in told["errors"]] == [(1, "unknown_word")]
@@ -133,7 +166,7 @@ def test_a_refusal_names_the_place(intake: Client) -> None:
 
 
 def test_requests_at_the_same_time_share_files_and_lose_nothing(tmp_path: Path) -> None:
-    writer = InboxWriter(tmp_path / "inbox")
+    writer = InboxWriter(tmp_path / "inbox", tmp_path / "inbox.key")
     names: list[str] = []
 
     def write(number: int) -> None:
@@ -146,7 +179,7 @@ def test_requests_at_the_same_time_share_files_and_lose_nothing(tmp_path: Path) 
         thread.join()
     files = sorted((tmp_path / "inbox").iterdir())
     assert {path.name for path in files} == set(names)
-    lines = b"".join(path.read_bytes() for path in files).split()
+    lines = b"".join(path.read_bytes().partition(b"\n")[2] for path in files).split()
     assert sorted(lines) == sorted(b"%d/%d" % (number, turn) for number in range(8) for turn in range(20))
     mine = [line for line in lines if line.startswith(b"3/")]
     assert mine == [b"3/%d" % turn for turn in range(20)]
@@ -156,13 +189,13 @@ def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
-    writer = InboxWriter(tmp_path / "inbox")
+    writer = InboxWriter(tmp_path / "inbox", tmp_path / "inbox.key")
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="no space left"):
             writer.append(b"{}\n")
     assert list((tmp_path / "inbox").iterdir()) == []
-    assert (tmp_path / "inbox" / writer.append(b"{}\n")).read_bytes() == b"{}\n"
+    assert (tmp_path / "inbox" / writer.append(b"{}\n")).read_bytes().endswith(b"}\n{}\n")
 
 
 def test_unfinished_files_are_swept_when_they_are_old(tmp_path: Path) -> None:
@@ -171,7 +204,7 @@ def test_unfinished_files_are_swept_when_they_are_old(tmp_path: Path) -> None:
         path.write_bytes(b"{")
     os.utime(old, (0, 0))
     os.utime(other, (0, 0))
-    InboxWriter(tmp_path).sweep()
+    InboxWriter(tmp_path, tmp_path / "inbox.key").sweep()
     assert sorted(tmp_path.iterdir()) == sorted([fresh, other])
 
 

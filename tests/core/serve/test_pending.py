@@ -21,7 +21,7 @@ from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store, open_store
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.options import Options
-from memstate_core.serve.pending import inbox_view
+from memstate_core.serve.pending import fair_share, inbox_view
 from memstate_core.serve.pending.inbox_view import InboxView
 from memstate_core.serve.pending.overlay import EMBEDDED_A_QUESTION, Pending
 from memstate_core.serve.response_models import response_model
@@ -246,7 +246,7 @@ def test_two_contents_of_one_observation_are_told_as_the_run_will_take_them(clie
 def test_the_newest_are_kept_and_what_is_cut_is_told(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox_view, "ROWS_LIMIT", 4)
+    monkeypatch.setattr(fair_share, "SCOPE_ROWS", 4)
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     view = InboxView(inbox, store.settings)
@@ -265,18 +265,56 @@ def test_the_newest_are_kept_and_what_is_cut_is_told(
     first = write(1, 2, noted=True)
     write(2, 2, noted=False)
     assert texts_now() == ["2/0", "2/1", "1/0", "1/1"]
-    assert view.observations(NOW).complete
+    assert view.observations(NOW).cut == frozenset()
     last = write(3, 1, noted=True)
     assert texts_now() == ["3/0", "2/0", "2/1", "1/0"]
-    assert not view.observations(NOW).complete
+    assert view.observations(NOW).cut == {"global:global"}
     last.unlink()
     assert texts_now() == ["2/0", "2/1", "1/0", "1/1"]
-    assert view.observations(NOW).complete
+    assert view.observations(NOW).cut == frozenset()
     first.unlink()
     assert texts_now() == ["2/0", "2/1"]
-    monkeypatch.setattr(inbox_view, "BYTES_LIMIT", 60)
+    assert view.observations(NOW).complete
+    monkeypatch.setattr(inbox_view, "FILES_BYTES", 60)
     write(4, 3, noted=True)
     assert (texts_now(), view.observations(NOW).complete) == (["4/0", "4/1", "4/2"], False)
+
+
+def test_rows_of_one_scope_push_out_none_of_another(
+    client: Client, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fair_share, "SCOPE_ROWS", 5)
+    for number in range(2):  # the snapshot, which is made by hand, names the ledger's version 1
+        accept(client, {"text": f"Before {number}."})
+        import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id=str(number))
+    accept(client, SAUNA)
+    flood = [{"scope": {"type": "user", "id": "flood"}, "text": f"Pebble {number}."} for number in range(30)]
+    accept(client, *flood)
+    mine = ask(client, "The sauna of spruce", scope="user:a")
+    assert SAUNA["text"] in texts(mine)
+    assert mine["pending"] == {"observations": 1, "complete": True}
+    theirs = ask(client, "Pebble", scope="user:flood")
+    assert theirs["pending"] == {"observations": 5, "complete": False}
+    report = import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="r")
+    assert report.accepted == 31
+    assert ask(client, "The sauna of spruce", scope="user:a")["pending"] == {"observations": 1, "complete": True}
+    assert ask(client, "Pebble", scope="user:flood")["pending"] == {"observations": 5, "complete": False}
+
+
+@pytest.mark.parametrize("limit", ["TOTAL_ROWS", "TOTAL_BYTES"])
+def test_the_total_is_shared_round_by_round(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_share, limit, 4)
+    rows = pl.DataFrame({"scope": ["a", "a", "a", "b", "a", "c"], "n": range(6)})
+    assert fair_share.fair_share(rows, pl.lit(1))["n"].to_list() == [0, 1, 3, 5]
+
+
+def test_a_row_of_another_scope_dated_back_hides_no_pending_update(client: Client) -> None:
+    """The id belongs to the scope of the served topic, whoever names it with an earlier date."""
+    early = {"topic_id": "yard", "scope": {"type": "user", "id": "b"}, "observed_at": "1970-01-01T00:00:00Z"}
+    accept(client, early | {"fields": [{"name": "gate", "value": "stolen"}]})
+    accept(client, GATE)
+    told = ask(client, "the gate of the yard", scope="user:a")
+    assert [each["fields"][0]["value"] for each in pending_of(told, "yard")] == ["locked"]
 
 
 class CountingEncoder(QuestionEncoder):
@@ -301,10 +339,10 @@ def test_a_question_embeds_few_pending_texts_and_none_twice(store: Store) -> Non
         for expected in (EMBEDDED_A_QUESTION, 12 - EMBEDDED_A_QUESTION, 0):
             encoder.asked = 0
             document: Any = {"candidates": [], "evidence": []}
-            pending.over(generation, document, Question("stones", ("user:a",)), NOW)
+            pending.overlay(generation, document, Question("stones", ("user:a",)), NOW)
             assert encoder.asked == 1 + expected
         document = {"candidates": [], "evidence": []}
-        pending.over(generation, document, Question("stones", stages=frozenset()), NOW)
+        pending.overlay(generation, document, Question("stones", stages=frozenset()), NOW)
         assert encoder.asked == 1
 
 

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import pytest
 
+from memstate_core.model.ids import uuid_text
 from memstate_core.policy.settings import Settings
 from memstate_core.run.store import Store
 from memstate_core.serve.app import api
@@ -324,11 +325,30 @@ def test_a_key_of_one_scope_takes_no_id_of_another(caller: Caller, owner: Caller
         told = caller("POST", "/v1/ingest", early | {"topic_id": name})
         assert told.status == 422
         assert told.document["errors"][0]["detail"].endswith("`topic_key` names a new one")
+    future = uuid_text("key", f"user:{FOREIGN}", "a key that they will use")
+    of_title = uuid_text("title", f"user:{FOREIGN}", "", "a title that they will use")
+    for name in (future, of_title, uuid_text("observation", f"user:{FOREIGN}", "o"), uuid_text("key", MINE, "unused")):
+        told = caller("POST", "/v1/ingest", [early, early | {"topic_id": name}])
+        assert (told.status, [each["at"] for each in told.document["errors"]]) == (422, [1])
     answered = caller("POST", "/v1/ingest", [early | {"topic_id": "own"}, early | {"topic_key": "otter"}])
     assert answered.status == 202
     made = answered.document["topic_ids"][1]
     assert caller("POST", "/v1/ingest", early | {"topic_id": made}).status == 202
     assert owner("POST", "/v1/ingest", early | {"topic_id": "no-topic-yet"}).status == 202
+    both = [early | {"topic_key": "stoat"}, early | {"topic_id": uuid_text("key", MINE, "stoat")}]
+    assert caller("POST", "/v1/ingest", both).status == 202, "made by an observation of the same request"
+
+
+def test_before_the_first_snapshot_an_id_is_known_by_what_makes_it(tmp_path: Path) -> None:
+    store = Store(Home(tmp_path / "home"), Settings())
+    token = key_for(store, "early", "write", [MINE], 7)
+    said = {"scope": {"type": "user", "id": "mine"}, "title": "Mine"}
+    with served(store, Options()) as client:
+        who = Caller(client, token)
+        made = who("POST", "/v1/ingest", said | {"topic_key": "otter"}).document["topic_id"]
+        assert who("POST", "/v1/ingest", said | {"topic_id": made}).status == 202
+        unmade = uuid_text("key", MINE, "stoat")
+        assert who("POST", "/v1/ingest", said | {"topic_id": unmade}).status == 422
 
 
 @pytest.mark.parametrize(

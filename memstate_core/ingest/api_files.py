@@ -1,0 +1,108 @@
+"""The files that a server writes into the inbox: always observations, by their name and by a signed header.
+
+Their rows were validated and acknowledged one by one, so the format of such a file is never guessed from its content:
+a row may look like a chat export. The name is enough; the header, an HMAC-SHA256 of the rows under a secret of the
+home, says the same of a file that was renamed. Nothing else depends on the secret: a home without it reads by name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+PREFIX = "api-"
+_NAME = re.compile(r"api-(\d{20})-\w+(\.\d+)?\.jsonl").fullmatch
+_KEY_BYTES = 32
+_HEADER_BYTES = 256
+
+
+class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    memstate_api: int
+    signature: str
+
+
+def file_name(nanoseconds: int, token: str) -> str:
+    """The name of a file written at this time; names sort by time."""
+    return f"{PREFIX}{nanoseconds:020d}-{token}.jsonl"
+
+
+def written_at(name: str) -> int | None:
+    """When a file of this name was written, in nanoseconds; None if no server gives such names."""
+    found = _NAME(name)
+    return None if found is None else int(found[1])
+
+
+def signed(rows: bytes, key: bytes) -> bytes:
+    """The content of a file: its header, then the rows."""
+    return msgspec.json.encode(_Header(1, hmac.digest(key, rows, "sha256").hex())) + b"\n" + rows
+
+
+def is_header(line: bytes) -> bool:
+    """Whether the first line of a file is a header."""
+    return _header(line) is not None
+
+
+def is_signed(blocks: Iterable[bytes], key: bytes | None) -> bool:
+    """Whether a file begins with a header that this key signed over all that follows."""
+    pieces = iter(blocks)
+    head = b""
+    while b"\n" not in head and len(head) <= _HEADER_BYTES and (piece := next(pieces, b"")):
+        head += piece
+    line, _, rest = head.partition(b"\n")
+    header = _header(line)
+    if header is None or key is None:
+        return False
+    return hmac.compare_digest(header.signature, _signature(rest, pieces, key))
+
+
+def _signature(first: bytes, rest: Iterator[bytes], key: bytes) -> str:
+    running = hmac.new(key, first, hashlib.sha256)
+    for piece in rest:
+        running.update(piece)
+    return running.hexdigest()
+
+
+def _header(line: bytes) -> _Header | None:
+    if len(line) > _HEADER_BYTES:
+        return None
+    try:
+        return msgspec.json.decode(line, type=_Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def read_key(path: Path) -> bytes | None:
+    """The signing key of a home; None if it has none yet."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def make_key(path: Path) -> bytes:
+    """The signing key of a home, created at the first call, readable by its owner only.
+
+    Of processes that create it at once, one wins and all get its key.
+    """
+    found = read_key(path)
+    if found is not None:
+        return found
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(_KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path.read_bytes()
