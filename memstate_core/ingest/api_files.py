@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -101,8 +100,12 @@ def make_key(path: Path) -> bytes:
             file.write(secrets.token_bytes(_KEY_BYTES))
             file.flush()
             os.fsync(file.fileno())
-        with suppress(FileExistsError):
+        try:
             path.hardlink_to(draft)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
     return path.read_bytes()

@@ -104,8 +104,11 @@ def _named(reader: SnapshotReader, topic_id: str, scopes: Collection[str] | None
 
 
 def _read(reader: SnapshotReader, topic_id: str, scopes: Collection[str] | None) -> pl.DataFrame:
-    found = reader.graph.read(TOPIC, where="r.id = $id", id=topic_id)
-    return _within(found, scopes)
+    if scopes is None:
+        return reader.graph.read(TOPIC, where="r.id = $id", id=topic_id)
+    # The graph filters by scope, so that a foreign id takes no longer than an unknown one.
+    where = "r.id = $id AND r.scope IN $scopes"
+    return reader.graph.read(TOPIC, where=where, id=topic_id, scopes=sorted(scopes))
 
 
 def _within(rows: pl.DataFrame, scopes: Collection[str] | None) -> pl.DataFrame:

@@ -98,11 +98,11 @@ def test_the_rest_of_the_api_is_there(memory: MemoryClient) -> None:
     assert ready.last_run is not None
 
 
-def test_errors_are_typed_and_say_what_the_server_says(memory: MemoryClient, server: Client) -> None:
+def test_errors_are_typed_and_have_the_detail_of_the_server(memory: MemoryClient, server: Client) -> None:
     with pytest.raises(NotFound) as missing:
         memory.topic("nobody")
-    told = server.get("/v1/topics/nobody", X_API_Key=KEY).document
-    assert (missing.value.message, missing.value.kind) == (told["detail"], "topic-not-found")
+    response = server.get("/v1/topics/nobody", X_API_Key=KEY).document
+    assert (missing.value.message, missing.value.kind) == (response["detail"], "topic-not-found")
     assert missing.value.facts["topic_id"] == "nobody"
     with pytest.raises(RequestInvalid, match="'planet:earth' is no scope"):
         memory.query("x", scope="planet:earth")

@@ -65,8 +65,8 @@ def test_a_question_is_asked_again(stage: Stage, ask: Ask, failure: Any) -> None
 
 
 def test_what_was_handed_over_is_sent_again_in_the_same_bytes(stage: Stage, ask: Ask) -> None:
-    told = {"accepted": 1, "observation_ids": ["o"], "topic_ids": [None], "file": "f"}
-    stage.script = [BROKEN, (202, {}, told)]
+    reply = {"accepted": 1, "observation_ids": ["o"], "topic_ids": [None], "file": "f"}
+    stage.script = [BROKEN, (202, {}, reply)]
     assert ask(stage, "ingest", {"text": "x"}).observation_ids == ["o"]
     assert [body for *_, body in stage.heard] == [b'{"text":"x"}'] * 2
 
@@ -105,14 +105,14 @@ def test_what_would_fail_again_is_not_sent_again(stage: Stage, ask: Ask, status:
     assert (error.request_id, error.facts["topic_id"], len(stage.heard)) == ("r-1", "t", 1)
 
 
-def test_the_last_failure_is_told(stage: Stage, ask: Ask) -> None:
+def test_the_last_failure_is_raised(stage: Stage, ask: Ask) -> None:
     stage.script = [problem(503, "storage"), problem(503, "store-not-found"), problem(429, "too-many-requests")]
     with pytest.raises(RateLimited) as caught:
         ask(stage, "query", "q")
     assert (caught.value.kind, len(stage.heard)) == ("too-many-requests", 3)
 
 
-def test_a_pause_that_the_server_asks_for_is_kept(stage: Stage, ask: Ask) -> None:
+def test_retry_after_is_respected(stage: Stage, ask: Ask) -> None:
     stage.script = [problem(429, "too-many-requests", {"Retry-After": "1"}), (200, {}, QUESTION)]
     began = time.monotonic()
     ask(stage, "query", "q")
@@ -122,7 +122,7 @@ def test_a_pause_that_the_server_asks_for_is_kept(stage: Stage, ask: Ask) -> Non
 SOON = {"Date": "Sun, 01 Mar 2026 10:00:00 GMT", "Retry-After": "Sun, 01 Mar 2026 10:00:01 GMT"}
 
 
-def test_a_pause_may_be_given_as_a_date_by_the_clock_of_the_server(stage: Stage, ask: Ask) -> None:
+def test_retry_after_may_be_a_date_by_the_clock_of_the_server(stage: Stage, ask: Ask) -> None:
     """The server's clock is months off; the pause is the difference of its own two dates."""
     stage.script = [problem(503, "storage", SOON), (200, {}, QUESTION)]
     began = time.monotonic()
@@ -149,14 +149,14 @@ def test_both_forms_of_retry_after_are_read(given: str, expected: float | None) 
     assert failure_of(response).retry_after == expected
 
 
-def test_a_pause_that_is_too_long_is_left_to_the_caller(stage: Stage, ask: Ask) -> None:
+def test_too_long_a_retry_after_is_left_to_the_caller(stage: Stage, ask: Ask) -> None:
     stage.script = [problem(429, "too-many-requests", {"Retry-After": "3600"})]
     with pytest.raises(RateLimited) as caught:
         ask(stage, "query", "q")
     assert (caught.value.retry_after, len(stage.heard)) == (3600.0, 1)
 
 
-def test_pauses_double_up_to_a_cap_and_are_cut_by_chance() -> None:
+def test_backoff_doubles_up_to_a_cap_with_jitter() -> None:
     whole = Retry(attempts=9, first=0.5, longest=4.0, chance=lambda: 0.0)
     error = ServerFailed("x", 503)
     assert [whole.pause(attempt, error) for attempt in range(1, 9)] == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0]
@@ -174,7 +174,7 @@ def test_whether_it_is_ready_is_asked_once(stage: Stage, ask: Ask) -> None:
     assert len(stage.heard) == 1
 
 
-def test_no_server_is_an_error_that_says_what_to_check(ask: Ask) -> None:
+def test_an_unreachable_server_is_an_error_with_advice(ask: Ask) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     stage = type("Gone", (), {"url": f"http://user:word@127.0.0.1:{port}"})
@@ -199,13 +199,13 @@ def test_a_late_answer_is_not_asked_for_again(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("content", [b"<html>", b"[]", b'{"query": 3}'])
-def test_an_answer_of_somebody_else_is_an_error(stage: Stage, ask: Ask, content: bytes) -> None:
+def test_an_answer_of_another_service_is_an_error(stage: Stage, ask: Ask, content: bytes) -> None:
     stage.script = [(200, {}, content)]
     with pytest.raises(ServerFailed, match=r"sent no valid memstate answer to /v1/query .* Check the base URL"):
         ask(stage, "query", "q")
 
 
-def test_a_failure_without_a_problem_document_is_told_by_its_status(stage: Stage, ask: Ask) -> None:
+def test_a_failure_without_a_problem_document_has_its_status(stage: Stage, ask: Ask) -> None:
     stage.script = [(502, {"X-Request-Id": "r-9"}, b"<html>Bad Gateway</html>")]
     with pytest.raises(ServerFailed, match="status 502 and no problem document") as caught:
         ask(stage, "query", "q")
@@ -233,5 +233,5 @@ def test_the_key_is_given_or_taken_from_the_environment(
 def test_it_loads_nothing_of_the_pipeline() -> None:
     heavy = ["torch", "kuzu", "polars", "fastapi", "starlette", "mcp", "dagster", "sentence_transformers", "numpy"]
     script = f"import sys\nimport memstate_core.client\nsys.exit(str([m for m in {heavy} if m in sys.modules] or ''))"
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert told.stderr.strip() == ""
+    reply = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert reply.stderr.strip() == ""

@@ -102,10 +102,10 @@ def publish(encoder: Encoder) -> Publish:
         fill(draft)
         folder = store.home.snapshots(shard) / str(number)
         draft.publish(folder, shard)
-        told = msgspec.structs.replace(
+        response = msgspec.structs.replace(
             manifest(shard), schema_version=SCHEMA_VERSION, number=number, embedding_model=PACKAGED_MODEL, now=NOW
         )
-        (folder / MANIFEST).write_bytes(msgspec.json.encode(told))
+        (folder / MANIFEST).write_bytes(msgspec.json.encode(response))
         move_current(store.home, shard, number)
         return store
 
@@ -132,11 +132,11 @@ def serving_process(home: Path, *arguments: str, **environment: str) -> Iterator
     """The command `memstate serve` on a free port; killed at the end if it still runs."""
     command = ["-m", "memstate_pipeline", "--home", str(home), "serve", "--port", "0", "--json", *arguments]
     read, write = os.pipe()
-    with os.fdopen(read) as told:
+    with os.fdopen(read) as response:
         with os.fdopen(write, "wb") as stdout, (home / "serve.log").open("wb") as log:
             process = warm.Process(command, clean_environment(**environment), stdout, log)
         try:
-            line = told.readline()
+            line = response.readline()
             assert line, (home / "serve.log").read_text()
             yield Client(json.loads(line)["url"]), process
         finally:
@@ -193,8 +193,8 @@ def one_night(home: Path) -> None:
     said = {"scope": {"type": "user", "id": "ines"}, "observed_at": "2026-04-01T00:00:00Z"}
     (home / "dump.jsonl").write_text("".join(json.dumps(said | row) + "\n" for row in ROWS))
     assert run_memstate(home, "import", str(home / "dump.jsonl"), "--now", "2026-04-05T00:00:00Z").code == 0
-    told = run_memstate(home, "maintain", "--now", NIGHT)
-    assert told.code == 0, told.stderr
+    response = run_memstate(home, "maintain", "--now", NIGHT)
+    assert response.code == 0, response.stderr
 
 
 @pytest.fixture

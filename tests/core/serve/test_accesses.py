@@ -41,16 +41,16 @@ def noted(folder: Path, pattern: str = "*.jsonl") -> list[dict[str, Any]]:
     return [line for line in lines if "topic_id" in line]
 
 
-def test_an_answered_query_is_a_use_of_its_candidates(store: Store) -> None:
+def test_an_answered_query_accesses_its_candidates(store: Store) -> None:
     with served(store, Options()) as client:
-        told = client.until_ready().post("/v1/query", {"q": "the yard", "scope": "user:a"}).document
+        response = client.until_ready().post("/v1/query", {"q": "the yard", "scope": "user:a"}).document
         client.post("/v1/query", {"q": "Acme", "scope": "user:b", "field_names": ["owner"]})
         client.post("/v1/query", {"q": "the yard", "record": False})
         client.post("/v1/query", {"q": "the yard", "scope": "user:nobody"})
         client.get("/v1/topics/yard")
     uses = noted(store.home.accesses)
     assert all(use.pop("at").endswith("Z") for use in uses)
-    of_yard = [{"topic_id": each["topic_id"], "source": "server", "scope": "user:a"} for each in told["candidates"]]
+    of_yard = [{"topic_id": each["topic_id"], "source": "server", "scope": "user:a"} for each in response["candidates"]]
     assert uses == [*of_yard, {"topic_id": "crm/42", "source": "server", "fields": ["owner"], "scope": "user:b"}]
 
 
@@ -62,9 +62,9 @@ def test_a_server_may_record_only_on_request(store: Store) -> None:
 
 
 def test_feedback_is_on_disk_when_it_is_answered(client: Client, store: Store) -> None:
-    told = client.post("/v1/feedback", {"topic_id": "gone", "fields": ["gate"], "failed": True, "at": "2026-05-01"})
+    response = client.post("/v1/feedback", {"topic_id": "gone", "fields": ["gate"], "failed": True, "at": "2026-05-01"})
     expected = {"topic_id": "yard", "fields": ["gate"], "failed": True, "at": "2026-05-01T00:00:00Z"}
-    assert (told.status, told.document) == (202, expected)
+    assert (response.status, response.document) == (202, expected)
     assert noted(store.home.accesses, "*.open") == [expected | {"source": "server", "scope": "user:a"}]
 
 
@@ -83,9 +83,9 @@ def test_feedback_is_on_disk_when_it_is_answered(client: Client, store: Store) -
 def test_feedback_that_cannot_be_counted_is_refused(
     client: Client, store: Store, body: Any, status: int, said: str
 ) -> None:
-    told = client.post("/v1/feedback", body)
-    assert told.status == status
-    assert said in told.document["detail"]
+    response = client.post("/v1/feedback", body)
+    assert response.status == status
+    assert said in response.document["detail"]
     assert not store.home.accesses.exists()
 
 

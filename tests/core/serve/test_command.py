@@ -17,27 +17,27 @@ from tests.pipeline.conftest import run_memstate
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "memory.example"])
 def test_without_a_key_it_listens_to_this_machine_only(tmp_path: Path, host: str) -> None:
-    told = run_memstate(tmp_path / "home", "serve", "--host", host, "--json")
-    assert told.code == 2
-    assert "set MEMSTATE_API_KEY" in told.document["error"]["message"]
+    response = run_memstate(tmp_path / "home", "serve", "--host", host, "--json")
+    assert response.code == 2
+    assert "set MEMSTATE_API_KEY" in response.document["error"]["message"]
 
 
 def test_a_port_that_is_taken_is_an_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = run_memstate(tmp_path / "home", "serve", "--port", str(port), "--json")
-    assert told.code == 1
-    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in told.document["error"]["message"]
+        response = run_memstate(tmp_path / "home", "serve", "--port", str(port), "--json")
+    assert response.code == 1
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in response.document["error"]["message"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_until_it_is_told_to_end(home: Path, end: signal.Signals) -> None:
+def test_it_serves_until_it_is_stopped(home: Path, end: signal.Signals) -> None:
     with serving_process(home, MEMSTATE_API_KEY="k") as (client, process):
         client.until_ready()
         assert client.post("/v1/query", {"q": "the yard"}).status == 401
-        told = client.post("/v1/query", {"q": "the yard"}, X_API_Key="k")
-        assert (told.status, told.document["snapshot"]) == (200, "s0/1")
+        response = client.post("/v1/query", {"q": "the yard"}, X_API_Key="k")
+        assert (response.status, response.document["snapshot"]) == (200, "s0/1")
         runs = client.get("/v1/runs", X_API_Key="k").document["runs"]
         assert [(run["snapshot"], run["counts"]["topics_created"]) for run in runs] == [("s0/1", 2)]
         process.send_signal(end)

@@ -23,28 +23,28 @@ QUESTION = {"q": "Is the gate of the ferry yard open?", "scope": "user:a"}
 
 
 def pack(client: Client, **body: Any) -> Any:
-    told = client.post("/v1/context", QUESTION | body)
-    assert told.status == 200, told.content
-    response_model(answers.ContextAnswer).model_validate(told.document)
-    return told.document
+    response = client.post("/v1/context", QUESTION | body)
+    assert response.status == 200, response.content
+    response_model(answers.ContextAnswer).model_validate(response.document)
+    return response.document
 
 
 @pytest.mark.parametrize("budget", [0, 5, 40, 400])
 def test_a_pack_keeps_to_its_budget(client: Client, budget: int) -> None:
-    told = pack(client, budget=budget)
-    assert TokenCounter()(told["text"]) == told["tokens"] <= told["budget"] == budget
-    assert bool(told["text"]) == (budget > 5)
+    response = pack(client, budget=budget)
+    assert TokenCounter()(response["text"]) == response["tokens"] <= response["budget"] == budget
+    assert bool(response["text"]) == (budget > 5)
 
 
-def test_a_pack_tells_what_a_query_finds_in_its_order(client: Client) -> None:
-    told = pack(client, budget=4000)
+def test_a_pack_has_the_results_of_a_query_in_order(client: Client) -> None:
+    response = pack(client, budget=4000)
     found = client.post("/v1/query", QUESTION | {"top_k": 20, "evidence_k": 60}).document
-    assert told["topics"] == [each["topic_id"] for each in found["candidates"]]
-    cited = [each["observation_id"] for each in told["citations"] if each["kind"] == "evidence"]
+    assert response["topics"] == [each["topic_id"] for each in found["candidates"]]
+    cited = [each["observation_id"] for each in response["citations"] if each["kind"] == "evidence"]
     assert cited == [each["observation_id"] for each in found["evidence"]]
-    assert "- gate: open (since 2026-01-21)" in told["text"]
-    assert told["snapshot"] == found["snapshot"] == "s0/1"
-    assert "crm/42" not in json.dumps(told)
+    assert "- gate: open (since 2026-01-21)" in response["text"]
+    assert response["snapshot"] == found["snapshot"] == "s0/1"
+    assert "crm/42" not in json.dumps(response)
     past = pack(client, budget=4000, as_of="2026-01-10", stages=["structural"])
     assert "- gate: shut (since 2026-01-04)" in past["text"]
     assert past["text"].startswith("As of 2026-01-10T00:00:00Z, not of now:")
@@ -63,8 +63,8 @@ def test_a_principal_gets_a_pack_of_their_scopes(harbour_store: Store) -> None:
     service.serving.refresh()
     try:
         theirs = Principal("x", frozenset({"user:b"}), Role.READ)
-        told = service.context(theirs, Question("The ferry yard, the bench, Acme"), 1000)
-        assert told["topics"] == ["crm/42"]
+        response = service.context(theirs, Question("The ferry yard, the bench, Acme"), 1000)
+        assert response["topics"] == ["crm/42"]
         assert service.graph_health(theirs)["counts"]["scopes"] == 1
         nobody = Principal("y", frozenset(), Role.READ)
         assert service.graph_health(nobody) == {"status": "ok", "backend": "kuzu", "path": "graph.kuzu"}
@@ -84,13 +84,15 @@ def test_topics_in_a_pack_are_used(tmp_path: Path, publish: Publish) -> None:
 
 def test_the_command_prints_a_pack(home: Path) -> None:
     done = run_memstate(home, "context", "Is the gate open?", "--budget", "100", "--scope", "user:ines", "--json")
-    told = json.loads(done.stdout)
-    assert told["tokens"] <= told["budget"] == 100
-    assert "- gate: shut" in told["text"]
+    response = json.loads(done.stdout)
+    assert response["tokens"] <= response["budget"] == 100
+    assert "- gate: shut" in response["text"]
     lines = run_memstate(
         home, "context", "Is the gate open?", "--budget", "100", "--scope", "user:ines"
     ).stdout.splitlines()
-    assert lines[: told["text"].count("\n") + 1] == told["text"].split("\n")
-    assert lines[-1].startswith(f"{told['tokens']} of 100 tokens as all-MiniLM-L6-v2 counts, snapshot s0/1; left out: ")
+    assert lines[: response["text"].count("\n") + 1] == response["text"].split("\n")
+    assert lines[-1].startswith(
+        f"{response['tokens']} of 100 tokens as all-MiniLM-L6-v2 counts, snapshot s0/1; left out: "
+    )
     assert run_memstate(home, "context", "x", "--budget", "1", "--scope", "ines").code == 2
     assert run_memstate(home, "context", "x", "--budget", "1", "--stages", "magic").code == 2

@@ -52,12 +52,12 @@ def as_header(text: str) -> str:
 def test_every_route_but_health_asks_for_the_key(locked: Client, harbour_store: Store) -> None:
     asked = {path: locked(method, path.replace("{topic_id}", "yard")) for method, path in paths(harbour_store)}
     assert len(asked) >= 12
-    for path, told in asked.items():
+    for path, response in asked.items():
         if path in OPEN_PATHS:
-            assert told.status == 200
+            assert response.status == 200
         else:
-            assert (told.status, told.headers["www-authenticate"]) == (401, "Bearer"), path
-            assert told.document["type"] == "urn:memstate:problem:unauthorized"
+            assert (response.status, response.headers["www-authenticate"]) == (401, "Bearer"), path
+            assert response.document["type"] == "urn:memstate:problem:unauthorized"
 
 
 @pytest.mark.parametrize("path", ["//v1/runs", "/healthz/../v1/runs", "/HEALTHZ", "/healthz/", "/%68ealthz2"])
@@ -141,25 +141,25 @@ def test_every_error_of_memstate_becomes_a_problem(error: MemstateError) -> None
     ],
 )
 def test_errors_are_problem_documents(client: Client, method: str, path: str, status: int, kind: str) -> None:
-    told = client(method, path, X_Request_Id="abc.1")
-    assert (told.status, told.headers["content-type"]) == (status, "application/problem+json")
-    assert told.document["type"] == f"urn:memstate:problem:{kind}"
-    assert (told.document["status"], told.document["request_id"]) == (status, "abc.1")
-    assert told.document["title"]
-    assert told.document["detail"]
+    response = client(method, path, X_Request_Id="abc.1")
+    assert (response.status, response.headers["content-type"]) == (status, "application/problem+json")
+    assert response.document["type"] == f"urn:memstate:problem:{kind}"
+    assert (response.document["status"], response.document["request_id"]) == (status, "abc.1")
+    assert response.document["title"]
+    assert response.document["detail"]
     if status == 405:
-        assert told.headers["allow"] == "GET"
+        assert response.headers["allow"] == "GET"
 
 
-def test_what_nobody_foresaw_says_nothing_of_the_inside(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_reveals_no_internals(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise KeyError("the inside")
 
     monkeypatch.setattr(Service, "runs", broken)
-    told = client.get("/v1/runs", X_Request_Id="abc.2")
-    assert (told.status, told.document["request_id"]) == (500, "abc.2")
-    assert told.headers["x-request-id"] == "abc.2"
-    assert b"inside" not in told.content
+    response = client.get("/v1/runs", X_Request_Id="abc.2")
+    assert (response.status, response.document["request_id"]) == (500, "abc.2")
+    assert response.headers["x-request-id"] == "abc.2"
+    assert b"inside" not in response.content
 
 
 # Bodies
@@ -179,10 +179,10 @@ def test_what_nobody_foresaw_says_nothing_of_the_inside(client: Client, monkeypa
     ],
 )
 def test_bodies_have_limits(client: Client, body: bytes, status: int, kind: str | None) -> None:
-    told = client.post("/v1/query", body)
-    assert told.status == status, told.content
+    response = client.post("/v1/query", body)
+    assert response.status == status, response.content
     if kind is not None:
-        assert told.document["type"] == f"urn:memstate:problem:{kind}"
+        assert response.document["type"] == f"urn:memstate:problem:{kind}"
 
 
 def test_a_body_without_length_is_counted_as_it_comes(client: Client) -> None:
@@ -193,7 +193,7 @@ def test_a_body_without_length_is_counted_as_it_comes(client: Client) -> None:
     connection.close()
 
 
-def test_a_body_far_beyond_the_limit_is_not_heard_out(client: Client) -> None:
+def test_a_body_far_beyond_the_limit_is_not_read(client: Client) -> None:
     connection = http.client.HTTPConnection(client.url.removeprefix("http://"), timeout=30)
     connection.putrequest("POST", "/v1/query")
     connection.putheader("Content-Length", str(1 << 40))
@@ -214,9 +214,9 @@ def test_a_body_that_does_not_arrive_is_given_up(harbour_store: Store) -> None:
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
 @pytest.mark.parametrize("path", ["/v1/ingest", "/v1/query", "/v1/feedback"])
-def test_a_body_says_that_it_is_json(client: Client, path: str, kind: str) -> None:
-    told = client.post(path, {"q": "x", "text": "x"}, Content_Type=kind)
-    assert told.status in (415, 422)
+def test_a_body_is_declared_as_json(client: Client, path: str, kind: str) -> None:
+    response = client.post(path, {"q": "x", "text": "x"}, Content_Type=kind)
+    assert response.status in (415, 422)
 
 
 # Request ids and the log
@@ -224,9 +224,9 @@ def test_a_body_says_that_it_is_json(client: Client, path: str, kind: str) -> No
 
 @pytest.mark.parametrize(("given", "kept"), [("job-7:a.b_c", True), ("a b", False), ("x" * 129, False), ("é", False)])
 def test_a_plain_request_id_is_kept(client: Client, given: str, kept: bool) -> None:
-    told = client.get("/healthz", X_Request_Id=given).headers["x-request-id"]
-    assert (told == given) is kept
-    assert re.fullmatch(r"[A-Za-z0-9._:-]{1,128}", told)
+    response = client.get("/healthz", X_Request_Id=given).headers["x-request-id"]
+    assert (response == given) is kept
+    assert re.fullmatch(r"[A-Za-z0-9._:-]{1,128}", response)
 
 
 def test_the_log_names_requests_and_keeps_secrets(locked: Client, caplog: pytest.LogCaptureFixture) -> None:
@@ -248,7 +248,7 @@ def test_a_store_without_snapshot_is_not_ready(tmp_path: Path, harbour_store: St
     empty = Store(type(harbour_store.home)(tmp_path / "home"), harbour_store.settings)
     with served(empty, Options()) as client:
         assert client.get("/healthz").status == 200
-        for told in (client.get("/readyz"), client.post("/v1/query", {"q": "x"}), client.get("/v1/topics")):
-            assert (told.status, told.headers["retry-after"]) == (503, "1")
-            assert told.document["type"] == "urn:memstate:problem:store-not-found"
+        for response in (client.get("/readyz"), client.post("/v1/query", {"q": "x"}), client.get("/v1/topics")):
+            assert (response.status, response.headers["retry-after"]) == (503, "1")
+            assert response.document["type"] == "urn:memstate:problem:store-not-found"
         assert client.get("/v1/runs").document == {"runs": []}

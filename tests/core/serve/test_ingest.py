@@ -60,16 +60,18 @@ def imported(store: Store) -> pl.DataFrame:
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_ids_are_those_that_the_next_run_gives(intake: Client, store: Store, indent: int | None) -> None:
-    told = intake.post("/v1/ingest", json.dumps(ROWS, indent=indent).encode())
-    assert told.status == 202, told.content
-    assert told.document["accepted"] == len(ROWS)
+    response = intake.post("/v1/ingest", json.dumps(ROWS, indent=indent).encode())
+    assert response.status == 202, response.content
+    assert response.document["accepted"] == len(ROWS)
     evidence = imported(store)
-    assert sorted(told.document["observation_ids"]) == sorted(evidence["observation_id"])
+    assert sorted(response.document["observation_ids"]) == sorted(evidence["observation_id"])
     placed = place_named(evidence, pl.DataFrame(schema={"topic_id": pl.String, "scope": pl.String}))
     named = placed.placements.join(evidence, on="evidence_id").select("observation_id", "topic_id").rows()
-    for observation_id, topic_id in zip(told.document["observation_ids"], told.document["topic_ids"], strict=True):
+    for observation_id, topic_id in zip(
+        response.document["observation_ids"], response.document["topic_ids"], strict=True
+    ):
         assert topic_id is None or (observation_id, topic_id) in named
-    assert [topic_id is None for topic_id in told.document["topic_ids"]] == [True, True, False, False, False, True]
+    assert [topic_id is None for topic_id in response.document["topic_ids"]] == [True, True, False, False, False, True]
 
 
 def test_the_same_rows_as_a_dump_are_the_same_observations(intake: Client, store: Store, tmp_path: Path) -> None:
@@ -82,9 +84,9 @@ def test_the_same_rows_as_a_dump_are_the_same_observations(intake: Client, store
 
 
 def test_one_observation_needs_no_list(intake: Client, store: Store) -> None:
-    told = intake.post("/v1/ingest", {"text": "One.", "observation_id": "one"})
-    assert (told.status, told.document["observation_ids"]) == (202, ["one"])
-    assert [path.name for path in waiting(store)] == [told.document["file"]]
+    response = intake.post("/v1/ingest", {"text": "One.", "observation_id": "one"})
+    assert (response.status, response.document["observation_ids"]) == (202, ["one"])
+    assert [path.name for path in waiting(store)] == [response.document["file"]]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +119,9 @@ def test_one_observation_needs_no_list(intake: Client, store: Store) -> None:
 def test_what_an_import_would_refuse_is_refused(
     intake: Client, store: Store, body: bytes, status: int, said: str
 ) -> None:
-    told = intake.post("/v1/ingest", body)
-    assert told.status == status, told.content
-    assert said in told.content.decode()
+    response = intake.post("/v1/ingest", body)
+    assert response.status == status, response.content
+    assert said in response.content.decode()
     assert waiting(store) == []
 
 
@@ -157,9 +159,9 @@ def test_files_of_the_api_are_known_by_their_name_without_the_key(intake: Client
 
 
 def test_a_refusal_names_the_place(intake: Client) -> None:
-    told = intake.post("/v1/ingest", [{"text": "x"}, {"kind": "odd", "text": "y"}]).document
-    assert [(each["at"], each["reason"]) for each in told["errors"]] == [(1, "unknown_word")]
-    assert told["type"] == "urn:memstate:problem:observations-refused"
+    response = intake.post("/v1/ingest", [{"text": "x"}, {"kind": "odd", "text": "y"}]).document
+    assert [(each["at"], each["reason"]) for each in response["errors"]] == [(1, "unknown_word")]
+    assert response["type"] == "urn:memstate:problem:observations-refused"
 
 
 # The writer
@@ -216,14 +218,14 @@ def test_what_was_acknowledged_survives_a_kill_and_is_imported_once(home: Path) 
     row = {"topic_key": "yard", "scope": SCOPE, "observed_at": "2026-04-06T00:00:00Z"}
     fields = [{"name": "gate", "value": "open"}]
     with serving_process(home) as (client, process):
-        told = client.post("/v1/ingest", row | {"fields": fields})
-        assert told.status == 202
+        response = client.post("/v1/ingest", row | {"fields": fields})
+        assert response.status == 202
         process.kill()
         process.wait()
-    topic_id = told.document["topic_ids"][0]
+    topic_id = response.document["topic_ids"][0]
     for now in ("2026-04-07T02:00:00Z", "2026-04-08T02:00:00Z"):
         assert run_memstate(home, "maintain", "--now", now).code == 0
     topics = run_memstate(home, "export", "--json").document["topics"]
     yard = next(topic for topic in topics if topic["id"] == topic_id)
-    assert yard["observation_ids"].count(told.document["observation_ids"][0]) == 1
+    assert yard["observation_ids"].count(response.document["observation_ids"][0]) == 1
     assert [revision["value"] for revision in yard["fields"]["gate"]["history"]] == ["open", "shut"]

@@ -73,7 +73,7 @@ def test_the_owner_sees_everything_and_who_shows_no_key_nothing() -> None:
 # The file
 
 
-def test_a_key_has_256_random_bits_and_is_kept_as_a_hash(path: Path) -> None:
+def test_a_key_has_256_random_bits_and_is_stored_as_a_hash(path: Path) -> None:
     key, token = made(scopes=["user:b", "user:a", "user:a"], role="write", rate=2.5, expires_at=NOW + timedelta(1))
     assert token == f"ms_{ENTROPY[:6].hex()}_{ENTROPY[6:-1].hex()}00"
     assert len(ENTROPY[6:]) * 8 == 256
@@ -93,7 +93,7 @@ def test_the_file_is_its_owners_alone(path: Path) -> None:
     assert [each.name for each in path.parent.iterdir() if each.suffix == ".part"] == []
 
 
-def test_keys_made_at_once_are_all_kept(path: Path) -> None:
+def test_keys_created_concurrently_are_all_stored(path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: key_file.add(path, made(f"bot{number}", number).key), range(16)))
     assert len(key_file.read(path) or []) == 16
@@ -109,7 +109,7 @@ def test_keys_made_at_once_are_all_kept(path: Path) -> None:
         ({"expires_at": NOW}, "it would already have expired"),
     ],
 )
-def test_a_key_that_would_let_nobody_in_is_not_made(change: dict[str, object], problem: str) -> None:
+def test_a_key_that_would_grant_nothing_is_refused(change: dict[str, object], problem: str) -> None:
     with pytest.raises(KeyRefused, match=problem):
         made(**change)  # type: ignore[arg-type]
 
@@ -172,7 +172,7 @@ def test_a_running_server_follows_the_file(path: Path) -> None:
     assert ring.is_needed(), "a server that asked for keys never stops to"
 
 
-def test_a_damaged_file_lets_nobody_in(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_keys_of_a_damaged_file_are_invalid(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "memstate.serve")
     clock = Clock()
     key, token = made()
@@ -218,16 +218,19 @@ def test_the_key_of_the_environment_is_for_everything(path: Path) -> None:
 def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     home = tmp_path / "home"
     more = ["--scope", "user:a", "--scope", "project:x", "--role", "write", "--rate", "5", "--expires", "2100-01-01"]
-    told = run_memstate(home, "keys", "add", "bot", *more, "--json")
-    assert told.code == 0, told.stderr
-    token = told.document.pop("key")
+    response = run_memstate(home, "keys", "add", "bot", *more, "--json")
+    assert response.code == 0, response.stderr
+    token = response.document.pop("key")
     expected = {"name": "bot", "scopes": ["project:x", "user:a"], "role": "write", "rate": 5.0, "expired": False}
-    assert told.document | expected | {"expires_at": "2100-01-01T00:00:00Z", "key": token} == told.document
+    assert response.document | expected | {"expires_at": "2100-01-01T00:00:00Z", "key": token} == response.document
     assert run_memstate(home, "keys", "add", "bot", "--all-scopes", "--json").code == 1
     listed = run_memstate(home, "keys", "list", "--json")
     assert [key["name"] for key in listed.document["keys"]] == ["bot"]
     plain = run_memstate(home, "keys", "list")
-    assert plain.stdout == f"bot (ms_{told.document['id']}_…): write, project:x, user:a, expires 2100-01-01T00:00:00Z\n"
+    assert (
+        plain.stdout
+        == f"bot (ms_{response.document['id']}_…): write, project:x, user:a, expires 2100-01-01T00:00:00Z\n"
+    )
     secret, stored = token.rpartition("_")[2], (key_file.read(home / "keys.json") or [])[0].hash
     for said in (listed.stdout, listed.stderr, plain.stdout, (home / "keys.json").read_text()):
         assert secret not in said
@@ -245,10 +248,10 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
         (["--all-scopes", "--expires", "soon"], "is no time: expected ISO 8601"),
     ],
 )
-def test_wrong_usage_is_told(tmp_path: Path, arguments: list[str], said: str) -> None:
-    told = run_memstate(tmp_path, "keys", "add", "bot", *arguments, "--json")
-    assert told.code == 2
-    assert said in told.document["error"]["message"]
+def test_wrong_usage_is_reported(tmp_path: Path, arguments: list[str], said: str) -> None:
+    response = run_memstate(tmp_path, "keys", "add", "bot", *arguments, "--json")
+    assert response.code == 2
+    assert said in response.document["error"]["message"]
 
 
 # A server

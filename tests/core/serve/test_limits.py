@@ -85,11 +85,11 @@ def test_each_key_has_a_rate_of_its_own(store: Store) -> None:
         key_file.add(store.home.keys, key)
     with served(store, Options(record=False, rate_limit=0)) as client:
         client.until_ready()
-        told = [client.get("/v1/topics", X_API_Key=slow.token) for _ in range(3)]
-        assert [each.status for each in told] == [200, 429, 429]
-        assert told[1].document["type"] == "urn:memstate:problem:too-many-requests"
-        assert told[1].headers["retry-after"] == "2"
-        assert "at most 0.5 a second" in told[1].document["detail"]
+        response = [client.get("/v1/topics", X_API_Key=slow.token) for _ in range(3)]
+        assert [each.status for each in response] == [200, 429, 429]
+        assert response[1].document["type"] == "urn:memstate:problem:too-many-requests"
+        assert response[1].headers["retry-after"] == "2"
+        assert "at most 0.5 a second" in response[1].document["detail"]
         assert {client.get("/v1/topics", X_API_Key=fast.token).status for _ in range(30)} == {200}
         assert client.get("/healthz").status == 200
 
@@ -97,9 +97,9 @@ def test_each_key_has_a_rate_of_its_own(store: Store) -> None:
 def test_the_servers_limit_is_for_keys_without_a_rate(store: Store) -> None:
     with served(store, Options(record=False, rate_limit=1.5, api_key="of-the-owner")) as client:
         client.until_ready()
-        told = [client.get("/v1/topics", X_API_Key="of-the-owner").status for _ in range(5)]
-    assert told[:3] == [200, 200, 200]
-    assert 429 in told
+        response = [client.get("/v1/topics", X_API_Key="of-the-owner").status for _ in range(5)]
+    assert response[:3] == [200, 200, 200]
+    assert 429 in response
 
 
 def test_too_many_wrong_keys_stop_guessing_but_no_good_key(store: Store) -> None:
@@ -109,12 +109,12 @@ def test_too_many_wrong_keys_stop_guessing_but_no_good_key(store: Store) -> None
     with served(store, Options(record=False, api_key="chosen")) as client:
         client.until_ready()
         assert client.get("/v1/topics", X_API_Key="chosen").status == 200
-        told = [client.get("/v1/topics", X_API_Key=f"guess {number}") for number in range(25)]
-        assert [each.status for each in told[:20]] == [401] * 20
-        assert (told[-1].status, told[-1].document["type"]) == (429, "urn:memstate:problem:too-many-requests")
+        response = [client.get("/v1/topics", X_API_Key=f"guess {number}") for number in range(25)]
+        assert [each.status for each in response[:20]] == [401] * 20
+        assert (response[-1].status, response[-1].document["type"]) == (429, "urn:memstate:problem:too-many-requests")
         assert client.get("/v1/topics", X_API_Key="chosen").status == 200, "guesses lock keys that begin like them"
-        told = [client.get("/v1/topics", X_API_Key=f"chos guess {number}") for number in range(25)]
-        assert told[-1].status == 429
+        response = [client.get("/v1/topics", X_API_Key=f"chos guess {number}") for number in range(25)]
+        assert response[-1].status == 429
         assert client.get("/v1/topics", X_API_Key="chosen").status == 429
         guesses = [f"{token[:-4]}{number:04}" for number in range(25)]
         assert [client.get("/v1/topics", X_API_Key=guess).status for guess in guesses][-1] == 429
@@ -140,13 +140,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     event.set()
 
 
-def test_a_request_that_takes_too_long_is_told_so(store: Store, slow: threading.Event) -> None:
+def test_a_request_that_takes_too_long_gets_an_error(store: Store, slow: threading.Event) -> None:
     with served(store, Options(record=False, request_seconds=0.3)) as client:
         client.until_ready()
         began = time.monotonic()
-        told = client.get("/v1/topics")
-        assert (told.status, told.document["type"]) == (503, "urn:memstate:problem:timeout")
-        assert (told.headers["retry-after"], time.monotonic() - began < 5) == ("1", True)
+        response = client.get("/v1/topics")
+        assert (response.status, response.document["type"]) == (503, "urn:memstate:problem:timeout")
+        assert (response.headers["retry-after"], time.monotonic() - began < 5) == ("1", True)
         assert client.post("/v1/query", {"q": "the yard"}).status == 200
         slow.set()
         assert client.get("/v1/topics").status == 200
@@ -251,7 +251,7 @@ def test_a_large_head_is_refused_and_an_ordinary_one_is_not(client: Client) -> N
     assert client.get("/healthz", X_More="x" * 16_000).status == 200
 
 
-def test_a_connection_that_says_nothing_is_closed(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_is_closed(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections.LimitedConnection, "head_seconds", 0.3)
     with served(harbour_store, Options(record=False, keep_alive_seconds=1)) as client:
         for said in (b"", b"GET /healthz HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"):
@@ -276,7 +276,7 @@ def test_a_slow_body_is_not_a_slow_head(harbour_store: Store, monkeypatch: pytes
         connection.close()
 
 
-def test_an_answer_before_the_whole_body_is_heard(store: Store) -> None:
+def test_an_answer_before_the_whole_body_arrives(store: Store) -> None:
     """Whoever is refused while still sending gets to hear why, on connections that stay open too."""
     key_file.add(store.home.keys, made().key)
     with served(store, Options(record=False)) as client:
@@ -350,11 +350,11 @@ def test_forwarded_addresses_are_believed_from_configured_proxies(
 # The end
 
 
-def test_what_runs_when_the_server_is_told_to_end_is_answered(
+def test_running_requests_are_answered_at_shutdown(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "memstate.access")
-    begun, told = threading.Event(), []
+    begun, response = threading.Event(), []
 
     def takes_its_time(_: Service, who: object, limit: int) -> dict[str, Any]:
         begun.set()
@@ -364,10 +364,10 @@ def test_what_runs_when_the_server_is_told_to_end_is_answered(
     monkeypatch.setattr(Service, "runs", takes_its_time)
     with served(store, Options(record=False)) as client:
         client.until_ready()
-        asking = threading.Thread(target=lambda: told.append(client.get("/v1/runs?limit=7")))
+        asking = threading.Thread(target=lambda: response.append(client.get("/v1/runs?limit=7")))
         asking.start()
         assert begun.wait(10)
     asking.join()
-    assert [(answer.status, answer.document["runs"][0]["limit"]) for answer in told] == [(200, 7)]
+    assert [(answer.status, answer.document["runs"][0]["limit"]) for answer in response] == [(200, 7)]
     with pytest.raises(OSError, match="refused"):
         connected(client)

@@ -176,8 +176,8 @@ def test_what_was_handed_over_can_be_asked_for_before_it_is_published(
         await tools.call_tool("memory_ingest", fact)
         return [await tools.call_tool("memory_query", {**asked, "pending": marked}) for marked in (True, False)]
 
-    told, untold = (document(result) for result in call(over_http(client, tokens["ines"]), ask))
-    [light] = [each for each in told["candidates"] if each["title"] == "Lighthouse"]
+    response, untold = (document(result) for result in call(over_http(client, tokens["ines"]), ask))
+    [light] = [each for each in response["candidates"] if each["title"] == "Lighthouse"]
     assert (light["state"], light["pending"][0]["fields"][0]["value"]) == ("pending", "red")
     assert "Lighthouse" not in [each["title"] for each in untold["candidates"]]
 
@@ -198,8 +198,8 @@ def test_a_foreign_key_sees_nothing(locked: tuple[Client, dict[str, str], Store]
     assert {each["topic_id"] for each in document(results[0])["candidates"]} == {"crm/42"}
     assert document(results[1])["candidates"] == document(results[1])["evidence"] == []
     assert [result.is_error for result in results[2:]] == [True, True, True, True]
-    told = "".join(text(result) for result in results)
-    assert not [word for word in ("Ferry Yard", "larch", "Ines", "Marta") if word in told]
+    response = "".join(text(result) for result in results)
+    assert not [word for word in ("Ferry Yard", "larch", "Ines", "Marta") if word in response]
 
 
 def test_errors_are_the_sentences_of_problem_documents(locked: tuple[Client, dict[str, str], Store]) -> None:
@@ -218,11 +218,11 @@ def test_errors_are_the_sentences_of_problem_documents(locked: tuple[Client, dic
     async def fail(tools: Tools) -> list[CallToolResult]:
         return [await tools.call_tool(name, arguments) for name, arguments in wrong]
 
-    told = [said(result) for result in call(over_http(client, tokens["ines"]), fail)]
+    response = [said(result) for result in call(over_http(client, tokens["ines"]), fail)]
     same = client.get("/v1/topics/nobody", X_API_Key=tokens["ines"]).document["detail"]
-    assert told[0] == same
+    assert response[0] == same
     for sentence, part in zip(
-        told[1:],
+        response[1:],
         [
             "query: String should have at least 1 character",
             "'planet:earth' is no scope: expected TYPE:ID with a type of global, user",
@@ -235,7 +235,7 @@ def test_errors_are_the_sentences_of_problem_documents(locked: tuple[Client, dic
         strict=True,
     ):
         assert part in sentence
-    assert not [sentence for sentence in told if "Traceback" in sentence or "pydantic" in sentence]
+    assert not [sentence for sentence in response if "Traceback" in sentence or "pydantic" in sentence]
 
 
 def test_who_may_read_only_may_not_write(locked: tuple[Client, dict[str, str], Store]) -> None:
@@ -272,7 +272,7 @@ def test_what_is_handed_over_is_in_the_inbox_with_ids_that_follow_from_it(
     assert json.loads((store.home.inbox / third["file"]).read_text())["text"] == '{"a": 1}'
 
 
-def test_the_guards_of_all_routes_stand_before_the_tools(locked: tuple[Client, dict[str, str], Store]) -> None:
+def test_the_middleware_of_all_routes_guards_the_tools(locked: tuple[Client, dict[str, str], Store]) -> None:
     client, tokens, _ = locked
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accepts = {"Accept": "application/json, text/event-stream", "X_API_Key": tokens["owner"]}
@@ -284,8 +284,8 @@ def test_the_guards_of_all_routes_stand_before_the_tools(locked: tuple[Client, d
     assert client.post("/mcp", b"[" * 500, **accepts).status == 400
     assert client.post("/mcp", b" " * (2 << 20), **accepts).status == 413
     assert client.get("/mcp", **accepts).status == 405
-    told = client.get("/metrics", X_API_Key=tokens["owner"]).content.decode()
-    assert 'memstate_http_requests_total{method="POST",route="/mcp",status="200"}' in told
+    response = client.get("/metrics", X_API_Key=tokens["owner"]).content.decode()
+    assert 'memstate_http_requests_total{method="POST",route="/mcp",status="200"}' in response
 
 
 def test_help_loads_none_of_what_servers_and_clients_need() -> None:
@@ -305,8 +305,8 @@ def test_help_loads_none_of_what_servers_and_clients_need() -> None:
         "try:\n    app(['--help'])\nexcept SystemExit:\n    pass\n"
         f"sys.exit(str([m for m in {heavy} if m in sys.modules] or ''))"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert ("  mcp" in told.stdout or " mcp " in told.stdout, told.stderr.strip()) == (True, "")
+    response = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ("  mcp" in response.stdout or " mcp " in response.stdout, response.stderr.strip()) == (True, "")
 
 
 def test_a_server_without_the_package_serves_the_rest() -> None:
@@ -373,10 +373,10 @@ def test_over_stdio_only_the_scopes_that_were_named_are_seen(locked: tuple[Clien
     assert "nothing" in said(nothing)
 
 
-def test_wrong_usage_is_told_before_the_protocol_begins(tmp_path: Path) -> None:
-    told = run_memstate(tmp_path / "home", "mcp", "--scope", "planet:earth", "--json")
-    assert told.code == 2
-    assert "'planet:earth' is no scope" in told.document["error"]["message"]
+def test_wrong_usage_is_reported_before_the_protocol_begins(tmp_path: Path) -> None:
+    response = run_memstate(tmp_path / "home", "mcp", "--scope", "planet:earth", "--json")
+    assert response.code == 2
+    assert "'planet:earth' is no scope" in response.document["error"]["message"]
 
 
 # The SDK

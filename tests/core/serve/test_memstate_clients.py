@@ -91,10 +91,10 @@ def writable(tmp_path_factory: pytest.TempPathFactory, publish: Publish) -> Iter
 
 
 def ingest(client: Client, body: dict[str, Any]) -> Any:
-    told = client.post("/v1/ingest", body)
-    assert told.status == 202, told.content
-    response_model(answers.IngestAnswer).model_validate(told.document)
-    return told.document
+    response = client.post("/v1/ingest", body)
+    assert response.status == 202, response.content
+    response_model(answers.IngestAnswer).model_validate(response.document)
+    return response.document
 
 
 def test_every_placement_is_taken_and_its_answer_read(writable: Client) -> None:
@@ -113,11 +113,11 @@ def test_every_placement_is_taken_and_its_answer_read(writable: Client) -> None:
 
 
 def test_a_turn_and_a_list_are_answered_too(writable: Client) -> None:
-    told = ingest(writable, {"text": "Hello.", "observation_id": "h", "mood": "good"})
-    assert (told["topic_id"], told["applied"], told["version_ids"]) == (None, ["observation:h"], {})
-    assert (told["similar_topic_ids"], told["ignored"]) == ([], ["mood"])
-    told = ingest(writable, [{"text": "Hello again."}])  # type: ignore[arg-type]
-    assert told.keys() == {"accepted", "observation_ids", "topic_ids", "file"}
+    response = ingest(writable, {"text": "Hello.", "observation_id": "h", "mood": "good"})
+    assert (response["topic_id"], response["applied"], response["version_ids"]) == (None, ["observation:h"], {})
+    assert (response["similar_topic_ids"], response["ignored"]) == ([], ["mood"])
+    response = ingest(writable, [{"text": "Hello again."}])  # type: ignore[arg-type]
+    assert response.keys() == {"accepted", "observation_ids", "topic_ids", "file"}
 
 
 def test_similar_topics_are_named_where_they_are_wanted(writable: Client) -> None:
@@ -136,8 +136,8 @@ def test_similar_topics_are_named_where_they_are_wanted(writable: Client) -> Non
 
 def test_before_the_first_snapshot_nothing_is_similar(tmp_path: Path, harbour_store: Store) -> None:
     with served(Store(Home(tmp_path / "home"), harbour_store.settings), Options()) as client:
-        told = ingest(client, placement("new_topic", title="Ferry", suggest_similar=True))
-        assert (told["similar_topic_ids"], client.get("/health").status) == ([], 200)
+        response = ingest(client, placement("new_topic", title="Ferry", suggest_similar=True))
+        assert (response["similar_topic_ids"], client.get("/health").status) == ([], 200)
         assert client.get("/health/graph").status == 503
 
 
@@ -173,8 +173,8 @@ def test_a_request_is_spelt_as_an_observation() -> None:
 )
 def test_what_is_no_request_is_left_to_the_rules(writable: Client, line: bytes) -> None:
     assert request(line).line == line or b"suggest_similar" in line
-    told = writable.post("/v1/ingest", line)
-    assert told.status in (202, 400, 422)
+    response = writable.post("/v1/ingest", line)
+    assert response.status in (202, 400, 422)
 
 
 # Queries
@@ -186,10 +186,10 @@ def test_a_query_of_theirs_is_answered_as_they_read_it(writable: Client) -> None
         "stages": ["semantic", "structural", "temporal"],
     }
     sent |= {"explain": True, "top_k": 8, "topic_ids": None, "field_names": None}
-    told = writable.post("/v1/query", sent)
-    assert told.status == 200, told.content
-    response_model(answers.QueryAnswer).model_validate(told.document)
-    yard = next(each for each in Answered.model_validate(told.document).candidates if each.topic_id == "yard")
+    response = writable.post("/v1/query", sent)
+    assert response.status == 200, response.content
+    response_model(answers.QueryAnswer).model_validate(response.document)
+    yard = next(each for each in Answered.model_validate(response.document).candidates if each.topic_id == "yard")
     [gate] = yard.fields
     assert gate.current is not None
     assert (gate.current.value, [version.value for version in gate.history]) == ("open", ["shut"])
@@ -202,10 +202,10 @@ def test_a_query_of_theirs_is_answered_as_they_read_it(writable: Client) -> None
 
 def test_health_of_the_process_and_of_the_graph(writable: Client) -> None:
     assert writable.get("/health").document == {"status": "ok"}
-    told = writable.get("/health/graph").document
-    response_model(answers.GraphHealth).model_validate(told)
-    assert (told["status"], told["backend"], told["path"]) == ("ok", "kuzu", "graph.kuzu")
-    assert told["counts"] == {"scopes": 2, "topics": 3, "fields": 1, "edges": 1, "evidence": 3}
+    response = writable.get("/health/graph").document
+    response_model(answers.GraphHealth).model_validate(response)
+    assert (response["status"], response["backend"], response["path"]) == ("ok", "kuzu", "graph.kuzu")
+    assert response["counts"] == {"scopes": 2, "topics": 3, "fields": 1, "edges": 1, "evidence": 3}
 
 
 # Ids
@@ -225,15 +225,15 @@ def test_version_ids_are_those_that_the_next_night_gives(home: Path) -> None:
         {"topic_key": "yard", "fields": [{"name": "gate", "value": "open"}], **said} | {"observed_at": "2026-03-01"},
     ]
     with served(open_store(home), Options(record=False)) as client:
-        told = [ingest(client.until_ready(), row) for row in rows]
-    assert told[1]["version_ids"]["gate"] != told[3]["version_ids"]["gate"]
+        response = [ingest(client.until_ready(), row) for row in rows]
+    assert response[1]["version_ids"]["gate"] != response[3]["version_ids"]["gate"]
     assert run_memstate(home, "maintain", "--now", "2026-04-07T00:00:00Z").code == 0
     records = {
         record["id"]: record
         for record in map(json.loads, run_memstate(home, "export").stdout.splitlines())
         if record["merged_into"] is None
     }
-    for each, row in zip(told, rows, strict=True):
+    for each, row in zip(response, rows, strict=True):
         fields = records[each["topic_id"]]["fields"]
         for field in row["fields"]:
             ids = {revision["id"]: revision["value"] for revision in fields[field["name"]]["history"]}

@@ -50,11 +50,11 @@ def test_requests_are_counted_by_route_method_and_status(recording: tuple[Client
     assert value(client, "http_requests_total", route="none", method="GET", status="404") == 1
     assert value(client, "http_requests_total", route="none", method="GET", status="403") == 1
     assert value(client, "http_requests_running") == 1
-    told = client.get("/metrics").content.decode()
-    assert not [word for word in (PRIVATE, "PROPFIND", "evil", "user:a", "yard") if word in told]
+    response = client.get("/metrics").content.decode()
+    assert not [word for word in (PRIVATE, "PROPFIND", "evil", "user:a", "yard") if word in response]
 
 
-def test_the_state_of_the_server_is_told(recording: tuple[Client, Path], publish: Publish) -> None:
+def test_the_state_of_the_server_is_exported(recording: tuple[Client, Path], publish: Publish) -> None:
     client, home = recording
     assert (
         value(client, "ready") == value(client, "snapshot_number", shard="s0") == value(client, "snapshots_open") == 1
@@ -73,7 +73,7 @@ def test_the_state_of_the_server_is_told(recording: tuple[Client, Path], publish
     assert ("process_resident_memory_bytes", frozenset()) in scraped(client)
 
 
-def test_a_swap_that_fails_is_counted_once_and_told_by_readiness(
+def test_a_failed_swap_is_counted_once_and_reported_by_readiness(
     recording: tuple[Client, Path], publish: Publish
 ) -> None:
     client, home = recording
@@ -86,15 +86,15 @@ def test_a_swap_that_fails_is_counted_once_and_told_by_readiness(
     manifest.write_text("{")
     move_current(store.home, "s0", 2)
     wait_for(lambda: value(client, "snapshot_swaps_failed_total") == 1)
-    told = client.get("/readyz").document
-    assert (told["snapshot"], told["refused_snapshot"]["snapshot"]) == ("s0/1", "s0/2")
-    assert "s0/2 is damaged" in told["refused_snapshot"]["detail"]
+    response = client.get("/readyz").document
+    assert (response["snapshot"], response["refused_snapshot"]["snapshot"]) == ("s0/1", "s0/2")
+    assert "s0/2 is damaged" in response["refused_snapshot"]["detail"]
     manifest.write_bytes(sound)
     wait_for(lambda: client.get("/readyz").document["refused_snapshot"] is None)
     assert value(client, "snapshot_swaps_failed_total") == 1
 
 
-def test_uses_beyond_the_limit_are_counted_as_dropped(tmp_path: Path, publish: Publish) -> None:
+def test_accesses_beyond_the_limit_are_counted_as_dropped(tmp_path: Path, publish: Publish) -> None:
     store = publish(tmp_path / "home", harbour)
     with served(store, Options(flush_seconds=3600, accesses_limit=1)) as client:
         client.until_ready()
@@ -103,7 +103,7 @@ def test_uses_beyond_the_limit_are_counted_as_dropped(tmp_path: Path, publish: P
         assert (value(client, "uses_noted_total"), value(client, "uses_dropped_total")) == (found, found - 1)
 
 
-def test_a_server_without_a_snapshot_says_so(tmp_path: Path, publish: Publish) -> None:
+def test_a_server_without_a_snapshot_is_not_ready(tmp_path: Path, publish: Publish) -> None:
     store = publish(tmp_path / "home", harbour)
     (store.home.snapshots("s0") / "CURRENT").unlink()
     with served(store, Options()) as client:
@@ -111,7 +111,7 @@ def test_a_server_without_a_snapshot_says_so(tmp_path: Path, publish: Publish) -
         assert not [name for name, _ in scraped(client) if name == "memstate_snapshot_age_seconds"]
 
 
-def test_it_tells_nobody_without_a_key(tmp_path: Path, publish: Publish) -> None:
+def test_metrics_need_a_key(tmp_path: Path, publish: Publish) -> None:
     with served(publish(tmp_path / "home", harbour), Options(api_key="k")) as client:
         assert client.get("/metrics").status == 401
         assert value_of_ready(client) in (0, 1)

@@ -84,19 +84,21 @@ def references(part: Any) -> Iterator[str]:
 def test_the_description_names_every_route_with_its_errors(client: Client) -> None:
     schema = client.get("/openapi.json").document
     assert schema["openapi"].startswith("3.1")
-    operations = {(method, path): told for path, each in schema["paths"].items() for method, told in each.items()}
+    operations = {
+        (method, path): response for path, each in schema["paths"].items() for method, response in each.items()
+    }
     assert operations.keys() == ROUTES
-    for told in operations.values():
-        assert set(told["responses"]["default"]["content"]) == {"application/problem+json"}
-    typed = [told for (_, path), told in operations.items() if path != "/metrics"]
-    for told in typed:
-        done = next(answer for status, answer in told["responses"].items() if status.startswith("2"))
+    for response in operations.values():
+        assert set(response["responses"]["default"]["content"]) == {"application/problem+json"}
+    typed = [response for (_, path), response in operations.items() if path != "/metrics"]
+    for response in typed:
+        done = next(answer for status, answer in response["responses"].items() if status.startswith("2"))
         assert "$ref" in done["content"]["application/json"]["schema"]
     assert operations["get", "/metrics"]["responses"]["200"]["content"] == {
         "text/plain": {"schema": {"type": "string"}}
     }
-    posts = [told for (method, _), told in operations.items() if method == "post"]
-    assert all("application/json" in told["requestBody"]["content"] for told in posts)
+    posts = [response for (method, _), response in operations.items() if method == "post"]
+    assert all("application/json" in response["requestBody"]["content"] for response in posts)
 
 
 def test_every_reference_in_the_description_leads_somewhere(client: Client) -> None:
@@ -121,8 +123,8 @@ def expect_told(status: int, kind: str | None, content: bytes) -> None:
 def test_no_body_makes_the_server_fail(writable: Client, path: str, data: st.DataObject) -> None:
     strange = st.dictionaries(st.sampled_from(KEYS[path]), VALUES, max_size=3).map(lambda said: SEEMLY[path] | said)
     body = data.draw(strange | st.lists(strange, max_size=2) | VALUES | st.binary(max_size=50))
-    told = writable.post(path, body)
-    expect_told(told.status, told.headers["content-type"], told.content)
+    response = writable.post(path, body)
+    expect_told(response.status, response.headers["content-type"], response.content)
 
 
 @pytest.mark.slow
@@ -135,5 +137,5 @@ def test_no_body_makes_the_server_fail(writable: Client, path: str, data: st.Dat
     asked=st.sampled_from(["", "?as_of=2026-01-10", "?as_of=x", "?expand=true"]),
 )
 def test_no_path_makes_the_server_fail(writable: Client, path: str, text: str, asked: str) -> None:
-    told = writable.get(path.format(quote(text, safe="", errors="replace")) + ("" if "?" in path else asked))
-    expect_told(told.status, told.headers["content-type"], told.content)
+    response = writable.get(path.format(quote(text, safe="", errors="replace")) + ("" if "?" in path else asked))
+    expect_told(response.status, response.headers["content-type"], response.content)

@@ -59,16 +59,16 @@ def client(store: Store) -> Iterator[Client]:
 
 
 def ask(client: Client, q: str = "Is the gate of the ferry yard open?", **body: Any) -> Any:
-    told = client.post("/v1/query", {"q": q, "pending": True} | body)
-    assert told.status == 200, told.content
-    response_model(answers.QueryAnswer).model_validate(told.document)
-    return told.document
+    response = client.post("/v1/query", {"q": q, "pending": True} | body)
+    assert response.status == 200, response.content
+    response_model(answers.QueryAnswer).model_validate(response.document)
+    return response.document
 
 
 def accept(client: Client, *rows: dict[str, Any]) -> list[str]:
-    told = client.post("/v1/ingest", list(rows))
-    assert told.status == 202, told.content
-    return list(told.document["observation_ids"])
+    response = client.post("/v1/ingest", list(rows))
+    assert response.status == 202, response.content
+    return list(response.document["observation_ids"])
 
 
 def pending_of(document: Any, topic_id: str) -> list[Any]:
@@ -84,27 +84,27 @@ def test_a_write_is_seen_at_its_topic_and_changes_nothing_published(client: Clie
     before = ask(client, pending=False)
     [name] = accept(client, GATE)
     assert ask(client, pending=False) == before
-    told = ask(client)
-    [found] = pending_of(told, "yard")
+    response = ask(client)
+    [found] = pending_of(response, "yard")
     assert (found["observation_id"], found["pending"], found["observed_at"]) == (name, True, "2026-07-01T00:00:00Z")
     [field] = found["fields"]
     assert (field["name"], field["value"], field["valid_from"]) == ("gate", "locked", "2026-06-30T00:00:00Z")
-    published = [{k: v for k, v in each.items() if k != "pending"} for each in told["candidates"]]
+    published = [{k: v for k, v in each.items() if k != "pending"} for each in response["candidates"]]
     assert published == before["candidates"]
-    assert told["evidence"][: len(before["evidence"])] == before["evidence"]
-    assert told["pending"] == {"observations": 1, "complete": True}
+    assert response["evidence"][: len(before["evidence"])] == before["evidence"]
+    assert response["pending"] == {"observations": 1, "complete": True}
 
 
 @pytest.mark.parametrize("stages", [["semantic", "structural", "temporal"], []])
 def test_a_write_that_matches_by_text_is_evidence_marked_as_pending(client: Client, stages: list[str]) -> None:
     accept(client, SAUNA, {"scope": SCOPE, "text": "Lunch was late."})
-    told = ask(client, "Which wood is the sauna at the quay built of?", stages=stages)
-    assert texts(told) == [SAUNA["text"]]
-    assert 0 < told["evidence"][-1]["score"] <= 1
-    assert told["evidence"][-1]["topic_id"] is None
+    response = ask(client, "Which wood is the sauna at the quay built of?", stages=stages)
+    assert texts(response) == [SAUNA["text"]]
+    assert 0 < response["evidence"][-1]["score"] <= 1
+    assert response["evidence"][-1]["topic_id"] is None
 
 
-def test_meaning_finds_what_words_do_not(client: Client) -> None:
+def test_embeddings_find_what_terms_do_not(client: Client) -> None:
     accept(client, {"scope": SCOPE, "text": "Our dog Rex had puppies."})
     question = "Did any pets give birth?"
     assert texts(ask(client, question, stages=[])) == []
@@ -114,8 +114,8 @@ def test_meaning_finds_what_words_do_not(client: Client) -> None:
 def test_a_topic_that_it_would_make_is_a_pending_candidate(client: Client) -> None:
     accept(client, FERRY)
     topic_id = uuid_text("key", "user:a", "ferry")
-    told = ask(client, "When does the electric ferry sail?")
-    made = told["candidates"][-1]
+    response = ask(client, "When does the electric ferry sail?")
+    made = response["candidates"][-1]
     assert (made["topic_id"], made["title"], made["state"], made["salience"]) == (
         topic_id, "The electric ferry", "pending", None,
     )  # fmt: skip
@@ -143,8 +143,8 @@ def test_old_ids_and_the_past_lead_where_they_should(client: Client) -> None:
 
 def test_only_the_scopes_that_are_asked(client: Client) -> None:
     accept(client, SAUNA, SAUNA | {"scope": {"type": "user", "id": "b"}, "text": "A sauna of pine at the quay."})
-    told = ask(client, "Which wood is the sauna at the quay of?", scope="user:b")
-    assert (texts(told), told["pending"]["observations"]) == (["A sauna of pine at the quay."], 1)
+    response = ask(client, "Which wood is the sauna at the quay of?", scope="user:b")
+    assert (texts(response), response["pending"]["observations"]) == (["A sauna of pine at the quay."], 1)
 
 
 def test_a_principal_sees_what_is_pending_in_their_scopes_only(store: Store) -> None:
@@ -155,9 +155,9 @@ def test_a_principal_sees_what_is_pending_in_their_scopes_only(store: Store) -> 
         rows = [GATE, SAUNA, FERRY]
         ids = service.ingest(owner, [json.dumps(row).encode() for row in rows])["topic_ids"]
         asked = Question("The sauna at the quay, the electric ferry, the gate", topic_ids=())
-        told = service.query(theirs, asked, pending=True)
-        assert told["pending"]["observations"] == 0
-        shown = json.dumps([told["candidates"], told["evidence"]])
+        response = service.query(theirs, asked, pending=True)
+        assert response["pending"]["observations"] == 0
+        shown = json.dumps([response["candidates"], response["evidence"]])
         assert not any(name in shown for name in ("sauna", "electric", "locked"))
         assert service.query(owner, asked, pending=True)["pending"]["observations"] == 3
         for topic_id in ("yard", ids[2]):
@@ -177,8 +177,8 @@ def test_titles_are_followed_to_the_served_topic(tmp_path: Path, publish: Publis
     rows = [said | {"topic_kind": "project", "text": "one"}, said | {"text": "two"}, said | {"topic_kind": "boat"}]
     with served(publish(tmp_path / "home", fill), Options(record=False)) as client:
         accept(client.until_ready(), *rows, said | {"placement": "new_topic", "text": "three"})
-        told = ask(client)
-    assert {each["text"] for each in pending_of(told, "yard")} == {"one", "two"}
+        response = ask(client)
+    assert {each["text"] for each in pending_of(response, "yard")} == {"one", "two"}
 
 
 # Between import and publication, and after a restart
@@ -223,15 +223,15 @@ def test_a_restart_and_other_writers_are_read_from_the_inbox(store: Store) -> No
     (store.home.inbox / "crm.jsonl").write_text(json.dumps(SAUNA) + "\n{torn")
     (store.home.inbox / ".hidden.jsonl").write_text(json.dumps(FERRY) + "\n")
     with served(store, Options(record=False)) as client:
-        told = ask(client.until_ready(), "The sauna of spruce, the gate, the electric ferry")
-        assert [each["fields"][0]["value"] for each in pending_of(told, "yard")] == ["locked"]
-        assert SAUNA["text"] in texts(told)
-        assert told["pending"] == {"observations": 2, "complete": True}
+        response = ask(client.until_ready(), "The sauna of spruce, the gate, the electric ferry")
+        assert [each["fields"][0]["value"] for each in pending_of(response, "yard")] == ["locked"]
+        assert SAUNA["text"] in texts(response)
+        assert response["pending"] == {"observations": 2, "complete": True}
         (store.home.inbox / "chats.zip").write_bytes(b"PK")
         assert ask(client)["pending"]["complete"] is False
 
 
-def test_two_contents_of_one_observation_are_told_as_the_run_will_take_them(client: Client) -> None:
+def test_of_two_contents_of_an_observation_the_one_that_the_run_accepts_is_shown(client: Client) -> None:
     accept(client, GATE | {"observation_id": "x"})
     accept(client, {"observation_id": "x", "scope": SCOPE, "text": "The gate of the ferry yard, told otherwise."})
     assert texts(ask(client, "told otherwise")) == []
@@ -243,7 +243,7 @@ def test_two_contents_of_one_observation_are_told_as_the_run_will_take_them(clie
 # Bounds
 
 
-def test_the_newest_are_kept_and_what_is_cut_is_told(
+def test_the_newest_are_kept_and_a_cut_is_reported(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fair_share, "SCOPE_ROWS", 4)
@@ -313,8 +313,8 @@ def test_a_row_of_another_scope_dated_back_hides_no_pending_update(client: Clien
     early = {"topic_id": "yard", "scope": {"type": "user", "id": "b"}, "observed_at": "1970-01-01T00:00:00Z"}
     accept(client, early | {"fields": [{"name": "gate", "value": "stolen"}]})
     accept(client, GATE)
-    told = ask(client, "the gate of the yard", scope="user:a")
-    assert [each["fields"][0]["value"] for each in pending_of(told, "yard")] == ["locked"]
+    response = ask(client, "the gate of the yard", scope="user:a")
+    assert [each["fields"][0]["value"] for each in pending_of(response, "yard")] == ["locked"]
 
 
 class CountingEncoder(QuestionEncoder):
@@ -354,11 +354,11 @@ def test_a_ledger_of_many_shards_and_of_compacted_files(tmp_path: Path, publish:
         (store.home.inbox / "x.jsonl").write_text(json.dumps(row) + "\n")
         import_inbox(store.home, store.ledger, store.settings, now=datetime(2026, 5, 1, tzinfo=UTC), run_id=str(number))
     with served(store, Options(record=False)) as client:
-        told = ask(client.until_ready(), "pebble", evidence_k=100, stages=[])
-    assert sorted(texts(told)) == sorted(f"Pebble {number} of the beach." for number in range(70))
+        response = ask(client.until_ready(), "pebble", evidence_k=100, stages=[])
+    assert sorted(texts(response)) == sorted(f"Pebble {number} of the beach." for number in range(70))
 
 
-def test_the_ledger_tells_what_came_since_a_version(store: Store) -> None:
+def test_the_ledger_gives_the_rows_since_a_version(store: Store) -> None:
     store.home.inbox.mkdir(parents=True, exist_ok=True)
     versions = []
     for number in range(3):

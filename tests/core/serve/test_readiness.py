@@ -42,7 +42,7 @@ def store(tmp_path: Path, publish: Publish) -> Store:
     return publish(tmp_path / "home", harbour)
 
 
-def told(store: Store, after: float = 0.0, max_age: float | None = None) -> dict[str, Any]:
+def response(store: Store, after: float = 0.0, max_age: float | None = None) -> dict[str, Any]:
     """What is said so many seconds after the snapshot was written."""
     serving = Serving(store)
     serving.refresh()
@@ -56,10 +56,10 @@ def told(store: Store, after: float = 0.0, max_age: float | None = None) -> dict
 
 
 def test_a_snapshot_is_stale_from_an_age_on_and_still_served(store: Store) -> None:
-    fresh, old = told(store, HOUR, 2 * HOUR), told(store, 3 * HOUR, 2 * HOUR)
+    fresh, old = response(store, HOUR, 2 * HOUR), response(store, 3 * HOUR, 2 * HOUR)
     assert (fresh["age_seconds"], fresh["stale"], fresh["max_age_seconds"]) == (HOUR, False, 2 * HOUR)
     assert (old["age_seconds"], old["stale"], old["status"]) == (3 * HOUR, True, "ready")
-    assert told(store, 1e9)["stale"] is False
+    assert response(store, 1e9)["stale"] is False
 
 
 ERROR = {"name": "C3", "severity": "ERROR"}
@@ -73,20 +73,20 @@ ERROR = {"name": "C3", "severity": "ERROR"}
         ([{**ERROR, "passed": True}, {**ERROR, "passed": False}], False),
     ],
 )
-def test_a_run_that_has_not_published_is_told_with_its_checks(
+def test_an_unpublished_run_is_reported_with_its_checks(
     store: Store, checks: list[dict[str, Any]] | None, passed: bool | None
 ) -> None:
     begun(store.home, 2, checks)
-    assert told(store)["unpublished_run"] == {
+    assert response(store)["unpublished_run"] == {
         "run_id": "run-2", "now": "2026-07-01T00:00:00Z", "checks_passed": passed
     }  # fmt: skip
 
 
-def test_what_an_older_run_has_left_is_not_told(store: Store) -> None:
+def test_leftovers_of_an_older_run_are_not_reported(store: Store) -> None:
     begun(store.home, 1)
-    assert told(store)["unpublished_run"] is None
+    assert response(store)["unpublished_run"] is None
     shutil.rmtree(store.home.work("s0"))
-    assert told(store)["unpublished_run"] is None
+    assert response(store)["unpublished_run"] is None
 
 
 def test_who_does_not_see_every_scope_hears_that_it_is_ready_and_stale(store: Store) -> None:
@@ -98,7 +98,7 @@ def test_who_does_not_see_every_scope_hears_that_it_is_ready_and_stale(store: St
 
 
 @pytest.mark.slow
-def test_after_a_night_its_run_and_its_checks_are_told(home: Path) -> None:
+def test_after_a_night_its_run_and_its_checks_are_reported(home: Path) -> None:
     with serving_process(home, "--max-age", "0.001") as (client, _):
         ready = client.until_ready().get("/readyz").document
     served_run = current_snapshot(Home(home), "s0")

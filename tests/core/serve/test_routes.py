@@ -21,21 +21,21 @@ QUESTION = {"q": "Is the gate of the ferry yard open?"}
 
 
 def query(client: Client, **body: Any) -> Any:
-    told = client.post("/v1/query", QUESTION | body)
-    assert told.status == 200, told.content
-    return told.document
+    response = client.post("/v1/query", QUESTION | body)
+    assert response.status == 200, response.content
+    return response.document
 
 
 def test_a_query_answers_what_retrieval_answers(client: Client, harbour_store: Store) -> None:
-    told = query(client, scope="user:a", explain=True, top_k=1, evidence_k=2)
-    response_model(answers.QueryAnswer).model_validate(told)
+    response = query(client, scope="user:a", explain=True, top_k=1, evidence_k=2)
+    response_model(answers.QueryAnswer).model_validate(response)
     asked = Question(QUESTION["q"], ("user:a",), top_k=1, evidence_k=2, explain=True, history=True)
     snapshots = served_snapshots(harbour_store.home, harbour_store.shards)
     with SharedReader(snapshots[0]) as reader:
         found = answer([reader], QuestionEncoder(harbour_store.settings.embedding.model), None, asked)
-    assert told == add_neighbor_ids(found)
-    assert [candidate["topic_id"] for candidate in told["candidates"]] == ["yard"]
-    assert told["snapshot"] == "s0/1"
+    assert response == add_neighbor_ids(found)
+    assert [candidate["topic_id"] for candidate in response["candidates"]] == ["yard"]
+    assert response["snapshot"] == "s0/1"
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_stages_names_and_moments_are_passed_on(client: Client) -> None:
         ({"q": "x", "as_of": "0001-01-01T00:00:00+14:00"}, "expected an ISO 8601 time"),
     ],
 )
-def test_a_wrong_question_is_told_where_it_is_wrong(client: Client, body: Any, said: str) -> None:
-    told = client.post("/v1/query", body)
-    assert told.status == 422
-    assert said in told.document["detail"]
+def test_an_invalid_question_gets_the_place_of_the_error(client: Client, body: Any, said: str) -> None:
+    response = client.post("/v1/query", body)
+    assert response.status == 422
+    assert said in response.document["detail"]
 
 
 @pytest.mark.parametrize("text", [r"\ud800", r"\u0000", r"\u202e", " ", r"\ud83d\ude00"])
@@ -112,18 +112,18 @@ def test_a_page_that_cannot_be_is_refused(client: Client, asked: str) -> None:
 
 @pytest.mark.parametrize("topic_id", ["yard", "gone", "crm/42", "crm%2F42"])
 def test_a_topic_by_its_id_or_an_old_one(client: Client, topic_id: str) -> None:
-    told = client.get(f"/v1/topics/{topic_id}")
-    assert told.status == 200
-    response_model(answers.TopicRecord).model_validate(told.document)
-    assert told.document["id"] == {"gone": "yard"}.get(topic_id, topic_id.replace("%2F", "/"))
-    assert told.document["snapshot"] == "s0/1"
+    response = client.get(f"/v1/topics/{topic_id}")
+    assert response.status == 200
+    response_model(answers.TopicRecord).model_validate(response.document)
+    assert response.document["id"] == {"gone": "yard"}.get(topic_id, topic_id.replace("%2F", "/"))
+    assert response.document["snapshot"] == "s0/1"
 
 
 def test_a_topic_as_it_was_and_its_history(client: Client) -> None:
     def gates(path: str) -> list[Any]:
-        told = client.get(path).document
-        response_model(answers.TopicRecord).model_validate(told)
-        return [revision["value"] for revision in told["fields"]["gate"]["history"]]
+        response = client.get(path).document
+        response_model(answers.TopicRecord).model_validate(response)
+        return [revision["value"] for revision in response["fields"]["gate"]["history"]]
 
     assert gates("/v1/topics/yard") == ["open"]
     assert gates("/v1/topics/yard?as_of=2026-01-10") == ["shut"]
@@ -134,23 +134,23 @@ def test_a_topic_as_it_was_and_its_history(client: Client) -> None:
 
 @pytest.mark.parametrize("path", ["nobody", "nobody/history", "%00", "", "yard?as_of=2020-01-01"])
 def test_an_unknown_topic_is_not_found(client: Client, path: str) -> None:
-    told = client.get(f"/v1/topics/{path}")
-    assert (told.status, told.document["type"]) == (404, "urn:memstate:problem:topic-not-found")
+    response = client.get(f"/v1/topics/{path}")
+    assert (response.status, response.document["type"]) == (404, "urn:memstate:problem:topic-not-found")
 
 
-def test_runs_are_told_by_what_they_left(client: Client) -> None:
-    told = client.get("/v1/runs").document
-    response_model(answers.RunsAnswer).model_validate(told)
-    assert [(run["run_id"], run["snapshot"], run["counts"]) for run in told["runs"]] == [("run", "s0/1", None)]
+def test_runs_are_described_by_reports_and_snapshots(client: Client) -> None:
+    response = client.get("/v1/runs").document
+    response_model(answers.RunsAnswer).model_validate(response)
+    assert [(run["run_id"], run["snapshot"], run["counts"]) for run in response["runs"]] == [("run", "s0/1", None)]
 
 
 def test_health_and_readiness(client: Client) -> None:
     assert client.get("/healthz").document == {"status": "ok"}
-    told = client.get("/readyz").document
-    response_model(answers.Readiness).model_validate(told)
-    assert told["snapshot"] == "s0/1"
-    assert told["last_run"] == {"run_id": "run", "now": "2026-06-01T00:00:00Z", "checks_passed": None}
-    assert told["age_seconds"] >= 0
+    response = client.get("/readyz").document
+    response_model(answers.Readiness).model_validate(response)
+    assert response["snapshot"] == "s0/1"
+    assert response["last_run"] == {"run_id": "run", "now": "2026-06-01T00:00:00Z", "checks_passed": None}
+    assert response["age_seconds"] >= 0
 
 
 def test_docs_are_served(client: Client) -> None:

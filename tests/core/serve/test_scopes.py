@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import polars as pl
 import pytest
 
 from memstate_core.model.ids import uuid_text
@@ -24,6 +25,7 @@ from memstate_core.serve.app import api
 from memstate_core.serve.auth import key_file
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
+from memstate_core.state.graph import Graph
 from memstate_core.state.home import Home
 from tests.core.retrieve.conftest import Store as Draft
 from tests.core.serve.conftest import Answer, Client, Publish, served
@@ -43,9 +45,9 @@ class Caller:
     token: str
 
     def __call__(self, method: str, path: str, body: Any = None) -> Answer:
-        told = self.client(method, path, body, X_API_Key=self.token, X_Request_Id="walk")
-        assert told.status not in (401, 429)
-        return told
+        response = self.client(method, path, body, X_API_Key=self.token, X_Request_Id="walk")
+        assert response.status not in (401, 429)
+        return response
 
 
 def key_for(store: Store, name: str, role: key_file.RoleName, scopes: list[str] | None, number: int) -> str:
@@ -75,9 +77,9 @@ def entangled(draft: Draft) -> None:
     for one, two in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "beside"), ("own", "beside")):
         draft.edge(one, two, "part_of")
     for topic, cause in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "own")):
-        told = f"{cause} changed, 1 extension hops away"
+        response = f"{cause} changed, 1 extension hops away"
         draft.reviews.append(
-            {"id": topic, "topic_id": topic, "cause_topic_id": cause, "hops": 1, "reason": told, "queued_at": NOW}
+            {"id": topic, "topic_id": topic, "cause_topic_id": cause, "hops": 1, "reason": response, "queued_at": NOW}
         )
     draft.says("own", "A heron stands at the river.", on=20, scope=MINE, actor="Ines", session_id="walk", turn=1)
     draft.says(f"{FOREIGN}-topic", "Striped animals at the river.", on=21, scope=MINE)
@@ -111,8 +113,8 @@ def night(home: Path) -> Store:
     home.mkdir()
     (home / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
     assert run_memstate(home, "import", str(home / "dump.jsonl"), "--now", "2026-04-05T00:00:00Z").code == 0
-    told = run_memstate(home, "maintain", "--now", NIGHT)
-    assert told.code == 0, told.stderr
+    response = run_memstate(home, "maintain", "--now", NIGHT)
+    assert response.code == 0, response.stderr
     return Store(Home(home), Settings())
 
 
@@ -257,8 +259,8 @@ def test_every_route_is_walked(store: Store) -> None:
 
 
 def test_the_other_scope_is_there_to_be_found(owner: Caller) -> None:
-    told = [owner(*request).content.decode() for request in listing("x") + posts("/v1/query", _BODIES)("x")]
-    assert sum(FOREIGN in each for each in told) > len(told) // 3
+    response = [owner(*request).content.decode() for request in listing("x") + posts("/v1/query", _BODIES)("x")]
+    assert sum(FOREIGN in each for each in response) > len(response) // 3
     assert owner("GET", f"/v1/topics/{FOREIGN}-topic").status == 200
     assert owner("GET", "/v1/topics/own").document["fields"]["rumour"]["ref_topic_id"] == f"{FOREIGN}-topic"
 
@@ -266,42 +268,63 @@ def test_the_other_scope_is_there_to_be_found(owner: Caller) -> None:
 @pytest.mark.parametrize("route", PROBES, ids=" ".join)
 def test_nothing_of_another_scope_comes_back(caller: Caller, route: tuple[str, str]) -> None:
     for (method, path, body), (_, ghostly, ghost) in zip(PROBES[route](FOREIGN), PROBES[route](GHOST), strict=True):
-        told, expected = caller(method, path, body), caller(method, ghostly, ghost)
-        assert told.status == expected.status, (path, body, told.content)
-        assert same(told.content).replace(FOREIGN.encode(), GHOST.encode()) == same(expected.content), (path, body)
+        response, expected = caller(method, path, body), caller(method, ghostly, ghost)
+        assert response.status == expected.status, (path, body, response.content)
+        assert same(response.content).replace(FOREIGN.encode(), GHOST.encode()) == same(expected.content), (path, body)
         if FOREIGN not in path and FOREIGN not in json.dumps(body):
-            assert FOREIGN.encode() not in told.content, (path, body)
-        assert FOREIGN not in json.dumps(str(told.headers)) or FOREIGN in path
+            assert FOREIGN.encode() not in response.content, (path, body)
+        assert FOREIGN not in json.dumps(str(response.headers)) or FOREIGN in path
 
 
-def test_a_question_by_its_own_word_finds_nothing_of_it(caller: Caller) -> None:
-    told = caller("POST", "/v1/query", {"q": f"{FOREIGN} herd", "explain": True, "evidence_k": 100}).document
-    assert told.pop("query") == f"{FOREIGN} herd"
-    assert FOREIGN not in json.dumps(told)
-    assert {each["scope"] for each in told["candidates"]} == {MINE}
+def test_a_question_with_its_own_term_finds_nothing_of_it(caller: Caller) -> None:
+    response = caller("POST", "/v1/query", {"q": f"{FOREIGN} herd", "explain": True, "evidence_k": 100}).document
+    assert response.pop("query") == f"{FOREIGN} herd"
+    assert FOREIGN not in json.dumps(response)
+    assert {each["scope"] for each in response["candidates"]} == {MINE}
+
+
+def test_a_foreign_id_is_filtered_before_its_row_is_read(
+    caller: Caller, owner: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading the row first told foreign ids from unknown ones by their time."""
+    read, heights = Graph.read, list[int]()
+
+    def counted(graph: Graph, *args: Any, **named: Any) -> pl.DataFrame:
+        rows = read(graph, *args, **named)
+        heights.append(rows.height)
+        return rows
+
+    monkeypatch.setattr(Graph, "read", counted)
+    for name in (f"{FOREIGN}-topic", f"{FOREIGN}-merged", f"{GHOST}-topic"):
+        assert caller("GET", f"/v1/topics/{name}").status == 404
+        assert caller("POST", "/v1/feedback", {"topic_id": name, "used": True}).status in (403, 404)
+        assert caller("POST", "/v1/ingest", OBSERVED | {"topic_id": name}).status in (403, 422)
+        assert sum(heights) == 0
+    assert owner("GET", f"/v1/topics/{FOREIGN}-topic").status == 200
+    assert sum(heights) > 0
 
 
 def test_ties_within_the_scope_are_kept(caller: Caller) -> None:
-    told = caller("GET", "/v1/topics/own").document
-    assert [{edge["from"], edge["to"]} for edge in told["edges"]] == [{"own", "beside"}]
+    response = caller("GET", "/v1/topics/own").document
+    assert [{edge["from"], edge["to"]} for edge in response["edges"]] == [{"own", "beside"}]
     candidates = caller("POST", "/v1/query", {"q": ASKED, "topic_ids": ["own"]}).document["candidates"]
     assert [neighbor["topic_id"] for neighbor in candidates[0]["neighbors"]] == ["beside"]
-    if "keeper" in told["fields"]:
-        assert told["fields"]["keeper"]["ref_topic_id"] == "beside"
+    if "keeper" in response["fields"]:
+        assert response["fields"]["keeper"]["ref_topic_id"] == "beside"
 
 
 def test_what_reaches_over_and_what_leads_nowhere_look_the_same(caller: Caller) -> None:
-    told = caller("GET", "/v1/topics/own").document
-    references = {name: field["ref_topic_id"] for name, field in told["fields"].items() if name != "keeper"}
+    response = caller("GET", "/v1/topics/own").document
+    references = {name: field["ref_topic_id"] for name, field in response["fields"].items() if name != "keeper"}
     assert set(references.values()) == {None}
-    assert {warning["related_topic_id"] for warning in told["warnings"]} <= {None}
-    assert (told["merged_into"], told["stale"]) == (None, None)
+    assert {warning["related_topic_id"] for warning in response["warnings"]} <= {None}
+    assert (response["merged_into"], response["stale"]) == (None, None)
 
 
 def test_counts_of_the_whole_store_are_for_who_sees_it(caller: Caller, owner: Caller, client: Client) -> None:
     for path in ("/v1/runs", "/metrics"):
-        told = caller("GET", path)
-        assert (told.status, told.document["type"]) == (403, "urn:memstate:problem:not-allowed")
+        response = caller("GET", path)
+        assert (response.status, response.document["type"]) == (403, "urn:memstate:problem:not-allowed")
         assert owner("GET", path).status == 200
     open_to_all = client.get("/readyz").document
     assert set(open_to_all) <= {"status", "stale"}
@@ -311,9 +334,9 @@ def test_counts_of_the_whole_store_are_for_who_sees_it(caller: Caller, owner: Ca
 
 def test_nothing_is_written_into_another_scope(caller: Caller, store: Store) -> None:
     before = sorted(path.name for path in store.home.inbox.glob("*.jsonl"))
-    told = caller("POST", "/v1/ingest", [OBSERVED, {"text": "x", "scope": {"type": "user", "id": FOREIGN}}])
-    assert (told.status, told.document["type"]) == (403, "urn:memstate:problem:not-allowed")
-    assert told.document["found"] == f"observation 1 of scope user:{FOREIGN}"
+    response = caller("POST", "/v1/ingest", [OBSERVED, {"text": "x", "scope": {"type": "user", "id": FOREIGN}}])
+    assert (response.status, response.document["type"]) == (403, "urn:memstate:problem:not-allowed")
+    assert response.document["found"] == f"observation 1 of scope user:{FOREIGN}"
     assert caller("POST", "/v1/ingest", {"text": "of no scope"}).document["found"].endswith("of scope global:global")
     assert sorted(path.name for path in store.home.inbox.glob("*.jsonl")) == before
 
@@ -322,14 +345,14 @@ def test_a_key_of_one_scope_takes_no_id_of_another(caller: Caller, owner: Caller
     """Whoever uses an id first, by the time of observations, owns it: a date long ago would take it away."""
     early = OBSERVED | {"observed_at": "1970-01-01T00:00:00Z", "title": "Mine"}
     for name in (f"{FOREIGN}-topic", "no-topic-yet"):
-        told = caller("POST", "/v1/ingest", early | {"topic_id": name})
-        assert told.status == 422
-        assert told.document["errors"][0]["detail"].endswith("`topic_key` names a new one")
+        response = caller("POST", "/v1/ingest", early | {"topic_id": name})
+        assert response.status == 422
+        assert response.document["errors"][0]["detail"].endswith("`topic_key` names a new one")
     future = uuid_text("key", f"user:{FOREIGN}", "a key that they will use")
     of_title = uuid_text("title", f"user:{FOREIGN}", "", "a title that they will use")
     for name in (future, of_title, uuid_text("observation", f"user:{FOREIGN}", "o"), uuid_text("key", MINE, "unused")):
-        told = caller("POST", "/v1/ingest", [early, early | {"topic_id": name}])
-        assert (told.status, [each["at"] for each in told.document["errors"]]) == (422, [1])
+        response = caller("POST", "/v1/ingest", [early, early | {"topic_id": name}])
+        assert (response.status, [each["at"] for each in response.document["errors"]]) == (422, [1])
     answered = caller("POST", "/v1/ingest", [early | {"topic_id": "own"}, early | {"topic_key": "otter"}])
     assert answered.status == 202
     made = answered.document["topic_ids"][1]
@@ -359,10 +382,10 @@ def test_a_role_may_do_what_it_is_for(
     client: Client, tokens: dict[str, str], role: str, expected: tuple[int, ...]
 ) -> None:
     who = Caller(client, tokens[role])
-    told = (
+    response = (
         who("POST", "/v1/query", {"q": ASKED}),
         who("POST", "/v1/ingest", OBSERVED),
         who("POST", "/v1/feedback", {"topic_id": "own", "used": True}),
         who("GET", "/metrics"),
     )
-    assert tuple(each.status for each in told) == expected
+    assert tuple(each.status for each in response) == expected

@@ -74,10 +74,10 @@ class Load:
         chance = random.Random(seed)
         while not self._stop.is_set():
             if chance.random() < 0.3:
-                answer, told = self.client.get("/v1/topics/yard"), told_by_topic
+                answer, response = self.client.get("/v1/topics/yard"), told_by_topic
             else:
-                answer, told = self.client.post("/v1/query", {"q": "Which edition?"}), told_by_query
-            if answer.status != 200 or told(answer.document) != {answer.document["snapshot"]}:
+                answer, response = self.client.post("/v1/query", {"q": "Which edition?"}), told_by_query
+            if answer.status != 200 or response(answer.document) != {answer.document["snapshot"]}:
                 self.failures.append(answer)
             else:
                 self.seen.append(answer.document["snapshot"])

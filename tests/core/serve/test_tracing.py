@@ -83,7 +83,7 @@ def test_a_query_is_a_tree_of_spans_in_the_trace_of_its_caller(client: Client) -
     assert [part.start_time for part in parts] == sorted(part.start_time or 0 for part in parts)
 
 
-def test_ingest_is_a_span_and_none_says_what_is_private(client: Client) -> None:
+def test_ingest_is_a_span_and_none_holds_private_data(client: Client) -> None:
     said = {"text": PRIVATE, "scope": {"type": "user", "id": PRIVATE}}
     assert client.post("/v1/ingest", [said, said], X_API_Key="k").status == 202
     assert client.post("/v1/query", {"q": PRIVATE, "scope": f"user:{PRIVATE}"}, X_API_Key="k").status == 200
@@ -92,17 +92,17 @@ def test_ingest_is_a_span_and_none_says_what_is_private(client: Client) -> None:
     assert client.post("/v1/query", {"q": "x", "topic_ids": [PRIVATE]}, X_API_Key="k").status == 404
     assert client.get("/v1/runs", X_API_Key=PRIVATE).status == 401
     wait_for(lambda: len([s for s in EXPORTER.get_finished_spans() if s.kind is trace.SpanKind.SERVER]) == 6)
-    told = EXPORTER.get_finished_spans()
-    assert [dict(s.attributes or {}) for s in told if s.name == "memstate.ingest"] == [
+    response = EXPORTER.get_finished_spans()
+    assert [dict(s.attributes or {}) for s in response if s.name == "memstate.ingest"] == [
         {"memstate.observations": 2},
         {"memstate.observations": 1, "error.type": "ObservationsRefused"},
     ]
-    failed = [s for s in told if s.name == "memstate.query" and s.status.status_code is trace.StatusCode.ERROR]
+    failed = [s for s in response if s.name == "memstate.query" and s.status.status_code is trace.StatusCode.ERROR]
     assert [(s.attributes or {})["error.type"] for s in failed] == ["TopicNotFound"]
-    assert not [s for s in told if PRIVATE in s.to_json() or s.events]
+    assert not [s for s in response if PRIVATE in s.to_json() or s.events]
 
 
-def test_a_tool_goes_on_with_the_trace_of_its_caller_and_says_nothing_private(client: Client) -> None:
+def test_a_tool_continues_the_trace_of_its_caller_and_holds_no_private_data(client: Client) -> None:
     """The client of the protocol puts the trace into the message; what it calls the message is its own business."""
 
     async def ask() -> None:
@@ -115,9 +115,9 @@ def test_a_tool_goes_on_with_the_trace_of_its_caller_and_says_nothing_private(cl
     with trace.get_tracer("caller").start_as_current_span("caller"):
         anyio.run(ask)
     wait_for(lambda: sum(each.name == "memstate.tool" for each in EXPORTER.get_finished_spans()) == 3)
-    told = EXPORTER.get_finished_spans()
-    mine = [each for each in told if each.name.startswith("memstate") or each.kind is trace.SpanKind.SERVER]
-    [caller] = [each for each in told if each.name == "caller"]
+    response = EXPORTER.get_finished_spans()
+    mine = [each for each in response if each.name.startswith("memstate") or each.kind is trace.SpanKind.SERVER]
+    [caller] = [each for each in response if each.name == "caller"]
     tools = [each for each in mine if each.name == "memstate.tool"]
     assert [(each.attributes or {})["memstate.tool"] for each in tools] == ["memory_query", "memory_topic", "none"]
     assert caller.context is not None
@@ -161,8 +161,8 @@ def test_without_the_sdk_or_the_package_a_span_costs_next_to_nothing(is_hidden: 
     """A thousand take less than 0.1 s of the processor: less than a hundredth of what a query takes, all five of it."""
     hide = 'sys.modules["opentelemetry"] = None' if is_hidden else ""
     script = WITHOUT.format(hide=hide, none=is_hidden)
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert float(told.stdout) < 0.1
+    response = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert float(response.stdout) < 0.1
 
 
 def test_a_server_without_the_package_answers(tmp_path: Path, publish: Publish) -> None:
@@ -176,11 +176,11 @@ def test_a_server_without_the_package_answers(tmp_path: Path, publish: Publish) 
         "service.serving.refresh()\n"
         "print(service.query(OWNER, Question('the yard'))['snapshot'])"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert told.stdout.strip() == "s0/1", told.stderr
+    response = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert response.stdout.strip() == "s0/1", response.stderr
 
 
-def test_attributes_can_be_told_later() -> None:
+def test_attributes_can_be_set_later() -> None:
     began = time.monotonic()
     with span("memstate.test", first=1) as tell:
         tell(second=2.0, third="x")
