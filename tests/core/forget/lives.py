@@ -1,4 +1,4 @@
-"""A small store that lives through nights: what is said, used and decided, with every condition checked each night.
+"""A small store over several nights: observations, accesses and manual actions; every condition is checked each night.
 
 The ledger, the graph and the model are real; nights look for no duplicates.
 """
@@ -59,7 +59,7 @@ def topic_id(key: str, scope: str = AYA) -> str:
 
 
 def owner(value: Any, **more: Any) -> dict[str, Any]:
-    """What an observation says that names an owner."""
+    """The content of an observation that names an owner."""
     return {"fields": [{"name": "owner", "value": value}]} | more
 
 
@@ -72,7 +72,7 @@ class Life:
         self.under(**policy)
 
     def under(self, **policy: Any) -> None:
-        """From now on under another policy."""
+        """Switches to another policy."""
         settings = Settings(policy=Policy(**FAST | policy), store=StoreSettings(shards=self.shards))
         self.store = Store(self.home, settings)
         vars(self.store)["encoder"] = encoder()
@@ -80,7 +80,7 @@ class Life:
     # What happens
 
     def says(self, at: float, said: dict[str, dict[str, Any]], scope: str = AYA, heard: float | None = None) -> None:
-        """Imports an observation a key, made on a day and heard of on that day or later."""
+        """Imports one observation for each key, observed on a day and imported on that day or later."""
         kind, name = scope.split(":")
         rows = [
             {"scope": {"type": kind, "id": name}, "observed_at": iso(day(at)), "topic_key": key, **content}
@@ -94,7 +94,7 @@ class Life:
         assert import_paths(self.store.ledger, self.store.settings, [path], now=now, run_id=path.stem).quarantined == 0
 
     def uses(self, at: float, *names: str, scope: str = AYA, **more: Any) -> None:
-        """Notes uses of topics, by key or id."""
+        """Records accesses of topics, by key or id."""
         self._runs += 1
         with AccessJournal(self.home.accesses, f"uses-{self._runs}") as journal:
             for name in names:
@@ -116,7 +116,7 @@ class Life:
         return run, new
 
     def night(self, at: float) -> dict[str, int]:
-        """A nightly run of every shard; answers how many took each step, of those that any did."""
+        """A nightly run of every shard; returns the non-zero counts of steps."""
         counted: dict[str, int] = {}
         for shard in self.store.shards:
             run, new = self.begun(at, shard)
@@ -137,10 +137,10 @@ class Life:
     def checked(self, run: Run) -> dict[str, Any]:
         return dict(conditions(self.store, run))
 
-    # What a person decides
+    # Manual actions
 
     def decides(self, rows: pl.DataFrame | None, at: float) -> str:
-        """Publishes decisions; answers the state hash."""
+        """Publishes decisions; returns the state hash."""
         assert rows is not None
         self._runs += 1
         return correct(self.store, "s0", f"correction-{self._runs}", day(at), rows, "told").state_hash
@@ -157,7 +157,7 @@ class Life:
     def pins(self, key: str, at: float, *, on: bool = True) -> str:
         return self.decides(pin_decisions(self.served(), [topic_id(key)], on=on), at)
 
-    # What is there
+    # State
 
     def served(self, shard: str = "s0") -> Served:
         return read_served(self.store)[shard]
@@ -179,7 +179,7 @@ class Life:
         return [found[topic_id(key, scope)] for key in keys]
 
     def record(self, key: str, **asked: Any) -> dict[str, Any]:
-        """A topic as a reader gets it."""
+        """A topic record."""
         with ExitStack() as stack:
             readers = [
                 stack.enter_context(SnapshotReader(shard.snapshot)) for shard in read_served(self.store).values()
@@ -187,7 +187,7 @@ class Life:
             return topic_record(readers, topic_id(key), **asked)
 
     def detached(self, shard: str = "s0") -> list[str]:
-        """Names of detached fields and kinds of detached links."""
+        """Names of detached fields and kinds of detached edges."""
         fields = self.read(FIELD, ["name"], "r.detached = true", shard)["name"]
         links = self.read(EDGE, ["kind"], "r.detached = true", shard)["kind"]
         return sorted([*fields, *links])

@@ -1,4 +1,4 @@
-"""What leaves the active set: what a rule names, the faded under pressure, the lowest over the bound."""
+"""What is archived: topics that a rule selects, faded ones under pressure, the lowest over the bound."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def archived(rows: Sequence[Topic], policy: Policy, *dependence: Depends) -> lis
 
 
 def by_the_rules(rows: Sequence[Topic], policy: Policy, dependence: Sequence[Depends]) -> list[str]:
-    """The same, told topic by topic."""
+    """The same, topic by topic."""
     active = {row["topic_id"]: row for row in rows if row["state"] == "active"}
     ruled = {name for name, row in active.items() if row["action"] == "archive" and not row["pinned"]}
     count = {scope: sum(row["scope"] == scope for row in active.values()) for scope in (AYA, KITE)}
@@ -111,7 +111,9 @@ def _order(row: Topic, bases: set[str]) -> tuple[int, float, str]:
 
 
 @given(topics, policies, ties)
-def test_it_archives_what_the_rules_say(rows: list[Topic], policy: Policy, dependence: list[Depends]) -> None:
+def test_it_matches_the_same_rules_evaluated_topic_by_topic(
+    rows: list[Topic], policy: Policy, dependence: list[Depends]
+) -> None:
     assert archived(rows, policy, *dependence) == by_the_rules(rows, policy, dependence)
 
 
@@ -137,7 +139,7 @@ def test_the_order_of_topics_does_not_show(
 # Pressure
 
 
-def test_below_the_soft_limit_nothing_goes_and_from_it_on_the_faded_do() -> None:
+def test_below_the_soft_limit_nothing_is_archived_and_from_it_on_faded_topics_are() -> None:
     assert archived(low("a", "b"), policy(3)) == []
     edge = [topic("a", salience=0.049), topic("b", salience=0.05), topic("c", salience=0.0)]
     assert archived(edge, policy(3)) == ["a", "c"]
@@ -154,7 +156,7 @@ def test_pinned_held_and_used_topics_do_not_fade() -> None:
     assert archived(rows, policy(1)) == ["d"]
 
 
-def test_what_a_newer_topic_supersedes_goes_sooner() -> None:
+def test_superseded_topics_are_archived_sooner() -> None:
     rows = [topic("new"), topic("old", salience=0.07, redundant=True), topic("other", salience=0.07)]
     found = ranked(rows, policy(1)).filter(pl.col("reason").is_not_null())
     assert found.select("topic_id", "by").rows() == [("old", "threshold")]
@@ -175,7 +177,7 @@ def test_a_faded_topic_stays_with_what_depends_on_it_over_several_hops() -> None
     assert archived(rows, policy(1, dependency_max_hops=1), *chain) == ["deal", "lone"]
 
 
-def test_what_only_faded_topics_depend_on_goes_with_them_even_in_a_circle() -> None:
+def test_a_topic_that_only_faded_ones_depend_on_is_archived_with_them_even_in_a_cycle() -> None:
     rows = [topic("x"), *low("a", "b")]
     assert archived(rows, policy(1), ("a", "b"), ("b", "a")) == ["a", "b"]
 
@@ -192,7 +194,7 @@ def test_over_the_bound_the_lowest_go_whatever_their_salience_and_the_faded_coun
     assert archived([topic("a", salience=0.0), topic("b"), topic("c")], policy(1, 2)) == ["a"]
 
 
-def test_superseded_topics_leave_first_then_others_then_what_is_depended_on_then_what_a_person_brought_back() -> None:
+def test_the_eviction_order_is_superseded_then_others_then_depended_on_then_restored_by_a_person() -> None:
     rows = [
         topic("held", salience=1.0, held=True), topic("base", salience=2.0), topic("plain", salience=3.0),
         topic("old", salience=4.0, redundant=True), topic("dear", salience=9.0),

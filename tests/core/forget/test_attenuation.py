@@ -128,7 +128,7 @@ def test_a_history_that_rises_again_is_expanded_and_one_that_stays_low_stays_sho
 # Links
 
 
-def test_a_link_is_as_salient_as_the_less_salient_of_its_topics() -> None:
+def test_an_edge_is_as_salient_as_the_less_salient_of_its_topics() -> None:
     known = links(("a", "b", "mentions"), ("b", "a", "mentions"), ("a", "c", "mentions"))
     where = topics(topic("a"), topic("b", salience=0.05), topic("c"))
     taken, back = detached_edges(known, where, standing())
@@ -137,20 +137,20 @@ def test_a_link_is_as_salient_as_the_less_salient_of_its_topics() -> None:
 
 
 @pytest.mark.parametrize("kind", ["part_of", "has_detail", "extends", "derives", "has_subtopic"])
-def test_links_over_which_something_depends_are_never_detached(kind: str) -> None:
+def test_extension_edges_are_never_detached(kind: str) -> None:
     ruled = topic("a", salience=0.0, action="detach", rule="r")
     found = detached_edges(links(("a", "b", kind)), topics(ruled, topic("b", salience=0.0)), standing())
     assert of_links(found) == ([], [])
 
 
 @pytest.mark.parametrize("mark", ["pinned", "held"])
-def test_a_link_that_touches_what_is_pinned_or_held_stays(mark: str) -> None:
+def test_an_edge_of_a_pinned_or_held_topic_stays(mark: str) -> None:
     for marked in ("a", "b"):
         where = topics(*[topic(name, salience=0.0, **{mark: name == marked}) for name in "ab"])
         assert of_links(detached_edges(links(("a", "b", "mentions")), where, standing())) == ([], [])
 
 
-def test_a_link_comes_back_when_both_of_its_topics_are_salient_again() -> None:
+def test_an_edge_is_attached_when_both_of_its_topics_are_salient_again() -> None:
     detached = standing(edges=[("a", "b", "mentions")])
     for salience, back in ((0.1, [("a", "b", "mentions")]), (0.09, [])):
         where = topics(topic("a"), topic("b", salience=salience))

@@ -74,7 +74,7 @@ def known(rows: list[tuple[str, str | None, float]], pinned: set[str], archived:
 
 
 @given(topics, nights)
-def test_after_every_night_a_scope_is_within_the_bound_or_holds_what_is_pinned_and_nothing_else(
+def test_after_every_night_a_scope_is_within_the_bound_or_has_pinned_topics_only(
     rows: list[tuple[str, str | None, float]], nights: list[dict[str, Any]]
 ) -> None:
     archived: set[str] = set()

@@ -18,7 +18,7 @@ NOW = 40
 
 
 def store_of(home: Path, uses: list[tuple[str, datetime]]) -> Store:
-    """A ledger in which twenty topics were said once, and some of them used."""
+    """A ledger with one piece of evidence for each of twenty topics, and accesses of some."""
     home.joinpath("memstate.toml").write_text(f"[policy]\ntopic_count_soft_limit = 1\nmax_active_topics = {BOUND}\n")
     store = open_store(home, {})
     said = [observation(number, title=f"t{number:02}", observed_at=day(0)) for number in range(20)]

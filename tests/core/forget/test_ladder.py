@@ -1,4 +1,4 @@
-"""The whole step on a real store: down the ladder, back by evidence and use, and never what policy protects."""
+"""The whole step on a real store: down the ladder, back by evidence and accesses, and never what policy protects."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rule(action: str, when: str = 'scope == "user:aya"', on: Any = "nightly") ->
 # Down
 
 
-def test_what_has_faded_goes_every_step_down_and_each_is_recorded_with_its_reason(faded: Life) -> None:
+def test_faded_topics_take_every_step_and_each_is_recorded_with_its_reason(faded: Life) -> None:
     assert faded.states("acme", "boat", "cat") == ["archived"] * 3
     assert faded.detached() == ["mentions", "owner", "owner"]
     assert len(owners(faded)) == 3
@@ -69,7 +69,7 @@ def test_what_has_faded_goes_every_step_down_and_each_is_recorded_with_its_reaso
     assert faded.served().snapshot.manifest.counts["detached"] == 2
 
 
-def test_what_others_depend_on_is_never_cut_off(faded: Life) -> None:
+def test_extension_edges_are_never_detached(faded: Life) -> None:
     assert faded.read(EDGE, ["kind", "detached"]).sort("kind").rows() == [("mentions", True), ("part_of", False)]
 
 
@@ -98,7 +98,7 @@ def test_new_evidence_brings_a_topic_back(faded: Life) -> None:
 
 
 def test_late_evidence_brings_it_back_only_if_it_is_salient_for_it(faded: Life) -> None:
-    """What was said long ago is as faded as the rest, and goes out again in the same night."""
+    """Old evidence is as faded as the rest, so the topic is archived again in the same night."""
     faded.says(0.05, {"acme": owner("Late", title="Of old")}, heard=11)
     assert faded.night(11) == {}
     assert (faded.states("acme"), owners(faded)[0]) == (["archived"], "Aya")
@@ -121,7 +121,7 @@ def test_many_uses_of_a_field_attach_and_expand_it(faded: Life) -> None:
     assert len(owners(faded)) == 6
 
 
-def test_a_link_comes_back_when_both_its_ends_are_salient(faded: Life) -> None:
+def test_an_edge_is_attached_when_both_its_ends_are_salient(faded: Life) -> None:
     faded.says(11, {"boat": owner("Ben")})
     assert faded.night(11) == {"restored": 1, "attached": 1}
     faded.says(11.2, {"acme": owner("Aya")})
@@ -265,7 +265,7 @@ def test_a_night_of_an_empty_store_and_of_one_that_was_only_used(tmp_path: Path)
     assert life.read(REVISION).is_empty()
 
 
-def test_a_step_that_died_while_links_were_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_died_while_edges_were_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     life = begun(tmp_path)
     run, new = life.begun(10)
 

@@ -1,4 +1,4 @@
-"""Laws L3 and L4 for every step of the ladder: the ledger tells it all, and taken back it never was."""
+"""Laws L3 and L4 for every step of the ladder: the ledger has all of it, and undoing it leaves no trace."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def young(young_home: Path, tmp_path: Path) -> Life:
     return Life(shutil.copytree(young_home, tmp_path / "home"), **KEPT)
 
 
-def word(kind: str, key: str, said: dict[str, Any]) -> pl.DataFrame:
+def decision(kind: str, key: str, said: dict[str, Any]) -> pl.DataFrame:
     row = {
         "kind": kind,
         "scope": AYA,
@@ -62,14 +62,14 @@ def exported(life: Life) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-def test_a_step_taken_back_leaves_the_store_that_never_took_it(
+def test_a_reversed_step_gives_the_state_of_a_store_that_never_took_it(
     step: tuple[str, str, str, dict[str, Any]], young: Life, tmp_path: Path
 ) -> None:
     down, up, key, said = step
     never, before = young.state_hash(), exported(young)
-    assert young.decides(word(down, key, said), 0.5) != never
+    assert young.decides(decision(down, key, said), 0.5) != never
     assert young.rebuilt(tmp_path / "down") == young.state_hash()
-    assert young.decides(word(up, key, said), 0.5) == never
+    assert young.decides(decision(up, key, said), 0.5) == never
     assert young.rebuilt(tmp_path / "up") == never
     assert exported(young) == before
 
@@ -86,7 +86,7 @@ def test_undoing_all_that_a_night_forgot_gives_the_state_of_a_store_that_forgets
 
 
 def test_everything_at_once_folds_again_to_the_same_state_and_verifies(young: Life, tmp_path: Path) -> None:
-    """Uses, failures, a pin, a merge, and whatever the ladder did meanwhile."""
+    """Accesses, failures, a pin, a merge, and the ladder's steps in between."""
     young.uses(0.6, "acme", fields=["owner"])
     young.uses(0.6, "boat", failed=True)
     young.uses(0.6, "no-body")
@@ -113,11 +113,11 @@ def test_nights_in_between_do_not_show_in_the_salience(tmp_path: Path) -> None:
     assert often.state_hash() == once.state_hash()
 
 
-# A use never stops a night
+# An access never stops a night
 
 
-def test_a_use_dated_ahead_of_the_run_does_not_refuse_it(tmp_path: Path) -> None:
-    """A clock that is ahead, or a run that is told an earlier time."""
+def test_an_access_dated_ahead_of_the_run_does_not_refuse_it(tmp_path: Path) -> None:
+    """A clock that is ahead, or a run with an earlier logical time."""
     life = begun(tmp_path, salience_half_life_days=90.0)
     life.uses(0.5, *["acme"] * 60)
     life.night(1)
@@ -125,7 +125,7 @@ def test_a_use_dated_ahead_of_the_run_does_not_refuse_it(tmp_path: Path) -> None
     life.night(1.5)
 
 
-def test_a_change_of_kind_beside_a_use_does_not_refuse_a_night(tmp_path: Path) -> None:
+def test_a_change_of_kind_with_an_access_does_not_refuse_a_night(tmp_path: Path) -> None:
     brief = Override(topic_kind="chat", salience_half_life_days=1.0)
     life = begun(tmp_path, salience_half_life_days=90.0, overrides=(brief,))
     life.night(5)
@@ -134,7 +134,7 @@ def test_a_change_of_kind_beside_a_use_does_not_refuse_a_night(tmp_path: Path) -
     life.night(20)
 
 
-def test_a_merge_with_a_topic_that_failed_beside_a_use_does_not_refuse_a_night(tmp_path: Path) -> None:
+def test_a_merge_with_a_topic_that_failed_with_an_access_does_not_refuse_a_night(tmp_path: Path) -> None:
     life = Life(tmp_path, salience_half_life_days=90.0)
     life.says(0, {"acme": owner("Aya")})
     life.says(1, {"boat": owner("Aya")})

@@ -1,4 +1,4 @@
-"""A person has the last word on forgetting: what is brought back or pinned stays, what is let go does not."""
+"""Manual actions win over the ladder: restored and pinned topics stay, unpinned ones need not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pinned(life: Life) -> list[str]:
     return life.read(TOPIC, ["id"], "r.pinned = true")["id"].sort().to_list()
 
 
-# Bringing back
+# Restoring
 
 
 def test_restoring_takes_every_step_back_at_once(faded: Life) -> None:
@@ -43,12 +43,12 @@ def test_restoring_takes_every_step_back_at_once(faded: Life) -> None:
     assert {row["reason"] for row in faded.decided(*ALL)} == {"a person"}
 
 
-def test_restoring_attaches_the_links_that_start_at_a_topic(faded: Life) -> None:
+def test_restoring_attaches_the_edges_that_start_at_a_topic(faded: Life) -> None:
     faded.restores("boat", 10)
     assert faded.detached() == ["owner"]
 
 
-def test_what_is_all_there_needs_no_decision(faded: Life) -> None:
+def test_topics_without_any_step_need_no_decision(faded: Life) -> None:
     faded.restores("acme", 10)
     assert restore_decisions(faded.served(), [topic_id("acme")], "again").is_empty()
     assert restore_decisions(faded.served(), ["nobody"], "x").is_empty()
@@ -56,7 +56,7 @@ def test_what_is_all_there_needs_no_decision(faded: Life) -> None:
 
 
 def test_the_ladder_leaves_it_alone_until_another_event_and_then_not(faded: Life) -> None:
-    """However long it takes, and whatever is said of other topics."""
+    """For any length of time, and whatever evidence other topics get."""
     faded.undoes("acme", 10)
     assert faded.night(100) == {}
     faded.says(100, {"boat": owner("Zoe")})
@@ -76,7 +76,7 @@ def test_what_was_restored_as_a_use_is_not_undone_in_the_next_night(faded: Life)
     assert len(owners(faded)) == 6
 
 
-def test_over_the_bound_what_a_person_brought_back_leaves_last(faded: Life) -> None:
+def test_over_the_bound_topics_restored_by_a_person_are_archived_last(faded: Life) -> None:
     faded.undoes("acme", 10)
     faded.under(**KEPT, max_active_topics=1)
     faded.says(11, {"boat": owner("Zoe")})
@@ -149,7 +149,7 @@ def test_use_of_a_topic_that_was_merged_away_brings_its_survivor_back(tmp_path: 
 
 
 def test_what_a_merge_took_in_comes_out_of_it_as_if_never_merged(tmp_path: Path) -> None:
-    """The survivor was archived meanwhile; the freed topic was not, and goes in its own night."""
+    """The survivor was archived meanwhile; the unmerged topic was not, and is archived in its own night."""
     life = begun(tmp_path)
     life.night(0.5)
     life.merges("acme", "boat", 0.6)

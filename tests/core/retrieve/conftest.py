@@ -42,7 +42,7 @@ def day(number: int) -> datetime:
 
 
 class WordEncoder:
-    """Stands in for the model: texts that share terms are close. Counts what it was asked."""
+    """A fake model: texts that share terms are close. Counts its calls."""
 
     model = "words"
 

@@ -26,7 +26,7 @@ SAID_AGAIN = observation(4, topic_id="acme", observed_at=day(5), fields=[field("
 MESSAGE = "field owner has 3 values as of 2026-01-01: null, Priya, Aya"
 
 
-def told(store: Store, *stream: dict) -> Store:
+def stored(store: Store, *stream: dict) -> Store:
     """A store with what the fold makes of a stream, its topics merged into one."""
     state = folded(stream, merge_decisions(CHAIN, reference.fold(stream)))
     for topic in state.topics.to_dicts():
@@ -45,7 +45,7 @@ def owner_of(answered) -> dict:
 
 
 def test_the_record_of_a_topic_names_the_other_values_and_warns(store, opened):
-    record = topic_record(opened(told(store, *STREAM)), "third")
+    record = topic_record(opened(stored(store, *STREAM)), "third")
     assert record["id"] == "acme"
     owner = record["fields"]["owner"]
     assert [revision["value"] for revision in owner["history"]] == [None]
@@ -61,7 +61,7 @@ def test_the_record_of_a_topic_names_the_other_values_and_warns(store, opened):
 
 @pytest.mark.parametrize("history", [True, False])
 def test_an_answer_names_them_too(store, opened, history):
-    answered = ask(opened(told(store, *STREAM)), store, history=history)
+    answered = ask(opened(stored(store, *STREAM)), store, history=history)
     owner = owner_of(answered)
     assert owner["current"]["value"] is None
     assert [other["value"] for other in owner["conflict"]] == ["Priya", "Aya"]
@@ -71,7 +71,7 @@ def test_an_answer_names_them_too(store, opened, history):
 
 
 def test_an_export_holds_what_the_topic_shows(store, opened):
-    readers = opened(told(store, *STREAM))
+    readers = opened(stored(store, *STREAM))
     exported = next(record for record in export_records(readers) if record["id"] == "acme")
     shown = topic_record(readers, "acme", history=True)
     assert exported["fields"] == shown["fields"]
@@ -80,8 +80,8 @@ def test_an_export_holds_what_the_topic_shows(store, opened):
     assert json.loads(json.dumps(exported)) == exported
 
 
-def test_a_later_word_settles_it_and_the_past_still_tells(store, opened):
-    readers = opened(told(store, *STREAM, SAID_AGAIN))
+def test_a_later_assertion_settles_a_conflict_which_the_past_still_reports(store, opened):
+    readers = opened(stored(store, *STREAM, SAID_AGAIN))
     assert topic_record(readers, "acme")["warnings"] == []
     assert owner_of(ask(readers, store))["conflict"] == []
     for history in (True, False):
@@ -90,9 +90,9 @@ def test_a_later_word_settles_it_and_the_past_still_tells(store, opened):
         assert topic_record(readers, "acme", as_of=day(5), history=history)["fields"]["owner"]["conflict"] == []
 
 
-def test_a_superseded_conflict_is_told_of_its_time_only(store, opened):
+def test_a_superseded_conflict_is_reported_for_its_own_time_only(store, opened):
     settled = observation(4, topic_id="acme", observed_at=day(5), fields=[field("owner", '"Cleo"')])
-    readers = opened(told(store, *STREAM, settled))
+    readers = opened(stored(store, *STREAM, settled))
     assert topic_record(readers, "acme", history=True)["fields"]["owner"]["conflict"] == []
     assert [warning["message"] for warning in topic_record(readers, "acme", as_of=day(4))["warnings"]] == [MESSAGE]
 
@@ -104,7 +104,7 @@ def test_long_values_are_cut_in_the_warning_only(store, opened):
         observation(2, topic_id="other", fields=[field("owner", json.dumps(words))]),
         observation(3, topic_id="third"),
     ]
-    record = topic_record(opened(told(store, *stream)), "acme")
+    record = topic_record(opened(stored(store, *stream)), "acme")
     [warning] = record["warnings"]
     assert len(warning["message"]) < 150
     assert "…, Aya" in warning["message"]
@@ -112,7 +112,7 @@ def test_long_values_are_cut_in_the_warning_only(store, opened):
 
 
 def test_the_files_hold_the_rivals_and_are_checked_for_them(store, tmp_path):
-    snapshot = told(store, *STREAM).publish(tmp_path / "s")
+    snapshot = stored(store, *STREAM).publish(tmp_path / "s")
     with open_graph(snapshot.path / "graph.kuzu", read_only=True, buffer_mib=256) as graph:
         assert fact_problems(snapshot.path, graph) == []
     file = snapshot.path / "facts" / "revisions.parquet"

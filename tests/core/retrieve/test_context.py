@@ -64,7 +64,7 @@ def test_a_pack_tells_topics_then_evidence_and_cites_each_line(store: Store, ope
     json.dumps(told)
 
 
-def test_warnings_stand_at_what_they_concern(store: Store, opened: Opened) -> None:
+def test_warnings_are_next_to_their_pieces(store: Store, opened: Opened) -> None:
     crm(store)
     store.field("old", "rate", (4, "5"))
     store.revisions[-1] |= {"rivals": ["old/field/rate/1"]}
@@ -184,7 +184,7 @@ def test_a_model_without_a_tokenizer_is_estimated_from_above(tmp_path: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("a\n\t b", "a b"), ("\x00\u202ea", "a"), ("x" * 500, "x" * (LONGEST - 1) + "…")]
+    ("text", "shown"), [("a\n\t b", "a b"), ("\x00\u202ea", "a"), ("x" * 500, "x" * (LONGEST - 1) + "…")]
 )
-def test_a_text_is_told_on_one_line(text: str, told: str) -> None:
-    assert one_line(text) == told
+def test_a_text_is_shown_on_one_line(text: str, shown: str) -> None:
+    assert one_line(text) == shown

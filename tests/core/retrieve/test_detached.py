@@ -1,4 +1,4 @@
-"""Detached and archived parts stay out of default answers and are there for whoever asks for them outright."""
+"""Detached and archived parts are left out of default answers and returned when requested explicitly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def readers(store, opened):
 
 
 def ask(readers, store, **given):
-    """Candidates by topic: the names of their fields, and their neighbours with the kinds of links."""
+    """Candidates by topic: the names of their fields, and their neighbours with the kinds of edges."""
     question = Question("Acme renewal", **{"scopes": ("user:a",), "stages": frozenset({"structural"})} | given)
     found = answer(readers, store.encoder, None, question)
     return {
@@ -42,7 +42,7 @@ def ask(readers, store, **given):
     }
 
 
-def test_a_default_question_sees_neither_detached_fields_nor_links_nor_archived_topics(readers, store):
+def test_default_answers_have_no_detached_fields_or_edges_and_no_archived_topics(readers, store):
     assert ask(readers, store) == {"acme": (["owner"], [("boat", "cites")]), "boat": ([], [("acme", "cites")])}
 
 
@@ -50,7 +50,7 @@ def test_asking_for_histories_shows_no_more_fields(readers, store):
     assert ask(readers, store, history=True)["acme"] == (["owner"], [("boat", "cites")])
 
 
-def test_asking_for_a_topic_by_id_shows_its_detached_fields_and_links(readers, store):
+def test_a_topic_requested_by_id_has_its_detached_fields_and_edges(readers, store):
     [(names, near)] = ask(readers, store, topic_ids=("acme",)).values()
     assert names == ["note", "owner"]
     assert near == [("boat", "cites"), ("boat", "mentions")]
@@ -71,12 +71,12 @@ def test_asking_for_the_past_shows_what_is_detached_or_archived_today(readers, s
     assert "old" not in ask(readers, store, as_of=day(1))
 
 
-def test_a_detached_field_is_no_word_of_the_summary(readers, store):
+def test_the_summary_text_leaves_detached_fields_out(readers, store):
     text = answer(readers, store.encoder, None, Question("Acme", scopes=("user:a",)))["summary_text"]
     assert "gate code" not in text
 
 
-def test_a_topic_looked_up_is_told_whole_and_says_what_is_detached(readers):
+def test_a_topic_record_is_complete_and_marks_what_is_detached(readers):
     record = topic_record(readers, "acme")
     assert {name: field["detached"] for name, field in record["fields"].items()} == {"note": True, "owner": False}
     assert {edge["kind"]: edge["detached"] for edge in record["edges"] if edge["to"] == "boat"} == {"mentions": True}
@@ -120,7 +120,7 @@ def values(record):
     return [revision["value"] for revision in record["fields"]["owner"]["history"]]
 
 
-def test_the_history_ends_in_the_summary_which_says_how_many_it_stands_for(shortened):
+def test_a_history_ends_in_the_summary_with_the_number_of_its_revisions(shortened):
     record = topic_record(shortened, "acme", history=True)
     assert values(record) == ["Aya", "Priya", SUMMARY]
     assert [revision.get("summarises") for revision in record["fields"]["owner"]["history"]] == [None, None, 3]
@@ -134,16 +134,16 @@ def test_expanding_it_gives_the_trace_in_its_place(shortened):
 
 
 @pytest.mark.parametrize(
-    ("on", "told"), [(1, ["Ben"]), (2, ["Ben"]), (4, ["Cleo", "Ben"]), (8, ["Priya", "Dan", "Cleo", "Ben"])]
+    ("on", "expected"), [(1, ["Ben"]), (2, ["Ben"]), (4, ["Cleo", "Ben"]), (8, ["Priya", "Dan", "Cleo", "Ben"])]
 )
-def test_a_moment_inside_the_summarised_span_is_answered_from_the_trace(shortened, store, on, told):
+def test_a_moment_inside_the_summarised_span_is_answered_from_the_trace(shortened, store, on, expected):
     record = topic_record(shortened, "acme", as_of=day(on), history=True)
-    assert values(record) == told
+    assert values(record) == expected
     [candidate] = answer(shortened, store.encoder, None, Question("Acme", scopes=("user:a",), as_of=day(on)))[
         "candidates"
     ]
     [field] = candidate["fields"]
-    assert field["current"]["value"] == told[0]
+    assert field["current"]["value"] == expected[0]
 
 
 def test_before_the_first_value_there_is_no_field(shortened):

@@ -1,4 +1,4 @@
-"""With the real model: questions find what was meant, not only what was said."""
+"""With the real model, questions find paraphrases, not only shared words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TURNS = {
         ("Where are they going on holiday by ship?", "trip"),
     ],
 )
-def test_meaning_finds_what_words_do_not(store, opened, monkeypatch, asked, meant):
+def test_embeddings_find_what_terms_do_not(store, opened, monkeypatch, asked, meant):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     store.encoder = ENCODER
     for name, text in TURNS.items():

@@ -147,7 +147,7 @@ def test_shards_answer_together(store, opened):
     assert ids(ask(readers, "Rome trip", store, scopes=("user:b",))) == ["b1"]
 
 
-def test_links_lift_a_neighbour_and_are_named(store, opened):
+def test_edges_boost_a_neighbour_and_are_listed(store, opened):
     store.topic("acme", title="Acme renewal contract", salience=1.0)
     store.topic("quiet", title="Zeppelin", salience=3.0)
     store.topic("other", title="Zebra", salience=2.0)
@@ -167,7 +167,7 @@ def test_links_lift_a_neighbour_and_are_named(store, opened):
     assert {c["explain"]["parts"]["structure"] for c in flat["candidates"]} == {0}
 
 
-def test_a_boosted_topic_brings_its_own_links(store, opened):
+def test_a_boosted_topic_has_its_own_edges(store, opened):
     store.topic("acme", title="Acme renewal contract")
     store.topic("far", title="Far")
     store.topic("near", title="Near")
@@ -226,7 +226,7 @@ def test_topic_ids_and_field_names_narrow_the_answer(store, opened):
         ask(readers, "plan", store, topic_ids=("nobody",))
 
 
-def test_words_alone_need_no_model(store, opened):
+def test_terms_alone_need_no_model(store, opened):
     store.topic("acme", title="Acme renewal")
     store.says("acme", "The Acme renewal is signed")
     readers = opened(store)
@@ -276,7 +276,7 @@ def test_the_speaker_and_the_date_decide_between_equal_turns(store, opened):
     assert said(ask(readers, "Who went hiking in March?", store, evidence_k=1)) == ["o0002"]
 
 
-def test_evidence_without_a_vector_is_found_by_its_words(store, opened):
+def test_evidence_without_a_vector_is_found_by_its_terms(store, opened):
     store.topic("acme", title="Acme")
     for n in range(20):
         store.says("acme", f"We talked about matter {n}", session_id="s", turn=n)

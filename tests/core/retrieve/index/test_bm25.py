@@ -1,4 +1,4 @@
-"""The word index gives BM25 as the formula says, by the statistics of one scope."""
+"""The term index computes BM25 by the formula, with the statistics of one scope."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path):
     assert len(digests[0]) == 15
 
 
-def test_facts_have_the_same_bytes_however_they_were_told(tmp_path):
+def test_facts_have_the_same_bytes_in_any_order_of_input(tmp_path):
     digests = []
     for seed in (1, 2):
         store = filled()
