@@ -20,7 +20,7 @@ SCHEMA = {
     "topic_id": pl.String, "scope": pl.String, "state": pl.String, "salience": pl.Float64, "retention": pl.Float64,
     "active": pl.Int64, "rule": pl.String, "action": pl.String, "theta_archive": pl.Float64,
     "theta_detach": pl.Float64,
-    **dict.fromkeys(("pressure", "pinned", "held", "used", "depended_on", "redundant"), pl.Boolean),
+    **dict.fromkeys(("pressure", "pinned", "held", "accessed", "depended_on", "redundant"), pl.Boolean),
 }  # fmt: skip
 AYA, KITE = "user:aya", "project:kite"
 rarely = st.sampled_from((False, False, False, True))
@@ -31,7 +31,7 @@ topics = st.lists(
             "state": st.sampled_from(("active", "active", "active", "archived")),
             "salience": st.sampled_from((0.0, 0.01, 0.049, 0.05, 0.06, 0.1, 10.0)),
             "action": st.sampled_from((None, None, None, None, "archive", "detach")),
-            **dict.fromkeys(("pinned", "held", "used", "redundant"), rarely),
+            **dict.fromkeys(("pinned", "held", "accessed", "redundant"), rarely),
         }
     ),
     max_size=12,
@@ -91,7 +91,7 @@ def by_the_rules(rows: Sequence[Topic], policy: Policy, dependence: Sequence[Dep
         for name, row in active.items()
         if row["scope"] in pressed
         and row["salience"] < row["theta_detach" if row["redundant"] else "theta_archive"]
-        and not (row["pinned"] or row["held"] or row["used"] or row["action"])
+        and not (row["pinned"] or row["held"] or row["accessed"] or row["action"])
     }
     reach = set(active) - ruled - faded
     for _ in range(policy.dependency_max_hops):
@@ -152,7 +152,7 @@ def test_scopes_do_not_press_on_each_other_and_the_archived_neither_count_nor_go
 
 
 def test_pinned_held_and_used_topics_do_not_fade() -> None:
-    rows = [*low("a", pinned=True), *low("b", held=True), *low("c", used=True), *low("d")]
+    rows = [*low("a", pinned=True), *low("b", held=True), *low("c", accessed=True), *low("d")]
     assert archived(rows, policy(1)) == ["d"]
 
 
@@ -211,7 +211,7 @@ def test_retention_orders_within_a_tier_and_ties_fall_to_the_id() -> None:
 
 
 def test_use_is_no_shield_against_the_bound() -> None:
-    assert archived([topic("a", used=True), topic("b", salience=2.0)], policy(1, 1)) == ["a"]
+    assert archived([topic("a", accessed=True), topic("b", salience=2.0)], policy(1, 1)) == ["a"]
 
 
 # Rules
