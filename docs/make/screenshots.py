@@ -45,9 +45,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "demo"
         subprocess.run([*MEMSTATE, "--home", str(home), "demo"], check=True, stdout=subprocess.DEVNULL)
-        with chromium(1260, 1000) as browser:
+        with chromium(1260, 860, scale=2) as browser:
             _report(browser, next((home / "reports").glob("*.html")))
-        with _dagster(home) as url, chromium(1500, 520) as browser:
+        with _dagster(home) as url, chromium(1500, 440, scale=2) as browser:
             _asset_graph(browser, url)
 
 
