@@ -3,7 +3,7 @@
 TextTiling (Hearst 1997, Computational Linguistics 23(1)) over sentence embeddings: at each gap between
 two turns the mean vectors of the turns before and after are compared; where their similarity dips deeply
 below the peaks on both sides, the subject has changed. All sessions are cut at once. nltk's TextTiling, which compares
-words, makes ten times the errors on turns of chat (`tests/benchmarks/chat_text.py`).
+words, makes nine times the errors on turns of chat (`tests/benchmarks/chat_text.py`).
 
 Invariant: a segment never leaves its session, and every turn is in exactly one segment.
 """

@@ -40,7 +40,7 @@ def lines(part: pl.DataFrame, spec: Spec) -> pl.Series:
 
 def _line(spec: Spec) -> pl.Expr:
     draw = pl.col("draw")
-    words = {**_subject_words(pl.col("subject")), "number": draw // 1000 % 480 + 12}
+    words = {**subject_words(pl.col("subject")), "number": draw // 1000 % 480 + 12}
     first, second = draw % len(SENTENCES), draw + 1 + draw // 100 % (len(SENTENCES) - 1)
     first, second = any_of(SENTENCES, first, words), any_of(SENTENCES, second, words)
     text = pl.when(draw % 3 == 0).then(first).otherwise(pl.concat_str(first, second, separator=" "))
@@ -50,7 +50,7 @@ def _line(spec: Spec) -> pl.Expr:
     return fill(TURN, {**line, "observed_at": moment(pl.col("observed")), "text": text})
 
 
-def _subject_words(draw: pl.Expr) -> dict[str, pl.Expr]:
+def subject_words(draw: pl.Expr) -> dict[str, pl.Expr]:
     """The words that a subject keeps coming back to."""
     vocabularies = {"adjective": ADJECTIVES, "noun": NOUNS, "other": NOUNS, "place": PLACES, "person": PEOPLE}
     return {name: pick(words, draw, salt) for salt, (name, words) in enumerate(vocabularies.items())}

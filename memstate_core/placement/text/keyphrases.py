@@ -5,7 +5,7 @@ Individual Documents"). Words are weighted by TF-IDF among the segments of a sco
 occurrences. A phrase scores by the weights of its words, more if it is repeated; a part of a phrase that is as
 frequent gives way to the whole (C-value, Frantzi et al. 2000). No vague word begins or ends a phrase that occurs once.
 
-yake finds the same kind of phrases and covers fewer of the words that a segment is about, at 25 times the time
+yake finds the same kind of phrases and covers fewer of the words that a segment is about, at eight times the time
 (`tests/benchmarks/chat_text.py`).
 """
 
