@@ -7,6 +7,9 @@ import polars as pl
 from memstate_core.placement.text.shorten import shortened
 
 SENTENCES = 3
+_DIGITS = 9
+"""Decimals of scores: sums of floats differ in the last digits from run to run, and equal sentences must tie."""
+
 _CANDIDATES = 8
 """Sentences of a segment that are compared with each other."""
 _WORTH = 0.1
@@ -68,7 +71,7 @@ def _scored(spoken: pl.DataFrame, words: pl.DataFrame, used: pl.DataFrame) -> pl
         (pl.col("digits").fill_null(False), _COUNTED),
     ):
         score = score * pl.when(applies).then(factor).otherwise(1.0)
-    ranked = joined.select("segment", "number", score=score).sort(
+    ranked = joined.select("segment", "number", score=score.round(_DIGITS)).sort(
         "segment", "score", "number", descending=[False, True, False]
     )
     return ranked.group_by("segment", maintain_order=True).head(_CANDIDATES)
@@ -99,4 +102,6 @@ def _shared(used: pl.DataFrame) -> pl.DataFrame:
     total = used.group_by("number").agg(total=pl.col("weight").sum())
     both = used.join(used.select("segment", "word", other="number"), on=["segment", "word"])
     common = both.filter(pl.col("number") != pl.col("other")).group_by("number", "other").agg(pl.col("weight").sum())
-    return common.join(total, on="number").select("number", "other", share=pl.col("weight") / pl.col("total"))
+    return common.join(total, on="number").select(
+        "number", "other", share=(pl.col("weight") / pl.col("total")).round(_DIGITS)
+    )

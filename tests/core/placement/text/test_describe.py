@@ -107,6 +107,16 @@ def test_a_summary_does_not_say_the_same_twice() -> None:
     assert "otters" in summary
 
 
+def test_of_equal_sentences_the_first_is_quoted_in_every_run() -> None:
+    """Sums of floats differ in their last digits from run to run, which must not decide between equal sentences."""
+    equal = "The urban tower at Willow Ford broke again, so the glossary, ledger and harbour have to wait."
+    talk = [equal, "The herons of the eastern pond nest in alders.", equal, "Two otters came to the southern weir."]
+    others = [[f"The {word} kiln of the studio cracked near the {word} glaze."] * 3 for word in ("old", "new", "red")]
+    summaries = {told(talk, POTTERY, *others)[0]["summary"] for _ in range(25)}
+    assert len(summaries) == 1
+    assert summaries.pop().startswith("Caroline: The urban tower")
+
+
 def test_sentences_of_one_turn_that_do_not_follow_each_other_are_marked() -> None:
     said = "Otters came to pond nine on 3 May. Well, well. Herons nest in 14 alders of the east shore."
     assert told([said, "Fine."], POTTERY)[0]["summary"] == (
