@@ -1,0 +1,137 @@
+"""Human output of every command, at 80 and at 120 columns, compared with transcripts in `expected/`.
+
+To accept changes, run these tests with UPDATE_EXPECTED=1 in the environment and read the difference in Git.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memstate_core.run.store import open_store
+from memstate_pipeline.cli.main import COMMANDS, app
+from tests.pipeline.cli.small_store import LATER, NEXT, ROWS, dump, ids, row
+from tests.pipeline.cli.transcript import Terminal
+
+EXPECTED = Path(__file__).parent / "expected"
+WIDTHS = pytest.mark.parametrize("columns", [80, 120])
+
+pytestmark = pytest.mark.usefixtures("no_settings")
+
+
+@pytest.fixture
+def terminal(
+    columns: int, small_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Terminal:
+    """A user on a copy of the prepared store."""
+    home = Path(shutil.copytree(small_home, tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return Terminal(home, columns, monkeypatch, capsys)
+
+
+@pytest.fixture
+def topics(small_home: Path) -> dict[str, str]:
+    return ids(open_store(small_home))
+
+
+def compare(name: str, columns: int, text: str) -> None:
+    path = EXPECTED / f"{name}.{columns}.txt"
+    if os.environ.get("UPDATE_EXPECTED"):
+        path.write_text(text)
+    assert text == path.read_text()
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+
+
+@WIDTHS
+def test_reading(columns: int, terminal: Terminal, topics: dict[str, str]) -> None:
+    yard = topics["Old"]
+    terminal.run("status")
+    terminal.run("query", "Is the gate of the yard open?", "--stages", "structural", "--top-k", "3")
+    terminal.run("query", "the gate", "--stages", "temporal", "--top-k", "1", "--evidence-k", "1", "--explain")
+    terminal.run("query", "the gate", "--stages", "structural", "--scope", "user:nobody")
+    terminal.run("topic", yard, "--history")
+    terminal.run("topic", topics["Red"])
+    terminal.run("topic", "nobody")
+    terminal.run("context", "the gate of the yard", "--budget", "80", "--stages", "structural")
+    terminal.run("export", "--output", "topics.jsonl")
+    terminal.run("merges")
+    terminal.run("review")
+    terminal.run("confirm")
+    terminal.run("verify")
+    terminal.run("report")
+    terminal.run("doctor")
+    terminal.run("doctor", "--topic", yard, "--now", NEXT)
+    compare("reading", columns, terminal.text)
+
+
+@WIDTHS
+def test_corrections(columns: int, terminal: Terminal, topics: dict[str, str]) -> None:
+    yard, budget, tree, wall = (topics[name] for name in ("Old", "Budget", "Serviceberry", "Dry"))
+    terminal.run("feedback", yard, "--used", "--field", "gate", "--now", NEXT)
+    terminal.run("topic", tree, "--record", "--failed", "--now", NEXT)
+    terminal.run("confirm", budget, "--now", LATER)
+    terminal.run("review", "--decide", f"{budget}:{tree}=same", "--now", LATER)
+    terminal.run("merges")
+    terminal.run("undo", tree, "--now", LATER)
+    terminal.run("merges", "--all")
+    terminal.run("restore", wall, "--now", LATER)
+    terminal.run("pin", yard, "--now", LATER)
+    terminal.run("pin", yard, "--off", "--now", LATER)
+    terminal.run("undo", "nobody")
+    compare("corrections", columns, terminal.text)
+
+
+@pytest.mark.slow
+@WIDTHS
+def test_running(columns: int, terminal: Terminal, tmp_path: Path) -> None:
+    dump(tmp_path / "new.jsonl", [ROWS[0], row("pond", "Lily pond", "2026-04-07"), row("pond", "Lily pond", "never")])
+    (tmp_path / "cut.jsonl.gz").write_bytes(b"\x1f\x8bnot really")
+    (tmp_path / "keen.toml").write_text("[policy]\ntopic_count_soft_limit = 0\nsalience_half_life_days = 1.0\n")
+    terminal.run("import", "new.jsonl", "cut.jsonl.gz", "--now", LATER)
+    terminal.run("plan", "--now", LATER, "--output", "plan.json")
+    terminal.run("apply", "plan.json")
+    terminal.run("apply", "plan.json")
+    terminal.run("maintain", "--now", LATER)
+    terminal.run("rebuild")
+    terminal.run("simulate", "--policies", "keen.toml", "--days", "3", "--now", LATER)
+    terminal.run("demo")
+    compare("running", columns, terminal.text)
+
+
+@WIDTHS
+def test_serving(columns: int, terminal: Terminal) -> None:
+    terminal.run("keys", "add", "bot", "--scope", "user:ines", "--expires", "2100-01-01")
+    terminal.run("keys", "list")
+    terminal.run("keys", "revoke", "bot")
+    terminal.run("keys", "list")
+    terminal.run("ui", "--dry-run")
+    terminal.run("serve", "--host", "0.0.0.0", "--port", "8420")
+    terminal.run("mcp", "--scope", "nobody")
+    compare("serving", columns, terminal.text)
+
+
+@WIDTHS
+def test_help(
+    columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = Terminal(tmp_path / "home", columns, monkeypatch, capsys)
+    terminal.run("--help")
+    for command in COMMANDS:
+        terminal.run(command, "--help")
+    for command in ("add", "list", "revoke"):
+        terminal.run("keys", command, "--help")
+    terminal.run("query")
+    terminal.run("keys")
+    compare("help", columns, terminal.text)
+
+
+def test_every_command_has_a_transcript() -> None:
+    run = [
+        line.split()[2] for path in EXPECTED.glob("*.txt") for line in path.read_text().splitlines() if line[0:1] == "$"
+    ]
+    named = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    assert named <= set(run)
