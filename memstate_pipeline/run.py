@@ -77,7 +77,7 @@ def maintain(
 
 
 def _explained(store: Store, shard: str, error: BaseException) -> MemstateError:
-    """Our error if there is one in the chain of causes, else the refusal of a check, else the first cause."""
+    """Our error from the chain of causes, else the refusal of a check, else the first cause outside Dagster."""
     causes = list(_chain(error))
     for cause in causes:
         if isinstance(cause, MemstateError):
@@ -86,7 +86,8 @@ def _explained(store: Store, shard: str, error: BaseException) -> MemstateError:
         failed = [check["name"] for check in Run.load(store.home.work(shard)).checks() if not check["passed"]]
     except StagingMissing:
         failed = []
-    problem = f"{type(causes[-1]).__name__}: {causes[-1]}".splitlines()[0]
+    root = next((cause for cause in reversed(causes) if not isinstance(cause, dg.DagsterError)), causes[-1])
+    problem = f"{type(root).__name__}: {root}".splitlines()[0]
     return CheckRefused(failed) if failed else StepFailed(shard, problem)
 
 
