@@ -44,7 +44,7 @@ def _over(subject: Subject, crowded: pl.DataFrame) -> pl.DataFrame:
 def _is_correction(subject: Subject) -> bool:
     """Whether a person decided what the last run records; a night records no such decision."""
     actor = pl.col("payload_json").str.json_path_match("$.actor")
-    return not subject.recorded.last.filter(actor.is_not_null()).is_empty()
+    return not subject.recorded.last.filter(actor == "person").is_empty()
 
 
 def _pinned_at_any_time(subject: Subject) -> pl.Series:
