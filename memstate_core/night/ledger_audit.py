@@ -17,7 +17,7 @@ from memstate_core.state.ledger import TABLES
 from memstate_core.state.snapshots import Manifest
 
 _Problems = list[str]
-_UNREADABLE = (OSError, ValueError, RuntimeError, DeltaError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+UNREADABLE = (OSError, ValueError, RuntimeError, DeltaError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """What damaged bytes raise when they are read."""
 
 
@@ -46,7 +46,7 @@ def _table_problems(store: Store, table: str, needed: int | None) -> _Problems:
         if needed is not None and version < needed:
             return [f"its version is {version}, the snapshot was made of version {needed}"]
         rows = store.ledger.scan(table).collect()
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         return [f"cannot be read: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason'}"]
     return _ROWS[table](rows)
 

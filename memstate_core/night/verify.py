@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.night.checks.recorded import publications
 from memstate_core.night.checks.suite import served_conditions
-from memstate_core.night.ledger_audit import ledger_problems
+from memstate_core.night.ledger_audit import UNREADABLE, ledger_problems
 from memstate_core.night.rebuild import fold_recorded
 from memstate_core.retrieve.index.write import index_problems
 from memstate_core.run.run import GRAPH_FILE
@@ -63,11 +63,12 @@ def verify(store: Store, snapshot: Snapshot) -> list[Verdict]:
 
     What needs damaged files or a ledger that cannot be read is not run; the verdict on these says so.
     """
-    damage, unreadable = snapshot.damage(), ledger_problems(store, snapshot.manifest)
+    recorded = _recorded(store, snapshot.manifest)
+    damage, unreadable = snapshot.damage(), ledger_problems(store, recorded or snapshot.manifest)
     left_out = "the conditions were not checked"
     verdicts = [_verdict("ledger", unreadable, left_out)]
-    if not unreadable:
-        verdicts.append(_verdict("manifest", _manifest_problems(store, snapshot.manifest)))
+    if recorded is not None or not unreadable:
+        verdicts.append(_verdict("manifest", _manifest_problems(snapshot.manifest, recorded)))
     verdicts.append(_verdict("file digests", damage, left_out))
     if not damage:
         verdicts += _of_files(snapshot)
@@ -87,12 +88,20 @@ def _of_files(snapshot: Snapshot) -> list[Verdict]:
     return [_verdict("state hash", other), _verdict("index parity", index)]
 
 
-def _manifest_problems(store: Store, served: Manifest) -> list[str]:
+def _recorded(store: Store, served: Manifest) -> Manifest | None:
+    """The manifest that the ledger recorded for a snapshot; None if it has none or cannot be read."""
+    try:
+        found = [manifest for _, manifest in publications(store, served.shard) if manifest.number == served.number]
+    except UNREADABLE:
+        return None
+    return found[-1] if found else None
+
+
+def _manifest_problems(served: Manifest, recorded: Manifest | None) -> list[str]:
     """How a manifest differs from the one that the ledger recorded, by field."""
-    recorded = [manifest for _, manifest in publications(store, served.shard) if manifest.number == served.number]
-    if not recorded:
+    if recorded is None:
         return [f"the ledger records no snapshot {served.shard}/{served.number}"]
-    found, expected = _flat(to_builtins(served)), _flat(to_builtins(recorded[-1]))
+    found, expected = _flat(to_builtins(served)), _flat(to_builtins(recorded))
     names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
     return [f"{name} is {found.get(name)!r}, the ledger recorded {expected.get(name)!r}" for name in names]
 
