@@ -61,9 +61,9 @@ def _over_the_bound(archived: pl.DataFrame, policy: Policy) -> list[str]:
     if not archived.height:
         return []
     return [
-        f"{number(archived.height)} topics of {_scopes(archived)} were archived although they had not faded, so that "
-        f"no scope has more than {policy.max_active_topics:,} active topics (max_active_topics). Those least likely to "
-        "be accessed were archived first."
+        f"{number(archived.height)} topics of {_scopes(archived)} were archived although they had not faded: these "
+        f"scopes were over the bound of {policy.max_active_topics:,} active topics (max_active_topics). Pinned topics "
+        "count towards it and stay; of the others, those least likely to be accessed were archived first."
     ]
 
 

@@ -1,7 +1,8 @@
 """C5: active topics of each scope stay within the policy's bound, and what was archived is all there to come back.
 
 Pins win over the bound: a night leaves no more active topics than the bound, or than are pinned where those are
-more. A correction archives nothing, so there pinned topics are not counted, nor those that were ever unpinned.
+more. A correction archives nothing, so after it each topic that was pinned or unpinned by hand since the last night
+may stay on top of that; nothing else may.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.night.checks.check import Check, check, violating
-from memstate_core.night.checks.derived import standing
 from memstate_core.night.checks.features import features
 from memstate_core.night.checks.query_soundness import outdated
+from memstate_core.night.checks.recorded import manual
 from memstate_core.night.checks.subject import Subject
 from memstate_core.state.decisions import PINNED, UNPINNED
 
@@ -33,27 +34,23 @@ def _over(subject: Subject, crowded: pl.DataFrame) -> pl.DataFrame:
     """Scopes with more active topics than the bound and pins allow (column scope)."""
     if crowded.is_empty():
         return crowded.select("scope")
-    most, by_hand = pl.lit(subject.recorded.policy.max_active_topics), _is_correction(subject)
-    pinned = _pinned_at_any_time(subject) if by_hand else features(subject).filter("pinned")["topic_id"]
-    marked = pl.col("id").is_in(pinned.implode())
-    counts = crowded.group_by("scope").agg(_active=pl.len().cast(pl.Int64), _pinned=marked.sum().cast(pl.Int64))
-    room = most + pl.col("_pinned") if by_hand else pl.max_horizontal(most, "_pinned")
+    moved = _moved_by_hand(subject)
+    pinned = pl.concat([features(subject).filter("pinned")["topic_id"], moved])
+    counts = crowded.group_by("scope").agg(
+        _active=pl.len().cast(pl.Int64), _pinned=_among(pinned), _moved=_among(moved)
+    )
+    room = pl.max_horizontal(pl.lit(subject.recorded.policy.max_active_topics), "_pinned") + pl.col("_moved")
     return counts.filter(pl.col("_active") > room)
 
 
-def _is_correction(subject: Subject) -> bool:
-    """Whether a person decided what the last run records; a night records no such decision."""
-    actor = pl.col("payload_json").str.json_path_match("$.actor")
-    return not subject.recorded.last.filter(actor == "person").is_empty()
+def _among(ids: pl.Series) -> pl.Expr:
+    return pl.col("id").is_in(ids.implode()).sum().cast(pl.Int64)
 
 
-def _pinned_at_any_time(subject: Subject) -> pl.Series:
-    """Topics that a decision, their kind or the condition of a rule pins, and those that were ever unpinned."""
-    rows, policy = subject.recorded.transitions.sort("seq"), subject.recorded.policy
-    pins = standing(rows, ["topic_id"], PINNED, UNPINNED)["topic_id"]
-    ever = rows.filter(pl.col("kind") == UNPINNED)["topic_id"].drop_nulls()
-    ids = pl.DataFrame({"id": pl.concat([pins, ever])}).select(subject.derived.answering(pl.col("id")))["id"]
-    ruled = [rule.holds() for rule in policy.rules if rule.do == "pin"]
-    kind = pl.col("topic_kind").is_in(policy.pinned_kinds).fill_null(False)
-    found = features(subject).filter(pl.any_horizontal(*ruled, kind))["topic_id"]
-    return pl.concat([ids, ever, found])
+def _moved_by_hand(subject: Subject) -> pl.Series:
+    """Topics that manual actions since the last night pinned or unpinned; none if this run is a night."""
+    recorded = subject.recorded
+    if manual(recorded.last).is_empty():
+        return pl.Series(dtype=pl.String)
+    moved = manual(recorded.since_night).filter(pl.col("kind").is_in([PINNED, UNPINNED]))
+    return moved.select(subject.derived.answering(pl.col("topic_id")))["topic_id"].unique()

@@ -25,7 +25,7 @@ def features(subject: Subject) -> pl.DataFrame:
     """One row for each living topic, sorted by id.
 
     Returns:
-        Columns topic_id, the columns that rules may name, told, used, pressure, was (the state before the run's
+        Columns topic_id, the columns that rules and their events name, was (the state before the run's
         ladder), pinned, held, action and rule (what governs it, or null), and the thresholds of the ladder.
     """
     policy, now = subject.recorded.policy, subject.recorded.now
@@ -71,7 +71,8 @@ def _known(subject: Subject) -> pl.DataFrame:
     archived = standing(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
     pins = standing(before, ["topic_id"], kinds.PINNED, kinds.UNPINNED)
     pinned = pins.select(derived.answering(pl.col("topic_id")))["topic_id"].implode()
-    used = recorded.fresh_accesses.filter(~pl.col("failed")).select(derived.answering(pl.col("topic_id")))["topic_id"]
+    read = recorded.fresh_accesses.filter(~pl.col("failed"))
+    accessed = read.select(derived.answering(pl.col("topic_id")))["topic_id"]
     levels = subject.levels[0].rename({"salience": "_due"}).drop("failed_salience")
     topics = subject.graph.living.select("id", "scope", "title", "topic_kind", "salience", "failed_salience")
     fields = subject.graph.fields.group_by("topic_id").agg(fields=pl.len().cast(pl.Int64))
@@ -81,13 +82,13 @@ def _known(subject: Subject) -> pl.DataFrame:
     rows = rows.with_columns(
         salience=_confirmed(),
         fields=pl.col("fields").fill_null(0),
-        told=ids.is_in(_with_new_evidence(subject).implode()),
-        used=ids.is_in(used.implode()),
+        has_new_evidence=ids.is_in(_with_new_evidence(subject).implode()),
+        accessed=ids.is_in(accessed.implode()),
         pinned=ids.is_in(pinned) | kind_pinned,
         held=ids.is_in(_held(rows, before).implode()),
         was=pl.when(ids.is_in(archived)).then(pl.lit("archived")).otherwise(pl.lit("active")),
     )
-    back = (pl.col("was") == "archived") & ~(pl.col("told") | pl.col("used"))
+    back = (pl.col("was") == "archived") & ~(pl.col("has_new_evidence") | pl.col("accessed"))
     return rows.with_columns(state=pl.when(back).then(pl.lit("archived")).otherwise(pl.lit("active"))).sort("topic_id")
 
 

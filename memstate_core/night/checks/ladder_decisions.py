@@ -53,7 +53,7 @@ def _archived(decided: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> 
     rows = decided.filter(pl.col("kind") == kinds.ARCHIVED).rename({"salience": "_recorded"})
     known = rows.drop("fields", "edges").join(topics, on="topic_id")
     limit = pl.when("redundant").then("theta_detach").otherwise("theta_archive")
-    spared = pl.col("pinned") | pl.col("held") | pl.col("used") | pl.col("action").is_not_null()
+    spared = pl.col("pinned") | pl.col("held") | pl.col("accessed") | pl.col("action").is_not_null()
     asked = (
         pl.when(pl.col("by") == "threshold")
         .then(pl.col("pressure") & (pl.col("salience") < limit) & ~spared)
@@ -115,7 +115,8 @@ def _bound(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> li
 
 def _restored(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]:
     known = decided.filter(pl.col("kind") == kinds.RESTORED).select("topic_id", "by").join(topics, on="topic_id")
-    asked = pl.when(pl.col("by") == "evidence").then("told").otherwise((pl.col("by") == "access") & pl.col("used"))
+    by_access = (pl.col("by") == "access") & pl.col("accessed")
+    asked = pl.when(pl.col("by") == "evidence").then("has_new_evidence").otherwise(by_access)
     return [
         violating(
             known.filter(~((pl.col("was") == "archived") & asked).fill_null(False)),

@@ -38,6 +38,7 @@ class Recorded:
         policy: the policy of the run that made it.
         transitions: every decision up to the state, in order (columns TRANSITIONS), publications left out.
         last: those of the run that made the state.
+        since_night: those since the last night, this run's own among them; a night is a run without manual actions.
         evidence: columns EVIDENCE_COLUMNS, in no order.
         accesses: columns ACCESSES, each access once, those of other shards among them.
         fresh_accesses: those that the base did not have.
@@ -49,6 +50,7 @@ class Recorded:
     policy: Policy
     transitions: pl.DataFrame
     last: pl.DataFrame
+    since_night: pl.DataFrame
     evidence: pl.DataFrame
     accesses: pl.DataFrame
     fresh_accesses: pl.DataFrame
@@ -74,10 +76,13 @@ def recorded_by_run(store: Store, run: Run) -> Recorded:
     earlier = _transitions(store, facts.shard, facts.transitions_version)
     last = run.transitions(1 + _last_seq(earlier)).filter(pl.col("kind") != PUBLISHED)
     versions = {"evidence": facts.evidence_version, "accesses": facts.accesses_version}
-    known = {manifest.number: manifest for _, manifest in publications(store, facts.shard)}
+    published = publications(store, facts.shard)
+    known = {manifest.number: manifest for _, manifest in published}
     base = None if facts.base is None else known.get(facts.base)
     account = (facts.shard, facts.now, facts.policy, facts.shards)
-    return _recorded(store, account, pl.concat([earlier, last]), last, versions, base)
+    rows = pl.concat([earlier, last])
+    decided = (rows, last, _after_night(published, rows))
+    return _recorded(store, account, decided, versions, base)
 
 
 def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
@@ -93,7 +98,26 @@ def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
     since, base = _start(found, rows)
     versions = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version}
     account = (shard, manifest.now, manifest.policy, store.settings.store.shards)
-    return _recorded(store, account, rows, rows.filter(pl.col("seq") > since), versions, base)
+    earlier_runs = [publication for publication in found if publication[0] <= since]
+    decided = (rows, rows.filter(pl.col("seq") > since), _after_night(earlier_runs, rows))
+    return _recorded(store, account, decided, versions, base)
+
+
+def manual(decisions: pl.DataFrame) -> pl.DataFrame:
+    """The decisions that a person took; a night records none."""
+    actor = pl.col("payload_json").str.json_path_match("$.actor")
+    return decisions.filter(actor == "person")
+
+
+def _after_night(runs: list[tuple[int, Manifest]], rows: pl.DataFrame) -> pl.DataFrame:
+    """The decisions since the last of some runs in which no person took one."""
+    by_hand = manual(rows)["seq"]
+    while runs:
+        end, (since, _) = runs[-1][0], _start(runs, rows)
+        if not by_hand.is_between(since, end, closed="right").any():
+            return rows.filter(pl.col("seq") > end)
+        runs = [run for run in runs if run[0] <= since]
+    return rows
 
 
 def _start(found: list[tuple[int, Manifest]], rows: pl.DataFrame) -> tuple[int, Manifest | None]:
@@ -134,12 +158,12 @@ def _last_seq(rows: pl.DataFrame) -> int:
 def _recorded(
     store: Store,
     account: tuple[str, datetime, dict[str, Any], int],
-    transitions: pl.DataFrame,
-    last: pl.DataFrame,
+    decided: tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame],
     versions: dict[str, int | None],
     base: Manifest | None,
 ) -> Recorded:
     shard, now, policy, shards = account
+    transitions, last, since_night = decided
     evidence = _rows(store, "evidence", versions["evidence"], {name: EVIDENCE[name] for name in EVIDENCE_COLUMNS})
     accesses = _rows(store, "accesses", versions["accesses"], ACCESSES).unique("access_id")
     known = _rows(store, "accesses", None if base is None else base.accesses_version, {"access_id": pl.String})
@@ -149,6 +173,7 @@ def _recorded(
         policy=Policy.recorded(policy),
         transitions=transitions,
         last=last,
+        since_night=since_night,
         evidence=_of_shard(evidence, shard, shards),
         accesses=accesses,
         fresh_accesses=accesses.join(known, on="access_id", how="anti"),

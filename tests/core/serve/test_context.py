@@ -91,8 +91,6 @@ def test_the_command_prints_a_pack(home: Path) -> None:
         home, "context", "Is the gate open?", "--budget", "100", "--scope", "user:ines"
     ).stdout.splitlines()
     assert lines[: response["text"].count("\n") + 1] == response["text"].split("\n")
-    assert lines[-1].startswith(
-        f"{response['tokens']} of 100 tokens as all-MiniLM-L6-v2 counts, snapshot s0/1; left out: "
-    )
+    assert lines[-1].startswith(f"{response['tokens']} of 100 tokens (all-MiniLM-L6-v2), snapshot s0/1; left out: ")
     assert run_memstate(home, "context", "x", "--budget", "1", "--scope", "ines").code == 2
     assert run_memstate(home, "context", "x", "--budget", "1", "--stages", "magic").code == 2

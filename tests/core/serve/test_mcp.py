@@ -266,10 +266,11 @@ def test_what_is_handed_over_is_in_the_inbox_with_ids_that_follow_from_it(
     first, second, third = (document(r) for r in call(over_http(client, tokens["ines"]), hand_over))
     assert first["observation_ids"] == second["observation_ids"] != third["observation_ids"]
     assert first["topic_ids"] == second["topic_ids"] != [None]
-    row = json.loads((store.home.inbox / first["file"]).read_text())
+    _, row = (json.loads(line) for line in (store.home.inbox / first["file"]).read_text().splitlines())
     assert (row["provenance"], row["scope"]) == ("mcp", {"type": "user", "id": "a"})
     assert row["fields"] == [{"name": "owner", "value": "Aya", "ref_topic_id": None}]
-    assert json.loads((store.home.inbox / third["file"]).read_text())["text"] == '{"a": 1}'
+    _, row = (json.loads(line) for line in (store.home.inbox / third["file"]).read_text().splitlines())
+    assert row["text"] == '{"a": 1}'
 
 
 def test_the_middleware_of_all_routes_guards_the_tools(locked: tuple[Client, dict[str, str], Store]) -> None:

@@ -1,0 +1,108 @@
+"""Every exception that memstate raises to its callers.
+
+    MemstateError
+    ├── SettingsError        a key of memstate.toml or a MEMSTATE_* variable is not allowed
+    ├── UnreadableDump       a file that cannot be read at all
+    ├── HomeUnsupported      the path of a home has a character that a library cannot address
+    ├── StoreLocked          another run holds the store
+    ├── StoreNotFound        nothing was published here yet
+    ├── TopicNotFound        no topic, tombstone or alias has this id
+    ├── NothingToUndo        no merge and no archived topic has this id
+    ├── MergeUndone          the merge is undone already
+    ├── VerdictRefused       a verdict on two topics contradicts recorded ones
+    ├── NotStale             the topic is not queued for review
+    ├── SnapshotDamaged      a published file differs from its manifest
+    ├── StagingMissing       a step was started without the run it belongs to
+    ├── ModelUnavailable     the embedding model cannot be loaded
+    ├── ExtractorUnavailable the configured language model cannot be used
+    ├── RebuildMismatch      folding the ledger again gave another state
+    ├── PlanInvalid          a file is not a plan, or was modified
+    ├── PlanStale            the state changed after planning, or the run decided differently
+    ├── StepFailed           a step of a run failed for another reason
+    ├── NotAllowed           the caller's key does not permit this
+    ├── KeysDamaged          the key file is not as `memstate keys` writes it
+    ├── KeyRefused           a key cannot be made, or there is none of that name
+    ├── CheckRefused         a correctness condition failed, nothing was published
+    └── ApiError             a request to a memstate server failed
+        ├── RequestInvalid       the request is invalid
+        ├── AccessDenied         no key, a wrong one, or one without permission
+        ├── NotFound             there is nothing with this id or address
+        ├── RateLimited          too many requests for now
+        ├── ServerFailed         the server failed
+        └── ServerUnreachable    no answer came
+
+Each carries its facts in `facts` and survives pickling, because errors cross worker processes.
+`exit_code` is the exit status of the command line.
+"""
+
+from __future__ import annotations
+
+from memstate_core.model.errors.api import (
+    AccessDenied,
+    ApiError,
+    NotFound,
+    RateLimited,
+    RequestInvalid,
+    ServerFailed,
+    ServerUnreachable,
+)
+from memstate_core.model.errors.base import MemstateError
+from memstate_core.model.errors.inputs import (
+    HomeUnsupported,
+    KeyRefused,
+    KeysDamaged,
+    MergeUndone,
+    NotAllowed,
+    NothingToUndo,
+    NotStale,
+    PlanInvalid,
+    SettingsError,
+    TopicNotFound,
+    UnreadableDump,
+    VerdictRefused,
+)
+from memstate_core.model.errors.runs import (
+    CheckRefused,
+    ExtractorUnavailable,
+    ModelUnavailable,
+    PlanStale,
+    RebuildMismatch,
+    SnapshotDamaged,
+    StagingMissing,
+    StepFailed,
+    StoreLocked,
+    StoreNotFound,
+)
+
+__all__ = [
+    "AccessDenied",
+    "ApiError",
+    "CheckRefused",
+    "ExtractorUnavailable",
+    "HomeUnsupported",
+    "KeyRefused",
+    "KeysDamaged",
+    "MemstateError",
+    "MergeUndone",
+    "ModelUnavailable",
+    "NotAllowed",
+    "NotFound",
+    "NotStale",
+    "NothingToUndo",
+    "PlanInvalid",
+    "PlanStale",
+    "RateLimited",
+    "RebuildMismatch",
+    "RequestInvalid",
+    "ServerFailed",
+    "ServerUnreachable",
+    "SettingsError",
+    "SnapshotDamaged",
+    "StagingMissing",
+    "StepFailed",
+    "StoreLocked",
+    "StoreNotFound",
+    "TopicNotFound",
+    "UnreadableDump",
+    "VerdictRefused",
+]

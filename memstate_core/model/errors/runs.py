@@ -1,0 +1,131 @@
+"""The store, a run or a model is not in a state in which the work can be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memstate_core.model.errors.base import MemstateError
+
+
+class StoreLocked(MemstateError):
+    """Another process writes to this store."""
+
+    exit_code = 3
+
+    def __init__(self, home: str, holder: str) -> None:
+        super().__init__(
+            f"{home} is locked by {holder}. Wait for it to end and run this command again.",
+            home=home,
+            holder=holder,
+        )
+
+
+class StoreNotFound(MemstateError):
+    """Nothing has been published in this home, or in this shard of it."""
+
+    def __init__(self, home: str, what: str = "no snapshot") -> None:
+        super().__init__(
+            f"{home} holds {what}. Run `memstate import PATH` and `memstate maintain` first, or pass --home.",
+            home=home,
+            what=what,
+        )
+
+
+class SnapshotDamaged(MemstateError):
+    """A published file differs from its manifest."""
+
+    def __init__(self, snapshot: str, problems: list[str]) -> None:
+        super().__init__(
+            f"snapshot {snapshot} is damaged: {'; '.join(problems)}. Run `memstate rebuild` to fold the ledger again.",
+            snapshot=snapshot,
+            problems=problems,
+        )
+
+
+class StagingMissing(MemstateError):
+    """A step was started on its own, without the run whose working copy it requires."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} does not exist: this step belongs to a run that has ended or was discarded. "
+            "Start the whole nightly_maintenance job.",
+            path=path,
+        )
+
+
+class ModelUnavailable(MemstateError):
+    """The embedding model cannot be loaded."""
+
+    def __init__(self, model: str, problem: str) -> None:
+        super().__init__(
+            f"embedding model {model!r} cannot be loaded: {problem}. Expected the name of a model on this machine; "
+            "the packaged default is 'all-MiniLM-L6-v2'. Set embedding.model in memstate.toml.",
+            model=model,
+            problem=problem,
+        )
+
+
+class ExtractorUnavailable(MemstateError):
+    """A language model is configured that this installation cannot use."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(
+            f"the language model of [extractor] cannot be used: {problem}. {remedy}, or remove the section from "
+            "memstate.toml to run without it.",
+            problem=problem,
+            remedy=remedy,
+        )
+
+
+class RebuildMismatch(MemstateError):
+    """Folding the ledger again resulted in another state than the published one."""
+
+    exit_code = 4
+
+    def __init__(self, shard: str, published: str, rebuilt: str) -> None:
+        super().__init__(
+            f"shard {shard}: the ledger folds to state {rebuilt}, but {published} was published. The published "
+            "snapshot was left in place; keep the ledger and report this.",
+            shard=shard,
+            published=published,
+            rebuilt=rebuilt,
+        )
+
+
+class PlanStale(MemstateError):
+    """A plan no longer matches the store, so it was not applied."""
+
+    def __init__(self, plan: str, shard: str, differences: list[str]) -> None:
+        super().__init__(
+            f"plan {plan} no longer matches the store: {'; '.join(differences)}. Shard {shard} was not published "
+            "and serves its previous snapshot; run `memstate plan` again and apply the new file.",
+            plan=plan,
+            shard=shard,
+            differences=differences,
+        )
+
+
+class StepFailed(MemstateError):
+    """A step of a run failed for a reason without a class of its own."""
+
+    def __init__(self, shard: str, problem: str) -> None:
+        super().__init__(
+            f"the run of shard {shard} failed: {problem}. Nothing was published and the previous snapshot still "
+            "serves; the run's log is in the Dagster UI (`memstate ui`). Running again is safe.",
+            shard=shard,
+            problem=problem,
+        )
+
+
+class CheckRefused(MemstateError):
+    """A correctness condition failed, so nothing was published."""
+
+    exit_code = 4
+
+    def __init__(self, failed: list[str], details: dict[str, Any] | None = None) -> None:
+        super().__init__(
+            f"nothing was published: {', '.join(failed)} failed. The previous snapshot still serves; "
+            "the rows are with the check in the Dagster UI (`memstate ui`).",
+            failed=failed,
+            details=details or {},
+        )
