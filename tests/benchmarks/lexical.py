@@ -98,7 +98,7 @@ def opened(kind: str, folder: Path, layout: dict[str, tuple[int, int]]) -> Ask:
         index = indexes["all" if whole else scope]
         known = [term for term in asked if term in index.vocab_dict]
         first, count = layout[scope]
-        scores = index.get_scores(known) if known else np.zeros(count + first)
+        scores = index.get_scores(known) if known else np.zeros(first + count if whole else count)
         return np.asarray(scores[first : first + count] if whole else scores, dtype=np.float64)
 
     return theirs

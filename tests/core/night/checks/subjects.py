@@ -67,6 +67,7 @@ def subject_of(
         policy=ruling,
         transitions=pl.concat([earlier, own]),
         last=own,
+        since_night=own,
         evidence=evidence.select(EVIDENCE_COLUMNS),
         accesses=empty(ACCESSES) if accesses is None else accesses,
         fresh_accesses=empty(ACCESSES) if fresh is None else fresh,
