@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, conform
+from memstate_core.model.frames import DECISION, project
 
 
 def topic_decisions(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
@@ -15,7 +15,7 @@ def topic_decisions(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
         kind: the kind of the decision.
     """
     payload = pl.struct("salience", "by", "active").struct.json_encode()
-    return conform(rows.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)
+    return project(rows.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION, nulls=("evidence_ids",))
 
 
 def field_decisions(rows: pl.DataFrame, kind: str, keep: int | None = None) -> pl.DataFrame:
@@ -29,7 +29,7 @@ def field_decisions(rows: pl.DataFrame, kind: str, keep: int | None = None) -> p
     named = rows.sort("topic_id", "salience", "name").group_by("topic_id", maintain_order=True)
     grouped = named.agg(pl.col("scope", "reason", "salience").first(), fields=pl.col("name").sort())
     payload = pl.struct("salience", "fields", keep=pl.lit(keep, pl.Int64)).struct.json_encode()
-    return conform(grouped.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)
+    return project(grouped.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION, nulls=("evidence_ids",))
 
 
 def edge_decisions(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
@@ -43,4 +43,4 @@ def edge_decisions(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
     edge = pl.struct(to="to_id", kind="kind")
     grouped = named.agg(pl.col("scope", "reason", "salience").first(), edges=edge)
     payload = pl.struct("salience", "edges").struct.json_encode()
-    return conform(grouped.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)
+    return project(grouped.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION, nulls=("evidence_ids",))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, MOMENT, conform
+from memstate_core.model.frames import DECISION, MOMENT, project
 from memstate_core.model.text import iso_expr
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import ATTACHED, EXPANDED, PINNED, RESTORED, UNPINNED
@@ -52,7 +52,11 @@ def pin_decisions(served: Served, topic_ids: list[str], *, on: bool) -> pl.DataF
     rows = topics.with_columns(kind=pl.lit(PINNED if on else UNPINNED))
     payload = pl.struct(actor=pl.lit(PERSON)).struct.json_encode()
     reason = "pinned by a person" if on else "unpinned by a person"
-    return conform(rows.with_columns(payload_json=payload, reason=pl.lit(reason)).sort("topic_id"), DECISION)
+    return project(
+        rows.with_columns(payload_json=payload, reason=pl.lit(reason)).sort("topic_id"),
+        DECISION,
+        nulls=("evidence_ids",),
+    )
 
 
 def _with(topics: pl.DataFrame, parts: pl.DataFrame, kind: str) -> pl.DataFrame:
@@ -62,4 +66,8 @@ def _with(topics: pl.DataFrame, parts: pl.DataFrame, kind: str) -> pl.DataFrame:
 def _decided(rows: pl.DataFrame, reason: str, last: pl.Expr) -> pl.DataFrame:
     parts = [name for name in ("fields", "edges") if name in rows.columns]
     payload = pl.struct("salience", *parts, actor=pl.lit(PERSON), last_event_at=last).struct.json_encode()
-    return conform(rows.with_columns(payload_json=payload, reason=pl.lit(reason)).sort("topic_id"), DECISION)
+    return project(
+        rows.with_columns(payload_json=payload, reason=pl.lit(reason)).sort("topic_id"),
+        DECISION,
+        nulls=("evidence_ids",),
+    )

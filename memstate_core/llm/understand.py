@@ -21,7 +21,7 @@ from memstate_core.llm.endpoint import Endpoint
 from memstate_core.llm.extractor import Extracted, extract
 from memstate_core.llm.known_topics import CARDS, KnownTopics
 from memstate_core.llm.model_client import ModelClient, Time
-from memstate_core.model.frames import SEGMENTS, Schema, conform, empty
+from memstate_core.model.frames import SEGMENTS, Schema, empty, project
 from memstate_core.placement.segment_vectors import Embed, PlacedSegments, with_turn_centroids
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.run.run import Run
@@ -110,7 +110,7 @@ def _cards(run: Run, ids: pl.Series) -> pl.DataFrame:
         current = graph.read(REVISION, ["topic_id", "name", "value_json"], "r.part = 'field' AND r.rank = 0")
     grouped = current.sort("topic_id", "name").group_by("topic_id").agg(fields=pl.struct("name", "value_json"))
     described = topics.join(grouped, left_on="id", right_on="topic_id", how="left")
-    return conform(described.with_columns(pl.col("fields").fill_null([])), CARDS)
+    return project(described.with_columns(pl.col("fields").fill_null([])), CARDS)
 
 
 def _quarantine(store: Store, run: Run, extracted: Extracted) -> None:

@@ -1,14 +1,16 @@
 """The columns of every frame that is passed between steps or stored in a table.
 
-A frame is declared once, here; `empty` makes one without rows and `conform` selects and casts, so a
-function's result always has exactly the declared columns.
+A frame is declared once, here. `empty` makes one without rows, `project` makes one from a wider frame, `conform`
+refuses one that has not exactly the declared columns. No column is ever filled in silence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
+
+from memstate_core.model.errors import FrameMismatch
 
 MOMENT = pl.Datetime("us", "UTC")
 Schema = Mapping[str, pl.DataType | type[pl.DataType]]
@@ -332,9 +334,36 @@ def empty(schema: Schema) -> pl.DataFrame:
 
 
 def conform(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """The frame with exactly the declared columns, in their order and types; a missing one is null."""
-    columns = [
-        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(dtype).alias(name)
-        for name, dtype in schema.items()
-    ]
-    return frame.select(columns)
+    """The frame in the declared order and types, where it has exactly the declared columns.
+
+    It is for frames that come from elsewhere: from a file, a table, another step.
+
+    Raises:
+        FrameMismatch: a column is missing, or one is not declared.
+    """
+    unknown = [name for name in frame.columns if name not in schema]
+    missing = [name for name in schema if name not in frame.columns]
+    if unknown or missing:
+        raise FrameMismatch(frame.columns, list(schema), missing, unknown)
+    return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
+def project(frame: pl.DataFrame, schema: Schema, nulls: Sequence[str] = ()) -> pl.DataFrame:
+    """The declared columns of a wider frame, in their order and types.
+
+    It is for the function that makes a frame, and says which columns such rows do not have.
+
+    Args:
+        frame: has the declared columns, and others that are dropped.
+        schema: the declared columns.
+        nulls: columns that are null where the frame lacks them.
+
+    Raises:
+        FrameMismatch: another column is missing.
+    """
+    missing = [name for name in schema if name not in frame.columns]
+    if not set(missing).issubset(nulls):
+        raise FrameMismatch(frame.columns, list(schema), [name for name in missing if name not in nulls], [])
+    return frame.select(
+        (pl.lit(None) if name in missing else pl.col(name)).cast(dtype).alias(name) for name, dtype in schema.items()
+    )

@@ -11,11 +11,11 @@ from memstate_core.embed.encoder import DIMENSION, Vectors
 from memstate_core.embed.vector_cache import embed
 from memstate_core.llm.understand import Topics, Understood, understand
 from memstate_core.model.evidence import names_a_topic
-from memstate_core.model.frames import DECISION, SEGMENTS, conform, empty
+from memstate_core.model.frames import DECISION, SEGMENTS, empty, project
 from memstate_core.placement import turns as unnamed
 from memstate_core.placement.entity_mentions import known_names
 from memstate_core.placement.links import linked
-from memstate_core.placement.named import REFUSED, place_named
+from memstate_core.placement.named import REFUSED, Placed, place_named
 from memstate_core.placement.segment_vectors import placed_segments
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.run.run import Run
@@ -44,18 +44,24 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     topics = _known_topics(run)
     understood = _new_segments(store, run, evidence, recorded, survivors(merged), topics)
     segments = pl.concat([recorded, understood.segments])
-    placed = place_named(
-        evidence, segments.select("topic_id", "scope"), settled=[*merged["dropped"], *merged["survivor"]]
-    )
-    frame = pl.concat([placed.placements, unnamed.placements(segments)])
+    placed, frame = _placed(evidence, segments, merged)
+    apart = across_scopes(merged, homes(frame))
+    if apart.height:  # a merge that is taken back settles no title
+        placed, frame = _placed(evidence, segments, merged.join(apart, on="dropped", how="anti"))
     run.keep_table("placements", frame)
     run.keep_table("title_aliases", placed.aliases)
     fresh = frame.join(new.select("evidence_id"), on="evidence_id", how="semi")
     made = decided.segment_decisions(_linked(understood.segments, evidence, placed.placements, topics, new))
     named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
     counts, tables = {**_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
-    parted = decided.separations(across_scopes(merged, homes(frame)))
-    return StepResult(frame, counts, tables, pl.concat([named, made, parted]))
+    return StepResult(frame, counts, tables, pl.concat([named, made, decided.separations(apart)]))
+
+
+def _placed(evidence: pl.DataFrame, segments: pl.DataFrame, merged: pl.DataFrame) -> tuple[Placed, pl.DataFrame]:
+    """Named evidence, and all evidence (columns PLACEMENTS), as merges in force settle titles."""
+    settled = [*merged["dropped"], *merged["survivor"]]
+    placed = place_named(evidence, segments.select("topic_id", "scope"), settled=settled)
+    return placed, pl.concat([placed.placements, unnamed.placements(segments)])
 
 
 def _new_segments(
@@ -112,7 +118,7 @@ def _named_decisions(named: pl.DataFrame) -> pl.DataFrame:
         evidence_ids=pl.col("evidence_id")
     )
     payload = pl.struct("operation", "given").struct.json_encode()
-    return conform(grouped.with_columns(kind=pl.lit("placed"), payload_json=payload), DECISION)
+    return project(grouped.with_columns(kind=pl.lit("placed"), payload_json=payload), DECISION)
 
 
 def _counts(fresh: pl.DataFrame) -> dict[str, int | float]:

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct, ValidationError, convert, structs, to_builtins
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import PlanInvalid
-from memstate_core.model.frames import DECISION, conform
+from memstate_core.model.frames import DECISION, project
 from memstate_core.state.decisions import PUBLISHED
 
 FORMAT = "memstate-plan/1"
@@ -110,7 +110,7 @@ def actions(decisions: pl.DataFrame, shard: str) -> list[Action]:
     The record that the run published is left out: it holds run id, record times and digests of files,
     which differ between equal runs. What it says of the state is compared as state hash and counts.
     """
-    rows = conform(decisions.filter(pl.col("kind") != PUBLISHED), DECISION).with_columns(
+    rows = project(decisions.filter(pl.col("kind") != PUBLISHED), DECISION).with_columns(
         pl.col("evidence_ids").fill_null([]).list.sort(), _block=pl.col("kind").rle_id(), shard=pl.lit(shard)
     )
     order = ["_block", "scope", "topic_id", "payload_json", "reason", pl.col("evidence_ids").list.join(" ")]

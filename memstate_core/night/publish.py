@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, DECISION, REVISIONS, conform
+from memstate_core.model.frames import ALIASES, DECISION, REVISIONS, project
 from memstate_core.retrieve.index.evidence import evidence_index
 from memstate_core.retrieve.index.facts_files import write_facts
 from memstate_core.retrieve.index.write import index_problems, write_index
@@ -136,7 +136,14 @@ def _problems(draft: Snapshot) -> list[str]:
 def _record(store: Store, run: Run, manifest: Manifest) -> None:
     payload = msgjson.encode(manifest).decode()
     row = {"kind": PUBLISHED, "payload_json": payload, "evidence_ids": [], "reason": "all checks passed"}
-    run.decide(STEP, conform(pl.DataFrame([row], schema_overrides={"evidence_ids": pl.List(pl.String)}), DECISION))
+    run.decide(
+        STEP,
+        project(
+            pl.DataFrame([row], schema_overrides={"evidence_ids": pl.List(pl.String)}),
+            DECISION,
+            nulls=("scope", "topic_id"),
+        ),
+    )
     with store.ledger.writing(f"run {run.facts.run_id}, publishing"):
         last = store.ledger.scan("transitions").select(pl.col("seq").max()).collect().item()
         rows = run.transitions(0 if last is None else last + 1)

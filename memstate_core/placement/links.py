@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import SEGMENTS, Schema, conform
+from memstate_core.model.frames import SEGMENTS, Schema, conform, project
 from memstate_core.placement.entity_mentions import mentions
 
 ASSOCIATED, MENTIONS = "associated_with", "mentions"
@@ -38,7 +38,7 @@ def linked(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) 
         .agg(links=pl.struct("kind", "to_topic_id").sort_by("kind", "to_topic_id"))
     )
     joined = numbered.drop("links").join(listed, on="segment", how="left", maintain_order="left")
-    return conform(joined.with_columns(pl.col("links").fill_null([])), SEGMENTS)
+    return project(joined.with_columns(pl.col("links").fill_null([])), SEGMENTS)
 
 
 def _next_in_session(segments: pl.DataFrame) -> pl.DataFrame:

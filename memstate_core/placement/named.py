@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.model.evidence import names_a_topic
-from memstate_core.model.frames import ALIASES, PLACEMENTS, conform
+from memstate_core.model.frames import ALIASES, PLACEMENTS, project
 from memstate_core.model.ids import key_id, uuid_expr
 from memstate_core.model.text import normalised
 
@@ -60,7 +60,7 @@ def place_named(evidence: pl.DataFrame, owned_elsewhere: pl.DataFrame, settled: 
     aliases = _aliases(named.filter(~pl.col("_foreign")), settled)
     placed = named.join(aliases.select(anchor="alias", _owner="topic_id"), on="anchor", how="left")
     placed = placed.with_columns(topic_id=pl.coalesce("_owner", "anchor"))
-    return Placed(conform(_with_operation(placed), PLACEMENTS), aliases)
+    return Placed(project(_with_operation(placed), PLACEMENTS, nulls=("score",)), aliases)
 
 
 def _with_anchor(named: pl.DataFrame) -> pl.DataFrame:
@@ -104,7 +104,7 @@ def _aliases(named: pl.DataFrame, settled: Sequence[str]) -> pl.DataFrame:
     )
     stays = pl.col("_alias").is_in(list(settled))
     kept = resolved.with_columns(topic_id=pl.when(stays).then("_alias").otherwise("topic_id"))
-    return conform(kept.rename({"_alias": "alias"}), ALIASES)
+    return project(kept.rename({"_alias": "alias"}), ALIASES)
 
 
 def _with_owner_scope(named: pl.DataFrame, owned_elsewhere: pl.DataFrame) -> pl.DataFrame:

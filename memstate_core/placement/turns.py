@@ -10,7 +10,7 @@ import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.model.evidence import spoken
-from memstate_core.model.frames import PLACEMENTS, SEGMENTS, conform, empty
+from memstate_core.model.frames import PLACEMENTS, SEGMENTS, empty, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.placement.continuation import continued
 from memstate_core.placement.segment_vectors import (
@@ -74,7 +74,7 @@ def placements(segments: pl.DataFrame) -> pl.DataFrame:
     """The placement of each turn of recorded segments (columns PLACEMENTS)."""
     made = pl.when(pl.col("title").is_not_null()).then(pl.lit("new_topic")).otherwise(pl.lit("extend_topic"))
     rows = segments.with_columns(operation=made, given=pl.lit(False), evidence_id="evidence_ids")
-    return conform(rows.explode("evidence_id"), PLACEMENTS)
+    return project(rows.explode("evidence_id"), PLACEMENTS)
 
 
 def _numbered(turns: pl.DataFrame) -> pl.DataFrame:
@@ -122,7 +122,7 @@ def _with_topics(
     cosine, probability = (pl.col(name).round(2) for name in ("score", "probability"))
     continues = pl.format("continues '{}': cosine {}, probability {}", "_topic_title", cosine, probability)
     own = pl.format("{} turns of one subject", pl.col("evidence_ids").list.len())
-    return conform(
+    return project(
         placed.with_columns(
             reason=pl.when(continues_topic).then(continues).otherwise(own),
             title=pl.when(~continues_topic).then("title"),
@@ -132,4 +132,5 @@ def _with_topics(
             provenance=pl.lit("import"),
         ),
         SEGMENTS,
+        nulls=("fields", "links"),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, REVIEWS, conform
+from memstate_core.model.frames import DECISION, REVIEWS, project
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.state.decisions import REVIEW_ENDED, REVIEW_QUEUED
@@ -60,17 +60,17 @@ def recorded_queue(transitions: pl.DataFrame) -> pl.DataFrame:
     rows = transitions.filter(pl.col("kind").is_in([REVIEW_QUEUED, REVIEW_ENDED]))
     last = rows.group_by("topic_id", maintain_order=True).last().filter(pl.col("kind") == REVIEW_QUEUED)
     decoded = last.with_columns(_payload=pl.col("payload_json").str.json_decode(_PAYLOAD)).unnest("_payload")
-    return conform(decoded.with_columns(id="topic_id", queued_at="at"), REVIEWS).sort("id")
+    return project(decoded.with_columns(id="topic_id", queued_at="at"), REVIEWS).sort("id")
 
 
 def _reasoned(found: pl.DataFrame, titles: pl.DataFrame, run: Run) -> pl.DataFrame:
     causes = titles.select(cause_topic_id="topic_id", _cause="title")
     reason = pl.format("{} changed, {} extension hops away", pl.coalesce("_cause", "cause_topic_id"), "hops")
     named = found.join(titles, on="topic_id", how="semi").join(causes, on="cause_topic_id", how="left")
-    return conform(named.with_columns(id="topic_id", reason=reason, queued_at=pl.lit(run.facts.now)), REVIEWS)
+    return project(named.with_columns(id="topic_id", reason=reason, queued_at=pl.lit(run.facts.now)), REVIEWS)
 
 
 def _recorded(rows: pl.DataFrame, titles: pl.DataFrame, kind: str) -> pl.DataFrame:
     payload = pl.struct("cause_topic_id", "hops").struct.json_encode()
     scoped = rows.join(titles.select("topic_id", "scope"), on="topic_id", how="left")
-    return conform(scoped.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION)
+    return project(scoped.with_columns(kind=pl.lit(kind), payload_json=payload), DECISION, nulls=("evidence_ids",))

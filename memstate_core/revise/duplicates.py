@@ -13,7 +13,17 @@ import numpy as np
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import CALIBRATION, DECISION, LINKS, MERGE_BAND, PAIRS, REVIEW_BAND, conform, empty
+from memstate_core.model.frames import (
+    CALIBRATION,
+    DECISION,
+    LINKS,
+    MERGE_BAND,
+    PAIRS,
+    REVIEW_BAND,
+    conform,
+    empty,
+    project,
+)
 from memstate_core.revise.bands import Probabilities, thresholds_of
 from memstate_core.revise.constraints import constraints, verdict_levels
 from memstate_core.revise.matching.blocking import all_pairs, completeness
@@ -101,7 +111,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
     joined = frame.join(_features(found, kept), on="row", how="left", maintain_order="left")
     swapped = pl.col("a") > pl.col("b")
     ends = {"a": pl.when(swapped).then("b").otherwise("a"), "b": pl.when(swapped).then("a").otherwise("b")}
-    return conform(joined.with_columns(**ends), PAIRS).sort("a", "b")
+    return project(joined.with_columns(**ends), PAIRS).sort("a", "b")
 
 
 def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:
@@ -133,7 +143,7 @@ def _model(found: Deduplicated, run: Run) -> pl.DataFrame:
         "payload_json": msgjson.encode(document).decode(),
         "reason": "fitted on tonight's pairs",
     }
-    return conform(pl.DataFrame([row]), DECISION)
+    return project(pl.DataFrame([row]), DECISION, nulls=("scope", "topic_id", "evidence_ids"))
 
 
 def _weights(found: Deduplicated) -> pl.DataFrame:

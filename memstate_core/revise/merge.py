@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty
+from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty, project
 from memstate_core.revise.matching.clustering import joined
 from memstate_core.run.apply import apply_state, changes, fold_run
 from memstate_core.run.embed_topics import refresh_embeddings
@@ -75,7 +75,7 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
         "the same with probability {}: {}", pl.col("probability").round(4), _strongest(pl.col("features"))
     )
     decided = rows.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
-    return conform(decided.with_columns(reason=reason), DECISION)
+    return project(decided.with_columns(reason=reason), DECISION, nulls=("evidence_ids",))
 
 
 def _support(sure: pl.DataFrame) -> pl.DataFrame:

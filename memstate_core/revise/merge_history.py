@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.frames import MOMENT, PAIRS, Schema, conform
+from memstate_core.model.frames import MOMENT, PAIRS, Schema, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.model.text import iso_expr
 from memstate_core.run.served_state import Served
@@ -74,7 +74,7 @@ def merge_list(served: Served) -> pl.DataFrame:
         evidence_ids=pl.col("evidence_ids").fill_null([]),
         actor=pl.col("actor").fill_null("nightly run"),
     )
-    return conform(rows.sort("seq", descending=True), MERGE_LIST)
+    return project(rows.sort("seq", descending=True), MERGE_LIST)
 
 
 def merge_documents(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, REVIEW_BAND, conform
+from memstate_core.model.frames import DECISION, REVIEW_BAND, project
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import judged_different
 from memstate_core.state.decisions import PAIR_SUGGESTED, PAIR_WITHDRAWN, suggestions
@@ -47,14 +47,18 @@ def _valued(band: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
 def _suggested(rows: pl.DataFrame) -> pl.DataFrame:
     payload = pl.struct("a", "b", "probability", "weight", "value", "features").struct.json_encode()
     reason = pl.format("the same with probability {}, which is for a person to decide", pl.col("probability").round(3))
-    return conform(
-        rows.with_columns(kind=pl.lit(PAIR_SUGGESTED), topic_id="a", payload_json=payload, reason=reason), DECISION
+    return project(
+        rows.with_columns(kind=pl.lit(PAIR_SUGGESTED), topic_id="a", payload_json=payload, reason=reason),
+        DECISION,
+        nulls=("evidence_ids",),
     )
 
 
 def _withdrawn(rows: pl.DataFrame) -> pl.DataFrame:
     payload = pl.struct("a", "b").struct.json_encode()
     reason = pl.lit("no longer in the review band")
-    return conform(
-        rows.with_columns(kind=pl.lit(PAIR_WITHDRAWN), topic_id="a", payload_json=payload, reason=reason), DECISION
+    return project(
+        rows.with_columns(kind=pl.lit(PAIR_WITHDRAWN), topic_id="a", payload_json=payload, reason=reason),
+        DECISION,
+        nulls=("evidence_ids",),
     )

@@ -9,7 +9,7 @@ import polars as pl
 
 from memstate_core.forget.manual_actions import PERSON, restore_decisions
 from memstate_core.model.errors import MergeUndone, NothingToUndo, NotStale
-from memstate_core.model.frames import DECISION, conform
+from memstate_core.model.frames import DECISION, project
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.run.served_state import Served
@@ -50,7 +50,7 @@ def confirm_decisions(served: Served, topic_ids: Sequence[str]) -> pl.DataFrame:
     rows = waiting.join(served.topics.select("scope", topic_id="id"), on="topic_id")
     payload = pl.struct("cause_topic_id", "hops", actor=pl.lit(PERSON)).struct.json_encode()
     decided = rows.with_columns(kind=pl.lit(REVIEW_ENDED), payload_json=payload, reason=pl.lit(CONFIRMED))
-    return conform(decided.sort("topic_id"), DECISION)
+    return project(decided.sort("topic_id"), DECISION, nulls=("evidence_ids",))
 
 
 def stale_topics(shards: Sequence[Served], names: Sequence[str]) -> dict[str, list[str]]:
@@ -103,7 +103,7 @@ def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
         "evidence_ids": pl.lit(held).implode(),
         "reason": pl.lit(TAKEN_BACK),
     }
-    return conform(merge.with_columns(**columns), DECISION)
+    return project(merge.with_columns(**columns), DECISION)
 
 
 def _parted(served: Served, merge: pl.DataFrame) -> pl.Series:

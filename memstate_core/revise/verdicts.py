@@ -11,7 +11,7 @@ import polars as pl
 
 from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.errors import VerdictRefused
-from memstate_core.model.frames import DECISION, PAIRS, Schema, conform
+from memstate_core.model.frames import DECISION, PAIRS, Schema, project
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.matching.clustering import joined
 from memstate_core.run.served_state import Served
@@ -105,7 +105,11 @@ def _ordered(given: pl.DataFrame) -> pl.DataFrame:
 def _judged(given: pl.DataFrame) -> pl.DataFrame:
     payload = pl.struct("a", "b", "verdict", actor=pl.lit(PERSON)).struct.json_encode()
     reason = pl.format("judged {} by a person", "verdict")
-    return conform(given.with_columns(kind=pl.lit(JUDGED), topic_id="a", payload_json=payload, reason=reason), DECISION)
+    return project(
+        given.with_columns(kind=pl.lit(JUDGED), topic_id="a", payload_json=payload, reason=reason),
+        DECISION,
+        nulls=("evidence_ids",),
+    )
 
 
 def _merged(served: Served, given: pl.DataFrame) -> pl.DataFrame:
@@ -127,7 +131,7 @@ def _merged(served: Served, given: pl.DataFrame) -> pl.DataFrame:
         actor=pl.lit(PERSON),
     )
     rows = dropped.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
-    return conform(rows.with_columns(reason=pl.lit("judged the same by a person")), DECISION)
+    return project(rows.with_columns(reason=pl.lit("judged the same by a person")), DECISION, nulls=("evidence_ids",))
 
 
 def _refuse_contradictions(before: pl.DataFrame, rows: pl.DataFrame) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.frames import ALIASES, CHANGES, DECISION, PLACEMENTS, conform
+from memstate_core.model.frames import ALIASES, CHANGES, DECISION, PLACEMENTS, conform, project
 from memstate_core.run.begin import base_links
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
@@ -98,8 +98,12 @@ def _moved(before: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
     grouped = pairs.agg(evidence_ids=pl.col("evidence_id").sort()).sort("was", "topic_id")
     payload = pl.struct("was").struct.json_encode()
     reason = pl.lit("a later dump brought the topic that the title belongs to")
-    return conform(grouped.with_columns(kind=pl.lit(MOVED), payload_json=payload, reason=reason), DECISION)
+    return project(grouped.with_columns(kind=pl.lit(MOVED), payload_json=payload, reason=reason), DECISION)
 
 
 def _recorded(rows: pl.DataFrame, kind: str) -> pl.DataFrame:
-    return conform(rows.with_columns(kind=pl.lit(kind), reason=pl.lit("new evidence")), DECISION)
+    return project(
+        rows.with_columns(kind=pl.lit(kind), reason=pl.lit("new evidence")),
+        DECISION,
+        nulls=("payload_json", "evidence_ids"),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.embed.vector_cache import embed
-from memstate_core.model.frames import VECTORS, conform
+from memstate_core.model.frames import VECTORS, project
 from memstate_core.model.text import embedding_text
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
@@ -34,7 +34,7 @@ def refresh_embeddings(store: Store, run: Run) -> StepResult:
             model=pl.lit(model), embedding=pl.Series(embedded.vectors, dtype=VECTORS["embedding"])
         )
         graph.delete(VECTOR, held.join(fresh, on="id", how="anti").select("id"))
-        graph.insert(VECTOR, conform(vectors, VECTORS))
+        graph.insert(VECTOR, project(vectors, VECTORS))
         named = topics.with_columns(_model=pl.when(pl.col("state") != "merged").then(pl.lit(model)))
         changed = named.filter(pl.col("embedding_model").ne_missing(pl.col("_model")))
         graph.update(TOPIC, changed.select("id", embedding_model="_model"))

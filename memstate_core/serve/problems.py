@@ -30,6 +30,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.VerdictRefused: 409,
     errors.NotStale: 409,
     errors.SnapshotDamaged: 503,
+    errors.FrameMismatch: 500,
     errors.StagingMissing: 500,
     errors.ModelUnavailable: 503,
     errors.RebuildMismatch: 500,

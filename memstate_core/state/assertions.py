@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import ASSERTIONS, conform, empty
+from memstate_core.model.frames import ASSERTIONS, empty, project
 from memstate_core.model.text import iso_expr, quoted
 
 _TOPIC_PARTS = ("title", "summary", "topic_kind")
+
+
+_UNSTATED = ("ref_given", "ref_topic_id", "why_changed", "impact_expected", "confidence", "length")
+"""Columns that only some assertions have: fields have all but the last, parts of a topic only that."""
 
 
 def claims(evidence: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
@@ -37,7 +41,9 @@ def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     placed = evidence.drop("topic_id").join(links, on="evidence_id")
     placed = placed.with_columns(evidence_ids=pl.concat_list("evidence_id"), recorded_at="imported_at")
     parts = [_topic_part(placed, name) for name in _TOPIC_PARTS]
-    return pl.concat([conform(frame, ASSERTIONS) for frame in (_stated(placed, 0, "observed_at"), *parts)])
+    return pl.concat(
+        [project(frame, ASSERTIONS, nulls=_UNSTATED) for frame in (_stated(placed, 0, "observed_at"), *parts)]
+    )
 
 
 def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
@@ -75,7 +81,7 @@ def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFram
     ]
     rows += [_topic_part(base, name) for name in _TOPIC_PARTS]
     rows.append(_stated(base.drop("valid_from", "position"), 1, "began_at"))
-    return pl.concat([conform(frame, ASSERTIONS) for frame in rows])
+    return pl.concat([project(frame, ASSERTIONS, nulls=_UNSTATED) for frame in rows])
 
 
 def _so_far(segments: pl.DataFrame) -> pl.DataFrame:

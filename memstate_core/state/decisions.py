@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, PAIRS, SEGMENTS, conform
+from memstate_core.model.frames import DECISION, PAIRS, SEGMENTS, project
 from memstate_core.model.verdicts import SAME, SKIP
 from memstate_core.state.identity import survivors
 
@@ -49,7 +49,7 @@ _PAIR_PAYLOAD = pl.Struct(
 def segment_decisions(segments: pl.DataFrame) -> pl.DataFrame:
     """Segments as decisions (columns DECISION), with everything that a model contributed."""
     payload = pl.struct(field.name for field in _SEGMENT_PAYLOAD.fields).struct.json_encode()
-    return conform(segments.with_columns(kind=pl.lit(SEGMENT_PLACED), payload_json=payload), DECISION)
+    return project(segments.with_columns(kind=pl.lit(SEGMENT_PLACED), payload_json=payload), DECISION)
 
 
 def segments(decisions: pl.DataFrame) -> pl.DataFrame:
@@ -57,7 +57,7 @@ def segments(decisions: pl.DataFrame) -> pl.DataFrame:
     rows = decisions.filter(pl.col("kind") == SEGMENT_PLACED).drop("reason")
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(_SEGMENT_PAYLOAD)).unnest("_payload")
     given = [pl.col(name).fill_null(pl.lit(value, SEGMENTS[name])) for name, value in _SEGMENT_DEFAULTS.items()]
-    return conform(decoded.with_columns(given), SEGMENTS)
+    return project(decoded.with_columns(given), SEGMENTS)
 
 
 def merges(decisions: pl.DataFrame) -> pl.DataFrame:
@@ -83,7 +83,7 @@ def separations(merges: pl.DataFrame) -> pl.DataFrame:
     columns = {"kind": pl.lit(UNMERGED), "topic_id": pl.col("dropped"), "payload_json": payload}
     reason = pl.lit("one of its topics belongs to another scope")
     none = pl.lit([], pl.List(pl.String))
-    return conform(merges.with_columns(**columns, reason=reason, evidence_ids=none), DECISION)
+    return project(merges.with_columns(**columns, reason=reason, evidence_ids=none), DECISION)
 
 
 def judgements(decisions: pl.DataFrame) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import EDGES, PROBLEMS, conform
+from memstate_core.model.frames import EDGES, PROBLEMS, conform, project
 from memstate_core.model.ids import key_id
 from memstate_core.state.identity import answering
 
@@ -55,7 +55,7 @@ def fold_edges(
         topic_id="from_id",
         detail=pl.format("{} to {}, which no observation has named yet", "kind", named),
     )
-    return conform(edges, EDGES), conform(dangling.unique().sort(pl.all()), PROBLEMS)
+    return project(edges, EDGES, nulls=("detached",)), conform(dangling.unique().sort(pl.all()), PROBLEMS)
 
 
 def _of_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.embed.vector_cache import text_hash
-from memstate_core.model.frames import ACCESSES, EDGES, FIELDS, PROBLEMS, TOPICS, Schema, conform, empty
+from memstate_core.model.frames import ACCESSES, EDGES, FIELDS, PROBLEMS, TOPICS, Schema, conform, empty, project
 from memstate_core.model.text import embedding_text
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
@@ -28,6 +28,11 @@ from memstate_core.state.summaries import summarised
 from memstate_core.state.tombstones import tombstone_names
 from memstate_core.state.usage_events import topic_events, uses
 
+_LATER = (
+    "salience", "failed_salience", "embedding_model", "text_hash", "archived", "pinned", "merged_into", "summary",
+    "strength", "reinforced_at", "half_life_days", "failed_strength",
+)  # fmt: skip
+"""Columns of topics that later steps set, that only tombstones have, or that tombstones do not have."""
 _NAMED = {
     "topic_id": pl.String, "_key": pl.String,
     **{name: TOPICS[name] for name in ("scope", "title", "summary", "topic_kind", "created_at", "updated_at")},
@@ -118,7 +123,7 @@ def fold(
 def _refused(placements: pl.DataFrame) -> pl.DataFrame:
     refused = placements.filter(pl.col("topic_id").is_null()).sort("evidence_id")
     detail = pl.format("evidence {} has no topic: {}", "evidence_id", "reason")
-    return conform(refused.select(kind=pl.lit("refused_placement"), detail=detail), PROBLEMS)
+    return project(refused.select(kind=pl.lit("refused_placement"), detail=detail), PROBLEMS, nulls=("topic_id",))
 
 
 def _topics(placed: pl.DataFrame, histories: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -133,7 +138,9 @@ def _topics(placed: pl.DataFrame, histories: pl.DataFrame, used: pl.DataFrame, p
             _key=pl.col("topic_key").drop_nulls().first(),
         )
     )
-    named = conform(spans.join(topic_parts(histories), on="topic_id", how="left"), _NAMED)
+    named = project(
+        spans.join(topic_parts(histories), on="topic_id", how="left"), _NAMED, nulls=("title", "summary", "topic_kind")
+    )
     half_lives = named.select("topic_id", half_life=value_for("salience_half_life_days", policy))
     events = topic_events(own.select("topic_id", at="observed_at"), used, policy).join(half_lives, on="topic_id")
     joined = named.join(strength(events, ["topic_id"], policy), on="topic_id", how="left")
@@ -153,7 +160,7 @@ def _tombstones(
 
 def _finished(rows: pl.DataFrame, *, title: tuple[str, ...], state: str) -> pl.DataFrame:
     rows = rows.with_columns(title=pl.coalesce(name for name in title if name in rows.columns), state=pl.lit(state))
-    rows = conform(rows, TOPICS).with_columns(archived=pl.lit(False))
+    rows = project(rows, TOPICS, nulls=_LATER).with_columns(archived=pl.lit(False))
     alive = pl.col("merged_into").is_null()
     hashed = pl.when(alive).then(text_hash(embedding_text(pl.col("title"), pl.col("summary"))))
     return rows.with_columns(text_hash=hashed)
@@ -192,4 +199,4 @@ def _with_references(
         detail=pl.format("field {} refers to {}, which is no topic of this scope", "name", "ref_topic_id"),
     )
     kept = pl.when("_lost").then("ref_topic_id").otherwise("_to")
-    return conform(pointed.with_columns(ref_state=state, ref_topic_id=kept), FIELDS), conform(lost, PROBLEMS)
+    return project(pointed.with_columns(ref_state=state, ref_topic_id=kept), FIELDS), conform(lost, PROBLEMS)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import FIELDS, REVISIONS, conform
+from memstate_core.model.frames import FIELDS, REVISIONS, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.policy.settings import Policy
 from memstate_core.state.strength import strength
@@ -66,7 +66,11 @@ def revisions(ordered: pl.DataFrame) -> pl.DataFrame:
     newest_first = pl.int_range(pl.len()).reverse().over(SLOT)
     identity = uuid_expr("revision", pl.col("part"), pl.col("name"), pl.col("_first"), pl.col("position"))
     identified = runs.with_columns(rank=newest_first, id=identity)
-    return conform(identified.join(_rivals(told, identified), on="_run", how="left", maintain_order="left"), REVISIONS)
+    return project(
+        identified.join(_rivals(told, identified), on="_run", how="left", maintain_order="left"),
+        REVISIONS,
+        nulls=("summarises",),
+    )
 
 
 def repeated() -> pl.Expr:
@@ -102,7 +106,7 @@ def fields(
     strengths = strength(events.join(half_lives, on="topic_id"), key, policy)
     identity = uuid_expr("field", *(pl.col(name) for name in key))
     joined = current.join(references, on=key, how="left").join(strengths, on=key, how="left")
-    return conform(joined.with_columns(id=identity), FIELDS)
+    return project(joined.with_columns(id=identity), FIELDS, nulls=("ref_state", "salience", "detached"))
 
 
 def topic_parts(histories: pl.DataFrame) -> pl.DataFrame:

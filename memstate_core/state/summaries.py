@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import REVISIONS, conform
+from memstate_core.model.frames import REVISIONS, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.model.text import iso_expr
 from memstate_core.policy.settings import Policy
@@ -41,9 +41,9 @@ def summarised(histories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy)
     long = kept.filter(pl.col("_count") > pl.col("keep") + 1).select(*SLOT, "keep")
     beyond = own.join(long, on=SLOT).filter(pl.col("rank") >= pl.col("keep")).sort(*SLOT, "rank")
     if not beyond.height:
-        return histories, conform(beyond, REVISIONS)
+        return histories, project(beyond, REVISIONS)
     left = histories.join(beyond.select("id"), on="id", how="anti")
-    return pl.concat([left, _summary(beyond)]), conform(beyond, REVISIONS)
+    return pl.concat([left, _summary(beyond)]), project(beyond, REVISIONS)
 
 
 def _contested(own: pl.DataFrame) -> pl.DataFrame:
@@ -82,7 +82,7 @@ def _summary(beyond: pl.DataFrame) -> pl.DataFrame:
         why_changed=pl.format("summary of {} older revisions", "summarises"),
         value_json=_document(),
     )
-    return conform(named, REVISIONS)
+    return project(named, REVISIONS, nulls=("impact_expected", "confidence", "rivals", "settled_at"))
 
 
 def _counted(beyond: pl.DataFrame) -> pl.DataFrame:

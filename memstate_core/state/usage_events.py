@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import MOMENT, Schema, conform
+from memstate_core.model.frames import MOMENT, Schema, project
 from memstate_core.policy.settings import Policy
 from memstate_core.state.identity import answering
 
@@ -38,7 +38,7 @@ def uses(accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, 
         topic_id=answering(pl.col("topic_id"), aliases, followed), weight=pl.lit(policy.query_salience_bump)
     )
     named = moved.explode("fields", empty_as_null=True).rename({"fields": "name"})
-    return conform(named.unique(["access_id", "name"], maintain_order=True), USES)
+    return project(named.unique(["access_id", "name"], maintain_order=True), USES)
 
 
 def topic_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from numpy.random import Generator
 
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
-from memstate_core.model.frames import ACCESSES, ALIASES, EDGES, FIELDS, LINKS, REVISIONS, TOPICS, conform, empty
+from memstate_core.model.frames import ACCESSES, ALIASES, EDGES, FIELDS, LINKS, REVISIONS, TOPICS, empty, project
 from memstate_core.policy.settings import Policy
 from memstate_core.run.begin import begin_run
 from memstate_core.run.run import Run
@@ -73,13 +73,13 @@ def fill(run: Run, topics: pl.DataFrame, by_topic: pl.DataFrame, by_field: pl.Da
     edges = linked.filter(pl.col("id") != pl.col("to_id")).select(from_id="id", to_id="to_id", kind=pl.lit("mentions"))
     off = pl.lit(False)
     with open_graph(run.graph, buffer_mib=4096) as graph:
-        graph.insert(TOPIC, conform(told, TOPICS))
-        graph.insert(FIELD, conform(slots.with_columns(detached=off, conflicts=pl.lit(0)), FIELDS))
-        graph.insert(REVISION, conform(values, REVISIONS))
-        graph.insert(EDGE, conform(edges.with_columns(detached=off), EDGES))
+        graph.insert(TOPIC, project(told, TOPICS, nulls=list(TOPICS)))
+        graph.insert(FIELD, project(slots.with_columns(detached=off, conflicts=pl.lit(0)), FIELDS, nulls=list(FIELDS)))
+        graph.insert(REVISION, project(values, REVISIONS, nulls=list(REVISIONS)))
+        graph.insert(EDGE, project(edges.with_columns(detached=off), EDGES, nulls=list(EDGES)))
     links = topics.select(evidence_id="id", scope="scope", topic_id="id")
     for name, frame in {
-        "links": conform(links, LINKS),
+        "links": project(links, LINKS, nulls=list(LINKS)),
         "aliases": empty(ALIASES),
         "compressed": empty(REVISIONS),
     }.items():
@@ -116,7 +116,7 @@ def _record_uses(store: Store, events: pl.DataFrame, policy: Policy) -> None:
     used = events.filter(pl.col("weight") == policy.query_salience_bump).with_row_index("access_id")
     rows = used.with_columns(recorded_at="at", fields=pl.concat_list("name"))
     with store.ledger.writing("benchmark"):
-        store.ledger.append("accesses", conform(rows, ACCESSES), "benchmark")
+        store.ledger.append("accesses", project(rows, ACCESSES, nulls=list(ACCESSES)), "benchmark")
 
 
 @contextmanager

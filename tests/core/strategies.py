@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, conform, empty
+from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, empty
 from memstate_core.model.ids import uuid_text
 from memstate_core.placement.named import place_named
 from memstate_core.policy.settings import Policy
@@ -23,6 +23,7 @@ from memstate_core.run.run import Run, RunFacts
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
 from tests.core import reference
+from tests.core.frames import filled
 from tests.core.reference import Merge, Observation, World, normalised
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
@@ -166,7 +167,7 @@ def evidence_frame(stream: Sequence[Observation]) -> pl.DataFrame:
         }
         for said in stream
     ]
-    return conform(pl.DataFrame(rows, schema_overrides={n: EVIDENCE[n] for n in (rows[0] if rows else ())}), EVIDENCE)
+    return filled(pl.DataFrame(rows, schema_overrides={n: EVIDENCE[n] for n in (rows[0] if rows else ())}), EVIDENCE)
 
 
 def folded(
@@ -190,7 +191,7 @@ def accessed(*uses: dict[str, Any]) -> pl.DataFrame:
         {"access_id": f"a{number}", "recorded_at": day(40), "run_id": "import"} | plain | use | {"at": day(use["at"])}
         for number, use in enumerate(uses)
     ]
-    return conform(pl.DataFrame(rows, schema=ACCESSES), ACCESSES)
+    return filled(pl.DataFrame(rows, schema=ACCESSES), ACCESSES)
 
 
 def fill(graph: Graph, state: State) -> None:
@@ -236,7 +237,7 @@ def merge_decisions(merges: Sequence[Merge], world: World, kind: str = "merged")
             "_payload": pl.Struct(dict.fromkeys(("survivor", "dropped_title", "dropped_kind"), pl.String)),
         },
     )
-    return conform(frame.with_columns(payload_json=pl.col("_payload").struct.json_encode()), DECISION)
+    return filled(frame.with_columns(payload_json=pl.col("_payload").struct.json_encode()), DECISION)
 
 
 def _with_reference(said: dict[str, Any]) -> dict[str, Any]:

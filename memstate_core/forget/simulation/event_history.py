@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.frames import EVIDENCE, conform
+from memstate_core.model.frames import EVIDENCE, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
@@ -78,7 +78,7 @@ def read_history(store: Store, served: Served) -> EventHistory:
     return event_history(
         topics=topics.filter(~is_merged),
         evidence=rows.join(served.links, on="evidence_id").select("topic_id", at="observed_at"),
-        values=claims(conform(rows, EVIDENCE), served.links, segments).filter(pl.col("part") == "field"),
+        values=claims(project(rows, EVIDENCE), served.links, segments).filter(pl.col("part") == "field"),
         accesses=uses(store.ledger.scan("accesses").collect(), served.aliases, merged, Policy()),
         edges=_dated(edges, rows),
         decisions=served.transitions,

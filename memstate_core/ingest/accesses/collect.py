@@ -22,7 +22,7 @@ from memstate_core.ingest.inbox import move_into
 from memstate_core.ingest.raw_rows import line_rows
 from memstate_core.ingest.validation.quarantine import quarantine_frame
 from memstate_core.ingest.validation.timestamps import Clock
-from memstate_core.model.frames import ACCESSES, conform
+from memstate_core.model.frames import ACCESSES, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
@@ -131,7 +131,7 @@ def access_frame(parsed: ParsedLines, digest: str, now: datetime, run_id: str) -
     frame = pl.DataFrame(parsed.records, schema=columns, orient="row").with_columns(
         at, line=pl.Series(parsed.lines, dtype=pl.Int64), recorded_at=pl.lit(now), run_id=pl.lit(run_id)
     )
-    return conform(frame.with_columns(access_id=uuid_expr("access", digest, pl.col("line"))), ACCESSES)
+    return project(frame.with_columns(access_id=uuid_expr("access", digest, pl.col("line"))), ACCESSES)
 
 
 def _scanned(path: Path) -> tuple[str, int]:

@@ -12,6 +12,7 @@
     ├── VerdictRefused       a verdict on two topics contradicts recorded ones
     ├── NotStale             the topic is not queued for review
     ├── SnapshotDamaged      a published file differs from its manifest
+    ├── FrameMismatch        a table has not exactly the declared columns
     ├── StagingMissing       a step was started without the run it belongs to
     ├── ModelUnavailable     the embedding model cannot be loaded
     ├── ExtractorUnavailable the configured language model cannot be used
@@ -64,6 +65,7 @@ from memstate_core.model.errors.inputs import (
 from memstate_core.model.errors.runs import (
     CheckRefused,
     ExtractorUnavailable,
+    FrameMismatch,
     ModelUnavailable,
     PlanStale,
     RebuildMismatch,
@@ -79,6 +81,7 @@ __all__ = [
     "ApiError",
     "CheckRefused",
     "ExtractorUnavailable",
+    "FrameMismatch",
     "HomeUnsupported",
     "KeyRefused",
     "KeysDamaged",

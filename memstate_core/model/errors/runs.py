@@ -42,6 +42,22 @@ class SnapshotDamaged(MemstateError):
         )
 
 
+class FrameMismatch(MemstateError):
+    """A table has not exactly the declared columns."""
+
+    def __init__(self, found: list[str], expected: list[str], missing: list[str], unknown: list[str]) -> None:
+        parts = [("lacks", missing), ("has unknown", unknown)]
+        problem = " and ".join(f"{what} {', '.join(names)}" for what, names in parts if names)
+        super().__init__(
+            f"a table {problem}: found the columns {', '.join(found) or 'none'}, expected {', '.join(expected)}. If it "
+            "is a file of a snapshot, run `memstate rebuild`; otherwise this is a defect, so please report it.",
+            found=found,
+            expected=expected,
+            missing=missing,
+            unknown=unknown,
+        )
+
+
 class StagingMissing(MemstateError):
     """A step was started on its own, without the run whose working copy it requires."""
 

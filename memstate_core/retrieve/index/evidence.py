@@ -8,7 +8,7 @@ import polars as pl
 from memstate_core.embed.encoder import DIMENSION, Vectors
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import names_a_topic, spoken
-from memstate_core.model.frames import EVIDENCE_INDEX, LINKS, conform
+from memstate_core.model.frames import EVIDENCE_INDEX, LINKS, project
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_evidence
@@ -35,7 +35,7 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     joined = numbered.drop("topic_id").join(links, on="evidence_id", how="left", maintain_order="left")
     said = numbered.filter("_turn")["_said"].to_list()
     vectors = embed(store.home.cache, store.encoder, said).vectors if said else np.zeros((0, DIMENSION), np.float32)
-    return conform(joined, EVIDENCE_INDEX), vectors
+    return project(joined, EVIDENCE_INDEX), vectors
 
 
 def rendered() -> pl.Expr:

@@ -8,9 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from memstate_core.forget.eviction_order import EVICTION_FITS, with_retention
-from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, conform, empty
+from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, empty
 from memstate_core.run.begin import begin_run
 from memstate_core.run.store import Store, open_store
+from tests.core.frames import filled
 from tests.core.strategies import day, evidence_frame, observation
 
 BOUND = 10
@@ -26,7 +27,7 @@ def store_of(home: Path, uses: list[tuple[str, datetime]]) -> Store:
     with store.ledger.writing("test"):
         store.ledger.append("evidence", evidence_frame(said), "import/1")
         if rows:
-            store.ledger.append("accesses", conform(pl.DataFrame(rows), ACCESSES), "accesses/1")
+            store.ledger.append("accesses", filled(pl.DataFrame(rows), ACCESSES), "accesses/1")
     return store
 
 
@@ -35,7 +36,7 @@ def order(store: Store) -> tuple[list[str], pl.DataFrame]:
     run = begin_run(store, "s0", "night", day(NOW))
     ids = [f"t{number:02}" for number in range(20)]
     links = pl.DataFrame({"evidence_id": [f"e{number:02}" for number in range(20)], "topic_id": ids})
-    run.keep_table("links", conform(links, LINKS))
+    run.keep_table("links", filled(links, LINKS))
     run.keep_table("aliases", empty(ALIASES))
     standing = pl.DataFrame({"topic_id": ids, "salience": [number / 20 for number in range(20)]}).with_columns(
         scope=pl.lit("user:aya"), topic_kind=pl.lit(None, pl.String), state=pl.lit("active"), active=pl.lit(20)

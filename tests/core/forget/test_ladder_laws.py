@@ -13,7 +13,7 @@ import pytest
 
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
-from memstate_core.model.frames import DECISION, PAIRS, conform
+from memstate_core.model.frames import DECISION, PAIRS
 from memstate_core.night.verify import verify
 from memstate_core.policy.settings import Override
 from memstate_core.retrieve.export import export_records
@@ -22,6 +22,7 @@ from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.merge import merge_duplicates
 from tests.core.forget.lives import AYA, Life, owner, topic_id
 from tests.core.forget.test_ladder import KEPT, begun
+from tests.core.frames import filled
 
 LINK = {"to": topic_id("acme"), "kind": "mentions"}
 STEPS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
@@ -52,7 +53,7 @@ def decision(kind: str, key: str, said: dict[str, Any]) -> pl.DataFrame:
         "topic_id": topic_id(key),
         "payload_json": json.dumps({**said, "actor": "person"}),
     }
-    return conform(pl.DataFrame([row]), DECISION)
+    return filled(pl.DataFrame([row]), DECISION)
 
 
 def exported(life: Life) -> list[dict[str, Any]]:
@@ -144,7 +145,7 @@ def test_a_merge_with_a_topic_that_failed_with_an_access_does_not_refuse_a_night
     run, new = life.begun(60)
     a, b = sorted((topic_id("acme"), topic_id("boat")))
     pair = {"a": a, "b": b, "scope": AYA, "probability": 0.99, "weight": 4.0, "band": "merge"}
-    merged = merge_duplicates(life.store, run, conform(pl.DataFrame([pair]), PAIRS))
+    merged = merge_duplicates(life.store, run, filled(pl.DataFrame([pair]), PAIRS))
     run.keep("merges", merged, 0.0)
     queue_reviews(run, merged.frame)
     update_salience(run)

@@ -17,12 +17,13 @@ from memstate_core.embed.vector_cache import embed
 from memstate_core.ingest.reasons import Reason
 from memstate_core.llm.extractor import WAVE, Extracted, extract
 from memstate_core.llm.known_topics import CARDS, KnownTopics
-from memstate_core.model.frames import EVIDENCE, conform
+from memstate_core.model.frames import EVIDENCE
 from memstate_core.model.text import parse_moment
 from memstate_core.placement.segment_vectors import SegmentVectors
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.policy.extractor import ExtractorSettings
 from memstate_core.policy.settings import Settings
+from tests.core.frames import filled
 from tests.core.llm.clients import SleptTime, client_of
 from tests.core.llm.scripted import Answer, Request, Response, Script, fails, says, serving
 
@@ -70,7 +71,7 @@ def talk(*texts: str, session: str | None = "s1", scope: str = "user:a", hours: 
          "actor": ("Aya", "Bo")[at % 2], "observed_at": NOON + timedelta(hours=hours, minutes=at)}
         for at, text in enumerate(texts)
     ]  # fmt: skip
-    return conform(pl.DataFrame(rows, schema={name: EVIDENCE[name] for name in rows[0]}), EVIDENCE)
+    return filled(pl.DataFrame(rows, schema={name: EVIDENCE[name] for name in rows[0]}), EVIDENCE)
 
 
 def topic(title: str, *turns: int, **said: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstate_core.llm.sessions import Session, Turn, chunks, in_sessions, readable, sessions, shown
-from memstate_core.model.frames import EVIDENCE, conform
+from memstate_core.model.frames import EVIDENCE
 from memstate_core.model.text import parse_moment
 from memstate_core.policy.settings import SegmentSettings
+from tests.core.frames import filled
 
 NOON = parse_moment("2026-04-01T12:00:00Z")
 
@@ -23,7 +24,7 @@ NOON = parse_moment("2026-04-01T12:00:00Z")
 def turns_of(*rows: dict[str, Any]) -> pl.DataFrame:
     said = [{"evidence_id": f"e{at}", "scope": "user:a", "text": f"words {at}", "observed_at": NOON} | row
             for at, row in enumerate(rows)]  # fmt: skip
-    return conform(pl.DataFrame(said, infer_schema_length=None), EVIDENCE)
+    return filled(pl.DataFrame(said, infer_schema_length=None), EVIDENCE)
 
 
 def session_of(lengths: list[int], segments: list[int]) -> Session:

@@ -16,7 +16,7 @@ from memstate_core.model.errors import (
     StoreNotFound,
     VerdictRefused,
 )
-from memstate_core.model.frames import DECISION, conform, empty
+from memstate_core.model.frames import DECISION, empty
 from memstate_core.night.rebuild import fold_recorded
 from memstate_core.night.verify import verify
 from memstate_core.revise.merge_history import merge_documents
@@ -26,6 +26,7 @@ from memstate_core.revise.verdicts import open_pairs, verdict_decisions
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.decisions import judgements, undone
 from memstate_core.state.snapshots import current_snapshot, move_current
+from tests.core.frames import filled
 from tests.core.night import corrections
 from tests.core.night.corrections import (
     ACME,
@@ -254,7 +255,7 @@ def test_open_pairs_come_by_value_with_skipped_ones_last_and_their_reasons_go_in
         )}
         for a, b, value in pairs
     ]  # fmt: skip
-    decide(store, conform(pl.DataFrame(rows), DECISION), 2)
+    decide(store, filled(pl.DataFrame(rows), DECISION), 2)
     decide(store, verdict_decisions(shard(store), [(ACME, BOAT, "skip")]), 2)
     first = side_by_side(shard(store), open_pairs(shard(store)))[0]
     assert open_pairs(shard(store))["value"].to_list() == [0.7, 0.5, 0.9]
@@ -274,7 +275,7 @@ def test_a_pair_with_an_archived_topic_waits_until_the_topic_is_back(tmp_path: P
     a, b = sorted((ACME, BOAT))
     said = {"a": a, "b": b, "probability": 0.5, "weight": 0.0, "value": 0.5, "features": []}
     row = {"kind": "pair_suggested", "scope": SCOPE, "topic_id": a, "payload_json": json.dumps(said)}
-    decide(store, conform(pl.DataFrame([row]), DECISION), 2)
+    decide(store, filled(pl.DataFrame([row]), DECISION), 2)
     undo(store, ACME)
     assert open_pairs(shard(store)).is_empty()
     undo(store, BOAT)

@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import DIMENSION, Vectors
-from memstate_core.model.frames import EVIDENCE, conform
+from memstate_core.model.frames import EVIDENCE
 from memstate_core.placement.vectors import unit
+from tests.core.frames import filled
 
 BEGAN = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
@@ -44,7 +45,7 @@ def turn(number: int, text: str | None, *, session: str | None = "s", **said: An
 def talk(*turns: dict[str, Any]) -> pl.DataFrame:
     """Turns as the ledger holds them (columns EVIDENCE)."""
     names = {name for row in turns for name in row} | {"text"}
-    return conform(pl.DataFrame(turns, schema={name: EVIDENCE[name] for name in EVIDENCE if name in names}), EVIDENCE)
+    return filled(pl.DataFrame(turns, schema={name: EVIDENCE[name] for name in EVIDENCE if name in names}), EVIDENCE)
 
 
 def sessions(*texts: Sequence[str], scope: str = "user:aya", days: int = 1) -> pl.DataFrame:

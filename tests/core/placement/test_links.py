@@ -7,9 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import PLACEMENTS, SEGMENTS, conform, empty
+from memstate_core.model.frames import PLACEMENTS, SEGMENTS, empty
 from memstate_core.placement.entity_mentions import known_names, mentions
 from memstate_core.placement.links import linked
+from tests.core.frames import filled
 from tests.core.placement.talk import BEGAN, talk, turn
 
 SCOPE = "user:aya"
@@ -95,7 +96,7 @@ def known(*topics: tuple[str, str, str]) -> tuple[pl.DataFrame, pl.DataFrame, pl
     """What `known_names` is told of active topics (id, title, kind) and one new segment."""
     frame = pl.DataFrame(topics, schema=["id", "title", "topic_kind"], orient="row").with_columns(scope=pl.lit(SCOPE))
     evidence = talk(turn(1, None, topic_key="acme-renewal", title="Acme"), turn(2, "hm"))
-    placed = conform(pl.DataFrame({"evidence_id": ["e00001"], "scope": SCOPE, "topic_id": "acme"}), PLACEMENTS)
+    placed = filled(pl.DataFrame({"evidence_id": ["e00001"], "scope": SCOPE, "topic_id": "acme"}), PLACEMENTS)
     return frame, evidence, placed, segments(segment("new", ["e00002"], title="Charity race, shoes"))
 
 
@@ -106,7 +107,7 @@ def segment(topic: str, evidence: list[str], **told: Any) -> dict[str, Any]:
 
 def segments(*rows: dict[str, Any]) -> pl.DataFrame:
     schema = {name: SEGMENTS[name] for name in SEGMENTS if any(name in row for row in rows)}
-    return conform(pl.DataFrame(rows, schema=schema), SEGMENTS)
+    return filled(pl.DataFrame(rows, schema=schema), SEGMENTS)
 
 
 def test_topics_are_called_by_title_key_and_first_phrase() -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, SEGMENTS, conform, empty
+from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, SEGMENTS, empty
 from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.policy.settings import Policy
 from memstate_core.state.decisions import segment_decisions, segments
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import open_graph
+from tests.core.frames import filled
 from tests.core.night.checks.subjects import subject_of
 from tests.core.reference import World
 from tests.core.state.test_fold_properties import canonical
@@ -42,7 +43,7 @@ def told(name: str, value_json: str, **said: Any) -> dict[str, Any]:
 
 def decided(*rows: dict[str, Any]) -> pl.DataFrame:
     schema = {name: SEGMENTS[name] for name in SEGMENTS if any(name in row for row in rows)}
-    return segment_decisions(conform(pl.DataFrame(rows, schema=schema), SEGMENTS))
+    return segment_decisions(filled(pl.DataFrame(rows, schema=schema), SEGMENTS))
 
 
 def state_of(*rows: dict[str, Any], after: pl.DataFrame | None = None) -> State:
@@ -54,7 +55,7 @@ def state_of(*rows: dict[str, Any], after: pl.DataFrame | None = None) -> State:
         for row in rows
         for name in row["evidence_ids"]
     ]
-    placements = conform(pl.DataFrame(placed), PLACEMENTS)
+    placements = filled(pl.DataFrame(placed), PLACEMENTS)
     decisions = pl.concat([decided(*rows), *([] if after is None else [after])])
     return fold(evidence, placements, empty(ALIASES), decisions, Policy())
 
@@ -147,7 +148,7 @@ def test_what_was_recorded_is_read_back_to_the_letter() -> None:
 def test_a_record_of_an_earlier_version_has_the_defaults() -> None:
     payload = '{"title":"Trip","summary":"Oslo","began_at":"2026-01-01T00:00:00+00:00"}'
     row = {"kind": "segment_placed", "scope": SCOPES[0], "topic_id": "t", "payload_json": payload}
-    read = segments(conform(pl.DataFrame([row | {"evidence_ids": ["e01"]}]), DECISION)).row(0, named=True)
+    read = segments(filled(pl.DataFrame([row | {"evidence_ids": ["e01"]}]), DECISION)).row(0, named=True)
     assert (read["title"], read["began_at"]) == ("Trip", day(0))
     assert (read["provenance"], read["fields"], read["links"]) == ("import", [], [])
 

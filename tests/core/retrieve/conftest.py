@@ -15,23 +15,14 @@ import polars as pl
 import pytest
 
 from memstate_core.embed.encoder import DIMENSION, Vectors
-from memstate_core.model.frames import (
-    ALIASES,
-    EDGES,
-    EVIDENCE_INDEX,
-    FIELDS,
-    REVIEWS,
-    REVISIONS,
-    TOPICS,
-    VECTORS,
-    conform,
-)
+from memstate_core.model.frames import ALIASES, EDGES, EVIDENCE_INDEX, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.index.facts_files import write_facts
 from memstate_core.retrieve.index.write import write_index
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, open_graph
 from memstate_core.state.snapshots import Manifest, Snapshot
+from tests.core.frames import filled
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -140,8 +131,8 @@ class Store:
         evidence = evidence.drop("vector_row").join(rows, on="evidence_id", how="left", maintain_order="left")
         return {
             "topics": topics,
-            "vectors": conform(vectors, VECTORS),
-            "evidence": conform(evidence, EVIDENCE_INDEX),
+            "vectors": filled(vectors, VECTORS),
+            "evidence": filled(evidence, EVIDENCE_INDEX),
             "evidence_vectors": self.encoder.encode(embedded["text"].to_list()),
         }
 

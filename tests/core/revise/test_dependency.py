@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import CHANGES, DECISION, REVIEWS, TRANSITIONS, conform, empty
+from memstate_core.model.frames import CHANGES, DECISION, REVIEWS, TRANSITIONS, empty
 from memstate_core.night.checks.dependency import dependency_consistency
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.dependency import queue_reviews, recorded_queue
@@ -18,6 +18,7 @@ from memstate_core.run.run import Run
 from memstate_core.state.dependents import affected, dependents
 from memstate_core.state.edges import EXTENSION_KINDS
 from memstate_core.state.graph import open_graph
+from tests.core.frames import filled
 from tests.core.night.checks.subjects import subject_of
 from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, edge, evidence_frame, fill, folded, observation
 
@@ -165,7 +166,7 @@ def test_the_recorded_decisions_give_the_queue_again(chain: Run) -> None:
         recorded.append(result.decisions)
         queue = result.frame
     transitions = pl.concat(recorded).with_row_index("seq").with_columns(at=pl.lit(day(10)))
-    assert recorded_queue(conform(transitions, TRANSITIONS)).equals(queue)
+    assert recorded_queue(filled(transitions, TRANSITIONS)).equals(queue)
 
 
 @pytest.mark.parametrize("nights", [("whole", "detail", "friend"), ("whole", "detail", "")])
@@ -177,7 +178,7 @@ def test_a_dependent_that_was_evaluated_anew_is_not_asked_for_again(chain: Run, 
         assert result.decisions is not None
         updated = changed_topics(changed).with_columns(kind=pl.lit("topic_updated"))
         last = pl.concat([updated.select("kind", "topic_id", "scope"), result.decisions], how="diagonal")
-        last = conform(last, DECISION)
+        last = filled(last, DECISION)
         check = dependency_consistency(subject_of(chain.graph, evidence_frame(CHAIN), earlier, last))
         assert check.passed, f"the night on which {changed!r} changed: {check.violations.rows()}"
         earlier = pl.concat([earlier, last])

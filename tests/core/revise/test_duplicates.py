@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import DECISION, PAIRS, TOPICS, conform
+from memstate_core.model.frames import DECISION, PAIRS, TOPICS
 from memstate_core.revise.merge import decide
 from memstate_core.state import decisions as decided
 from memstate_core.state.identity import survivors
+from tests.core.frames import filled
 from tests.core.strategies import SCOPES, day
 
 NAMES = "abcdef"
@@ -38,13 +39,13 @@ def pair_frame(pairs: Sequence[Pair], band: str = "merge") -> pl.DataFrame:
         for a, b, p in pairs
     ]
     frame = pl.DataFrame(rows, schema={name: PAIRS[name] for name in PAIRS if name != "band"})
-    return conform(frame.with_columns(band=pl.lit(band)), PAIRS)
+    return filled(frame.with_columns(band=pl.lit(band)), PAIRS)
 
 
 def topic_frame(created: dict[str, int] | None = None) -> pl.DataFrame:
     ages = dict.fromkeys(NAMES, 0) | (created or {})
     rows = [{"id": name, "scope": SCOPES[0], "title": name.upper(), "created_at": day(at)} for name, at in ages.items()]
-    return conform(pl.DataFrame(rows), TOPICS).select("id", "scope", "title", "topic_kind", "created_at")
+    return filled(pl.DataFrame(rows), TOPICS).select("id", "scope", "title", "topic_kind", "created_at")
 
 
 def merges(pairs: Sequence[Pair], created: dict[str, int] | None = None) -> dict[str, str]:

@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import DECISION, PAIRS, conform
+from memstate_core.model.frames import DECISION, PAIRS
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.suggestions import DRIFT, suggested
 from memstate_core.state.decisions import suggestions
+from tests.core.frames import filled
 from tests.core.revise.test_verdicts import FEATURES, judged, ledger, merged, unmerged
 
 NAMES = "abcdef"
@@ -146,4 +147,4 @@ def test_a_suggestion_carries_what_a_person_needs_to_decide() -> None:
     payload = msgjson.decode(row["payload_json"])
     assert payload.pop("value") > 0
     assert payload == {"a": "a", "b": "b", "probability": 0.6, "weight": 0.4, "features": FEATURES}
-    assert conform(suggestions(first), {"a": pl.String}).rows() == [("a",)]
+    assert filled(suggestions(first), {"a": pl.String}).rows() == [("a",)]

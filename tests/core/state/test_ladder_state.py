@@ -9,8 +9,9 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import DECISION, conform, empty
+from memstate_core.model.frames import DECISION, empty
 from memstate_core.state.ladder_state import Rungs, rungs
+from tests.core.frames import filled
 
 Word = tuple[str, str, dict[str, Any]]
 """Kind, topic and payload of a decision."""
@@ -42,7 +43,7 @@ words = st.lists(
 
 def decided(*words: Word) -> pl.DataFrame:
     rows = [{"kind": kind, "topic_id": topic, "payload_json": json.dumps(said)} for kind, topic, said in words]
-    return conform(
+    return filled(
         pl.DataFrame(rows, schema={"kind": pl.String, "topic_id": pl.String, "payload_json": pl.String}), DECISION
     )
 

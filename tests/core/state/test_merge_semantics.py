@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, REVISIONS, SEGMENTS, conform, empty
+from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, REVISIONS, SEGMENTS, empty
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.night.checks.transition_soundness import transition_soundness
 from memstate_core.policy.settings import Policy
@@ -23,6 +23,7 @@ from memstate_core.state.graph import FIELD, REVISION, open_graph
 from memstate_core.state.history import conflicts
 from memstate_core.state.state_hash import state_hash
 from tests.core import reference
+from tests.core.frames import filled
 from tests.core.night.checks.subjects import subject_of, tables
 from tests.core.reference import Merge, Observation, World
 from tests.core.state.test_fold_properties import assert_is, canonical, contradicting, folded_with
@@ -267,9 +268,9 @@ def merged_segments(*rows: dict[str, Any]) -> State:
     ids = {"evidence_id": ["e01", "e02"], "scope": SCOPES[0], "topic_id": [row["topic_id"] for row in rows]}
     misled = {"y": {"scope": SCOPES[0], "title": "Something else", "topic_kind": "odd"}}
     merge = merge_decisions([("y", "x")], World(misled, {}, set(), {}, {}, {}, {}))
-    decisions = pl.concat([segment_decisions(conform(pl.DataFrame(rows), SEGMENTS)), merge])
+    decisions = pl.concat([segment_decisions(filled(pl.DataFrame(rows), SEGMENTS)), merge])
     evidence = evidence_frame([observation(1), observation(2)])
-    return fold(evidence, conform(pl.DataFrame(ids), PLACEMENTS), empty(ALIASES), decisions, Policy())
+    return fold(evidence, filled(pl.DataFrame(ids), PLACEMENTS), empty(ALIASES), decisions, Policy())
 
 
 def test_segments_merge_by_the_same_rules() -> None:

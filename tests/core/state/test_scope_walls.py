@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import PAIRS, PLACEMENTS, conform
+from memstate_core.model.frames import PAIRS, PLACEMENTS
 from memstate_core.model.ids import uuid_text
 from memstate_core.placement.named import place_named
 from memstate_core.revise.merge import decide
@@ -13,6 +13,7 @@ from memstate_core.state import decisions as decided
 from memstate_core.state.fold import State
 from memstate_core.state.identity import across_scopes, homes
 from tests.core import reference
+from tests.core.frames import filled
 from tests.core.reference import Merge, Observation
 from tests.core.strategies import (
     EPOCH,
@@ -80,7 +81,7 @@ def test_such_a_merge_is_taken_back_by_a_decision(merge: Merge) -> None:
 def test_merges_within_a_scope_are_followed_as_before() -> None:
     state = merged(occupied(), (KEY, "twin"))
     assert state.topics.filter(pl.col("id") == KEY)["merged_into"].item() == "twin"
-    nobody = conform(pl.DataFrame(schema={}), PLACEMENTS)
+    nobody = filled(pl.DataFrame(schema={}), PLACEMENTS)
     assert across_scopes(
         decided.merges(merge_decisions([(KEY, "twin")], reference.fold(occupied()))), homes(nobody)
     ).is_empty()
@@ -89,7 +90,7 @@ def test_merges_within_a_scope_are_followed_as_before() -> None:
 def test_no_decision_merges_topics_of_different_scopes() -> None:
     """Not even where pairs of both scopes form one group."""
     pair = {"scope": MINE, "probability": 0.99, "weight": 5.0, "band": "merge", "features": []}
-    pairs = conform(pl.DataFrame([{"a": "a", "b": "b"} | pair, {"a": "b", "b": "c"} | pair]), PAIRS)
+    pairs = filled(pl.DataFrame([{"a": "a", "b": "b"} | pair, {"a": "b", "b": "c"} | pair]), PAIRS)
     topics = pl.DataFrame(
         [
             {"id": name, "scope": scope, "title": name, "topic_kind": None, "created_at": EPOCH}

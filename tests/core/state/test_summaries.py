@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import DECISION, REVISIONS, conform
+from memstate_core.model.frames import DECISION, REVISIONS
 from memstate_core.model.text import parse_moment
 from memstate_core.policy.settings import Policy
 from memstate_core.state.fold import State
 from memstate_core.state.summaries import MOST_VALUES, summarised
+from tests.core.frames import filled
 from tests.core.reference import Observation
 from tests.core.strategies import day, field, folded, observation, streams
 
@@ -35,7 +36,7 @@ def told(values: Sequence[str], name: str = "owner") -> list[Observation]:
 def short(topic: str, *names: str, keep: int = 2, kind: str = "summarised") -> pl.DataFrame:
     payload = json.dumps({"fields": names, "keep": keep if kind == "summarised" else None})
     rows = {"kind": [kind], "scope": ["user:aya"], "topic_id": [topic], "payload_json": [payload]}
-    return conform(pl.DataFrame(rows), DECISION)
+    return filled(pl.DataFrame(rows), DECISION)
 
 
 def summed(values: Sequence[str], keep: int = 2, **policy: Any) -> State:

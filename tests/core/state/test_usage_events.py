@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import ACCESSES, ALIASES, conform, empty
+from memstate_core.model.frames import ACCESSES, ALIASES, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.state.fold import State
 from memstate_core.state.usage_events import USES, field_events, topic_events, uses
 from tests.core import reference
+from tests.core.frames import filled
 from tests.core.strategies import accessed, day, field, folded, merge_decisions, observation
 
 STREAM = [
@@ -134,4 +135,4 @@ def test_without_uses_there_are_no_rows() -> None:
     none = uses(empty(ACCESSES), empty(ALIASES), NO_MERGES, Policy())
     assert none.schema == USES
     assert none.is_empty()
-    assert conform(events({"topic_id": "a", "at": 0}), USES).height == 1
+    assert filled(events({"topic_id": "a", "at": 0}), USES).height == 1

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from memstate_core.ingest.importer import import_paths
-from memstate_core.model.frames import DECISION, conform
+from memstate_core.model.frames import DECISION
 from memstate_core.model.text import parse_moment
 from memstate_core.night.corrections import correct
 from memstate_core.retrieve.export import export_records
@@ -18,6 +18,7 @@ from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.snapshots import served
 from memstate_pipeline.run import maintain
+from tests.core.frames import filled
 from tests.pipeline.conftest import NIGHT
 
 SETTINGS = """[store]
@@ -78,7 +79,7 @@ def suggest(store: Store) -> None:
     payload = {"a": a, "b": b, "probability": 0.4, "weight": -0.4, "value": 0.8, "features": features}
     decision = {"kind": "pair_suggested", "scope": "user:ines", "topic_id": a, "payload_json": json.dumps(payload)}
     at = datetime(2026, 4, 7, 2, tzinfo=UTC)
-    correct(store, "s0", "night", at, conform(pl.DataFrame([decision]), DECISION), "similar")
+    correct(store, "s0", "night", at, filled(pl.DataFrame([decision]), DECISION), "similar")
 
 
 def ids(store: Store) -> dict[str, str]:

@@ -16,11 +16,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import DECISION, conform
+from memstate_core.model.frames import DECISION
 from memstate_core.night.corrections import correct
 from memstate_core.run.store import open_store
 from memstate_core.state.decisions import judgements
 from memstate_core.state.lock import exclusive
+from tests.core.frames import filled
 from tests.pipeline.conftest import NIGHT, Answer, Memstate, run_memstate
 
 ROWS: list[dict[str, Any]] = [
@@ -182,7 +183,7 @@ def suggest(home: Path, pairs: dict[tuple[str, ...], float]) -> None:
         for (a, b), value in pairs.items()
     ]
     night = datetime(2026, 4, 6, 2, tzinfo=UTC)
-    correct(open_store(home), "s0", "night", night, conform(pl.DataFrame(rows), DECISION), "similar")
+    correct(open_store(home), "s0", "night", night, filled(pl.DataFrame(rows), DECISION), "similar")
 
 
 def on_terminal(home: Path, typed: bytes) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, TRANSITIONS, conform, empty
+from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, TRANSITIONS, empty
 from memstate_core.night.checks.recorded import EVIDENCE_COLUMNS, Recorded
 from memstate_core.night.checks.subject import COMPRESSED, Subject, Tables, read_tables
 from memstate_core.policy.settings import Policy
 from memstate_core.state.graph import open_graph
+from tests.core.frames import filled
 from tests.core.strategies import BUFFER_MIB, day
 
 
@@ -30,7 +31,7 @@ def transitions(decisions: pl.DataFrame, policy: Policy, first: int = 0) -> pl.D
         at=pl.lit(day(10)),
         policy=pl.lit(policy.digest()),
     )
-    return conform(numbered, TRANSITIONS)
+    return filled(numbered, TRANSITIONS)
 
 
 def subject_of(

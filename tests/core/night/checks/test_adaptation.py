@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import ACCESSES, DECISION, conform, empty
+from memstate_core.model.frames import ACCESSES, DECISION, empty
 from memstate_core.night.checks.adaptation import not_raised
 from memstate_core.state.graph import TOPIC, open_graph
+from tests.core.frames import filled
 from tests.core.night.checks.subjects import subject_of, tables
 from tests.core.strategies import BUFFER_MIB, accessed, day, evidence_frame, fill, folded, observation
 
@@ -54,7 +55,7 @@ class Night:
 
 def moved(night: Night, was: str) -> None:
     row = {"kind": "moved", "topic_id": "idle", "payload_json": json.dumps({"was": was})}
-    night.decisions = conform(pl.DataFrame([row]), DECISION)
+    night.decisions = filled(pl.DataFrame([row]), DECISION)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import CHANGES, DECISION, EDGES, REVISIONS, TOPICS, conform
+from memstate_core.model.frames import CHANGES, DECISION, EDGES, REVISIONS, TOPICS
 from memstate_core.night.checks.bounds import bounded_state
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.dependency import dependency_consistency
@@ -27,6 +27,7 @@ from memstate_core.revise.dependency import queue_reviews
 from memstate_core.state.fold import State
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph, open_graph
 from tests.core import reference
+from tests.core.frames import filled
 from tests.core.night.checks.subjects import subject_of, tables
 from tests.core.strategies import (
     BUFFER_MIB,
@@ -115,7 +116,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Night:
     state = folded(STREAM, recorded())
     with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
         fill(graph, state)
-    changed = conform(pl.DataFrame({"topic_id": ["deal"], "scope": [AYA], "change": ["updated"]}), CHANGES)
+    changed = filled(pl.DataFrame({"topic_id": ["deal"], "scope": [AYA], "change": ["updated"]}), CHANGES)
     queued = queue_reviews(run, changed).decisions
     assert queued is not None
     return Night(run.graph, run.graph, state, recorded(), pl.concat([decision("topic_updated", "deal", {}), queued]))
@@ -135,7 +136,7 @@ def recorded() -> pl.DataFrame:
 
 def decision(kind: str, topic: str, payload: dict[str, Any]) -> pl.DataFrame:
     row = {"kind": kind, "scope": AYA, "topic_id": topic, "payload_json": json.dumps(payload), "reason": "a test"}
-    return conform(pl.DataFrame([row]), DECISION)
+    return filled(pl.DataFrame([row]), DECISION)
 
 
 # What the damages below are made of
@@ -172,13 +173,13 @@ def revision(graph: Graph, rank: int, name: str = "owner") -> str:
 
 def add_topic(topic: str, **values: Any) -> Callable[[Graph], None]:
     row = {"id": topic, "scope": AYA, "state": "active", "archived": False, "pinned": False} | values
-    return lambda graph: graph.insert(TOPIC, conform(pl.DataFrame([row]), TOPICS))
+    return lambda graph: graph.insert(TOPIC, filled(pl.DataFrame([row]), TOPICS))
 
 
 def add_edge(start: str, kind: str, end: str, *evidence: str) -> Callable[[Graph], None]:
     row = {"from_id": start, "to_id": end, "kind": kind, "evidence_ids": [*evidence], "detached": False}
     schema = {name: EDGES[name] for name in row}
-    return lambda graph: graph.insert(EDGE, conform(pl.DataFrame([row], schema=schema), EDGES))
+    return lambda graph: graph.insert(EDGE, filled(pl.DataFrame([row], schema=schema), EDGES))
 
 
 def swap_newest_two(graph: Graph) -> None:

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import VECTORS, conform
+from memstate_core.model.frames import VECTORS
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.run.store import open_store
 from memstate_core.state.graph import TOPIC, VECTOR, open_graph
+from tests.core.frames import filled
 from tests.core.reference import Observation
 from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, evidence_frame, field, fill, folded, observation
 
@@ -52,7 +53,7 @@ def vectors(topics: pl.DataFrame) -> pl.DataFrame:
     described = topics.filter(pl.col("summary").is_not_null())
     directions = np.eye(VECTORS["embedding"].size, dtype=np.float32)  # type: ignore[union-attr]
     embedding = pl.Series(directions[described["summary"].str.len_chars().to_numpy()], dtype=VECTORS["embedding"])
-    return conform(described.select("id", "text_hash", model=pl.lit("none")).with_columns(embedding=embedding), VECTORS)
+    return filled(described.select("id", "text_hash", model=pl.lit("none")).with_columns(embedding=embedding), VECTORS)
 
 
 def values(corpus: Corpus) -> list[tuple[str, str]]:
