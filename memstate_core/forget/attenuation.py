@@ -12,7 +12,7 @@ import polars as pl
 
 from memstate_core.policy.settings import Policy
 from memstate_core.state.edges import EXTENSION_KINDS
-from memstate_core.state.ladder_state import Rungs
+from memstate_core.state.ladder_state import LadderState
 
 _FIELD = ["topic_id", "name"]
 _EDGE = ["from_id", "to_id", "kind"]
@@ -20,7 +20,7 @@ _FEATURES = ["topic_id", "scope", "action", "rule", "pinned", "held", "pressure"
 
 
 def summaries(
-    fields: pl.DataFrame, topics: pl.DataFrame, ladder: Rungs, policy: Policy
+    fields: pl.DataFrame, topics: pl.DataFrame, ladder: LadderState, policy: Policy
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fields to summarise, and fields to expand again.
 
@@ -43,7 +43,9 @@ def summaries(
     return _changed(known, due, long & ~ruled & (pl.col("salience") < pl.col("theta_summarise")), "theta_summarise")
 
 
-def detached_fields(fields: pl.DataFrame, topics: pl.DataFrame, ladder: Rungs) -> tuple[pl.DataFrame, pl.DataFrame]:
+def detached_fields(
+    fields: pl.DataFrame, topics: pl.DataFrame, ladder: LadderState
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fields to detach, and fields to attach again; arguments and result as in `summaries`."""
     known = fields.join(topics.select(_FEATURES), on="topic_id").join(
         ladder.fields.with_columns(_is=True), on=_FIELD, how="left"
@@ -53,7 +55,7 @@ def detached_fields(fields: pl.DataFrame, topics: pl.DataFrame, ladder: Rungs) -
     return _changed(known, due, low & ~pl.col("pinned"), "theta_detach")
 
 
-def detached_edges(edges: pl.DataFrame, topics: pl.DataFrame, ladder: Rungs) -> tuple[pl.DataFrame, pl.DataFrame]:
+def detached_edges(edges: pl.DataFrame, topics: pl.DataFrame, ladder: LadderState) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Association edges to detach, and edges to attach again.
 
     Args:

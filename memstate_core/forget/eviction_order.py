@@ -11,7 +11,7 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.eviction_fit import Curve, Fit, fit_curve, retention
-from memstate_core.model.frames import ALIASES, LINKS, Schema, conform, empty
+from memstate_core.model.frames import ALIASES, EVIDENCE_TOPIC, Schema, conform, empty
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import Run
@@ -46,7 +46,7 @@ def with_retention(store: Store, run: Run, topics: pl.DataFrame) -> tuple[pl.Dat
     if not _over(topics, run.policy).height or run.facts.accesses_version is None:
         return topics.with_columns(retention="salience"), empty(EVICTION_FITS)
     observed = shard_evidence(store.ledger, run, ["evidence_id", "observed_at"])
-    evidence = run.table("links", LINKS).join(observed, on="evidence_id").select("topic_id", at="observed_at")
+    evidence = run.table("links", EVIDENCE_TOPIC).join(observed, on="evidence_id").select("topic_id", at="observed_at")
     survivor_of = survivors(merges(decisions(store.ledger, run)))
     accesses = shard_accesses(store.ledger, run).filter(~pl.col("failed")).unique("access_id")
     accessed = accesses.select(answering(pl.col("topic_id"), run.table("aliases", ALIASES), survivor_of), "at")

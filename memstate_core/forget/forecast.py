@@ -12,7 +12,7 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
 from memstate_core.state.graph import EDGE, FIELD, TOPIC, open_graph
-from memstate_core.state.ladder_state import rungs
+from memstate_core.state.ladder_state import ladder_state
 
 _OWN = [name for name in TOPIC_COLUMNS if name not in ("salience", "failed_salience", *DECAY)]
 
@@ -34,7 +34,7 @@ def forecast(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
         fields = graph.read(FIELD, ["id", "topic_id", *DECAY])
         edges = graph.read(EDGE, ["from_id", "to_id", "kind"])
     fields, topics = saliences(fields, topics, now, policy)
-    held = rungs(served.transitions).held
+    held = ladder_state(served.transitions).held
     known = FeatureInputs(topics, counted(served.links, "evidence"), counted(fields, "fields"), edges, held)
     none = topics["id"].clear()
     topics = features_of(known, now, policy, new_evidence=none, accessed=none)

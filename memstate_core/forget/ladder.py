@@ -16,7 +16,7 @@ from memstate_core.forget.attenuation import detached_edges, detached_fields, su
 from memstate_core.forget.eviction_order import with_retention
 from memstate_core.forget.ladder_decisions import edge_decisions, field_decisions, topic_decisions
 from memstate_core.forget.topic_features import dependence, governed, topic_features
-from memstate_core.model.frames import CHANGES, LINKS, REVISIONS, conform
+from memstate_core.model.frames import CHANGES, EVIDENCE_TOPIC, REVISIONS, conform
 from memstate_core.run.begin import new_accesses
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
@@ -24,7 +24,7 @@ from memstate_core.run.store import Store
 from memstate_core.run.view import decisions
 from memstate_core.state.decisions import ARCHIVED, ATTACHED, DETACHED, EXPANDED, RESTORED, SUMMARISED
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
-from memstate_core.state.ladder_state import Rungs, rungs
+from memstate_core.state.ladder_state import LadderState, ladder_state
 from memstate_core.state.summaries import summarised
 
 STEP = "forgetting"
@@ -83,13 +83,13 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
         Columns CHANGES: archived and restored topics.
     """
     before = decisions(store.ledger, run, but=STEP)
-    ladder = rungs(before)
+    ladder = ladder_state(before)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         features, fits = with_retention(store, run, ladder_features(store, run, graph, ladder, new))
         ranked = to_archive(features, dependence(graph), run.policy)
         steps = _steps(graph, run, features, ranked, ladder)
         taken = steps.decisions(run.policy.summary_keep_revisions)
-        _write(graph, run, steps, rungs(pl.concat([before, taken])))
+        _write(graph, run, steps, ladder_state(pl.concat([before, taken])))
     run.keep_table("orders", fits)
     moved = pl.concat([topic_decisions(steps.restored, RESTORED), topic_decisions(steps.archived, ARCHIVED)])
     changes = moved.select("topic_id", "scope", change="kind")
@@ -97,7 +97,7 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     return StepResult(conform(changes, CHANGES), steps.counts(), tables, taken)
 
 
-def ladder_features(store: Store, run: Run, graph: Graph, ladder: Rungs, new: pl.DataFrame) -> pl.DataFrame:
+def ladder_features(store: Store, run: Run, graph: Graph, ladder: LadderState, new: pl.DataFrame) -> pl.DataFrame:
     """The features of topics that the ladder of a run decides by, with the governing rules (`topic_features.governed`).
 
     Args:
@@ -107,12 +107,12 @@ def ladder_features(store: Store, run: Run, graph: Graph, ladder: Rungs, new: pl
         ladder: the ladder state by the decisions before this step.
         new: this run's new evidence (column evidence_id).
     """
-    new_evidence = run.table("links", LINKS).join(new, on="evidence_id", how="semi")["topic_id"].unique()
+    new_evidence = run.table("links", EVIDENCE_TOPIC).join(new, on="evidence_id", how="semi")["topic_id"].unique()
     accessed = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     return governed(topic_features(graph, run, new_evidence, accessed, ladder), run.policy)
 
 
-def _steps(graph: Graph, run: Run, topics: pl.DataFrame, ranked: pl.DataFrame, ladder: Rungs) -> Steps:
+def _steps(graph: Graph, run: Run, topics: pl.DataFrame, ranked: pl.DataFrame, ladder: LadderState) -> Steps:
     leaving = ranked.filter(pl.col("reason").is_not_null())
     was = topics.select("topic_id", "was")
     archived = leaving.join(was, on="topic_id").filter(pl.col("was") == "active")
@@ -134,7 +134,7 @@ def _lengths(graph: Graph) -> pl.DataFrame:
     return rows.group_by("topic_id", "name").agg(revisions=pl.col("summarises").fill_null(1).sum())
 
 
-def _write(graph: Graph, run: Run, steps: Steps, ladder: Rungs) -> None:
+def _write(graph: Graph, run: Run, steps: Steps, ladder: LadderState) -> None:
     size = run.policy.max_topics_for_forget_scan
     for rows, state in ((steps.restored, "active"), (steps.archived, "archived")):
         moved = rows.select(id="topic_id", state=pl.lit(state), archived=pl.lit(state == "archived"))
@@ -152,7 +152,7 @@ def _write(graph: Graph, run: Run, steps: Steps, ladder: Rungs) -> None:
         _write_summaries(graph, run, ladder)
 
 
-def _write_edges(graph: Graph, edges: pl.DataFrame, ladder: Rungs) -> None:
+def _write_edges(graph: Graph, edges: pl.DataFrame, ladder: LadderState) -> None:
     """Sets the marks of detached edges."""
     key = list(EDGE.key)
     marks = edges.join(ladder.edges.with_columns(_now=True), on=key, how="left").fill_null(False)
@@ -160,7 +160,7 @@ def _write_edges(graph: Graph, edges: pl.DataFrame, ladder: Rungs) -> None:
     graph.sync(EDGE, rows.with_columns(detached=pl.coalesce("_now", "detached")).drop("_now"))
 
 
-def _write_summaries(graph: Graph, run: Run, ladder: Rungs) -> None:
+def _write_summaries(graph: Graph, run: Run, ladder: LadderState) -> None:
     """Makes histories follow the decisions; revisions are kept before they leave the graph, so a crash loses none."""
     apart = run.table("compressed", REVISIONS)
     full = pl.concat([graph.read(REVISION, where="r.summarises IS NULL"), apart]).unique("id", maintain_order=True)

@@ -10,7 +10,7 @@ from memstate_core.model.frames import DECISION, MOMENT, project
 from memstate_core.model.text import iso_expr
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import ATTACHED, EXPANDED, PINNED, RESTORED, UNPINNED
-from memstate_core.state.ladder_state import rungs
+from memstate_core.state.ladder_state import ladder_state
 
 PERSON = "person"
 
@@ -29,7 +29,7 @@ def restore_decisions(
         reason: the reason to record.
         used_at: the time of an access that goes with this action and does not end the hold; None without one.
     """
-    ladder = rungs(served.transitions)
+    ladder = ladder_state(served.transitions)
     topics = served.topics.filter(pl.col("id").is_in(topic_ids)).rename({"id": "topic_id"})
     fields = pl.col("name").unique().sort()
     edges = pl.struct(to="to_id", kind="kind")
@@ -47,7 +47,7 @@ def pin_decisions(served: Served, topic_ids: list[str], *, on: bool) -> pl.DataF
     """Decisions that pin or unpin topics (columns DECISION; none for topics that already are as asked)."""
     topics = served.topics.filter(pl.col("id").is_in(topic_ids) & (pl.col("pinned") != on)).rename({"id": "topic_id"})
     if not on:  # the pin may have been set on a topic that was merged into this one
-        pins = rungs(served.transitions).pins.with_columns(_of=served.answering(pl.col("topic_id")))
+        pins = ladder_state(served.transitions).pins.with_columns(_of=served.answering(pl.col("topic_id")))
         topics = pins.join(topics.select("scope", _of="topic_id"), on="_of")
     rows = topics.with_columns(kind=pl.lit(PINNED if on else UNPINNED))
     payload = pl.struct(actor=pl.lit(PERSON)).struct.json_encode()

@@ -12,7 +12,7 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.bound import is_pinned
-from memstate_core.model.frames import LINKS
+from memstate_core.model.frames import EVIDENCE_TOPIC
 from memstate_core.model.text import iso_expr
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.rules import governing
@@ -20,7 +20,7 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.run import Run
 from memstate_core.state.dependents import dependents
 from memstate_core.state.graph import EDGE, FIELD, TOPIC, Graph
-from memstate_core.state.ladder_state import Rungs
+from memstate_core.state.ladder_state import LadderState
 
 TOPIC_COLUMNS = [
     "id", "scope", "title", "topic_kind", "state", "salience", "failed_salience", "half_life_days", "reinforced_at",
@@ -44,7 +44,7 @@ class FeatureInputs:
         evidence: the number of each topic's pieces of evidence (columns topic_id, evidence).
         fields: the number of its fields (columns topic_id, fields).
         edges: columns from_id, to_id, kind.
-        held: topics that a person restored (columns topic_id, last_event_at, as in `Rungs`).
+        held: topics that a person restored (columns topic_id, last_event_at, as in `LadderState`).
     """
 
     topics: pl.DataFrame
@@ -54,7 +54,9 @@ class FeatureInputs:
     held: pl.DataFrame
 
 
-def topic_features(graph: Graph, run: Run, new_evidence: pl.Series, accessed: pl.Series, ladder: Rungs) -> pl.DataFrame:
+def topic_features(
+    graph: Graph, run: Run, new_evidence: pl.Series, accessed: pl.Series, ladder: LadderState
+) -> pl.DataFrame:
     """The features of every topic of the working graph that is not a tombstone; see `features_of`.
 
     The state is taken from the decisions, not from the graph, so that the step can be repeated after a crash.
@@ -70,7 +72,7 @@ def topic_features(graph: Graph, run: Run, new_evidence: pl.Series, accessed: pl
     state = pl.when(archived).then(pl.lit("archived")).otherwise(pl.lit("active"))
     topics = graph.read(TOPIC, TOPIC_COLUMNS, "r.state <> 'merged'").with_columns(state=state)
     fields, edges = graph.read(FIELD, ["topic_id"]), graph.read(EDGE, ["from_id", "to_id", "kind"])
-    evidence = counted(run.table("links", LINKS), "evidence")
+    evidence = counted(run.table("links", EVIDENCE_TOPIC), "evidence")
     known = FeatureInputs(topics, evidence, counted(fields, "fields"), edges, ladder.held)
     return features_of(known, run.facts.now, run.policy, new_evidence, accessed)
 

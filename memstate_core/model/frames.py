@@ -133,7 +133,7 @@ ACCESSES: Schema = {
 values were of no use. `scope` is null where the query side did not know it.
 """
 
-LINKS: Schema = {"evidence_id": pl.String, "scope": pl.String, "topic_id": pl.String}
+EVIDENCE_TOPIC: Schema = {"evidence_id": pl.String, "scope": pl.String, "topic_id": pl.String}
 """The topic of each piece of evidence, after merges."""
 
 ALIASES: Schema = {"alias": pl.String, "scope": pl.String, "topic_id": pl.String}

@@ -13,7 +13,7 @@ import polars as pl
 
 from memstate_core.forget.salience import update_salience
 from memstate_core.model.errors import CheckRefused, StoreNotFound
-from memstate_core.model.frames import LINKS, empty
+from memstate_core.model.frames import EVIDENCE_TOPIC, empty
 from memstate_core.night.checks.suite import conditions
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
@@ -80,7 +80,7 @@ def _with_model(store: Store, model: str) -> Store:
 
 def _follow(store: Store, run: Run) -> None:
     """Makes the working graph what the ledger says with the new decisions."""
-    place(store, run, empty({"evidence_id": LINKS["evidence_id"]}))
+    place(store, run, empty({"evidence_id": EVIDENCE_TOPIC["evidence_id"]}))
     state = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         applied = apply_state(run, graph, state, new_evidence=False)

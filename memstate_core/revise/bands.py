@@ -20,7 +20,7 @@ from memstate_core.run.begin import new_accesses
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.state.graph import open_graph
-from memstate_core.state.ladder_state import rungs
+from memstate_core.state.ladder_state import ladder_state
 
 Probabilities = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def thresholds_of(
         return PairThresholds(policy.merge_probability, policy.review_probability)
     used = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     with open_graph(run.graph, read_only=True, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        topics = topic_features(graph, run, changed["topic_id"].unique(), used, rungs(decisions))
+        topics = topic_features(graph, run, changed["topic_id"].unique(), used, ladder_state(decisions))
     named = topics.rename({"topic_id": "id"})
     return PairThresholds(policy.merge_probability, policy.review_probability, rules, corpus.topics["id"], named)
 

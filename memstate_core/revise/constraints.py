@@ -54,7 +54,7 @@ def constraints(decisions: pl.DataFrame, links: pl.DataFrame) -> Constraints:
 
     Args:
         decisions: columns DECISION, in order.
-        links: the topic of each piece of evidence today (columns LINKS).
+        links: the topic of each piece of evidence today (columns EVIDENCE_TOPIC).
     """
     back = undone(decisions)
     followed = survivors(merges(decisions))

@@ -16,7 +16,7 @@ from msgspec import json as msgjson
 from memstate_core.model.frames import (
     CALIBRATION,
     DECISION,
-    LINKS,
+    EVIDENCE_TOPIC,
     MERGE_BAND,
     PAIRS,
     REVIEW_BAND,
@@ -55,7 +55,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         run.keep_table("calibration", empty(CALIBRATION))
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
     corpus = load_corpus(store, run)
-    limits = constraints(before, run.table("links", LINKS))
+    limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
     found = deduplicate(corpus, limits, verdict_levels(before), sure=thresholds.merge, decisive=thresholds.decisive)
     pairs = _banded(corpus, found, thresholds.of(found.pairs)[1])

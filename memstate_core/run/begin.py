@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, conform, empty
+from memstate_core.model.frames import ACCESSES, ALIASES, EVIDENCE_TOPIC, conform, empty
 from memstate_core.run.run import GRAPH_FILE, Run, RunFacts
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
@@ -87,11 +87,11 @@ def new_accesses(store: Store, run: Run) -> pl.DataFrame:
 
 
 def base_links(store: Store, run: Run) -> pl.DataFrame:
-    """Evidence of the snapshot that the run started from, with its topic there (columns LINKS)."""
+    """Evidence of the snapshot that the run started from, with its topic there (columns EVIDENCE_TOPIC)."""
     if run.facts.base is None:
-        return empty(LINKS)
+        return empty(EVIDENCE_TOPIC)
     path = load_snapshot(store.home, run.facts.shard, run.facts.base).path / "evidence.parquet"
-    return conform(pl.read_parquet(path, columns=list(LINKS), glob=False), LINKS)
+    return conform(pl.read_parquet(path, columns=list(EVIDENCE_TOPIC), glob=False), EVIDENCE_TOPIC)
 
 
 def recover(store: Store, shard: str) -> None:

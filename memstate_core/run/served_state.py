@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.frames import ALIASES, LINKS, REVIEWS, TRANSITIONS, conform
+from memstate_core.model.frames import ALIASES, EVIDENCE_TOPIC, REVIEWS, TRANSITIONS, conform
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED
@@ -30,7 +30,7 @@ class Served:
         topics: columns id, scope, title, topic_kind, salience, state, pinned, merged_into (the topic that
             answers today), created_at, updated_at, reinforced_at; tombstones among them.
         aliases: columns ALIASES.
-        links: the topic of each piece of evidence (columns LINKS).
+        links: the topic of each piece of evidence (columns EVIDENCE_TOPIC).
         reviews: the topics that wait for review (columns REVIEWS).
     """
 
@@ -71,6 +71,9 @@ def _read(store: Store, snapshot: Snapshot) -> Served:
         transitions=conform(store.ledger.scan("transitions").filter(mine).sort("seq").collect(), TRANSITIONS),
         topics=topics,
         aliases=conform(pl.read_parquet(snapshot.path / "aliases.parquet", glob=False), ALIASES),
-        links=conform(pl.read_parquet(snapshot.path / "evidence.parquet", columns=list(LINKS), glob=False), LINKS),
+        links=conform(
+            pl.read_parquet(snapshot.path / "evidence.parquet", columns=list(EVIDENCE_TOPIC), glob=False),
+            EVIDENCE_TOPIC,
+        ),
         reviews=conform(reviews, REVIEWS),
     )

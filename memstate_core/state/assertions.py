@@ -1,7 +1,7 @@
-"""What evidence claims, one row a value: the input of every history.
+"""Values stated by evidence, one row each: the input of every history.
 
 A value of a structured observation is exclusive: another one as of the same time contradicts it. A list is
-not, and neither is what describes a stretch of turns, since several stretches may begin at once.
+not, and neither is what describes a segment, since several segments may begin at once.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _UNSTATED = ("ref_given", "ref_topic_id", "why_changed", "impact_expected", "con
 """Columns that only some assertions have: fields have all but the last, parts of a topic only that."""
 
 
-def claims(evidence: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
+def assertions(evidence: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """All assertions (columns ASSERTIONS) of a shard.
 
     Args:
         evidence: columns EVIDENCE.
-        links: columns LINKS.
+        links: columns EVIDENCE_TOPIC.
         segments: columns SEGMENTS, already with the topics that they ended up in.
     """
     placed = evidence.select("evidence_id", "imported_at").join(links, on="evidence_id")
@@ -47,7 +47,7 @@ def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
-    """Assertions of stretches of turns: their text, which session it was, and what they state.
+    """Assertions of segments: their text, which session it was, and what they state.
 
     Of its topic up to then each says who has taken part, and from when until when it was spoken of.
 
@@ -85,15 +85,15 @@ def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFram
 
 
 def _so_far(segments: pl.DataFrame) -> pl.DataFrame:
-    """Stretches with the participants of their topic up to each (sorted), and its period (`_since`, `_until`)."""
+    """Segments with the participants of their topic up to each (sorted), and its period (`_since`, `_until`)."""
     order = ["topic_id", "began_at", "ended_at", pl.col("evidence_ids").list.first()]
     placed = segments.sort(order).with_columns(
         _at=pl.int_range(pl.len(), dtype=pl.UInt32).over("topic_id"),
         _since=pl.col("began_at").cum_min().over("topic_id"),
         _until=pl.col("ended_at").cum_max().over("topic_id"),
     )
-    heard = placed.select("topic_id", "_at", name="participants").explode("name").drop_nulls("name")
-    first = heard.group_by("topic_id", "name").agg(pl.col("_at").min()).sort("topic_id", "_at", "name")
+    named = placed.select("topic_id", "_at", name="participants").explode("name").drop_nulls("name")
+    first = named.group_by("topic_id", "name").agg(pl.col("_at").min()).sort("topic_id", "_at", "name")
     everyone = first.group_by("topic_id", maintain_order=True).agg(_names="name")
     arrived = first.group_by("topic_id", "_at").agg(_new=pl.len())
     joined = placed.join(everyone, on="topic_id", how="left", maintain_order="left")

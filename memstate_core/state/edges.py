@@ -74,7 +74,7 @@ def _of_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_segments(segments: pl.DataFrame) -> pl.DataFrame:
-    """Each link of a stretch once for each of its turns, all of which are its evidence."""
+    """Each edge of a segment, one row per turn of the segment, since all of them are its evidence."""
     return (
         segments.filter(pl.col("links").list.len() > 0)
         .select("scope", "links", "evidence_ids", from_id="topic_id", valid_from="began_at", observed_at="ended_at")

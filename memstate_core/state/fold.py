@@ -16,13 +16,13 @@ from memstate_core.model.text import embedding_text
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
 from memstate_core.state import decisions as decided
-from memstate_core.state.assertions import claims
+from memstate_core.state.assertions import assertions
 from memstate_core.state.edges import fold_edges
 from memstate_core.state.history import fields as fold_fields
 from memstate_core.state.history import in_order, topic_parts
 from memstate_core.state.history import revisions as fold_revisions
 from memstate_core.state.identity import across_scopes, answering, homes, survivors
-from memstate_core.state.ladder_state import Rungs, rungs
+from memstate_core.state.ladder_state import LadderState, ladder_state
 from memstate_core.state.strength import strength
 from memstate_core.state.summaries import summarised
 from memstate_core.state.tombstones import tombstone_names
@@ -92,9 +92,9 @@ def fold(
     moved = answering(pl.col("topic_id"), aliases, followed)
     links = placements.filter(pl.col("topic_id").is_not_null()).select("evidence_id", "scope", topic_id=moved)
     segments = decided.segments(decisions)
-    stretches = segments.with_columns(topic_id=moved)
+    moved_segments = segments.with_columns(topic_id=moved)
     placed = evidence.join(links.select("evidence_id", _topic="topic_id"), on="evidence_id")
-    ordered = in_order(claims(evidence, links, stretches), policy)
+    ordered = in_order(assertions(evidence, links, moved_segments), policy)
     histories = fold_revisions(ordered)
     used = uses(empty(ACCESSES) if accesses is None else accesses, aliases, followed, policy)
     topics = _topics(placed, histories, used, policy)
@@ -102,18 +102,18 @@ def fold(
     fields = fold_fields(ordered, histories, used, half_lives, policy)
     names = tombstone_names(merged, evidence, placements, segments, aliases, policy)
     tombstones = _tombstones(merged, names, followed, placed)
-    stand = rungs(decisions)
-    topics = _with_ladder(pl.concat([topics, tombstones]), stand, followed)
-    edges, dangling = fold_edges(evidence, links, stretches, topics, aliases, followed)
+    ladder = ladder_state(decisions)
+    topics = _with_ladder(pl.concat([topics, tombstones]), ladder, followed)
+    edges, dangling = fold_edges(evidence, links, moved_segments, topics, aliases, followed)
     fields, lost = _with_references(fields, topics, aliases, followed)
-    kept, compressed = summarised(histories, stand.summaries, policy)
+    kept, compressed = summarised(histories, ladder.summaries, policy)
     resolved = aliases.with_columns(topic_id=answering(pl.col("alias"), aliases, followed))
     return State(
         topics=topics,
-        fields=_detached(fields, stand.fields, FIELDS),
+        fields=_detached(fields, ladder.fields, FIELDS),
         revisions=kept,
         compressed=compressed,
-        edges=_detached(edges, stand.edges, EDGES),
+        edges=_detached(edges, ladder.edges, EDGES),
         links=links,
         aliases=resolved,
         problems=pl.concat([_refused(placements), lost, dangling]),
@@ -166,10 +166,10 @@ def _finished(rows: pl.DataFrame, *, title: tuple[str, ...], state: str) -> pl.D
     return rows.with_columns(text_hash=hashed)
 
 
-def _with_ladder(topics: pl.DataFrame, stand: Rungs, followed: pl.DataFrame) -> pl.DataFrame:
+def _with_ladder(topics: pl.DataFrame, ladder: LadderState, followed: pl.DataFrame) -> pl.DataFrame:
     alive = pl.col("state") != "merged"
-    archived = alive & pl.col("id").is_in(stand.archived["topic_id"].implode())
-    pins = stand.pins.select(pl.col("topic_id").replace(followed["dropped"], followed["survivor"]))["topic_id"]
+    archived = alive & pl.col("id").is_in(ladder.archived["topic_id"].implode())
+    pins = ladder.pins.select(pl.col("topic_id").replace(followed["dropped"], followed["survivor"]))["topic_id"]
     return topics.with_columns(
         state=pl.when(archived).then(pl.lit("archived")).otherwise("state"),
         archived=archived,

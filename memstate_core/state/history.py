@@ -36,17 +36,17 @@ def in_order(assertions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
         policy: its `conflict_rule` orders the values of a field that became true at the same time.
 
     Returns:
-        The assertions with `_first` (first evidence id) and `_standing` (float; what decides at equal valid
+        The assertions with `_first` (first evidence id) and `_precedence` (float; what decides at equal valid
         times before the time of observation does: characters, confidence, or the same for all).
     """
     is_field = pl.col("part") == "field"
     by_rule = pl.col("confidence").fill_null(-1.0) if policy.conflict_rule == "confidence" else pl.lit(0.0)
     ranked = assertions.with_columns(
         _first=pl.col("evidence_ids").list.first(),
-        _standing=pl.when(is_field).then(by_rule).otherwise(pl.col("length").cast(pl.Float64)),
+        _precedence=pl.when(is_field).then(by_rule).otherwise(pl.col("length").cast(pl.Float64)),
         _observed=pl.when(is_field).then("observed_at"),
     )
-    return ranked.sort(*_MOMENT, "_standing", "_observed", "_first", "position").drop("_observed")
+    return ranked.sort(*_MOMENT, "_precedence", "_observed", "_first", "position").drop("_observed")
 
 
 def revisions(ordered: pl.DataFrame) -> pl.DataFrame:
@@ -132,8 +132,8 @@ def _rivals(told: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
     """
     values = _contested(told)
     shown = pl.col("_run") == pl.col("_shown")
-    leads = values.filter(shown & pl.col("exclusive")).select("_shown", "_standing")
-    others = values.filter(~shown & pl.col("exclusive")).join(leads, on=["_shown", "_standing"], how="semi")
+    leads = values.filter(shown & pl.col("exclusive")).select("_shown", "_precedence")
+    others = values.filter(~shown & pl.col("exclusive")).join(leads, on=["_shown", "_precedence"], how="semi")
     named = others.join(runs.select("_run", "id"), on="_run").sort("_run", descending=True)
     rivals = named.group_by(_run="_shown").agg(pl.col("valid_from").first(), rivals="id")
     later = told.join(rivals.select("_run", _at="valid_from"), on="_run").filter(pl.col("valid_from") > pl.col("_at"))
@@ -142,11 +142,11 @@ def _rivals(told: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _contested(told: pl.DataFrame) -> pl.DataFrame:
-    """Values said at a moment that has several: the last run of each, its standing, and the run that is shown."""
+    """Values said at a moment that has several: the last run of each, its precedence, and the run that is shown."""
     at_once = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in _MOMENT)
     tied = told.filter((at_once & (pl.col("_run") != pl.col("_run").shift())).fill_null(False))
     said = told.join(tied.select(_MOMENT).unique(), on=_MOMENT, how="semi")
     marked = said.with_columns(_shown=pl.col("_run").max().over(_MOMENT))
     return marked.group_by(*_MOMENT, "_shown", "value_json").agg(
-        pl.col("_run").max(), pl.col("_standing").max(), pl.col("exclusive").all()
+        pl.col("_run").max(), pl.col("_precedence").max(), pl.col("exclusive").all()
     )

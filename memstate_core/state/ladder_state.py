@@ -42,7 +42,7 @@ _TAKEN = {ARCHIVED: RESTORED, DETACHED: ATTACHED, SUMMARISED: EXPANDED, PINNED: 
 
 
 @dataclass(frozen=True)
-class Rungs:
+class LadderState:
     """What stands where.
 
     Attributes:
@@ -63,7 +63,7 @@ class Rungs:
     held: pl.DataFrame
 
 
-def rungs(decisions: pl.DataFrame) -> Rungs:
+def ladder_state(decisions: pl.DataFrame) -> LadderState:
     """Reads the ladder's decisions (at least columns DECISION, in their order)."""
     rows = decisions.filter(pl.col("kind").is_in([*_TAKEN, *_TAKEN.values()])).select(
         "kind", "topic_id", "payload_json"
@@ -73,19 +73,19 @@ def rungs(decisions: pl.DataFrame) -> Rungs:
     link = pl.col("edges").struct
     links = told.explode("edges", empty_as_null=True).filter(pl.col("edges").is_not_null())
     links = links.with_columns(from_id="topic_id", to_id=link.field("to"), _of=link.field("kind"))
-    return Rungs(
-        archived=_standing(told, ["topic_id"], ARCHIVED).drop("keep"),
-        fields=_standing(fields, ["topic_id", "name"], DETACHED).drop("keep"),
-        edges=_standing(links, ["from_id", "to_id", "_of"], DETACHED).drop("keep").rename({"_of": "kind"}),
-        summaries=_standing(fields, ["topic_id", "name"], SUMMARISED),
-        pins=_standing(told, ["topic_id"], PINNED).drop("keep"),
+    return LadderState(
+        archived=_in_force(told, ["topic_id"], ARCHIVED).drop("keep"),
+        fields=_in_force(fields, ["topic_id", "name"], DETACHED).drop("keep"),
+        edges=_in_force(links, ["from_id", "to_id", "_of"], DETACHED).drop("keep").rename({"_of": "kind"}),
+        summaries=_in_force(fields, ["topic_id", "name"], SUMMARISED),
+        pins=_in_force(told, ["topic_id"], PINNED).drop("keep"),
         held=told.filter(pl.col("last_event_at").is_not_null())
         .group_by("topic_id", maintain_order=True)
         .agg(pl.col("last_event_at").last()),
     )
 
 
-def _standing(rows: pl.DataFrame, key: list[str], step: str) -> pl.DataFrame:
+def _in_force(rows: pl.DataFrame, key: list[str], step: str) -> pl.DataFrame:
     """What a step was taken for and not taken back since (columns `key` and keep), in the order of the first word."""
     own = rows.filter(pl.col("kind").is_in([step, _TAKEN[step]]) & pl.all_horizontal(pl.col(key).is_not_null()))
     last = own.group_by(key, maintain_order=True).agg(pl.col("kind", "keep").last())

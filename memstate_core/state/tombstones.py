@@ -33,7 +33,7 @@ def tombstone_names(
         placements: where each piece belongs before merges (columns PLACEMENTS).
         segments: columns SEGMENTS, as recorded.
         aliases: columns ALIASES.
-        policy: orders claims.
+        policy: orders assertions.
 
     Returns:
         Columns id, title, topic_kind.
@@ -42,22 +42,24 @@ def tombstone_names(
     dropped = owner.is_in(merged["dropped"].implode())
     links = placements.filter(dropped).select("evidence_id", topic_id=owner)
     own = evidence.join(links.select("evidence_id"), on="evidence_id", how="semi")
-    stretches = segments.filter(dropped).with_columns(topic_id=owner)
-    alone = _alone(own, links, stretches, policy)
+    own_segments = segments.filter(dropped).with_columns(topic_id=owner)
+    alone = _alone(own, links, own_segments, policy)
     named = merged.select("dropped_title", "dropped_kind", id="dropped").join(alone, on="id", how="left")
-    title = pl.when("_heard").then(pl.coalesce("title", "_key", "id")).otherwise(pl.coalesce("dropped_title", "id"))
-    kind = pl.when("_heard").then("topic_kind").otherwise("dropped_kind")
+    title = (
+        pl.when("_has_evidence").then(pl.coalesce("title", "_key", "id")).otherwise(pl.coalesce("dropped_title", "id"))
+    )
+    kind = pl.when("_has_evidence").then("topic_kind").otherwise("dropped_kind")
     return named.select("id", title=title, topic_kind=kind)
 
 
 def _alone(own: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """What topics would be called by these pieces of evidence (columns id, title, topic_kind, _key, _heard)."""
+    """Titles and kinds from this evidence alone (columns id, title, topic_kind, _key, _has_evidence)."""
     keys = own.select("evidence_id", "observed_at", "topic_key").join(links, on="evidence_id")
-    heard = keys.sort("observed_at", "evidence_id").group_by("topic_id", maintain_order=True)
-    recorded = heard.agg(recorded_at=pl.col("observed_at").min())
+    own_evidence = keys.sort("observed_at", "evidence_id").group_by("topic_id", maintain_order=True)
+    recorded = own_evidence.agg(recorded_at=pl.col("observed_at").min())
     ordered = in_order(pl.concat([from_evidence(own, links), from_segments(segments, recorded)]), policy)
     parts = pl.concat([_NAMES, topic_parts(revisions(ordered))], how="diagonal")
-    first = heard.agg(_key=pl.col("topic_key").drop_nulls().first(), _heard=pl.lit(True))
+    first = own_evidence.agg(_key=pl.col("topic_key").drop_nulls().first(), _has_evidence=pl.lit(True))
     return first.join(parts, on="topic_id", how="left").rename({"topic_id": "id"})
 
 

@@ -27,7 +27,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from memstate_core.embed.encoder import Encoder
 from memstate_core.embed.vector_cache import embed
-from memstate_core.model.frames import DECISION, LINKS, empty
+from memstate_core.model.frames import DECISION, EVIDENCE_TOPIC, empty
 from memstate_core.model.observation import Observation
 from memstate_core.model.text import embedding_text
 from memstate_core.policy.settings import Policy
@@ -130,7 +130,7 @@ def _truth(file: Path, ids: pl.Series) -> Ints:
 def matcher(labelled: Labelled) -> list[Row]:
     """memstate's own, with the default policy and no labels; its groups count with all their pairs."""
     decided = empty(DECISION)
-    terms = constraints(decided, empty(LINKS)), verdict_levels(decided)
+    terms = constraints(decided, empty(EVIDENCE_TOPIC)), verdict_levels(decided)
     began = time.perf_counter()
     found = deduplicate(labelled.corpus, *terms, sure=Policy().merge_probability)
     seconds = time.perf_counter() - began

@@ -29,7 +29,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scoring import Result, judged_groups, pair_keys
 
-from memstate_core.model.frames import DECISION, LINKS, empty
+from memstate_core.model.frames import DECISION, EVIDENCE_TOPIC, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import constraints, verdict_levels
 from memstate_core.revise.matching import deduplication
@@ -179,7 +179,7 @@ def measure(topics: int, seed: int) -> Measured:
     with _timed() as seconds:
         found = deduplication.deduplicate(
             corpus,
-            constraints(decided, empty(LINKS)),
+            constraints(decided, empty(EVIDENCE_TOPIC)),
             verdict_levels(decided),
             sure=Policy().merge_probability,
         )

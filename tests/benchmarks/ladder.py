@@ -24,7 +24,17 @@ from numpy.random import Generator
 
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
-from memstate_core.model.frames import ACCESSES, ALIASES, EDGES, FIELDS, LINKS, REVISIONS, TOPICS, empty, project
+from memstate_core.model.frames import (
+    ACCESSES,
+    ALIASES,
+    EDGES,
+    EVIDENCE_TOPIC,
+    FIELDS,
+    REVISIONS,
+    TOPICS,
+    empty,
+    project,
+)
 from memstate_core.policy.settings import Policy
 from memstate_core.run.begin import begin_run
 from memstate_core.run.run import Run
@@ -79,7 +89,7 @@ def fill(run: Run, topics: pl.DataFrame, by_topic: pl.DataFrame, by_field: pl.Da
         graph.insert(EDGE, project(edges.with_columns(detached=off), EDGES, nulls=list(EDGES)))
     links = topics.select(evidence_id="id", scope="scope", topic_id="id")
     for name, frame in {
-        "links": project(links, LINKS, nulls=list(LINKS)),
+        "links": project(links, EVIDENCE_TOPIC, nulls=list(EVIDENCE_TOPIC)),
         "aliases": empty(ALIASES),
         "compressed": empty(REVISIONS),
     }.items():

@@ -181,58 +181,58 @@ def _topic(topic_id: str, said: list[Observation], conflict_rule: str) -> dict[s
 
 
 def _field(name: str, said: list[Observation], conflict_rule: str) -> dict[str, Any]:
-    claims = []
+    assertions = []
     for observation in said:
         for position, field in enumerate(observation["fields"]):
             if field["name"] == name:
                 since = field["valid_from"] or observation["observed_at"]
-                claims.append(_claim(observation, since, position, field, conflict_rule))
-    claims.sort(key=lambda claim: claim["order"])
-    references = [claim["field"]["ref_topic_id"] for claim in claims if claim["field"]["ref_given"]]
-    history = _history(claims)
+                assertions.append(_assertion(observation, since, position, field, conflict_rule))
+    assertions.sort(key=lambda assertion: assertion["order"])
+    references = [assertion["field"]["ref_topic_id"] for assertion in assertions if assertion["field"]["ref_given"]]
+    history = _history(assertions)
     return {
         "field_type": history[0][4],
         "ref_topic_id": references[-1] if references else None,
         "ref_state": None,
         "history": [revision[:4] for revision in history],
-        "conflict": _conflict(claims),
+        "conflict": _conflict(assertions),
     }
 
 
-def _claim(o: Observation, since: Any, position: int, field: Any, conflict_rule: str) -> dict[str, Any]:
+def _assertion(o: Observation, since: Any, position: int, field: Any, conflict_rule: str) -> dict[str, Any]:
     confidence = -1 if field["confidence"] is None else field["confidence"]
-    standing = confidence if conflict_rule == "confidence" else 0
+    precedence = confidence if conflict_rule == "confidence" else 0
     return {
-        "order": (since, standing, o["observed_at"], o["evidence_id"], position),
+        "order": (since, precedence, o["observed_at"], o["evidence_id"], position),
         "value": field["value_json"],
         "evidence_id": o["evidence_id"],
         "field": field,
     }
 
 
-def _conflict(claims: list[dict[str, Any]]) -> list[str]:
+def _conflict(assertions: list[dict[str, Any]]) -> list[str]:
     """Other values said as of the newest time, as trustworthy as the current one; lists contradict nothing."""
-    newest = max(claims, key=lambda claim: claim["order"])
-    equals = [claim for claim in claims if claim["order"][:2] == newest["order"][:2]]
-    last = [claim for claim in claims if claim["order"][0] == newest["order"][0]]
-    if any(_is_list(claim) for claim in last if claim["value"] == newest["value"]):
+    newest = max(assertions, key=lambda assertion: assertion["order"])
+    equals = [assertion for assertion in assertions if assertion["order"][:2] == newest["order"][:2]]
+    last = [assertion for assertion in assertions if assertion["order"][0] == newest["order"][0]]
+    if any(_is_list(assertion) for assertion in last if assertion["value"] == newest["value"]):
         return []
-    lists = {claim["value"] for claim in last if _is_list(claim)}
-    return sorted({claim["value"] for claim in equals} - {newest["value"]} - lists)
+    lists = {assertion["value"] for assertion in last if _is_list(assertion)}
+    return sorted({assertion["value"] for assertion in equals} - {newest["value"]} - lists)
 
 
-def _is_list(claim: dict[str, Any]) -> bool:
-    return claim["field"]["field_type"] == "list" or bool(claim["value"].startswith("["))
+def _is_list(assertion: dict[str, Any]) -> bool:
+    return assertion["field"]["field_type"] == "list" or bool(assertion["value"].startswith("["))
 
 
-def _history(claims: list[dict[str, Any]]) -> list[tuple[Any, Any, list[str], Any, str]]:
+def _history(assertions: list[dict[str, Any]]) -> list[tuple[Any, Any, list[str], Any, str]]:
     """Newest first: value, since when, evidence, confidence, type."""
     runs: list[list[dict[str, Any]]] = []
-    for claim in sorted(claims, key=lambda claim: claim["order"]):
-        if runs and runs[-1][0]["value"] == claim["value"]:
-            runs[-1].append(claim)
+    for assertion in sorted(assertions, key=lambda assertion: assertion["order"]):
+        if runs and runs[-1][0]["value"] == assertion["value"]:
+            runs[-1].append(assertion)
         else:
-            runs.append([claim])
+            runs.append([assertion])
     revisions = []
     for run in runs:
         confidences = [c["field"]["confidence"] for c in run if c["field"]["confidence"] is not None]

@@ -18,7 +18,7 @@ from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
 from memstate_core.state import decisions as decided
-from memstate_core.state.assertions import claims
+from memstate_core.state.assertions import assertions
 from memstate_core.state.graph import EDGE, open_graph
 from memstate_core.state.identity import answering
 from memstate_core.state.usage_events import uses
@@ -37,7 +37,7 @@ class EventHistory:
         topics: columns id (number), topic_id, scope, title, topic_kind, created_at; without tombstones.
         fields: columns id (number), topic_id (number), name, since (the time of its first value).
         evidence: columns topic_id (number), at (when it was observed).
-        claims: values of fields (columns ASSERTIONS) and field (number).
+        assertions: values of fields (columns ASSERTIONS) and field (number).
         accesses: accesses of these topics (columns USES, topic_id a number); the policy gives their weight.
         edges: columns from_id, to_id (numbers), kind, since.
         decisions: recorded decisions in order (columns TRANSITIONS).
@@ -47,7 +47,7 @@ class EventHistory:
     topics: pl.DataFrame
     fields: pl.DataFrame
     evidence: pl.DataFrame
-    claims: pl.DataFrame
+    assertions: pl.DataFrame
     accesses: pl.DataFrame
     edges: pl.DataFrame
     decisions: pl.DataFrame
@@ -78,7 +78,7 @@ def read_history(store: Store, served: Served) -> EventHistory:
     return event_history(
         topics=topics.filter(~is_merged),
         evidence=rows.join(served.links, on="evidence_id").select("topic_id", at="observed_at"),
-        values=claims(project(rows, EVIDENCE), served.links, segments).filter(pl.col("part") == "field"),
+        values=assertions(project(rows, EVIDENCE), served.links, segments).filter(pl.col("part") == "field"),
         accesses=uses(store.ledger.scan("accesses").collect(), served.aliases, merged, Policy()),
         edges=_dated(edges, rows),
         decisions=served.transitions,
@@ -116,7 +116,7 @@ def event_history(
         topics=history.topics,
         fields=history.numbered(slots),
         evidence=history.numbered(evidence),
-        claims=values.join(keyed, on=["topic_id", "name"], maintain_order="left"),
+        assertions=values.join(keyed, on=["topic_id", "name"], maintain_order="left"),
         accesses=history.numbered(accesses),
         edges=history.numbered(edges, *_ENDS),
         decisions=decisions,

@@ -14,7 +14,7 @@ import polars as pl
 from memstate_core.forget.simulation.event_history import EventHistory
 from memstate_core.state.decisions import PINNED, UNPINNED
 from memstate_core.state.graph import EDGE
-from memstate_core.state.ladder_state import Rungs, rungs
+from memstate_core.state.ladder_state import LadderState, ladder_state
 
 Pair = tuple[pl.DataFrame, pl.DataFrame]
 """Rows that take a step, and rows that reverse it."""
@@ -25,7 +25,7 @@ EDGE_KEY = list(EDGE.key)
 
 @dataclass(frozen=True)
 class LadderSteps:
-    """The steps of a night: rows that take or reverse each (at least the key columns of `Rungs`)."""
+    """The steps of a night: rows that take or reverse each (at least the key columns of `LadderState`)."""
 
     topics: Pair
     fields: Pair
@@ -33,12 +33,12 @@ class LadderSteps:
     summaries: Pair
 
 
-def ladder_at(history: EventHistory, moment: datetime) -> Rungs:
+def ladder_at(history: EventHistory, moment: datetime) -> LadderState:
     """The ladder state by the recorded decisions up to a moment, in numbers."""
-    return _numbered(history, rungs(history.decisions.filter(pl.col("at") <= moment)))
+    return _numbered(history, ladder_state(history.decisions.filter(pl.col("at") <= moment)))
 
 
-def after(ladder: Rungs, steps: LadderSteps) -> Rungs:
+def after(ladder: LadderState, steps: LadderSteps) -> LadderState:
     """The ladder state after the steps of a night."""
     return replace(
         ladder,
@@ -58,13 +58,13 @@ class ManualActions:
         self._history = history
         self._decisions = history.decisions.filter(manual.fill_null(False))
 
-    def applied(self, ladder: Rungs, since: datetime, moment: datetime) -> Rungs:
+    def applied(self, ladder: LadderState, since: datetime, moment: datetime) -> LadderState:
         """The ladder state after the manual actions in (since, moment]; they reverse every step on their topics."""
         if not self._decisions.filter(pl.col("at").is_between(since, moment, closed="right")).height:
             return ladder
         known = pl.col("at") <= moment
-        now = _numbered(self._history, rungs(self._decisions.filter(known)))
-        new = _numbered(self._history, rungs(self._decisions.filter(known & (pl.col("at") > since))))
+        now = _numbered(self._history, ladder_state(self._decisions.filter(known)))
+        new = _numbered(self._history, ladder_state(self._decisions.filter(known & (pl.col("at") > since))))
         kept = pl.concat([new.held.select("topic_id"), new.pins.select("topic_id")])
         return replace(
             ladder,
@@ -82,9 +82,9 @@ def _moved(current: pl.DataFrame, step: Pair, key: list[str]) -> pl.DataFrame:
     return pl.concat([current.join(back, on=key, how="anti"), taken.select(key)])
 
 
-def _numbered(history: EventHistory, ladder: Rungs) -> Rungs:
+def _numbered(history: EventHistory, ladder: LadderState) -> LadderState:
     pins = ladder.pins.select(pl.col("topic_id").replace(history.merged["dropped"], history.merged["survivor"]))
-    return Rungs(
+    return LadderState(
         archived=history.numbered(ladder.archived),
         fields=_named(history, ladder.fields),
         edges=history.numbered(ladder.edges, "from_id", "to_id").select(EDGE_KEY),

@@ -64,7 +64,7 @@ class Lengths:
     def __init__(self, history: EventHistory, policy: Policy) -> None:
         """Sorts the assertions of long histories."""
         long = pl.len().over("field") > policy.summary_keep_revisions + 1
-        ordered = in_order(history.claims.filter(long), policy)
+        ordered = in_order(history.assertions.filter(long), policy)
         self._assertions = ordered.select("field", *SLOT, "value_json", "observed_at")
 
     def until(self, moment: datetime) -> pl.DataFrame:
@@ -83,7 +83,7 @@ def topic_levels(history: EventHistory, policy: Policy) -> Levels:
 def field_levels(history: EventHistory, policy: Policy) -> Levels:
     """Levels of fields, as the fold would give them."""
     known = history.fields.select("topic_id", "name", field="id")
-    asserted = history.claims.select("field", at="observed_at").join(known, on="field").select(*_FIELD, "at")
+    asserted = history.assertions.select("field", at="observed_at").join(known, on="field").select(*_FIELD, "at")
     events = field_events(asserted, _weighted(history, policy), policy).join(known, on=_FIELD)
     half_lives = _half_lives(history, policy).rename({"id": "topic_id"})
     dated = events.join(half_lives, on="topic_id").drop("topic_id").rename({"field": "id"})

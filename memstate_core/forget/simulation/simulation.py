@@ -25,7 +25,7 @@ from memstate_core.forget.topic_features import FeatureInputs, counted, features
 from memstate_core.model.frames import MOMENT, Schema
 from memstate_core.policy.settings import Policy
 from memstate_core.state.dependents import dependents
-from memstate_core.state.ladder_state import Rungs
+from memstate_core.state.ladder_state import LadderState
 
 NIGHTS: Schema = {
     "at": MOMENT,
@@ -80,7 +80,7 @@ def simulate_policy(history: EventHistory, policy: Policy, nights: Sequence[Nigh
     )
 
 
-def _missed(history: EventHistory, ladder: Rungs, night: Night) -> pl.DataFrame:
+def _missed(history: EventHistory, ladder: LadderState, night: Night) -> pl.DataFrame:
     """Accesses of the day, without failed ones, of archived topics (column topic_id)."""
     accesses = new_events(history.accesses, night).filter(~pl.col("failed")).unique(["access_id", "topic_id"])
     return accesses.join(ladder.archived, on="topic_id", how="semi").select("topic_id")
@@ -106,7 +106,7 @@ class _SimulatedLadder:
         flows = {"archivals": steps.topics[0].height, "returns": restored + steps.topics[1].height}
         return flows | _levels(topics, self.ladder)
 
-    def _inputs(self, ladder: Rungs, night: Night) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    def _inputs(self, ladder: LadderState, night: Night) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """Fields, the features of topics with their governing rules, and edges."""
         history, policy, until = self._history, self._policy, night.until
         fields, topics = saliences(self._fields.until(until), self._topics.until(until), night.at, policy)
@@ -123,7 +123,9 @@ class _SimulatedLadder:
         ranked, _ = with_fitted_retention(features, observed, used.select("topic_id", "at"), night.at, policy)
         return named, ranked, edges
 
-    def _steps(self, ladder: Rungs, fields: pl.DataFrame, topics: pl.DataFrame, edges: pl.DataFrame) -> LadderSteps:
+    def _steps(
+        self, ladder: LadderState, fields: pl.DataFrame, topics: pl.DataFrame, edges: pl.DataFrame
+    ) -> LadderSteps:
         ranked = to_archive(topics, dependents(edges), self._policy)
         leaving = ranked.filter(pl.col("reason").is_not_null())
         archived = topics.filter(pl.col("was") == "archived")
@@ -136,7 +138,7 @@ class _SimulatedLadder:
         )
 
 
-def _levels(topics: pl.DataFrame, ladder: Rungs) -> dict[str, int]:
+def _levels(topics: pl.DataFrame, ladder: LadderState) -> dict[str, int]:
     archived = topics.join(ladder.archived, on="topic_id", how="semi").height
     return {
         "active": topics.height - archived,
@@ -146,7 +148,7 @@ def _levels(topics: pl.DataFrame, ladder: Rungs) -> dict[str, int]:
     }
 
 
-def _with_state(topics: pl.DataFrame, ladder: Rungs) -> pl.DataFrame:
+def _with_state(topics: pl.DataFrame, ladder: LadderState) -> pl.DataFrame:
     """Topics (by number) with `state` and `pinned`."""
     archived, pins = (pl.col("id").is_in(rows["topic_id"].implode()) for rows in (ladder.archived, ladder.pins))
     state = pl.when(archived).then(pl.lit("archived")).otherwise(pl.lit("active"))

@@ -103,7 +103,7 @@ def followed(merges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return chain, circular.select("dropped")
 
 
-def standing(rows: pl.DataFrame, key: list[str], taken: str, back: str) -> pl.DataFrame:
+def in_force(rows: pl.DataFrame, key: list[str], taken: str, back: str) -> pl.DataFrame:
     """What a step was taken for and not taken back since: its last row (rows in order, `kind` among the columns)."""
     own = rows.filter(pl.col("kind").is_in([taken, back])).drop_nulls(key)
     return own.unique(key, keep="last", maintain_order=True).filter(pl.col("kind") == taken)
@@ -132,8 +132,8 @@ def _anchored(evidence: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     )
     turns = segments.select(anchor="topic_id", scope="scope", _rank=pl.lit(0))
     titles = named.drop_nulls("_alias").select(anchor="_alias", scope="scope", _rank=pl.lit(1))
-    claims = pl.concat([turns, titles, named.select("anchor", "scope", "_rank", *_FIRST)], how="diagonal")
-    owners = claims.sort("_rank", *_FIRST).unique("anchor", keep="first", maintain_order=True)
+    candidates = pl.concat([turns, titles, named.select("anchor", "scope", "_rank", *_FIRST)], how="diagonal")
+    owners = candidates.sort("_rank", *_FIRST).unique("anchor", keep="first", maintain_order=True)
     owned = named.join(owners.select("anchor", _of="scope"), on="anchor", how="left")
     return owned.with_columns(_own=pl.col("scope") == pl.col("_of"))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.text import iso_expr
-from memstate_core.night.checks.derived import standing
+from memstate_core.night.checks.derived import in_force
 from memstate_core.night.checks.subject import Subject
 from memstate_core.policy.overrides import value_for
 from memstate_core.state import decisions as kinds
@@ -68,8 +68,8 @@ def _confirmed() -> pl.Expr:
 def _known(subject: Subject) -> pl.DataFrame:
     recorded, derived = subject.recorded, subject.derived
     before = recorded.before().transitions.sort("seq")
-    archived = standing(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
-    pins = standing(before, ["topic_id"], kinds.PINNED, kinds.UNPINNED)
+    archived = in_force(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
+    pins = in_force(before, ["topic_id"], kinds.PINNED, kinds.UNPINNED)
     pinned = pins.select(derived.answering(pl.col("topic_id")))["topic_id"].implode()
     read = recorded.fresh_accesses.filter(~pl.col("failed"))
     accessed = read.select(derived.answering(pl.col("topic_id")))["topic_id"]

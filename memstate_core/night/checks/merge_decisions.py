@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.night.checks.check import violating
-from memstate_core.night.checks.derived import followed, merges_in_force, standing
+from memstate_core.night.checks.derived import followed, in_force, merges_in_force
 from memstate_core.night.checks.subject import Subject
 from memstate_core.policy.settings import Policy
 from memstate_core.state import decisions as kinds
@@ -112,7 +112,7 @@ def _unjudged(merged: pl.DataFrame, last: pl.DataFrame) -> pl.DataFrame:
 
 def _asleep(merged: pl.DataFrame, subject: Subject) -> pl.DataFrame:
     before = subject.recorded.before().transitions.sort("seq")
-    archived = standing(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
+    archived = in_force(before, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
     return merged.filter(pl.col("topic_id").is_in(archived) | pl.col("survivor").is_in(archived))
 
 

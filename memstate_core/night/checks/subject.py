@@ -65,7 +65,7 @@ class Subject:
         graph: the tables of the working or the served graph.
         compressed: the revisions that summaries stand for, as they lie beside the graph (columns COMPRESSED).
         aliases: columns ALIASES, as they lie beside the graph.
-        held: the topic of each piece of evidence, as it lies beside the graph (columns LINKS).
+        held: the topic of each piece of evidence, as it lies beside the graph (columns EVIDENCE_TOPIC).
     """
 
     recorded: Recorded

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, LINKS, REVISIONS
+from memstate_core.model.frames import ALIASES, EVIDENCE_TOPIC, REVISIONS
 from memstate_core.night.checks.adaptation import adaptation
 from memstate_core.night.checks.bounds import bounded_state
 from memstate_core.night.checks.check import Check
@@ -39,7 +39,7 @@ def conditions(store: Store, run: Run) -> dict[str, Check]:
         graph=_tables(run.graph),
         compressed=run.table("compressed", REVISIONS).select(COMPRESSED.keys()),
         aliases=run.table("aliases", ALIASES),
-        held=run.table("links", LINKS),
+        held=run.table("links", EVIDENCE_TOPIC),
     )
     return _verdicts(store, subject)
 
@@ -55,7 +55,7 @@ def served_conditions(store: Store, snapshot: Snapshot) -> dict[str, Check] | No
         graph=_tables(folder / GRAPH_FILE),
         compressed=pl.read_parquet(folder / COMPRESSED_FILE, glob=False, columns=list(COMPRESSED)),
         aliases=pl.read_parquet(folder / "aliases.parquet", glob=False, columns=list(ALIASES)),
-        held=pl.read_parquet(folder / "evidence.parquet", glob=False, columns=list(LINKS)),
+        held=pl.read_parquet(folder / "evidence.parquet", glob=False, columns=list(EVIDENCE_TOPIC)),
     )
     return _verdicts(store, subject)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.night.checks.check import Check, check, violating
-from memstate_core.night.checks.derived import standing
+from memstate_core.night.checks.derived import in_force
 from memstate_core.night.checks.ladder_decisions import ladder_violations, recorded_steps
 from memstate_core.night.checks.merge_decisions import merge_violations
 from memstate_core.night.checks.statements import SLOT
@@ -47,8 +47,8 @@ def transition_soundness(subject: Subject, base: pl.DataFrame | None, missing: s
 def _states(subject: Subject) -> list[pl.DataFrame]:
     derived, topics = subject.derived, subject.graph.topics
     rows = subject.recorded.transitions.sort("seq")
-    archived = standing(rows, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
-    pins = standing(rows, ["topic_id"], kinds.PINNED, kinds.UNPINNED)
+    archived = in_force(rows, ["topic_id"], kinds.ARCHIVED, kinds.RESTORED)["topic_id"].implode()
+    pins = in_force(rows, ["topic_id"], kinds.PINNED, kinds.UNPINNED)
     pinned = pins.select(derived.answering(pl.col("topic_id")))["topic_id"].implode()
     known = topics.join(derived.survivors, left_on="id", right_on="dropped", how="left")
     merged, living = pl.col("survivor").is_not_null(), subject.graph.living["id"].implode()
@@ -75,14 +75,14 @@ def _marks(subject: Subject) -> list[pl.DataFrame]:
     edge = pl.col("edges").struct
     edges = steps.explode("edges", empty_as_null=True).filter(pl.col("edges").is_not_null())
     edges = edges.with_columns(from_id="topic_id", to_id=edge.field("to"), of=edge.field("kind"))
-    off = standing(fields, _FIELD, kinds.DETACHED, kinds.ATTACHED).select(_FIELD)
-    cut = standing(edges, ["from_id", "to_id", "of"], kinds.DETACHED, kinds.ATTACHED)
+    off = in_force(fields, _FIELD, kinds.DETACHED, kinds.ATTACHED).select(_FIELD)
+    cut = in_force(edges, ["from_id", "to_id", "of"], kinds.DETACHED, kinds.ATTACHED)
     cut = cut.select("from_id", "to_id", kind="of")
     wrong = [
         _contradicting(subject.graph.fields, off, _FIELD).select(id="topic_id"),
         _contradicting(subject.graph.edges, cut, _EDGE).select(id="from_id"),
     ]
-    short = standing(fields, _FIELD, kinds.SUMMARISED, kinds.EXPANDED)
+    short = in_force(fields, _FIELD, kinds.SUMMARISED, kinds.EXPANDED)
     return [
         violating(pl.concat(wrong), "id", "what is detached follows from no recorded decision"),
         violating(_unasked_summaries(subject, short), "topic_id", "a history is summarised without a decision or need"),

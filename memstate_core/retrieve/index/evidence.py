@@ -8,7 +8,7 @@ import polars as pl
 from memstate_core.embed.encoder import DIMENSION, Vectors
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import names_a_topic, spoken
-from memstate_core.model.frames import EVIDENCE_INDEX, LINKS, project
+from memstate_core.model.frames import EVIDENCE_INDEX, EVIDENCE_TOPIC, project
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_evidence
@@ -25,7 +25,7 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     Structured evidence is rendered as text for lexical search; only turns have vectors, which placement has
     put into the cache.
     """
-    links = run.table("links", LINKS).drop("scope")
+    links = run.table("links", EVIDENCE_TOPIC).drop("scope")
     evidence = shard_evidence(store.ledger, run, _COLUMNS).sort("scope", "observed_at", "evidence_id")
     named = names_a_topic()
     evidence = evidence.with_columns(

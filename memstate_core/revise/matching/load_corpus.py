@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from memstate_core.model.frames import LINKS, VECTORS
+from memstate_core.model.frames import EVIDENCE_TOPIC, VECTORS
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
@@ -34,7 +34,7 @@ def _origins(store: Store, run: Run) -> pl.DataFrame:
     """Sources and keys of evidence, by topic (columns topic_id, source, key)."""
     columns = ["evidence_id", "source_uri", "topic_key"]
     evidence = shard_evidence(store.ledger, run, columns).rename({"source_uri": "source", "topic_key": "key"})
-    return evidence.join(run.table("links", LINKS), on="evidence_id").select("topic_id", "source", "key")
+    return evidence.join(run.table("links", EVIDENCE_TOPIC), on="evidence_id").select("topic_id", "source", "key")
 
 
 def _embeddings(rows: pl.DataFrame, vectors: pl.DataFrame) -> np.typing.NDArray[np.float32]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memstate_core.forget.attenuation import detached_edges, detached_fields, summaries
 from memstate_core.model.frames import DECISION, empty
 from memstate_core.policy.settings import Policy
-from memstate_core.state.ladder_state import Rungs, rungs
+from memstate_core.state.ladder_state import LadderState, ladder_state
 
 POLICY = Policy(summary_keep_revisions=2)
 LONG = 4
@@ -44,13 +44,13 @@ def links(*rows: tuple[str, str, str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["from_id", "to_id", "kind"], orient="row")
 
 
-def standing(**given: list[tuple[Any, ...]]) -> Rungs:
+def standing(**given: list[tuple[Any, ...]]) -> LadderState:
     """Where earlier decisions left things: `fields`, `edges` and `summaries` as rows."""
-    plain = rungs(empty(DECISION))
+    plain = ladder_state(empty(DECISION))
     frames = {
         name: pl.DataFrame(rows, schema=getattr(plain, name).schema, orient="row") for name, rows in given.items()
     }
-    return Rungs(**(vars(plain) | frames))
+    return LadderState(**(vars(plain) | frames))
 
 
 def of_fields(parts: Sequence[pl.DataFrame]) -> tuple[Names, Names]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from memstate_core.forget.eviction_order import EVICTION_FITS, with_retention
-from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, empty
+from memstate_core.model.frames import ACCESSES, ALIASES, EVIDENCE_TOPIC, empty
 from memstate_core.run.begin import begin_run
 from memstate_core.run.store import Store, open_store
 from tests.core.frames import filled
@@ -36,7 +36,7 @@ def order(store: Store) -> tuple[list[str], pl.DataFrame]:
     run = begin_run(store, "s0", "night", day(NOW))
     ids = [f"t{number:02}" for number in range(20)]
     links = pl.DataFrame({"evidence_id": [f"e{number:02}" for number in range(20)], "topic_id": ids})
-    run.keep_table("links", filled(links, LINKS))
+    run.keep_table("links", filled(links, EVIDENCE_TOPIC))
     run.keep_table("aliases", empty(ALIASES))
     standing = pl.DataFrame({"topic_id": ids, "salience": [number / 20 for number in range(20)]}).with_columns(
         scope=pl.lit("user:aya"), topic_kind=pl.lit(None, pl.String), state=pl.lit("active"), active=pl.lit(20)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import LINKS
+from memstate_core.model.frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import RENEWED, Constraints, constraints, verdict_levels
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
@@ -24,7 +24,7 @@ def named(*names: str, keys: dict[str, list[str]] | None = None) -> Corpus:
 
 def links(**evidence: str) -> pl.DataFrame:
     rows = [{"evidence_id": name, "scope": "user:aya", "topic_id": topic} for name, topic in evidence.items()]
-    return pl.DataFrame(rows, schema=LINKS)
+    return pl.DataFrame(rows, schema=EVIDENCE_TOPIC)
 
 
 def limits(*rows: tuple[Any, ...], **evidence: str) -> Constraints:

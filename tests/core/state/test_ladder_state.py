@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstate_core.model.frames import DECISION, empty
-from memstate_core.state.ladder_state import Rungs, rungs
+from memstate_core.state.ladder_state import LadderState, ladder_state
 from tests.core.frames import filled
 
 Word = tuple[str, str, dict[str, Any]]
@@ -48,7 +48,7 @@ def decided(*words: Word) -> pl.DataFrame:
     )
 
 
-def standing(found: Rungs) -> dict[str, set[Any]]:
+def standing(found: LadderState) -> dict[str, set[Any]]:
     return {
         "archived": set(found.archived.rows()),
         "pinned": set(found.pins.rows()),
@@ -73,7 +73,7 @@ def by_a_plain_loop(words: list[Word]) -> dict[str, set[Any]]:
 
 @given(words)
 def test_the_last_word_on_each_topic_field_and_link_holds(told: list[Word]) -> None:
-    assert standing(rungs(decided(*told))) == by_a_plain_loop(told)
+    assert standing(ladder_state(decided(*told))) == by_a_plain_loop(told)
 
 
 @given(words, words)
@@ -82,18 +82,18 @@ def test_a_step_that_was_taken_back_leaves_no_trace(before: list[Word], between:
     there: list[Word] = [("archived", "c", {}), ("detached", "c", {"fields": ["x"]}), ("pinned", "c", {}),
              ("summarised", "c", {"fields": ["x"], "keep": 1}), ("detached", "c", {"edges": [LINK]})]  # fmt: skip
     back: list[Word] = [(STEPS[kind], topic, said) for kind, topic, said in there]
-    assert standing(rungs(decided(*before, *there, *between, *back))) == by_a_plain_loop([*before, *between])
+    assert standing(ladder_state(decided(*before, *there, *between, *back))) == by_a_plain_loop([*before, *between])
 
 
 def test_a_field_and_a_link_of_one_topic_do_not_speak_for_each_other() -> None:
     told: list[Word] = [("detached", "a", {"fields": ["x"]}), ("attached", "a", {"edges": [LINK]})]
-    assert standing(rungs(decided(*told)))["detached"] == {("a", "x")}
+    assert standing(ladder_state(decided(*told)))["detached"] == {("a", "x")}
 
 
 def test_words_without_payload_or_of_earlier_versions_count() -> None:
     rows = decided(("archived", "a", {}), ("archived", "b", {"salience": 0.1, "unknown": [1]}))
-    assert set(rungs(rows.with_columns(payload_json=pl.lit(None, pl.String))).archived["topic_id"]) == {"a", "b"}
-    assert set(rungs(rows).archived["topic_id"]) == {"a", "b"}
+    assert set(ladder_state(rows.with_columns(payload_json=pl.lit(None, pl.String))).archived["topic_id"]) == {"a", "b"}
+    assert set(ladder_state(rows).archived["topic_id"]) == {"a", "b"}
 
 
 def test_what_a_person_brought_back_is_held_with_the_last_such_word() -> None:
@@ -104,10 +104,13 @@ def test_what_a_person_brought_back_is_held_with_the_last_such_word() -> None:
         ("attached", "a", {"fields": ["x"], "actor": "person", "last_event_at": "2026-02-01T00:00:00Z"}),
         ("restored", "b", {"by": "access"}),
     ]
-    assert rungs(decided(*told)).held.rows() == [("a", "2026-02-01T00:00:00Z")]
+    assert ladder_state(decided(*told)).held.rows() == [("a", "2026-02-01T00:00:00Z")]
 
 
 def test_without_decisions_nothing_stands_anywhere() -> None:
-    found = rungs(empty(DECISION))
+    found = ladder_state(empty(DECISION))
     assert all(frame.is_empty() for frame in vars(found).values())
-    assert found.summaries.schema == rungs(decided(("summarised", "a", {"fields": ["x"], "keep": 2}))).summaries.schema
+    assert (
+        found.summaries.schema
+        == ladder_state(decided(("summarised", "a", {"fields": ["x"], "keep": 2}))).summaries.schema
+    )

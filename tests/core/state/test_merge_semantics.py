@@ -290,7 +290,7 @@ def test_when_a_segment_ended_does_not_decide_its_title() -> None:
 # Nothing of either side is lost
 
 
-def claims(state: State, follow: dict[str, str] | None = None) -> set[tuple[str, ...]]:
+def assertions(state: State, follow: dict[str, str] | None = None) -> set[tuple[str, ...]]:
     """(topic that answers now, part, name, value, evidence) of every revision."""
     rows = state.revisions.explode("evidence_ids").select("topic_id", "part", "name", "value_json", "evidence_ids")
     return {((follow or {}).get(topic, topic), *rest) for topic, *rest in rows.iter_rows()}
@@ -302,7 +302,7 @@ def test_every_revision_and_all_evidence_of_both_sides_stay(given_: Given) -> No
     stream, merges = given_
     apart, together = folded(stream), folded_with(stream, merges)
     follow = reference.fold(stream, merges).tombstones
-    assert claims(together) == claims(apart, follow)
+    assert assertions(together) == assertions(apart, follow)
     answering = pl.col("topic_id").replace(follow)
     assert together.links.sort("evidence_id").equals(apart.links.with_columns(answering).sort("evidence_id"))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.frames import ACCESSES, ALIASES, LINKS, TRANSITIONS, empty
+from memstate_core.model.frames import ACCESSES, ALIASES, EVIDENCE_TOPIC, TRANSITIONS, empty
 from memstate_core.night.checks.recorded import EVIDENCE_COLUMNS, Recorded
 from memstate_core.night.checks.subject import COMPRESSED, Subject, Tables, read_tables
 from memstate_core.policy.settings import Policy
@@ -74,5 +74,5 @@ def subject_of(
         fresh_accesses=empty(ACCESSES) if fresh is None else fresh,
         base=None,
     )
-    given = {"compressed": empty(COMPRESSED), "aliases": empty(ALIASES), "held": empty(LINKS)} | beside
+    given = {"compressed": empty(COMPRESSED), "aliases": empty(ALIASES), "held": empty(EVIDENCE_TOPIC)} | beside
     return Subject(recorded, tables(graph), **given)

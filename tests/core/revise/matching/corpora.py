@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memstate_core.model.frames import LINKS, TOPICS, VECTORS, empty
+from memstate_core.model.frames import EVIDENCE_TOPIC, TOPICS, VECTORS, empty
 from memstate_core.revise.constraints import Constraints, constraints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus, field_values
@@ -57,7 +57,7 @@ def every_pair(of: Corpus) -> Candidates:
 
 def dedupe(topics: Sequence[Mapping[str, Any]], limits: Constraints | None = None, sure: float = 0.9) -> Deduplicated:
     """The result among topics, without verdicts."""
-    return deduplicate(corpus(topics), limits or constraints(ledger(), empty(LINKS)), NO_VERDICTS, sure=sure)
+    return deduplicate(corpus(topics), limits or constraints(ledger(), empty(EVIDENCE_TOPIC)), NO_VERDICTS, sure=sure)
 
 
 def meaning(text: str) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import LINKS, empty
+from memstate_core.model.frames import EVIDENCE_TOPIC, empty
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.duplicates import calibration
 from memstate_core.revise.matching import blocking
@@ -84,12 +84,12 @@ def test_same_title_with_other_values_and_another_summary_is_not_merged() -> Non
 
 
 def test_topics_judged_different_are_not_merged_through_others() -> None:
-    limits = constraints(ledger(judged("a", "b", "different")), empty(LINKS))
+    limits = constraints(ledger(judged("a", "b", "different")), empty(EVIDENCE_TOPIC))
     assert not any({"a", "b"} <= part for part in merged([*named(a={}, b={}, c={}, d={}), *crowd()], limits=limits))
 
 
 def test_topics_judged_different_are_not_merged_through_others_where_they_were_never_compared() -> None:
-    limits = constraints(ledger(judged("a", "b", "different")), empty(LINKS))
+    limits = constraints(ledger(judged("a", "b", "different")), empty(EVIDENCE_TOPIC))
     three = named(a={"topic_kind": "deal"}, b={"topic_kind": "person"}, c={}, d={})
     assert not any({"a", "b"} <= part for part in merged([*three, *crowd()], limits=limits))
 
