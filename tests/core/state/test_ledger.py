@@ -14,9 +14,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.errors import StoreLocked
+from memstate_core.model.errors import FrameMismatch, StoreLocked
+from memstate_core.model.frames import QUARANTINE, TRANSITIONS
 from memstate_core.state.ledger import COMPACT_FILES, TABLES, Ledger
 from memstate_core.state.lock import exclusive
+from tests.core.frames import filled
 from tests.core.strategies import day, edge, evidence_frame, field, observation
 
 HOLD = """
@@ -54,16 +56,26 @@ def test_a_table_that_was_never_written_is_empty(ledger: Ledger, table: str) -> 
     assert ledger.scan(table).collect().schema == TABLES[table]
 
 
+def numbered(seq: int) -> pl.DataFrame:
+    """A transition of which only the number matters."""
+    return filled(pl.DataFrame({"seq": [seq]}), TRANSITIONS)
+
+
 def test_reading_writes_nothing(ledger: Ledger) -> None:
     ledger.count("evidence")
     assert not ledger.root.exists()
 
 
 @pytest.mark.parametrize(("table", "schema"), TABLES.items())
-def test_a_missing_column_is_null_and_every_column_is_there(ledger: Ledger, table: str, schema: Any) -> None:
-    ledger.append(table, pl.DataFrame({"run_id": ["r"]}), "a")
-    (row,) = ledger.scan(table).collect().rows(named=True)
-    assert row == dict.fromkeys(schema) | {"run_id": "r"}
+def test_rows_with_exactly_the_columns_of_the_table_are_written_and_no_others(
+    ledger: Ledger, table: str, schema: Any
+) -> None:
+    row = filled(pl.DataFrame({"run_id": ["r"]}), schema)
+    for refused in (row.drop("run_id"), row.with_columns(colour=pl.lit("red"))):
+        with pytest.raises(FrameMismatch):
+            ledger.append(table, refused, "a")
+    ledger.append(table, row, "a")
+    assert ledger.scan(table).collect().equals(row)
     assert ledger.scan(table).collect().schema == schema
 
 
@@ -113,7 +125,7 @@ def test_another_id_is_another_batch_even_with_equal_rows(ledger: Ledger) -> Non
 
 
 def test_of_one_id_only_a_higher_version_is_written(ledger: Ledger) -> None:
-    written = [ledger.append("transitions", pl.DataFrame({"seq": [n]}), "publish/s0", n) for n in (1, 3, 2, 3, 4)]
+    written = [ledger.append("transitions", numbered(n), "publish/s0", n) for n in (1, 3, 2, 3, 4)]
     assert written == [True, True, False, False, True]
     assert ledger.last_transaction("transitions", "publish/s0") == 4
     assert ledger.scan("transitions").collect()["seq"].sort().to_list() == [1, 3, 4]
@@ -121,19 +133,19 @@ def test_of_one_id_only_a_higher_version_is_written(ledger: Ledger) -> None:
 
 def test_an_id_is_known_to_the_table_that_took_it_and_to_no_other(ledger: Ledger) -> None:
     assert ledger.append("evidence", batch(1), "import/a")
-    assert ledger.append("quarantine", pl.DataFrame({"quarantine_id": ["q"]}), "import/a")
+    assert ledger.append("quarantine", filled(pl.DataFrame({"quarantine_id": ["q"]}), QUARANTINE), "import/a")
 
 
 def test_many_small_batches_are_compacted_and_nothing_is_forgotten(ledger: Ledger) -> None:
     """Compaction rewrites files; rows, transaction ids and older versions stay."""
     written = COMPACT_FILES + 6
     for number in range(written):
-        ledger.append("transitions", pl.DataFrame({"seq": [number]}), f"batch/{number}")
+        ledger.append("transitions", numbered(number), f"batch/{number}")
         if number == 2:
             early = ledger.version("transitions")
     assert ledger.scan("transitions").collect()["seq"].sort().to_list() == list(range(written))
     assert ledger.scan("transitions", early).collect()["seq"].sort().to_list() == [0, 1, 2]
-    assert not any(ledger.append("transitions", pl.DataFrame({"seq": [n]}), f"batch/{n}") for n in (0, 63, written - 1))
+    assert not any(ledger.append("transitions", numbered(n), f"batch/{n}") for n in (0, 63, written - 1))
     newest = set(pl.scan_delta(str(ledger.root / "transitions")).select(pl.col("seq")).collect()["seq"])
     assert newest == set(range(written))
 
