@@ -84,13 +84,15 @@ def _new_segments(
 
     answering = recorded.with_columns(pl.col("topic_id").replace(followed["dropped"], followed["survivor"]))
     past = placed_segments(answering, evidence, turns["scope"].unique(), embedded)
-    told = understand(store, run, turns, known, past, embedded)
-    taken = told.segments.select(pl.col("evidence_ids").explode().alias("evidence_id"))
+    understood = understand(store, run, turns, known, past, embedded)
+    taken = understood.segments.select(pl.col("evidence_ids").explode().alias("evidence_id"))
     rest = turns.join(taken, on="evidence_id", how="anti")
     named = evidence.filter(pl.col("title").is_not_null())
     taken = pl.concat([frame.select("scope", "title") for frame in (topics, named)])
-    found = unnamed.place_turns(rest, told.known.vectors, told.known.titles, taken, past, embedded, store.settings)
-    return replace(told, segments=pl.concat([told.segments, found]))
+    found = unnamed.place_turns(
+        rest, understood.known.vectors, understood.known.titles, taken, past, embedded, store.settings
+    )
+    return replace(understood, segments=pl.concat([understood.segments, found]))
 
 
 def _linked(
@@ -99,11 +101,11 @@ def _linked(
     """New segments with their links; known are active topics, and those that new evidence names."""
     if segments.is_empty():
         return segments
-    active, told = (
+    active, has_new_evidence = (
         pl.col("topic_id").is_in(topics["id"].implode()),
         pl.col("evidence_id").is_in(new["evidence_id"].implode()),
     )
-    return linked(segments, evidence, known_names(topics, evidence, placed.filter(active | told), segments))
+    return linked(segments, evidence, known_names(topics, evidence, placed.filter(active | has_new_evidence), segments))
 
 
 def _known_topics(run: Run) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Putting a folded state into the working graph, and the step that does so after new evidence."""
+"""Writes a folded state into the working graph, and the step that does so after new evidence."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def fold_run(store: Store, run: Run) -> State:
 def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> Applied:
     """Makes the working graph equal to a state, and keeps what the graph does not hold beside it.
 
-    Without new evidence a topic's links change only because what they lead to was merged or freed; that is
-    no change of the topic itself, but one that concerns it (condition C3).
+    Without new evidence a topic's edges change only because their targets were merged or unmerged. Such a topic
+    counts as affected, not as changed (condition C3).
     """
     before = graph.read(TOPIC, ["id"])["id"]
     known = graph.read(REVISION, ["id"])
@@ -59,7 +59,7 @@ def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> 
 
 
 def changes(state: State, applied: Applied) -> pl.DataFrame:
-    """Created and updated topics (columns CHANGES); a topic that vanished is among neither."""
+    """Created and updated topics (columns CHANGES); a topic that no longer exists is in neither."""
     change = pl.when(pl.col("id").is_in(applied.created.implode())).then(pl.lit("created"))
     change = change.when(pl.col("id").is_in(applied.changed.implode())).then(pl.lit("updated"))  # type: ignore[assignment]
     rows = state.topics.select("scope", topic_id="id", change=change).filter(pl.col("change").is_not_null())
@@ -92,7 +92,7 @@ def update_topics(store: Store, run: Run) -> StepResult:
 
 
 def _moved(before: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
-    """Decisions for evidence that a later dump gave another topic: the owner of the title came after it."""
+    """Decisions for evidence that a later dump moves to another topic, because the owner of its title arrived later."""
     both = now.join(before.select("evidence_id", was="topic_id"), on="evidence_id")
     pairs = both.filter(pl.col("was") != pl.col("topic_id")).group_by("scope", "was", "topic_id")
     grouped = pairs.agg(evidence_ids=pl.col("evidence_id").sort()).sort("was", "topic_id")

@@ -1,4 +1,4 @@
-"""Beginning a run: finish what a killed run left half done, pin the inputs, copy the graph."""
+"""Begins a run: recovers from a killed run, pins the inputs, copies the graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memstate_core.state.snapshots import (
 )
 
 COMPACT_AT = 2.0
-"""A graph file this many times its fresh size is written anew."""
+"""A graph file that has grown to this many times its initial size is rewritten."""
 
 
 def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: Manifest | None = None) -> Run:
@@ -73,7 +73,7 @@ def new_evidence(store: Store, run: Run) -> StepResult:
 
 
 def new_accesses(store: Store, run: Run) -> pl.DataFrame:
-    """Uses of topics that the served snapshot does not know yet (columns ACCESSES), by topics that answer now."""
+    """Accesses that the served snapshot does not include yet (columns ACCESSES), ids resolved to current topics."""
     now, base = run.facts.accesses_version, run.facts.base
     if now is None:
         return empty(ACCESSES)
@@ -95,10 +95,10 @@ def base_links(store: Store, run: Run) -> pl.DataFrame:
 
 
 def recover(store: Store, shard: str) -> None:
-    """Finishes or forgets what a killed run left.
+    """Completes or discards what a killed run left.
 
     A run's commit point is the ledger's record that it published. If that record names a later snapshot
-    than CURRENT does, the run died in between: CURRENT is moved now. A folder that no record names was
+    than CURRENT does, the run died in between, and CURRENT is moved now. A folder that no record names was
     never published and is removed.
     """
     recorded = last_published(store, shard)
@@ -111,7 +111,7 @@ def recover(store: Store, shard: str) -> None:
 
 
 def next_number(store: Store, shard: str) -> int:
-    """The number of the shard's next snapshot; one that was ever recorded is not used again."""
+    """The number of the shard's next snapshot; a recorded number is never reused."""
     return 1 + max(last_published(store, shard) or 0, *numbers(store.home, shard), 0)
 
 

@@ -79,7 +79,7 @@ class Run:
 
     @property
     def is_planned(self) -> bool:
-        """Whether the run is held to a plan."""
+        """Whether the run must match a plan."""
         return (self.scratch / PLAN_FILE).exists()
 
     def keep(self, step: str, result: StepResult, seconds: float) -> None:
@@ -92,7 +92,7 @@ class Run:
         (self.scratch / "notes" / f"{step}.json").write_text(json.dumps(note))
 
     def decide(self, step: str, decisions: pl.DataFrame) -> None:
-        """Keeps what a step decided (columns DECISION), so that a fold within the run can follow it."""
+        """Keeps a step's decisions (columns DECISION), so that later folds of the run apply them."""
         conform(decisions, DECISION).write_parquet(self.scratch / "decisions" / f"{step}.parquet")
 
     def keep_table(self, name: str, frame: pl.DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""What a person decides upon: a shard's served topics, and every decision that the ledger records of it."""
+"""The input of manual actions: a shard's served topics, and all decisions that the ledger records for it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COLUMNS = [
 
 @dataclass(frozen=True)
 class Served:
-    """A shard as it is served.
+    """The served state of a shard.
 
     Attributes:
         snapshot: the served snapshot.
         transitions: its recorded decisions in order (columns TRANSITIONS), publications left out.
-        topics: columns id, scope, title, topic_kind, salience, state, pinned, merged_into (the topic that
-            answers today), created_at, updated_at, reinforced_at; tombstones among them.
+        topics: columns id, scope, title, topic_kind, salience, state, pinned, merged_into (the topic it resolves
+            to), created_at, updated_at, reinforced_at; tombstones among them.
         aliases: columns ALIASES.
         links: the topic of each piece of evidence (columns EVIDENCE_TOPIC).
         reviews: the topics that wait for review (columns REVIEWS).
@@ -42,12 +42,12 @@ class Served:
     reviews: pl.DataFrame
 
     def answering(self, ids: pl.Expr) -> pl.Expr:
-        """The topic that answers for an id today, or the id itself where none does."""
+        """The topic that an id resolves to today, or the id itself if there is none."""
         dead = self.topics.filter(pl.col("merged_into").is_not_null())
         return answering(ids, self.aliases, dead.select(dropped="id", survivor="merged_into"))
 
     def living(self, name: str) -> str | None:
-        """The id of the living topic that answers for one id, or None."""
+        """The id of the living topic that an id resolves to, or None."""
         found = pl.DataFrame({"id": [name]}).select(self.answering(pl.col("id")))
         alive = self.topics.filter(pl.col("merged_into").is_null())
         return str(found.item()) if found["id"].is_in(alive["id"].implode()).item() else None

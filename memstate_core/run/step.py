@@ -1,4 +1,4 @@
-"""What every step of a run answers: a frame for the next step, and what it counted for people."""
+"""The result of a step: a frame for the next step, and counts for people."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class StepResult:
 
     Attributes:
         frame: what the following steps read; its columns are declared in `memstate_core.model.frames`.
-        counts: numbers worth watching from night to night.
-        tables: small frames worth reading, by title.
+        counts: metrics to compare from night to night.
+        tables: small frames to show to people, by title.
         decisions: transitions that the step decided (columns DECISION), or None.
     """
 

@@ -1,4 +1,4 @@
-"""A store: its folder, its settings, and what both make reachable."""
+"""A store: its folder and settings, and the ledger and encoder that they define."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f?\[\]|^\\]|%[0-9A-Fa-f]{2}")
 
 @dataclass(frozen=True)
 class Store:
-    """One home with the settings that hold in it."""
+    """One home with its settings."""
 
     home: Home
     settings: Settings
@@ -36,7 +36,7 @@ class Store:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The embedding model, not loaded before its first text."""
+        """The embedding model, loaded on first use."""
         return Encoder(self.settings.embedding.model, self.settings.embedding.batch_size)
 
     @property
@@ -46,7 +46,7 @@ class Store:
 
 
 def home_path(given: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:
-    """The home that a command means: as given, else $MEMSTATE_HOME, else ~/.memstate."""
+    """The home of a command: as given, else $MEMSTATE_HOME, else ~/.memstate."""
     return Path(given or environ.get(HOME_VARIABLE) or DEFAULT_HOME).expanduser().absolute()
 
 

@@ -1,4 +1,4 @@
-"""What a run may see of the ledger: the evidence it pinned, and every decision up to this step."""
+"""A run's view of the ledger: the evidence at its pinned version, and all decisions up to this step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -
 
 
 def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:
-    """Uses of topics at the version that the run pinned (columns ACCESSES), those of other shards among them."""
+    """Accesses at the version that the run pinned (columns ACCESSES), of all shards."""
     if run.facts.accesses_version is None:
         return empty(ACCESSES)
     return ledger.scan("accesses", run.facts.accesses_version).collect()

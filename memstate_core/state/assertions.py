@@ -1,7 +1,7 @@
 """Values stated by evidence, one row each: the input of every history.
 
-A value of a structured observation is exclusive: another one as of the same time contradicts it. A list is
-not, and neither is what describes a segment, since several segments may begin at once.
+A value of a structured observation is exclusive: another value with the same valid time contradicts it. Lists are
+not exclusive, and neither are descriptions of segments, since several segments may begin at the same time.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
-    """Assertions of segments: their text, which session it was, and what they state.
+    """Assertions of segments: their text, their session, and the fields they state.
 
-    Of its topic up to then each says who has taken part, and from when until when it was spoken of.
+    Each also states its topic's participants and period up to then.
 
     Args:
         segments: columns SEGMENTS, already with the topics that they ended up in.
@@ -103,7 +103,7 @@ def _so_far(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stated(rows: pl.DataFrame, first: int, since: str) -> pl.DataFrame:
-    """The values in `fields`, one row each, numbered from `first`; without a time of their own they hold `since`."""
+    """The values in `fields`, one row each, numbered from `first`; column `since` replaces a missing valid time."""
     return (
         rows.filter(pl.col("fields").list.len() > 0)
         .with_columns(position=pl.int_ranges(first, first + pl.col("fields").list.len(), dtype=pl.UInt32))

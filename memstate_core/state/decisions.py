@@ -1,6 +1,6 @@
-"""Reading recorded decisions back: what a fold needs of the transitions, as frames.
+"""Reads recorded decisions: the transitions that a fold needs, as frames.
 
-A decision that a model or a policy took is not taken again when the ledger is folded; it is read here.
+A fold never repeats a decision of a model or a policy; it reads the recorded one here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOVED = "moved"
 JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested", "pair_withdrawn", "match_model_fitted"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
 CORRECTIONS = "corrections"
-"""The step that holds what a person decided, which every other step of its run follows."""
+"""The step that holds manual actions; every other step of its run follows it."""
 
 _SEGMENT_PAYLOAD = pl.Struct(
     {name: SEGMENTS[name] for name in SEGMENTS if name not in ("topic_id", "scope", "evidence_ids")}
@@ -32,7 +32,7 @@ _SEGMENT_PAYLOAD = pl.Struct(
 _SEGMENT_DEFAULTS: dict[str, object] = {"provenance": "import", "fields": [], "links": []}
 _MERGE_PAYLOAD = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "dropped_kind": pl.String})
 _UNDO_PAYLOAD = pl.Struct({"survivor": pl.String, "weight": pl.Float64, "others": pl.List(pl.String)})
-_WORD = ("verdict", "_at")
+_VERDICT_COLUMNS = ("verdict", "_at")
 _PAIR_PAYLOAD = pl.Struct(
     {
         "a": pl.String,
@@ -53,7 +53,7 @@ def segment_decisions(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def segments(decisions: pl.DataFrame) -> pl.DataFrame:
-    """The segments that were recorded (columns SEGMENTS); what earlier versions did not record has its default."""
+    """The recorded segments (columns SEGMENTS); columns that earlier versions did not record have their defaults."""
     rows = decisions.filter(pl.col("kind") == SEGMENT_PLACED).drop("reason")
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(_SEGMENT_PAYLOAD)).unnest("_payload")
     given = [pl.col(name).fill_null(pl.lit(value, SEGMENTS[name])) for name, value in _SEGMENT_DEFAULTS.items()]
@@ -74,7 +74,7 @@ def merges(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def separations(merges: pl.DataFrame) -> pl.DataFrame:
-    """Decisions (columns DECISION) that take back merges whose ends belong to different scopes.
+    """Decisions (columns DECISION) that undo merges whose ends belong to different scopes.
 
     Args:
         merges: rows of `merges`.
@@ -87,18 +87,21 @@ def separations(merges: pl.DataFrame) -> pl.DataFrame:
 
 
 def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
-    """What people said of pairs of topics: the last verdict on each pair.
+    """The last verdict on each pair of topics.
 
-    A `skip` takes back nothing that was said before it. A verdict `same` holds until the merge of one of its two
-    topics is taken back.
+    A `skip` does not replace an earlier verdict. A verdict `same` holds until a merge of one of its two topics is
+    undone.
 
     Returns:
         Columns a, b (a < b), verdict (same, different, skip), in the order in which pairs were first judged.
     """
     numbered = decisions.with_row_index("_at")
     said = _decoded(numbered.filter(pl.col("kind") == JUDGED), _PAIR_PAYLOAD)
-    words = [pl.coalesce(pl.col(name).filter(pl.col("verdict") != SKIP).last(), pl.col(name).last()) for name in _WORD]
-    last = said.group_by("a", "b", maintain_order=True).agg(words)
+    latest = [
+        pl.coalesce(pl.col(name).filter(pl.col("verdict") != SKIP).last(), pl.col(name).last())
+        for name in _VERDICT_COLUMNS
+    ]
+    last = said.group_by("a", "b", maintain_order=True).agg(latest)
     freed = numbered.filter(pl.col("kind") == UNMERGED).group_by("topic_id").agg(pl.col("_at").max())
     followed = survivors(merges(decisions))
     roots = {end: pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b")}
@@ -110,13 +113,12 @@ def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def undone(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of topics whose last merge was taken back, and what else was parted with it.
+    """Pairs of topics whose last merge was undone, and the other pairs that were separated with it.
 
     Returns:
-        Columns a, b (a < b: the topic that was dropped, and the one that survived or another that was
-        one with both), scope, weight (the logit
-        that the merge had, null where a person decided it without one), evidence_ids (the evidence of the
-        merged topic when the merge was taken back: evidence of either topic that is not among it is newer).
+        Columns a, b (a < b: the dropped topic, and the survivor or another topic that was merged with both), scope,
+        weight (the logit of the merge, null for a manual merge without one), evidence_ids (the evidence of the
+        merged topic when the merge was undone: any other evidence of either topic is newer).
     """
     rows = _decoded(decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED])), _UNDO_PAYLOAD)
     others = pl.col("others").fill_null(pl.lit([], pl.List(pl.String)))
@@ -127,16 +129,16 @@ def undone(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def suggestions(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Pairs that wait for a person: suggested, and neither withdrawn, judged, nor merged away since.
+    """Pairs that wait for a verdict: suggested, and neither withdrawn, judged, nor merged since.
 
     A verdict `skip` leaves a pair waiting.
 
     Returns:
-        Columns a, b (a < b), scope, probability, weight, value (how much a verdict would tell), features.
+        Columns a, b (a < b), scope, probability, weight, value (the information that a verdict would give), features.
     """
     rows = decisions.filter(pl.col("kind").is_in([PAIR_SUGGESTED, PAIR_WITHDRAWN, JUDGED]))
-    told = _decoded(rows, _PAIR_PAYLOAD).filter(pl.col("verdict").is_null() | (pl.col("verdict") != SKIP))
-    last = told.group_by("a", "b", maintain_order=True).last().filter(pl.col("kind") == PAIR_SUGGESTED)
+    rows = _decoded(rows, _PAIR_PAYLOAD).filter(pl.col("verdict").is_null() | (pl.col("verdict") != SKIP))
+    last = rows.group_by("a", "b", maintain_order=True).last().filter(pl.col("kind") == PAIR_SUGGESTED)
     gone = merges(decisions)["dropped"].implode()
     waiting = last.filter(~pl.col("a").is_in(gone) & ~pl.col("b").is_in(gone))
     return waiting.select("a", "b", "scope", "probability", "weight", "value", "features")

@@ -8,7 +8,7 @@ from memstate_core.policy.settings import Policy
 from memstate_core.state.edges import EXTENSION_KINDS
 
 _POINTING_DOWN = ("has_detail", "has_subtopic")
-"""Extension kinds whose target depends on their source; for the others it is the other way round."""
+"""Extension kinds whose target depends on their source; the others point the other way."""
 
 
 def dependents(edges: pl.DataFrame) -> pl.DataFrame:

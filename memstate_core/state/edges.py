@@ -1,4 +1,4 @@
-"""Links between topics, one for each (from, to, kind)."""
+"""Typed edges between topics, one for each (from, to, kind)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memstate_core.model.ids import key_id
 from memstate_core.state.identity import answering
 
 EXTENSION_KINDS = ("has_detail", "has_subtopic", "part_of", "extends", "derives")
-"""Kinds over which a change in one topic concerns the other; every other kind is association."""
+"""Kinds over which a change in one topic concerns the other; every other kind is an association."""
 
 
 def fold_edges(
@@ -20,7 +20,7 @@ def fold_edges(
     aliases: pl.DataFrame,
     followed: pl.DataFrame,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Edges (columns EDGES) and those that lead nowhere yet (columns PROBLEMS).
+    """Edges (columns EDGES), and dangling ones (columns PROBLEMS).
 
     Args:
         evidence: columns EVIDENCE.
@@ -30,8 +30,8 @@ def fold_edges(
         aliases: columns ALIASES.
         followed: columns dropped, survivor.
 
-    An edge holds from the earliest time given, and until the end that the newest observation states. One
-    that a merge turned into a link of a topic to itself is left out.
+    An edge is valid from the earliest time given until the end that the newest observation states. Self-edges that
+    result from merges are left out.
     """
     said = (
         pl.concat([_of_evidence(evidence, links), _of_segments(segments)], how="diagonal")

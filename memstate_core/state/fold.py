@@ -1,4 +1,4 @@
-"""The fold: from evidence and recorded decisions to topics, fields, histories and links.
+"""The fold: from evidence and recorded decisions to topics, fields, histories and edges.
 
 Everything the graph holds follows from here, so a rebuild, a nightly run, a merge and its undoing are the
 same function of the ledger (laws L2, L3, L4). No clock, no model, no file.
@@ -49,7 +49,7 @@ class State:
         revisions: columns REVISIONS, summary revisions at the ends of histories that were summarised.
         compressed: the revisions that summaries stand for (columns REVISIONS).
         edges: columns EDGES.
-        links: the topic that each piece of evidence ended up in (columns evidence_id, scope, topic_id).
+        links: the topic of each piece of evidence after merges (columns EVIDENCE_TOPIC).
         aliases: columns ALIASES, followed through merges.
         problems: columns PROBLEMS: refused evidence, dangling references and edges.
     """
@@ -84,7 +84,7 @@ def fold(
         aliases: ids that titles would have (columns ALIASES).
         decisions: recorded decisions in their order (at least columns DECISION).
         policy: weights, half-life and the rule for conflicts.
-        accesses: uses of topics (columns ACCESSES); none without it.
+        accesses: recorded accesses (columns ACCESSES); none if omitted.
     """
     merged = decided.merges(decisions)
     merged = merged.join(across_scopes(merged, homes(placements)), on="dropped", how="anti", maintain_order="left")

@@ -1,12 +1,12 @@
-"""The graph: topics, their histories, links and vectors in Kuzu. The only module that imports kuzu.
+"""The graph: topics, their histories, edges and vectors in Kuzu. The only module that imports kuzu.
 
 Everything is written in sets. `sync` makes the rows of a table equal to a frame by the smallest change:
 rows that are new are copied in, rows that differ are replaced, rows that are gone are deleted. So a
 rebuild, a nightly run and a repeated step are one code path, and repeating a step changes nothing.
 
-Links are written all at once, in one transaction: see `Graph._relink`.
+Edges are written all at once, in one transaction: see `Graph._relink`.
 
-Histories and vectors lie in tables of their own without links, because Kuzu deletes and copies such rows
+Histories and vectors are in tables of their own without edges, because Kuzu deletes and copies such rows
 in bulk, while setting a long string or a vector in place is slow and lets the file grow.
 """
 
@@ -131,10 +131,10 @@ class Graph:
             self._copy(table, added)
 
     def _relink(self, links: pl.DataFrame) -> None:
-        """Writes all links anew, in one transaction.
+        """Rewrites all edges in one transaction.
 
-        Kuzu 0.11.3 copies links into a table that has some and gives lists of those to others, once topics have come
-        between; a table made anew has its own. A statement that fails takes the whole transaction back.
+        Kuzu 0.11.3 mixes up list properties when it copies edges into a table that already has some and topics were
+        added in between; a new table is free of this. A statement that fails rolls the transaction back.
         """
         self._run("BEGIN TRANSACTION")
         self._run(f"DROP TABLE {EDGE_TABLE}")
@@ -158,7 +158,7 @@ class Graph:
             )
 
     def delete(self, table: Table, keys: pl.DataFrame) -> None:
-        """Deletes the rows with these keys; a topic goes with its links."""
+        """Deletes the rows with these keys; topics with their edges."""
         if not keys.height:
             return
         given = {"rows": _to_graph(keys)}
@@ -209,7 +209,7 @@ def _read_space(path: Path) -> int:
 
 
 def leftovers(path: Path) -> list[Path]:
-    """Files beside a closed graph that say it was not closed cleanly."""
+    """Files beside a graph which show that it was not closed cleanly."""
     return [found for suffix in (".wal", ".shadow") if (found := path.with_name(path.name + suffix)).exists()]
 
 

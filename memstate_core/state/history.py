@@ -1,15 +1,15 @@
-"""Revision histories: assertions in the order of valid time, with equal neighbours taken as one.
+"""Revision histories: assertions in the order of valid time, with equal neighbours combined.
 
 The values of a field are ordered by (valid_from, observed_at, first evidence id, position), so a late
 observation lands in its place in the history and never becomes current (law L7), and the result does not
-depend on the order in which evidence came (L2). With the policy `conflict_rule = "confidence"` the
-confidence comes before the time of observation; a claim without one counts as the least confident.
+depend on the order in which evidence arrived (L2). With the policy `conflict_rule = "confidence"` the
+confidence comes before the time of observation; an assertion without one counts as the least confident.
 
 Title, summary and kind follow one rule, whether a topic was merged or not: the newest by valid time, at
 equal times the longer text (in characters), then the greater evidence id.
 
-Where several values of a field are said as of the same valid time, the newest revision names the others as
-its rivals. A later valid time ends the conflict, whether it brings another value or says this one again.
+Where several values of a field have the same valid time, the newest revision names the others as its rivals. An
+assertion with a later valid time ends the conflict, whether its value is new or the same.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memstate_core.state.strength import strength
 from memstate_core.state.usage_events import field_events
 
 SLOT = ["topic_id", "part", "name"]
-"""What has a history: a field of a topic, or one of its own parts (title, summary, topic_kind)."""
+"""Key of a history: a field of a topic, or one of the topic's own parts (title, summary, topic_kind)."""
 
 _MOMENT = [*SLOT, "valid_from"]
 
@@ -36,8 +36,8 @@ def in_order(assertions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
         policy: its `conflict_rule` orders the values of a field that became true at the same time.
 
     Returns:
-        The assertions with `_first` (first evidence id) and `_precedence` (float; what decides at equal valid
-        times before the time of observation does: characters, confidence, or the same for all).
+        The assertions with `_first` (first evidence id) and `_precedence` (float; decides between equal
+        valid times before the time of observation: characters, confidence, or one value for all).
     """
     is_field = pl.col("part") == "field"
     by_rule = pl.col("confidence").fill_null(-1.0) if policy.conflict_rule == "confidence" else pl.lit(0.0)
@@ -55,9 +55,9 @@ def revisions(ordered: pl.DataFrame) -> pl.DataFrame:
     A run of equal consecutive values is one revision: it began when the first of them became true, its
     evidence is that of all, its confidence the highest of them.
     """
-    told = ordered.with_columns(_run=(~repeated()).cum_sum())
+    numbered = ordered.with_columns(_run=(~repeated()).cum_sum())
     columns = ("value_json", "field_type", "valid_from", "provenance", "why_changed", "impact_expected")
-    runs = told.group_by("_run", maintain_order=True).agg(
+    runs = numbered.group_by("_run", maintain_order=True).agg(
         pl.col(*SLOT, *columns, "_first", "position").first(),
         recorded_at=pl.col("recorded_at").min(),
         confidence=pl.col("confidence").max(),
@@ -67,14 +67,14 @@ def revisions(ordered: pl.DataFrame) -> pl.DataFrame:
     identity = uuid_expr("revision", pl.col("part"), pl.col("name"), pl.col("_first"), pl.col("position"))
     identified = runs.with_columns(rank=newest_first, id=identity)
     return project(
-        identified.join(_rivals(told, identified), on="_run", how="left", maintain_order="left"),
+        identified.join(_rivals(numbered, identified), on="_run", how="left", maintain_order="left"),
         REVISIONS,
         nulls=("summarises",),
     )
 
 
 def repeated() -> pl.Expr:
-    """Whether an assertion says again what the one before it in its slot says, in the order of `in_order`."""
+    """Whether an assertion repeats the value before it in its slot, in the order of `in_order`."""
     same_slot = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in SLOT)
     return (same_slot & (pl.col("value_json") == pl.col("value_json").shift())).fill_null(False)
 
@@ -85,12 +85,12 @@ def fields(
     """The fields that have histories (columns FIELDS; references as given, salience still null).
 
     A field's type is that of its current revision. Its reference is the newest one given: an observation
-    that says nothing of a reference keeps it, one that says null clears it.
+    without a reference keeps it, one with null clears it.
 
     Args:
         ordered: assertions as `in_order` gives them.
         histories: what `revisions` makes of them.
-        used: uses of topics and fields (`memstate_core.state.usage_events`).
+        used: accesses of topics and fields (`memstate_core.state.usage_events`).
         half_lives: columns topic_id, half_life (days).
         policy: weighs what is said, and bounds the change of half-lives.
     """
@@ -125,27 +125,29 @@ def conflicts(fields: pl.DataFrame) -> int:
     return fields.filter(pl.col("conflicts") > 0).height
 
 
-def _rivals(told: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
-    """What contradicts the last run of a moment at which several were said (columns _run, rivals, settled_at).
+def _rivals(numbered: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """The values that contradict the last run at a valid time with several values (columns _run, rivals, settled_at).
 
     Only moments with more than one value are looked at, and those are few.
     """
-    values = _contested(told)
+    values = _contested(numbered)
     shown = pl.col("_run") == pl.col("_shown")
     leads = values.filter(shown & pl.col("exclusive")).select("_shown", "_precedence")
     others = values.filter(~shown & pl.col("exclusive")).join(leads, on=["_shown", "_precedence"], how="semi")
     named = others.join(runs.select("_run", "id"), on="_run").sort("_run", descending=True)
     rivals = named.group_by(_run="_shown").agg(pl.col("valid_from").first(), rivals="id")
-    later = told.join(rivals.select("_run", _at="valid_from"), on="_run").filter(pl.col("valid_from") > pl.col("_at"))
+    later = numbered.join(rivals.select("_run", _at="valid_from"), on="_run").filter(
+        pl.col("valid_from") > pl.col("_at")
+    )
     settled = later.group_by("_run").agg(settled_at=pl.col("valid_from").min())
     return rivals.select("_run", "rivals").join(settled, on="_run", how="left")
 
 
-def _contested(told: pl.DataFrame) -> pl.DataFrame:
-    """Values said at a moment that has several: the last run of each, its precedence, and the run that is shown."""
+def _contested(numbered: pl.DataFrame) -> pl.DataFrame:
+    """Values at valid times with several: the last run of each, its precedence, and the run that is shown."""
     at_once = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in _MOMENT)
-    tied = told.filter((at_once & (pl.col("_run") != pl.col("_run").shift())).fill_null(False))
-    said = told.join(tied.select(_MOMENT).unique(), on=_MOMENT, how="semi")
+    tied = numbered.filter((at_once & (pl.col("_run") != pl.col("_run").shift())).fill_null(False))
+    said = numbered.join(tied.select(_MOMENT).unique(), on=_MOMENT, how="semi")
     marked = said.with_columns(_shown=pl.col("_run").max().over(_MOMENT))
     return marked.group_by(*_MOMENT, "_shown", "value_json").agg(
         pl.col("_run").max(), pl.col("_precedence").max(), pl.col("exclusive").all()

@@ -1,4 +1,4 @@
-"""Where things lie under $MEMSTATE_HOME. Paths only; nothing here reads or writes."""
+"""Paths under $MEMSTATE_HOME. Nothing here reads or writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Home:
 
     @property
     def accesses(self) -> Path:
-        """The journal of uses; its complete segments are collected by the next run."""
+        """The access journal; the next run collects its complete segments."""
         return self.root / "accesses"
 
     @property
@@ -49,12 +49,12 @@ class Home:
 
     @property
     def cache(self) -> Path:
-        """Embeddings by text hash and model; safe to delete, slow to make again."""
+        """Embeddings by text hash and model; safe to delete, slow to recompute."""
         return self.root / "cache" / "embeddings.sqlite"
 
     @property
     def answers(self) -> Path:
-        """What a language model answered, by hash of what it was asked; safe to delete, costly to ask again."""
+        """Answers of language models by hash of the prompt; safe to delete, costly to recompute."""
         return self.cache.with_name("answers.sqlite")
 
     @property
@@ -69,7 +69,7 @@ class Home:
 
     @property
     def keys(self) -> Path:
-        """Who may ask the server, and for what; hashes only."""
+        """API keys with their permissions; hashes only."""
         return self.root / "keys.json"
 
     @property
@@ -87,5 +87,5 @@ class Home:
         return self.root / "snapshots" / shard
 
     def work(self, shard: str) -> Path:
-        """Scratch of the shard's run; safe to delete between runs."""
+        """Scratch folder of the shard's run; safe to delete between runs."""
         return self.root / "work" / shard

@@ -1,4 +1,4 @@
-"""Following ids to the topic that answers for them today: title aliases, then merges, to the end."""
+"""Resolves ids to the topics that hold their content today: title aliases, then merges, to the end of the chain."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def survivors(merges: pl.DataFrame) -> pl.DataFrame:
 def across_scopes(merges: pl.DataFrame, homes: pl.DataFrame) -> pl.DataFrame:
     """The merges whose ends belong to different scopes, or to another scope than that of the decision.
 
-    Such a merge comes about when evidence of another scope claims the id of one of its ends after it was decided. It
-    must not be followed, since it would carry evidence from one scope into another.
+    Such a merge arises when evidence of another scope takes over the id of one of its ends after the merge was
+    decided. It must not be followed, since it would carry evidence from one scope into another.
 
     Args:
         merges: columns dropped, survivor, scope among others.
@@ -54,10 +54,10 @@ def homes(placements: pl.DataFrame) -> pl.DataFrame:
 
 
 def owning(ids: pl.Expr, aliases: pl.DataFrame) -> pl.Expr:
-    """The topic that an id stands for before merges are followed: its alias's owner, else itself."""
+    """The topic that an id resolves to before merges are followed: its alias's owner, else itself."""
     return ids.replace(aliases["alias"], aliases["topic_id"])
 
 
 def answering(ids: pl.Expr, aliases: pl.DataFrame, followed: pl.DataFrame) -> pl.Expr:
-    """The topic that answers for an id: its alias's owner, then the survivor of that."""
+    """The topic that an id resolves to: its alias's owner, then the survivor of its merges."""
     return owning(ids, aliases).replace(followed["dropped"], followed["survivor"])

@@ -1,4 +1,4 @@
-"""The ledger: Delta tables that only grow, and are the only source of truth.
+"""The ledger: append-only Delta tables, the only source of truth.
 
 `evidence` holds accepted observations, `transitions` recorded decisions, `quarantine` refused rows. A
 batch carries an application transaction id. Delta records such an id but does not enforce it, so
@@ -25,7 +25,7 @@ TABLES: dict[str, Schema] = {
     "quarantine": QUARANTINE,
 }
 COMPACT_FILES, COMPACTED_BYTES = 64, 32 << 20
-"""So many files below half the size are put together, to files of about that size, which bounds the memory it takes."""
+"""So many files below half the size are compacted to files of about that size, which bounds the memory used."""
 
 
 class Ledger:
@@ -37,7 +37,7 @@ class Ledger:
 
     @contextmanager
     def writing(self, holder: str) -> Iterator[None]:
-        """Holds the ledger's lock, so that what was read cannot change before what is appended.
+        """Holds the ledger's lock, so that nothing changes between a read and the append that follows.
 
         Raises:
             StoreLocked: another process kept it for longer than the wait allows.
@@ -60,7 +60,7 @@ class Ledger:
         return self._rows(table, _files(delta))
 
     def since(self, table: str, version: int | None) -> pl.LazyFrame:
-        """The rows of files that a table had not at a version: all rows since, and older ones compacted since."""
+        """Rows of the files that a table did not have at a version: all later rows, and older ones compacted since."""
         delta = self._open(table)
         if delta is None or version is None:
             return self.scan(table)
@@ -103,11 +103,11 @@ class Ledger:
             return None
 
     def _uri(self, table: str) -> str:
-        """The table's address, in which odd characters of its path are escaped."""
+        """The table's URI, with special characters of its path escaped."""
         return (self.root / table).absolute().as_uri()
 
     def _rows(self, table: str, files: list[str]) -> pl.LazyFrame:
-        """The rows of data files of a table, read by their paths, which are names and not patterns."""
+        """The rows of a table's data files; their paths are literal, not glob patterns."""
         if not files:
             return empty(TABLES[table]).lazy()
         paths = [self.root / table / file for file in files]

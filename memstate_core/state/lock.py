@@ -1,4 +1,4 @@
-"""One writer at a time: an operating-system lock that the kernel gives back when its holder dies."""
+"""One writer at a time: an operating-system lock that the kernel releases when its holder dies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0) -> Iterator[No
 
     Args:
         lock: the file to lock; a note beside it says who holds it.
-        holder: who is asking, in words that help the next one: command, process and start.
+        holder: text that identifies the caller to others that wait: command, process and start.
         wait_seconds: how long to wait for another holder.
 
     Raises:

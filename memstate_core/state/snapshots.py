@@ -1,7 +1,7 @@
 """Snapshots: immutable published versions of a shard, and CURRENT, which names the served one.
 
-A folder `snapshots/<shard>/<n>/` is complete before it gets its name, and never changes afterwards. Who
-reads opens what CURRENT names and needs no lock.
+A folder `snapshots/<shard>/<n>/` is complete before it gets its name, and never changes afterwards. Readers
+open the one that CURRENT names and need no lock.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class Snapshot:
 
     @property
     def name(self) -> str:
-        """How answers name it: `<shard>/<n>`."""
+        """Its name in answers: `<shard>/<n>`."""
         return f"{self.manifest.shard}/{self.manifest.number}"
 
     def damage(self) -> list[str]:
-        """What its files lack or have too much, compared with the manifest; empty when it is sound."""
+        """Differences between its files and the manifest; empty if it is intact."""
         found = file_digests(self.path)
         names = sorted(set(found) | set(self.manifest.files))
         return [
@@ -138,7 +138,7 @@ def numbers(home: Home, shard: str) -> list[int]:
 
 
 def move_current(home: Home, shard: str, number: int) -> None:
-    """Points CURRENT at a version, in one step that survives a power cut."""
+    """Points CURRENT at a version, atomically and durably."""
     folder = home.snapshots(shard)
     draft = folder / "CURRENT.new"
     draft.write_text(f"{number}\n")
@@ -165,4 +165,4 @@ def combined_state_hash(hashes: Mapping[str, str]) -> str:
 
 
 COMPRESSED_FILE = "compressed.parquet"
-"""Beside the index: the revisions that summaries stand for."""
+"""File beside the index: the revisions that summaries replace."""

@@ -1,10 +1,10 @@
 """The state hash: SHA-256 over a canonical form of the logical state.
 
-In it: topics, revisions (value, valid time, provenance, reasons, evidence), edges, salience at the
-logical time, ladder state, merges. Not in it, since equal histories may differ there: record times, run
-ids, file layout, embedding floats (text hash and model name stand for them), the review queue. What
-follows from the rest (which revisions contradict each other) is left out as well. What is detached or
-pinned adds lines only where there is any.
+Included: topics, revisions (value, valid time, provenance, reasons, evidence), edges, salience at the
+logical time, ladder state, merges. Excluded, since equal histories may differ in them: record times, run
+ids, file layout, embedding floats (text hash and model name represent them), the review queue. Derived
+facts (which revisions contradict each other) are excluded as well. Detached and pinned items add lines only
+if there are any.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def state_hash(graph: Graph) -> str:
 
 
 def canonical_lines(part: str, frame: pl.DataFrame) -> list[str]:
-    """One line of JSON a row, sorted; floats to six decimals, null and empty told apart."""
+    """One line of JSON for each row, sorted; floats to six decimals, null distinct from empty."""
     floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
     moments = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Datetime)]
     rounded = frame.with_columns(pl.col(floats).round(6) + 0.0, pl.col(moments).dt.epoch("us").cast(pl.Int64))

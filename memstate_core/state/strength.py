@@ -1,22 +1,22 @@
-"""Salience in closed form: what was used lately, often and over a long time is salient, and it fades.
+"""Salience in closed form: it rises with recent, frequent and spaced events, and decays.
 
-Events are moments at which a topic or field was said (weight `field_salience_initial`), used (weight
-`query_salience_bump`) or found to be of no use (`failed`, weight 0). Between event i and the next, what is
-there halves each h m_i days, where h is the half-life of the policy and
+Events are times at which evidence mentioned a topic or field (weight `field_salience_initial`), at which it was
+accessed (weight `query_salience_bump`), or at which feedback marked it as useless (`failed`, weight 0). Between
+event i and the next, the strength halves every h m_i days, where h is the half-life of the policy and
 
     m_i = bounded(x_i) / bounded(f_i),      bounded(y) = 1 + (g - 1) y / (y + g - 1)
-    x_i = sum of d / (d + h) over the gaps d (in days) that ended with a use, up to event i
+    x_i = sum of d / (d + h) over the gaps d (in days) that ended with an access, up to event i
     f_i = how many of the events up to i failed
 
-so uses spread over time lengthen the half-life, at most g = `half_life_growth_max` times, while the same
-uses at once hardly do (the spacing effect; Cepeda et al., Psychological Bulletin 132(3), 2006), and failures
+so accesses spread over time lengthen the half-life, at most g = `half_life_growth_max` times, while the same
+accesses at once hardly do (the spacing effect; Cepeda et al., Psychological Bulletin 132(3), 2006), and failures
 shorten it, at most g times. In the time u(t) = integral of dt / m(t) everything halves each h, so the
 strength at the last event T is S = sum_i w_i 2^(-(u(T) - u(t_i)) / h), and at a time t the salience is
 min(max, S) 2^(-(t - T) / (h m_T)), at most max. A record may be dated a little ahead, so t may lie before T.
 
 With g = 1 this is the combined recency and frequency of LRFU (Lee et al., IEEE ToC 50(12), 2001, with
 F(x) = 2^(-x/h)). It depends on elapsed time only, so a run every night and a run once a month give the
-same value; one more use raises S and, unless it is as of the moment of another event, lengthens the
+same value; one more access raises S and, unless it coincides with another event, lengthens the
 half-life, so it strictly lowers the chance of being attenuated (condition C6).
 """
 
@@ -100,7 +100,7 @@ def salience(now: datetime, policy: Policy, strength: str = "strength") -> pl.Ex
     Args:
         now: the time.
         policy: gives the maximum.
-        strength: the column of the strength; `reinforced_at` and `half_life_days` stand beside it.
+        strength: the column of the strength; `reinforced_at` and `half_life_days` are columns beside it.
     """
     most = policy.field_salience_max
     elapsed = (pl.lit(now) - pl.col("reinforced_at")).dt.total_microseconds() / _DAY
@@ -109,6 +109,6 @@ def salience(now: datetime, policy: Policy, strength: str = "strength") -> pl.Ex
 
 
 def _bounded(count: Floats, policy: Policy) -> Floats:
-    """1 at a count of 0, rising strictly with slope 1 at first, and below the limit for ever."""
+    """1 at a count of 0, strictly increasing with initial slope 1, and bounded by the limit."""
     rest = policy.half_life_growth_max - 1
     return 1 + rest * count / (count + rest) if rest > 0 else np.ones_like(count)

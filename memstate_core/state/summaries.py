@@ -1,9 +1,9 @@
-"""Summaries: the older revisions of a field as one revision that says what they were.
+"""Summaries: one revision that replaces and describes the older revisions of a field.
 
 The newest revisions of a field stay as they are. Those beyond a number that policy or a recorded decision
 sets become one summary revision: span, count, first and last value, the range and mean of numbers, how
-often each other value held, and the evidence of all. The full trace follows from the ledger at any time and
-lies beside the graph of each snapshot, so nothing is lost and a summary can be expanded again.
+often each other value held, and the evidence of all. The full history follows from the ledger at any time and
+is stored beside the graph of each snapshot, so nothing is lost and a summary can be expanded again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from memstate_core.policy.settings import Policy
 
 SLOT = ["topic_id", "name"]
 MOST_VALUES = 50
-"""So many different values are counted in a summary, the most frequent ones; the others are one number."""
+"""How many different values, the most frequent ones, a summary counts; it gives one number for the others."""
 
 
 def summarised(histories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Splits histories into what a reader sees and what a summary stands for.
+    """Splits histories into visible revisions and revisions that summaries replace.
 
     Args:
         histories: full histories (columns REVISIONS), newest first by rank.
@@ -29,7 +29,7 @@ def summarised(histories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy)
         policy: its `max_field_history` bounds the revisions of every field, the summary among them.
 
     Returns:
-        Histories with summary revisions at their ends, and the revisions that these stand for (both columns
+        Histories with summary revisions at their ends, and the revisions that these replace (both columns
         REVISIONS).
     """
     own = histories.filter(pl.col("part") == "field")
@@ -47,7 +47,7 @@ def summarised(histories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy)
 
 
 def _contested(own: pl.DataFrame) -> pl.DataFrame:
-    """How many revisions stand down to the last that contradicts the current one (columns SLOT and _contested)."""
+    """How many revisions there are down to the last that contradicts the current one (columns SLOT and _contested)."""
     current = own.filter((pl.col("rank") == 0) & pl.col("settled_at").is_null() & pl.col("rivals").is_not_null())
     rivals = current.select(id="rivals").explode("id", empty_as_null=False)
     ranks = own.join(rivals, on="id", how="semi").group_by(SLOT)

@@ -1,7 +1,7 @@
-"""What topics that were merged away are called: what their own evidence alone would call them.
+"""Titles and kinds of topics that were merged away: those that their own evidence alone gives.
 
-A name taken from the moment of the merge would depend on what had been merged before it; taken from the
-topic's own evidence it is the same whether a chain of merges was decided in one run or over many.
+A title as of the merge would depend on earlier merges; the title from the topic's own evidence is the same
+whether a chain of merges was decided in one run or over many.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def tombstone_names(
     """Title and kind of each dropped topic.
 
     They are those that the topic would have alone: by the rule of `history`, else its key, else its id. A
-    topic whose evidence has all moved on to the owner of its title keeps the recorded names.
+    topic whose evidence has all moved to the owner of its title keeps the recorded names.
 
     Args:
         merged: columns dropped, dropped_title, dropped_kind; one row a dropped topic.

@@ -1,8 +1,8 @@
-"""What concerns the salience of topics and fields: what was said of them, and who used them.
+"""Events that change the salience of topics and fields: evidence and accesses.
 
-An access of a topic counts for the topic and for the fields it names, or for all of them where it names
-none. It follows aliases and merges, so use of a topic that was merged away is use of what it is one with;
-nothing ever crosses from one scope to another.
+An access of a topic counts for the topic and for the fields it names, or for all of them if it names none. It
+follows aliases and merges, so an access to a merged topic counts for the survivor; no access counts for a topic of
+another scope.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ USES: Schema = {
     "weight": pl.Float64,
     "failed": pl.Boolean,
 }
-"""Uses of topics: `name` is a field's, or null where the topic as a whole was used."""
+"""Accesses of topics: `name` is a field's, or null if the topic as a whole was accessed."""
 
 
 def uses(accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -31,7 +31,7 @@ def uses(accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, 
         accesses: columns ACCESSES; an access that was recorded twice counts once.
         aliases: columns ALIASES.
         followed: columns dropped, survivor.
-        policy: gives the weight of a use.
+        policy: gives the weight of an access.
     """
     once = accesses.unique("access_id").sort("access_id")
     moved = once.with_columns(
@@ -47,7 +47,7 @@ def topic_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.D
     Args:
         said: evidence of topics (columns topic_id, at).
         used: what `uses` gives; an access that names several fields is one event.
-        policy: gives the weight of what is said.
+        policy: gives the weight of evidence.
     """
     spoken = _said(said, policy)
     return pl.concat([spoken, used.unique(["access_id", "topic_id"], maintain_order=True).select(spoken.columns)])
@@ -59,7 +59,7 @@ def field_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.D
     Args:
         said: values of fields (columns topic_id, name, at).
         used: what `uses` gives; a name that the topic has no field of is left out.
-        policy: gives the weight of what is said.
+        policy: gives the weight of evidence.
     """
     spoken = _said(said, policy)
     if not used.height:

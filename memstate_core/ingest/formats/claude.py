@@ -47,11 +47,13 @@ def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
 
 def _parents(messages: dict[str, dict[str, Any]]) -> dict[str, str | None]:
     """Who follows whom: as the messages say, or one after the other if none says anything."""
-    told = {name: message.get("parent_message_uuid") for name, message in messages.items()}
-    if not any(parent in messages for parent in told.values() if isinstance(parent, str)):
+    parents = {name: message.get("parent_message_uuid") for name, message in messages.items()}
+    if not any(parent in messages for parent in parents.values() if isinstance(parent, str)):
         names = list(messages)
         return dict(zip(names, [None, *names], strict=False))
-    return {name: parent if isinstance(parent, str) and parent in messages else None for name, parent in told.items()}
+    return {
+        name: parent if isinstance(parent, str) and parent in messages else None for name, parent in parents.items()
+    }
 
 
 def _placed(place: Place, message: dict[str, Any], line: Line, notes: Notes) -> Iterator[Turn]:
@@ -59,8 +61,8 @@ def _placed(place: Place, message: dict[str, Any], line: Line, notes: Notes) -> 
     time = moment(message.get("created_at")) or time
     sender = message.get("sender")
     content = message.get("content")
-    told = content if isinstance(content, list) and content else message.get("text")
-    found = [*said_in(told, KINDS.get(str(sender), SYSTEM), notes), *_attached(message)]
+    blocks = content if isinstance(content, list) and content else message.get("text")
+    found = [*said_in(blocks, KINDS.get(str(sender), SYSTEM), notes), *_attached(message)]
     line.reached(place.node, turns + len(found), time)
     for at, said in enumerate(found):
         said.setdefault("actor", text_or_none(sender))

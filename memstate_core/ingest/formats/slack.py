@@ -100,12 +100,12 @@ def _day(member: Member, room: _Room, reading: Reading) -> Iterator[RawRow]:
             continue
         line, message = found
         try:
-            told = room.turn(message)
+            parsed = room.turn(message)
         except Rejection as refused:
             yield refused_row(line, member.name, canonical(message), refused.reason, refused.detail)
             continue
-        if told is not None:
-            yield turn_row(line, member.name, *told)
+        if parsed is not None:
+            yield turn_row(line, member.name, *parsed)
 
 
 class _Room:
@@ -151,8 +151,8 @@ class _Room:
         shown = user_name(profile) if isinstance(profile, dict) else None
         bot = message.get("bot_profile")
         program = text_or_none(bot.get("name")) if isinstance(bot, dict) else None
-        told = (text_or_none(message.get(key)) for key in ("username", "user", "bot_id"))
-        return known or shown or program or next(filter(None, told), None)
+        fallbacks = (text_or_none(message.get(key)) for key in ("username", "user", "bot_id"))
+        return known or shown or program or next(filter(None, fallbacks), None)
 
 
 def _edited(message: Document) -> str | None:

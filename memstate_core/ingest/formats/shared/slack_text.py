@@ -50,8 +50,8 @@ def user_name(user: Mapping[str, Any]) -> str | None:
     """What a person is called: the name that Slack shows, else the full one, else that of the account."""
     profile = user.get("profile")
     profile = profile if isinstance(profile, dict) else {}
-    told = (profile.get("display_name"), user.get("display_name"), profile.get("real_name"), user.get("real_name"))
-    return next(filter(None, map(text_or_none, (*told, user.get("name")))), None)
+    names = (profile.get("display_name"), user.get("display_name"), profile.get("real_name"), user.get("real_name"))
+    return next(filter(None, map(text_or_none, (*names, user.get("name")))), None)
 
 
 def raw_text(message: Mapping[str, Any]) -> str:
