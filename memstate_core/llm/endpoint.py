@@ -133,7 +133,7 @@ class Endpoint:
         except self._openai.APIConnectionError as error:
             raise RequestFailed(Trouble.UNREACHABLE, self._plain(str(error.__cause__ or error))) from None
         except (self._openai.OpenAIError, ValueError, TypeError, AttributeError, IndexError) as error:
-            detail = f"the answer is no chat completion ({type(error).__name__})"
+            detail = f"the answer is not a chat completion ({type(error).__name__})"
             raise RequestFailed(Trouble.UNAVAILABLE, detail) from None
 
     def _refused(self, error: Any) -> RequestFailed:

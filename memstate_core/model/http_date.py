@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 
 def http_date(header: str) -> datetime | None:
-    """The moment that a header names; None if it is no date. Without a zone it is UTC."""
+    """The moment that a header names; None if it is not a date. Without a zone it is UTC."""
     try:
         found = parsedate_to_datetime(header)
     except ValueError:

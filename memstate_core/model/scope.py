@@ -25,7 +25,7 @@ def parse_scope(text: str) -> str:
     if kind == "global" and scope_id in ("", "global"):
         return GLOBAL_SCOPE
     if kind not in SCOPE_TYPES or not scope_id.strip():
-        raise ValueError(f"{text!r} is no scope: expected TYPE:ID with a type of {', '.join(SCOPE_TYPES)}")
+        raise ValueError(f"{text!r} is not a scope: expected TYPE:ID with a type of {', '.join(SCOPE_TYPES)}")
     return scope_text(kind, scope_id)
 
 

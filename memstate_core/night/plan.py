@@ -145,7 +145,7 @@ def read_plan(path: Path) -> Plan:
     """The plan in a file.
 
     Raises:
-        PlanInvalid: it cannot be read, is no plan of this format, or was changed after it was written.
+        PlanInvalid: it cannot be read, is not a plan of this format, or was changed after it was written.
     """
     try:
         document = json.loads(path.read_bytes())

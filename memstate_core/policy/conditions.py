@@ -39,7 +39,7 @@ def parse_condition(text: str, columns: Schema) -> pl.Expr:
         A boolean expression that is never null; without columns it is a single value.
 
     Raises:
-        ConditionError: the text is no condition; says what was found, what was expected, and at which column.
+        ConditionError: the text is not a condition; says what was found, what was expected, and at which column.
     """
     parser = _Parser(tokenize(text), columns)
     condition = parser.either(0)

@@ -53,7 +53,7 @@ def position(cursor: str) -> Position:
     try:
         scope, topic_id = msgspec.json.decode(urlsafe_b64decode(cursor.encode()), type=Position)
     except (ValueError, msgspec.MsgspecError):
-        raise ValueError(f"{cursor[:100]!r} is no cursor: expected next_cursor of the previous page") from None
+        raise ValueError(f"{cursor[:100]!r} is not a cursor: expected next_cursor of the previous page") from None
     return scope, topic_id
 
 

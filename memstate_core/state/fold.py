@@ -196,7 +196,7 @@ def _with_references(
     lost = pointed.filter("_lost").select(
         kind=pl.lit("dangling_reference"),
         topic_id="topic_id",
-        detail=pl.format("field {} refers to {}, which is no topic of this scope", "name", "ref_topic_id"),
+        detail=pl.format("field {} refers to {}, which is not a topic of this scope", "name", "ref_topic_id"),
     )
     kept = pl.when("_lost").then("ref_topic_id").otherwise("_to")
     return project(pointed.with_columns(ref_state=state, ref_topic_id=kept), FIELDS), conform(lost, PROBLEMS)

@@ -30,7 +30,7 @@ def moment(text: str | None) -> datetime | None:
     try:
         return None if text is None else parse_moment(text)
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(f"{text!r} is no time: expected ISO 8601, such as 2026-03-01T00:00:00Z") from error
+        raise typer.BadParameter(f"{text!r} is not a time: expected ISO 8601, such as 2026-03-01T00:00:00Z") from error
 
 
 def parsed_scopes(given: list[str] | None) -> tuple[str, ...] | None:

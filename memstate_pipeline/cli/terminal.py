@@ -10,7 +10,7 @@ import re
 import shutil
 
 FALLBACK_WIDTH = 120
-"""Columns where standard output is no terminal and $COLUMNS is not set."""
+"""Columns where standard output is not a terminal and $COLUMNS is not set."""
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and line feed

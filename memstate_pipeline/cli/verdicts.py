@@ -89,7 +89,7 @@ def _option(text: str) -> Verdict:
     pair, _, verdict = text.rpartition("=")
     left, _, right = pair.partition(":")
     if verdict not in VERDICTS or not left or not right:
-        raise typer.BadParameter(f"{text!r} is no verdict: expected A:B=VERDICT with {', '.join(VERDICTS)}")
+        raise typer.BadParameter(f"{text!r} is not a verdict: expected A:B=VERDICT with {', '.join(VERDICTS)}")
     return pair, verdict
 
 

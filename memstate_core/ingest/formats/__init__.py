@@ -25,7 +25,7 @@ def reader(name: str) -> Reader:
         ValueError: there is none of that name.
     """
     if name not in FORMATS:
-        raise ValueError(f"{name!r} is no format: expected one of {', '.join(FORMATS)}")
+        raise ValueError(f"{name!r} is not a format: expected one of {', '.join(FORMATS)}")
     found = import_module(f"{__name__}.{name.replace('-', '_')}").READER
     assert isinstance(found, Reader)
     return found

@@ -41,7 +41,7 @@ def _begin(notes: Notes) -> Turns:
 def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
     mapping = document.get("mapping")
     if not isinstance(mapping, dict):
-        raise Rejection(Reason.WRONG_TYPE, "$.mapping is no object, expected the messages of a conversation by id")
+        raise Rejection(Reason.WRONG_TYPE, "$.mapping is not an object, expected the messages of a conversation by id")
     parents = _parents(mapping)
     conversation = text_or_none(document.get("conversation_id")) or text_or_none(document.get("id"))
     conversation = conversation or next((node for node, parent in parents.items() if parent is None), "unnamed")
@@ -113,7 +113,7 @@ def _said(message: dict[str, Any], notes: Notes) -> Turn | None:
         return None
     text = _text(content)
     if not text.strip():
-        notes.left_out("message without words")
+        notes.left_out("message without text")
         return None
     return {"kind": kind, "actor": text_or_none(author.get("name")) or text_or_none(author.get("role")), "text": text}
 

@@ -29,13 +29,13 @@ def _begin(notes: Notes) -> Turns:
 def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
     listed = document.get("chat_messages")
     if not isinstance(listed, list):
-        raise Rejection(Reason.WRONG_TYPE, "$.chat_messages is no array, expected the messages of a conversation")
+        raise Rejection(Reason.WRONG_TYPE, "$.chat_messages is not an array, expected the messages of a conversation")
     messages: dict[str, dict[str, Any]] = {}
     for at, message in enumerate(listed):
         if isinstance(message, dict):
             messages[text_or_none(message.get("uuid")) or str(at)] = message
         else:
-            yield Odd(message, f"$.chat_messages[{at}] is no message, expected an object")
+            yield Odd(message, f"$.chat_messages[{at}] is not a message, expected an object")
     conversation = text_or_none(document.get("uuid")) or next(iter(messages), "unnamed")
     line = Line(moment(document.get("created_at")))
     shared = {"conversation": text_or_none(document.get("name")), "source_uri": f"claude:{conversation}"}

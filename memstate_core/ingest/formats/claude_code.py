@@ -44,7 +44,7 @@ class _Session:
             return
         uuid = text_or_none(event.get("uuid"))
         if uuid is None:
-            raise Rejection(Reason.WRONG_TYPE, "$.uuid is no text, expected the id of an event")
+            raise Rejection(Reason.WRONG_TYPE, "$.uuid is not text, expected the id of an event")
         yield from self._told(event, uuid)
 
     def _told(self, event: Document, uuid: str) -> Iterator[Turn]:

@@ -61,7 +61,7 @@ class _Session:
         self._time = moment(event.get("timestamp")) or self._time
         payload = event.get("payload", event)
         if not isinstance(payload, dict):
-            yield Odd(event, "$.payload is no object, expected what the event holds")
+            yield Odd(event, "$.payload is not an object, expected what the event holds")
         elif event.get("type") == "session_meta" or "instructions" in event:
             self._chain = self._chain or Chain("codex", text_or_none(payload.get("id")) or "unnamed")
         elif event.get("type") in _EVENTS - {"response_item", "compacted"} or "record_type" in event:
@@ -72,7 +72,7 @@ class _Session:
     def _told(self, item: dict[str, Any]) -> Iterator[Turn]:
         kind, actor, text = _said(item)
         if not text.strip():
-            self._notes.left_out(str(item.get("type") or "message without words"))
+            self._notes.left_out(str(item.get("type") or "message without text"))
             return
         self._chain = self._chain or Chain("codex", "unnamed")
         yield self._chain.add(kind, text, actor=actor, observed_at=self._time)

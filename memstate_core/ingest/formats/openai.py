@@ -73,7 +73,7 @@ def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
 
 def _told(chain: Chain, message: Any, time: str | None, notes: Notes) -> Iterator[Turn | Odd]:
     if not isinstance(message, dict):
-        yield Odd(message, "a message is no object, expected `role` and `content`")
+        yield Odd(message, "a message is not an object, expected `role` and `content`")
         return
     role, text = str(message.get("role")), plain_text(message.get("content"))
     actor = text_or_none(message.get("name")) or role
@@ -81,7 +81,7 @@ def _told(chain: Chain, message: Any, time: str | None, notes: Notes) -> Iterato
     if text.strip():
         yield chain.add(KINDS.get(role, SYSTEM), text, actor=actor, observed_at=time)
     elif not calls:
-        notes.left_out("message without words")
+        notes.left_out("message without text")
     for call in calls:
         yield chain.add(CALL, call, actor=actor, observed_at=time)
 

@@ -34,20 +34,20 @@ def _messages(document: Document) -> list[Any]:
 
 def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
     if not any(isinstance(document.get(key), list) for key in _LISTS):
-        raise Rejection(Reason.WRONG_TYPE, "$.conversations is no array, expected the messages of a conversation")
+        raise Rejection(Reason.WRONG_TYPE, "$.conversations is not an array, expected the messages of a conversation")
     named = document.get("id")
     chain = Chain("sharegpt", str(named) if isinstance(named, str | int) and str(named).strip() else None)
     system = document.get("system")
     first = [{"from": "system", "value": system}] if isinstance(system, str) else []
     for at, message in enumerate([*first, *_messages(document)]):
         if not isinstance(message, dict):
-            yield Odd(message, f"message {at} is no object, expected `from` and `value`")
+            yield Odd(message, f"message {at} is not an object, expected `from` and `value`")
             continue
         role, text = str(message.get("from")), plain_text(message.get("value"))
         if text.strip():
             yield chain.add(KINDS.get(role, SYSTEM), text, actor=role)
         else:
-            notes.left_out("message without words")
+            notes.left_out("message without text")
 
 
 READER = document_reader(

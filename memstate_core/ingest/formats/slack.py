@@ -125,7 +125,7 @@ class _Room:
         message = inner if message.get("subtype") == "message_changed" and isinstance(inner, dict) else message
         ts, subtype, written = message.get("ts"), message.get("subtype"), raw_text(message)
         if subtype in _LEFT_OUT or not written:
-            self._notes.left_out(str(subtype) if subtype in _LEFT_OUT else "message without words")
+            self._notes.left_out(str(subtype) if subtype in _LEFT_OUT else "message without text")
             return None
         if not isinstance(ts, str) or not _TS.fullmatch(ts):
             raise Rejection(Reason.BAD_TIME, f"$.ts is {ts!r}, expected a time such as 1700000000.000100")

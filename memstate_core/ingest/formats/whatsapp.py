@@ -74,7 +74,7 @@ class _Days:
         """The message as a turn; None for one without words."""
         text = "\n".join(message.texts).strip().lstrip(MARKS)
         if not text or _NO_WORDS.fullmatch(text):
-            notes.left_out("message without words")
+            notes.left_out("message without text")
             return None
         at = moment_of(message.date, message.time, self._order)
         day = "undated" if at is None else f"{at:%Y-%m-%d}"

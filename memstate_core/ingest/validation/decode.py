@@ -66,7 +66,7 @@ def _second_opinion(raw: bytes) -> str | None:
         _refuse_depth()
     except ValueError:
         return None
-    return "a string holds half of a surrogate pair (\\ud800 to \\udfff), which is no character"
+    return "a string holds half of a surrogate pair (\\ud800 to \\udfff), which is not a character"
 
 
 def _refuse_constant(word: str) -> NoReturn:

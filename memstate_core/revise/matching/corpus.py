@@ -120,7 +120,7 @@ def field_values(current: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         Columns row, name, text (strings without quotes), number (null unless the text is a finite number),
-        day (days since 1970 of a date or datetime field, null where its text is no date); sorted.
+        day (days since 1970 of a date or datetime field, null where its text is not a date); sorted.
     """
     raw = pl.col("value_json")
     is_text = raw.str.starts_with('"')

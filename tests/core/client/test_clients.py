@@ -104,7 +104,7 @@ def test_errors_are_typed_and_have_the_detail_of_the_server(memory: MemoryClient
     response = server.get("/v1/topics/nobody", X_API_Key=KEY).document
     assert (missing.value.message, missing.value.kind) == (response["detail"], "topic-not-found")
     assert missing.value.facts["topic_id"] == "nobody"
-    with pytest.raises(RequestInvalid, match="'planet:earth' is no scope"):
+    with pytest.raises(RequestInvalid, match="'planet:earth' is not a scope"):
         memory.query("x", scope="planet:earth")
     with pytest.raises(RequestInvalid, match="found nothing to remember") as refused:
         memory.ingest({})

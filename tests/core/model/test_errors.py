@@ -50,7 +50,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (MemstateError("something happened", where="here"), 1, ["something happened"]),
     (SettingsError("a.toml", "store.shards", 0, "at least 1"), 2, ["a.toml", "store.shards", "0", "at least 1"]),
     (UnreadableDump("dump.jsonl.gz", "it breaks off", 7), 1, ["dump.jsonl.gz", "line 7", "it breaks off"]),
-    (UnreadableDump("dump.zip", "it is no zip"), 1, ["dump.zip", "it is no zip"]),
+    (UnreadableDump("dump.zip", "it is not a zip"), 1, ["dump.zip", "it is not a zip"]),
     (HomeUnsupported("/home/a?b", "?"), 2, ["/home/a?b", "'?'", "Choose another folder"]),
     (StoreLocked("/home/aya", "memstate maintain (42)"), 3, ["/home/aya", "memstate maintain (42)"]),
     (StoreNotFound("/home/aya"), 1, ["/home/aya", "no snapshot"]),

@@ -244,8 +244,8 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     [
         ([], "expected either --scope"),
         (["--scope", "user:a", "--all-scopes"], "expected either --scope"),
-        (["--scope", "ines"], "is no scope: expected TYPE:ID"),
-        (["--all-scopes", "--expires", "soon"], "is no time: expected ISO 8601"),
+        (["--scope", "ines"], "is not a scope: expected TYPE:ID"),
+        (["--all-scopes", "--expires", "soon"], "is not a time: expected ISO 8601"),
     ],
 )
 def test_wrong_usage_is_reported(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -289,7 +289,7 @@ def test_an_answer_before_the_whole_body_arrives(store: Store) -> None:
 
 
 def test_trailers_are_counted(client: Client) -> None:
-    """What comes after the last chunk is no body: the limit on bodies does not see it."""
+    """What comes after the last chunk is not a body: the limit on bodies does not see it."""
     with closing(connected(client)) as connection:
         head = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n")

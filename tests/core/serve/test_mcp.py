@@ -225,10 +225,10 @@ def test_errors_are_the_sentences_of_problem_documents(locked: tuple[Client, dic
         response[1:],
         [
             "query: String should have at least 1 character",
-            "'planet:earth' is no scope: expected TYPE:ID with a type of global, user",
+            "'planet:earth' is not a scope: expected TYPE:ID with a type of global, user",
             "memory_query takes no argument 'scopes'; expected some of query, scope, top_k",
             "expected an ISO 8601 time such as 2026-04-22T12:00:00Z",
-            "scope: 'user' is no scope: expected TYPE:ID",
+            "scope: 'user' is not a scope: expected TYPE:ID",
             "found nothing to remember, expected text, a title",
             '$.fields[0].value is a string ("three"), but its field_type int expects a JSON integer',
         ],
@@ -377,7 +377,7 @@ def test_over_stdio_only_the_scopes_that_were_named_are_seen(locked: tuple[Clien
 def test_wrong_usage_is_reported_before_the_protocol_begins(tmp_path: Path) -> None:
     response = run_memstate(tmp_path / "home", "mcp", "--scope", "planet:earth", "--json")
     assert response.code == 2
-    assert "'planet:earth' is no scope" in response.document["error"]["message"]
+    assert "'planet:earth' is not a scope" in response.document["error"]["message"]
 
 
 # The SDK

@@ -34,7 +34,7 @@ def said_in(content: Any, kind: str, notes: Notes) -> list[Turn]:
             words.append(plain_text(block))
     turns += _words(words, kind)
     if not turns:
-        notes.left_out("message without words")
+        notes.left_out("message without text")
     return turns
 
 
@@ -48,6 +48,6 @@ def _tool(block: dict[str, Any], found: str, notes: Notes) -> list[Turn]:
         return [{"kind": CALL, "text": call_text(block.get("name"), block.get("input"))}]
     text = plain_text(block.get("content"))
     if not text.strip():
-        notes.left_out("tool result without words")
+        notes.left_out("tool result without text")
         return []
     return [{"kind": RESULT, "actor": text_or_none(block.get("name")) or "tool", "text": text}]

@@ -18,7 +18,7 @@ _DIGITS = 32
 class Chain:
     """A conversation in the making.
 
-    Its session bears its id. Without one it bears that of its first message which is no instruction; the
+    Its session bears its id. Without one it bears that of its first message which is not an instruction; the
     instructions before it, which many conversations share, belong to no session then.
     """
 

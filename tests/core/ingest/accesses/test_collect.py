@@ -225,7 +225,7 @@ BAD: list[tuple[dict[str, Any] | bytes, str, str]] = [
     (GOOD | {"fields": ["a", ""]}, "bad_value", "$.fields[1] is blank"),
     (GOOD | {"topic_id": "x" * 1025}, "bad_value", "length <= 1024 - at `$.topic_id`"),
     (GOOD | {"fields": ["x"] * 1025}, "bad_value", "length <= 1024 - at `$.fields`"),
-    (GOOD | {"scope": "nobody"}, "bad_value", "$.scope: 'nobody' is no scope: expected TYPE:ID"),
+    (GOOD | {"scope": "nobody"}, "bad_value", "$.scope: 'nobody' is not a scope: expected TYPE:ID"),
     (GOOD | {"at": "noon"}, "bad_time", "expected an ISO 8601 time"),
     (GOOD | {"at": "2026-06-02T00:00:00Z"}, "future_time", "a larger ingest.max_future_days (it is 31)"),
 ]

@@ -97,7 +97,7 @@ def test_what_is_not_shown_is_left_out_and_counted(desk):
     path.write_bytes(as_json([chatgpt_conversation("c", *nodes)]))
     report = desk.read(path)
     assert [(row["text"], row["turn"]) for row in desk.evidence()] == [("shown", 0)]
-    assert report.files[0].notes == ("left out: 2 hidden message, 1 message without words, 1 thoughts",)
+    assert report.files[0].notes == ("left out: 2 hidden message, 1 message without text, 1 thoughts",)
 
 
 def test_times_are_taken_over_from_before(desk):

@@ -50,7 +50,7 @@ def source_of(data: bytes, name: str = "export") -> Source:
 def test_every_reader_has_a_sample_and_says_what_it_expects():
     assert set(FORMATS) == set(SAMPLES)
     assert all(reader(name).expected for name in FORMATS)
-    with pytest.raises(ValueError, match="'word' is no format: expected one of chatgpt"):
+    with pytest.raises(ValueError, match="'word' is not a format: expected one of chatgpt"):
         reader("word")
 
 

@@ -44,7 +44,7 @@ def test_who_comes_and_goes_is_left_out(desk):
     topic = slack_message("1704100000.000300", "set the topic: roses", subtype="channel_topic")
     report = read(desk, {"general/2024-01-01.json": [joined, empty, topic]})
     assert [(row["text"], row["kind"]) for row in desk.evidence()] == [("set the topic: roses", "system_event")]
-    assert report.files[0].notes == ("left out: 1 channel_join, 1 message without words",)
+    assert report.files[0].notes == ("left out: 1 channel_join, 1 message without text",)
 
 
 def test_programs_files_and_what_they_attach(desk):

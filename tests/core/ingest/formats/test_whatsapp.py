@@ -65,7 +65,7 @@ def test_messages_of_many_lines_and_lines_of_the_system(desk):
         ("user_message", "Ann", "new"),
     ]
     assert [row["session_id"] for row in rows[3:]] == ["whatsapp/Ann/2020-12-31", "whatsapp/Ann/2021-01-01"]
-    assert report.files[0].notes == ("left out: 2 message without words",)
+    assert report.files[0].notes == ("left out: 2 message without text",)
 
 
 @pytest.mark.parametrize(
