@@ -52,7 +52,9 @@ def simulate(
     from memstate_pipeline.report.simulation_plot import SUFFIXES, write_plot
 
     if plot is not None and plot.suffix not in SUFFIXES:
-        raise typer.BadParameter(f"{str(plot)!r} is not a plot file: expected a name that ends in {' or '.join(SUFFIXES)}")
+        raise typer.BadParameter(
+            f"{str(plot)!r} is not a plot file: expected a name that ends in {' or '.join(SUFFIXES)}"
+        )
     store: Store = context.obj.store
     other, at = load_policy(policies), moment(now) or _latest(store)
     note("Simulating both policies …")

@@ -1,6 +1,6 @@
-"""The formats that dumps may have: each module here is one, named as `--format` names it.
+"""The supported formats of dumps: one module each, named after its value of `--format`.
 
-A module defines READER; nothing else has to be told of it.
+A module defines READER and needs no further registration.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from memstate_core.ingest.formats.shared.base import Reader
 from memstate_core.ingest.raw_rows import BrokenContainer
 
 OBSERVATIONS = "observations"
-"""The format of rows that are observations already, and of whatever no reader knows."""
+"""The format of rows that already are observations, and the default for unknown content."""
 
 FORMATS = tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__) if not module.ispkg))
 
@@ -22,7 +22,7 @@ def reader(name: str) -> Reader:
     """The reader of a format.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is no format of that name.
     """
     if name not in FORMATS:
         raise ValueError(f"{name!r} is not a format: expected one of {', '.join(FORMATS)}")
@@ -32,7 +32,7 @@ def reader(name: str) -> Reader:
 
 
 def recognised(source: Source) -> list[str]:
-    """The formats that a source has by its looks; the first is meant, since observations come first."""
+    """The formats that recognise a source; the first one applies, and observations come first."""
     names = sorted(FORMATS, key=lambda name: (name != OBSERVATIONS, name))
     return [name for name in names if reader(name).recognises(source)]
 
@@ -41,7 +41,7 @@ def chosen(source: Source, wanted: str | None) -> str:
     """The format in which a source is read.
 
     Raises:
-        BrokenContainer: it has another format than the one wanted, or is an archive of none.
+        BrokenContainer: its format differs from the one wanted, or it is an archive of no known format.
         ValueError: there is no format of that name.
     """
     if wanted is not None and wanted != OBSERVATIONS:

@@ -1,9 +1,9 @@
 """The export of ChatGPT: a zip with `conversations.json`, or that file, or one conversation.
 
 Each conversation is a tree of messages. The path to `current_node` is the session `chatgpt/<conversation>`;
-what was left by editing or asking again is evidence too, in the session
+messages that were replaced by editing or regenerating are evidence too, in the session
 `chatgpt/<conversation>#branch-<first message>` and with that message under `branch`. The observation id is
-`chatgpt/<conversation>/<message>`; turns count messages from the root, so more messages change none. A
+`chatgpt/<conversation>/<message>`; turns count messages from the root, so later messages change no number. A
 message without a time has that of the one before it, else that of the conversation.
 """
 
@@ -52,7 +52,7 @@ def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
 
 
 def _parents(mapping: dict[str, Any]) -> dict[str, str | None]:
-    """Who follows whom; the lists of children stand in for a parent that is not named."""
+    """The parent of each message; lists of children replace a missing parent."""
     parents: dict[str, str | None] = {}
     for name, node in mapping.items():
         parent = node.get("parent") if isinstance(node, dict) else None
@@ -66,7 +66,7 @@ def _parents(mapping: dict[str, Any]) -> dict[str, str | None]:
 
 
 def _current(document: Document, parents: dict[str, str | None], mapping: dict[str, Any]) -> str | None:
-    """The last message shown: the one named, else the newest that nothing follows."""
+    """The last visible message: the named one, else the newest leaf."""
     named = document.get("current_node")
     if isinstance(named, str) and named in parents:
         return named
@@ -99,7 +99,7 @@ def _placed(place: Place, node: Any, conversation: str, line: Line, shared: Turn
 
 
 def _said(message: dict[str, Any], notes: Notes) -> Turn | None:
-    """Who said what; None for what the conversation does not show, and for what has no words."""
+    """The turn of a message; None for hidden messages and those without text."""
     author = message.get("author")
     author = author if isinstance(author, dict) else {}
     content, metadata = message.get("content"), message.get("metadata")

@@ -1,8 +1,8 @@
 """The export of Claude.ai: a zip with `conversations.json`, or that file.
 
 The session is `claude/<conversation>`, the observation id `claude/<conversation>/<message>`; what a message
-holds beside its words (calls of tools, their results, the text of attachments) adds its place in the
-message. Where messages name their parents, what was left by editing is a branch, as with ChatGPT.
+holds beside its text (tool calls, their results, the text of attachments) adds its position in the
+message. If messages name their parents, messages that were replaced by editing form a branch, as with ChatGPT.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
 
 
 def _parents(messages: dict[str, dict[str, Any]]) -> dict[str, str | None]:
-    """Who follows whom: as the messages say, or one after the other if none says anything."""
+    """The parent of each message: as named, or the previous message if none names any."""
     parents = {name: message.get("parent_message_uuid") for name, message in messages.items()}
     if not any(parent in messages for parent in parents.values() if isinstance(parent, str)):
         names = list(messages)
@@ -70,7 +70,7 @@ def _placed(place: Place, message: dict[str, Any], line: Line, notes: Notes) -> 
 
 
 def _attached(message: dict[str, Any]) -> Iterator[Turn]:
-    """The text of attached files, as it was taken out of them."""
+    """The extracted text of attached files."""
     attachments = message.get("attachments")
     for file in attachments if isinstance(attachments, list) else ():
         text = text_or_none(file.get("extracted_content")) if isinstance(file, dict) else None

@@ -1,9 +1,9 @@
-"""Sessions of Claude Code: JSON Lines, one event a line, as they lie below `~/.claude/projects`.
+"""Sessions of Claude Code: JSON Lines, one event a line, as stored below `~/.claude/projects`.
 
-The session is `claude-code/<sessionId>`, that of a helper with its own context
-`claude-code/<sessionId>#sidechain-<agent>`. The observation id is `claude-code/<uuid>`, since a session that
-is resumed repeats its events under another session id; further blocks of an event add their number. Turns
-count what was said in a session, in the order of the lines.
+The session is `claude-code/<sessionId>`, that of a subagent with its own context
+`claude-code/<sessionId>#sidechain-<agent>`. The observation id is `claude-code/<uuid>`, since a resumed
+session repeats its events under another session id; further blocks of an event add their number. Turns
+are numbered within a session, in the order of the lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _knows(document: Document) -> bool:
 
 
 class _Session:
-    """The events of one file; it counts the turns of each session, and knows the last time."""
+    """The events of one file, with the number of turns and the last time of each session."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
@@ -57,7 +57,7 @@ class _Session:
 
 
 def _left_out(event: Document) -> str | None:
-    """What an event is called that is no part of the conversation."""
+    """The name of an event that is not part of the conversation."""
     if event["type"] not in _EVENTS:
         return str(event["type"])
     return "meta message" if event.get("isMeta") is True and event["type"] != "system" else None

@@ -1,9 +1,8 @@
-"""Sessions of Codex: JSON Lines, one event a line, as they lie below `~/.codex/sessions`.
+"""Sessions of Codex: JSON Lines, one event a line, as stored below `~/.codex/sessions`.
 
-Events have no ids, so a message's id is `codex/<session>/<hash>` of what was said up to it
-(`memstate_core.ingest.formats.shared.message_ids`): a session that goes on keeps the ids of its beginning. What
-`event_msg` shows is what `response_item` holds, and is left out, as are thoughts. Older files have the items bare,
-without times.
+Events have no ids, so a message's id is `codex/<session>/<hash>` of the conversation up to it
+(`memstate_core.ingest.formats.shared.message_ids`): a continued session keeps the ids of its beginning. An
+`event_msg` repeats a `response_item` and is left out, as are thoughts. Older files have the bare items without times.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class _Session:
 
 
 def _said(item: dict[str, Any]) -> tuple[str, str | None, str]:
-    """Kind, actor and text of an item; no text for thoughts and for what is not known."""
+    """Kind, actor and text of an item; no text for thoughts and unknown types."""
     found = item.get("type")
     if found in _CALLS:
         name = item.get("name") or str(found).removesuffix("_call")

@@ -1,6 +1,6 @@
-"""Observations as they are: JSON Lines or one JSON array. Whatever no other reader knows is read so too.
+"""Observations as JSON Lines or one JSON array. Content that no other reader recognises is read this way, too.
 
-A line file (.jsonl, .ndjson) stays one whatever its first line is.
+A file named .jsonl or .ndjson is read as JSON Lines, whatever its first line is.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _rows(source: Source, reading: Reading) -> Iterator[RawRow]:
 
 
 def _layout(path: Path) -> str:
-    """The suffix that says how rows are laid out, without the one that says how the file is packed."""
+    """The suffix of the row format, without the suffix of the compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return next((suffix for suffix in reversed(suffixes) if suffix not in MAGIC), "")
 

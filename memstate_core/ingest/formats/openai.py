@@ -1,8 +1,9 @@
 """Chat completions of OpenAI as JSON Lines: fine-tuning data, requests, and answers with `choices`.
 
-The id of a message is `openai/<hash>` of what was said up to it (`memstate_core.ingest.formats.shared.message_ids`),
-so the history that each request of a log repeats is known already. Choices beyond the first are branches. `created`,
-where a line has it, is the time of its messages; without it they count as observed when first imported.
+The id of a message is `openai/<hash>` of the conversation up to it
+(`memstate_core.ingest.formats.shared.message_ids`), so the history that each request of a log repeats is recognised.
+Choices beyond the first are branches. `created`, if a line has it, is the time of its messages; without it they count
+as observed when first imported.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _begin(notes: Notes) -> Turns:
 
 
 def _found(document: Document, key: str, depth: int = 3) -> Any:
-    """What stands under a key of a line, or of the request or answer that it wraps."""
+    """The value of a key in a line, or in the request or answer that the line wraps."""
     if key in document:
         return document[key]
     inner = (document.get(wrapper) for wrapper in _WRAPPERS)

@@ -1,7 +1,7 @@
 """ShareGPT: conversations as JSON or JSON Lines, each a list of `{from, value}`.
 
-The id of a message is a hash of what was said up to it (`memstate_core.ingest.formats.shared.message_ids`), below the
-conversation's id if it has one: `sharegpt/<conversation>/<hash>`. There are no times: a message counts as
+The id of a message is a hash of the conversation up to it (`memstate_core.ingest.formats.shared.message_ids`), below
+the conversation's id if it has one: `sharegpt/<conversation>/<hash>`. There are no times: a message counts as
 observed when it was first imported.
 """
 

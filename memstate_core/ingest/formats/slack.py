@@ -1,10 +1,9 @@
-"""The export of a Slack workspace: a zip of `users.json`, `channels.json` and a file a day and channel.
+"""The export of a Slack workspace: a zip of `users.json`, `channels.json` and a file for each day and channel.
 
-The observation id is `slack/<channel>/<ts>`; a message that was edited has `/edited-<ts>` after it, so both of
-its wordings are evidence if both were exported. A thread is one session, `slack/<channel>/<thread_ts>`, with the
-message that it answers; what stands outside threads makes a session a day, `slack/<channel>/<day>` (UTC).
-Users and channels are named, which their ids decide: a user who is renamed makes no message new. Who came and
-went is left out.
+The observation id is `slack/<channel>/<ts>`; an edited message has `/edited-<ts>` after it, so both versions are
+evidence if both were exported. A thread is one session, `slack/<channel>/<thread_ts>`, with the message that it
+answers; messages outside threads form one session a day, `slack/<channel>/<day>` (UTC). Users and channels appear by
+name but are identified by id: renaming a user makes no message new. Joins and leaves are left out.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def _documents(member: Member, reading: Reading) -> Iterator[tuple[int, Document
 
 
 def _named(member: Member, names: Names, learned: dict[str, str], reading: Reading) -> Iterator[RawRow]:
-    """Learns names by id; a conversation without a name bears those of its members."""
+    """Collects names by id; a conversation without a name is named after its members."""
     for found in _documents(member, reading):
         if isinstance(found, RawRow):
             yield found
@@ -116,7 +115,7 @@ class _Room:
         self._names, self._notes = names, notes
 
     def turn(self, message: Document) -> tuple[Turn, str] | None:
-        """A message and its words as they were written; None for one that is left out.
+        """A message and its original text; None for one that is left out.
 
         Raises:
             Rejection: it has no `ts`.

@@ -1,10 +1,10 @@
 """A chat that WhatsApp exported: the text file, or the zip that holds it.
 
-Each message begins a line with its date, in the style of the phone that wrote it; whether the day or the
-month comes first is decided once for the file. Messages have no ids: theirs is `whatsapp/<hash>` of the
-time as written, the sender, the text, and how often the same came before in that minute, so neither its
-place in the file nor the file's name matters. A session is a day: `whatsapp/<chat>/<day>`, with the chat's
-name taken from the file's. Times carry no zone and count as UTC.
+Each message begins on a new line with its date, in the style of the phone that wrote it; whether the day or the
+month comes first is decided once for the file. Messages have no ids, so the id is `whatsapp/<hash>` of the
+time as written, the sender, the text, and the number of equal messages before it in that minute. Neither its
+position in the file nor the file's name matters. A session is a day: `whatsapp/<chat>/<day>`, with the chat's
+name from the file's name. Times have no zone and count as UTC.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _chat(member: Member, chat: str, reading: Reading) -> Iterator[RawRow]:
 
 
 class _Days:
-    """The messages of a chat on their way to turns, counted by day."""
+    """Converts the messages of a chat to turns, numbered by day."""
 
     def __init__(self, chat: str, order: str) -> None:
         self._chat, self._order = chat, order
@@ -71,7 +71,7 @@ class _Days:
         self._same: Counter[tuple[str | None, str]] = Counter()
 
     def turn(self, message: Message, notes: Notes) -> Turn | None:
-        """The message as a turn; None for one without words."""
+        """The message as a turn; None for one without text."""
         text = "\n".join(message.texts).strip().lstrip(MARKS)
         if not text or _NO_WORDS.fullmatch(text):
             notes.left_out("message without text")
@@ -92,7 +92,7 @@ class _Days:
         }
 
     def _hash(self, message: Message, text: str) -> str:
-        """The written numbers count, not what they were taken for, which a longer export may decide otherwise."""
+        """The hash uses the date as written: a longer export may decide on another order of day and month."""
         minute = (message.date, message.time)
         if minute != self._minute:
             self._minute = minute
@@ -105,7 +105,7 @@ class _Days:
 
 
 def _chat_name(source: Source, member: Member) -> str:
-    """The name of the chat: that of the text file, or of the zip if the text file bears none."""
+    """The name of the chat: from the text file, or from the zip if the text file has none."""
     name = Path(member.name).name if member.name else source.path.name
     name = source.path.name if name.startswith("_") else name
     return _CHAT_NAME.sub("", name.partition(".txt")[0].removesuffix(".zip")).strip() or "chat"

@@ -1,1 +1,1 @@
-"""What several formats share: the reader's interface, messages as rows, branches, ids of messages without one."""
+"""Shared parts of formats: the interface of readers, messages as rows, branches, ids for messages without one."""

@@ -1,4 +1,4 @@
-"""What a reader is: it knows its format when it sees it, and turns a source into rows."""
+"""The interface of readers: a reader recognises its format and turns a source into rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Reading:
 
     Attributes:
         longest: the most bytes that a row may have without being cut.
-        notes: what the reader has to say beside the rows.
+        notes: the reader's remarks on the source, beside the rows.
     """
 
     longest: int
@@ -25,12 +25,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Reader:
-    """One format; the module in `memstate_core.ingest.formats` that defines it as READER names it.
+    """One format, named after the module of `memstate_core.ingest.formats` that defines it as READER.
 
     Attributes:
-        expected: the format in words, as an error names it.
-        recognises: whether a source has this format, told by its first bytes or the names of its members.
-        rows: the rows of a source, each one observation as JSON, or refused with a reason.
+        expected: the description of the format in error messages.
+        recognises: whether a source has this format, judged by its first bytes or the names of its members.
+        rows: the rows of a source, each an observation as JSON, or a refusal with its reason.
     """
 
     expected: str

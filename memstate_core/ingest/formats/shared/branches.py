@@ -1,7 +1,7 @@
-"""Conversations that branch: which messages are the main line, and where the others left it.
+"""Conversations that branch: the messages of the main line, and the branches that the others form.
 
 The main line is the path from the root to the message that the conversation shows now. Every other message
-is on a branch, which bears the name of its first message; where a branch forks, each side is one of its own.
+is on a branch, which is named after its first message; where a branch forks, each side is a branch of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Parents = Mapping[str, str | None]
 
 
 class Place(NamedTuple):
-    """Where a message stands: its own name, its parent's, and its branch; None on the main line."""
+    """The position of a message: its own name, its parent's, and its branch; None on the main line."""
 
     node: str
     parent: str | None
@@ -25,8 +25,8 @@ def places(parents: Parents, current: str | None) -> Iterator[Place]:
     """Every message once, parents before children, the main line first.
 
     Args:
-        parents: the parent of each message; one that is not a message itself counts as none, and a circle is
-            cut where it closes.
+        parents: the parent of each message; a parent that is not a message itself counts as none, and cycles are
+            cut.
         current: the last message of the main line.
     """
     main = _climbed(parents, current, {})
@@ -43,7 +43,7 @@ def places(parents: Parents, current: str | None) -> Iterator[Place]:
 
 
 def _climbed(parents: Parents, start: str | None, known: Mapping[str, object]) -> list[str]:
-    """The path down to a message from the first one above it that is not known yet."""
+    """The path down to a message from its topmost ancestor that is not known yet."""
     path: dict[str, None] = {}
     while start is not None and start in parents and start not in known and start not in path:
         path[start] = None
@@ -52,7 +52,7 @@ def _climbed(parents: Parents, start: str | None, known: Mapping[str, object]) -
 
 
 class Line:
-    """What goes on from message to message: how many turns came before, and the last time that was told."""
+    """State carried along a line of messages: the number of turns so far, and the last known time."""
 
     def __init__(self, begins_at: str | None) -> None:
         self._start = (0, begins_at)
@@ -63,5 +63,5 @@ class Line:
         return self._start if parent is None else self._ends.get(parent, self._start)
 
     def reached(self, node: str, turns: int, time: str | None) -> None:
-        """Says what holds after a message."""
+        """Records the state after a message."""
         self._ends[node] = (turns, time)

@@ -1,4 +1,4 @@
-"""Messages made of blocks, as Claude writes them: words, calls of tools, their results, thoughts."""
+"""Messages made of content blocks, as Claude writes them: text, tool calls, their results, thoughts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _THOUGHTS = {"thinking", "redacted_thinking", "token_budget"}
 
 
 def said_in(content: Any, kind: str, notes: Notes) -> list[Turn]:
-    """The turns of one message (kind, text, and the tool's name as actor), in their order.
+    """The turns of one message (kind, text, and the tool's name as actor), in order.
 
-    Words that follow one another are one turn; thoughts, and blocks without words, are left out.
+    Consecutive text blocks are one turn; thoughts, and blocks without text, are left out.
 
     Args:
         content: a text, or a list of blocks.
-        kind: the kind of the words.
-        notes: where is counted what was left out.
+        kind: the kind of the text.
+        notes: counts what was left out.
     """
     turns: list[Turn] = []
     words: list[str] = []

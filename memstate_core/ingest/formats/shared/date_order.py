@@ -1,4 +1,4 @@
-"""Which number of a written date is the day, decided for a whole file from all its dates."""
+"""Decides for a whole file, from all its dates, which number of a written date is the day."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _CENTURY = 2000
 DAY_FIRST, MONTH_FIRST = "day first", "month first"
 
 Written = tuple[int, int, int]
-"""The three numbers of a date as they stand."""
+"""The three numbers of a date as written."""
 
 
 class DateOrder:
-    """What the dates seen so far say of their order: values above 12, and steps back in time."""
+    """Evidence of the order from the dates seen so far: values above 12, and steps back in time."""
 
     def __init__(self) -> None:
         self._above = {DAY_FIRST: 0, MONTH_FIRST: 0}
@@ -20,7 +20,7 @@ class DateOrder:
         self._last: Written | None = None
 
     def see(self, date: Written) -> None:
-        """Takes the next date of the file, unless its year comes first, which needs no deciding."""
+        """Adds the next date of the file; a date with the year first is unambiguous and ignored."""
         if date[0] > 31 or date == self._last:
             return
         self._above[DAY_FIRST] += date[0] > 12
@@ -31,7 +31,7 @@ class DateOrder:
         self._last = date
 
     def decided(self) -> tuple[str, str | None]:
-        """The order, and a sentence about it unless values above 12 decide it alone."""
+        """The order, and a remark on it unless values above 12 alone decide it."""
         day, month = self._above[DAY_FIRST], self._above[MONTH_FIRST]
         if day != month:
             order = DAY_FIRST if day > month else MONTH_FIRST
@@ -56,7 +56,7 @@ def ordered(date: Written, order: str) -> Written:
 
 
 def moment_of(date: Written, time: Written, order: str) -> datetime | None:
-    """The time, taken as UTC since none is written with its zone; None where there is no such day or hour."""
+    """The time, taken as UTC since no zone is written; None if there is no such day or hour."""
     try:
         return datetime(*ordered(date, order), *time, tzinfo=UTC)
     except ValueError:

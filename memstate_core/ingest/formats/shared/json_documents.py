@@ -1,7 +1,7 @@
-"""Formats made of JSON objects, one a conversation or one an event: array, lines, or a single object.
+"""Formats made of JSON objects, one for each conversation or event: array, lines, or a single object.
 
-A reader of such a format says which objects it knows, and what turns come of one. All else is done here:
-streaming, members of archives, and that what cannot be read becomes a refused row.
+A reader of such a format defines which objects it recognises and the turns of each. Everything else is done here:
+streaming, members of archives, and refused rows for unreadable content.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Document = dict[str, Any]
 
 
 class Odd(NamedTuple):
-    """A part of a document that is not what it should be, and the sentence that says so."""
+    """An invalid part of a document, and the message about it."""
 
     content: Any
     detail: str
 
 
 Turns = Callable[[Document], Iterable[Turn | Odd]]
-"""What comes of one object; may raise a Rejection before the first turn."""
+"""The turns of one object; may raise a Rejection before the first one."""
 
 _SURROGATES = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[^u]"
@@ -47,10 +47,10 @@ def document_reader(
     """A reader of JSON objects.
 
     Args:
-        expected: the format in words, as an error names it.
-        members: a pattern of the paths that hold it in an archive.
-        knows: whether an object is of this format; one at the beginning of a file is enough.
-        begin: called for each file or member; answers with what makes turns of its objects, in their order.
+        expected: the description of the format in error messages.
+        members: a pattern of its paths in an archive.
+        knows: whether an object has this format; one at the beginning of a file is enough.
+        begin: called for each file or member; returns a function from its objects, in order, to turns.
     """
     names = re.compile(members)
 
@@ -65,7 +65,7 @@ def document_reader(
 
 
 def elements(blocks: Iterable[bytes], longest: int) -> Iterator[RawRow]:
-    """The objects of a JSON array, of JSON Lines, or the one that fills a file, unread.
+    """The objects of a JSON array, of JSON Lines, or the only one of a file, undecoded.
 
     Raises:
         BrokenContainer: an array does not close.
@@ -81,10 +81,10 @@ def elements(blocks: Iterable[bytes], longest: int) -> Iterator[RawRow]:
 
 
 def document_of(raw: bytes) -> Document:
-    """The object that a row holds; half a surrogate pair, as cut texts leave it, is read as U+FFFD.
+    """The object of a row; unpaired surrogates, as in cut text, are read as U+FFFD.
 
     Raises:
-        Rejection: it is broken, too deep, or no object.
+        Rejection: it is malformed, nested too deeply, or not an object.
     """
     try:
         return decode_row(raw)

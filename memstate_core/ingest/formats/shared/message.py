@@ -1,8 +1,7 @@
-"""One message of a conversation as a row: the observation that any dump could hold.
+"""One message of a conversation as a row: an observation like those of any dump.
 
-The identity of a message is its id and its words. Who is named how, which session and turn it belongs to
-and when it was said may be told otherwise by a newer export (a user renamed, a branch left), which is no
-conflict: the ledger keeps what it was told first.
+A message is identified by its id and its text. A newer export may give other names, another session or turn, or
+another time (a renamed user, an abandoned branch). That is not a conflict: the ledger keeps what it recorded first.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from memstate_core.ingest.validation.values import canonical
 from memstate_core.model.text import iso
 
 Turn = dict[str, Any]
-"""The keys of an observation: observation_id, kind, text and what else is known."""
+"""The keys of an observation: observation_id, kind, text and others that are known."""
 
 USER, ASSISTANT, SYSTEM = "user_message", "assistant_message", "system_event"
 CALL, RESULT = "tool_call", "tool_result"
@@ -26,23 +25,23 @@ KINDS = {
     **{"bard": ASSISTANT, "model": ASSISTANT, "system": SYSTEM, "developer": SYSTEM},
     **{"tool": RESULT, "function": RESULT, "observation": RESULT, "function_response": RESULT, "function_call": CALL},
 }
-"""The kind of a message by the role that its writer gives it."""
+"""The kind of a message by its role."""
 
 _MILLISECONDS_FROM = 100_000_000_000
 """Epoch times from here on count milliseconds: seconds would lie beyond the year 5000."""
 
 
-def turn_row(line: int, member: str | None, turn: Turn, words: str | None = None) -> RawRow:
+def turn_row(line: int, member: str | None, turn: Turn, original: str | None = None) -> RawRow:
     """A message as a row.
 
     Args:
         line: its number in the file or member: of the line, the element or the conversation.
         member: the member of an archive that it came from.
         turn: the observation.
-        words: what was said, where `text` renders it with names that may change.
+        original: the text as written, if `text` contains names that may change.
     """
     raw = canonical(turn)
-    said = canonical([turn["observation_id"], turn["text"] if words is None else words])
+    said = canonical([turn["observation_id"], turn["text"] if original is None else original])
     return RawRow(line, raw, len(raw), None, member, sha256(said).hexdigest())
 
 
@@ -52,7 +51,7 @@ def refused_row(line: int, member: str | None, raw: bytes, reason: Reason, detai
 
 
 def moment(value: object) -> str | None:
-    """A time as ISO 8601: epoch seconds or milliseconds are spelled out, all else stays for `validate` to judge."""
+    """A time as ISO 8601: epoch seconds or milliseconds are converted, anything else is left to `validate`."""
     if value is None or isinstance(value, str):
         return value or None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -64,7 +63,7 @@ def moment(value: object) -> str | None:
 
 
 def plain_text(content: object) -> str:
-    """The text of a message: a string, or a list of parts of which those without text are named by their type."""
+    """The text of a message: a string, or a list of parts, where the type replaces parts without text."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -89,5 +88,5 @@ def call_text(name: object, arguments: object) -> str:
 
 
 def text_or_none(value: object) -> str | None:
-    """The value if it is a text that says something."""
+    """The value if it is a string that is not blank."""
     return value if isinstance(value, str) and value.strip() else None

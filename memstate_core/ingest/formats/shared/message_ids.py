@@ -1,7 +1,7 @@
-"""Ids for messages of formats that have none: each is made of all that was said before it, and of itself.
+"""Ids for messages of formats without ids: a hash of the message and of all messages before it.
 
-So a conversation that goes on keeps the ids of its beginning, wherever it stands in whatever file; and the
-history that every request of a log repeats is recognised as what was said before.
+So a continued conversation keeps the ids of its beginning, in any file and position, and the history that every
+request of a log repeats is recognised.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _DIGITS = 32
 
 
 class Chain:
-    """A conversation in the making.
+    """A conversation to which messages are added.
 
-    Its session bears its id. Without one it bears that of its first message which is not an instruction; the
-    instructions before it, which many conversations share, belong to no session then.
+    Its session has its id. Without one, it has the id of its first message that is not an instruction; the
+    instructions before that message, which many conversations share, then belong to no session.
     """
 
     def __init__(self, format: str, conversation: str | None = None) -> None:
@@ -31,7 +31,7 @@ class Chain:
         self._forked = False
 
     def add(self, kind: str, text: str, **more: object) -> Turn:
-        """The next message, with its id and its place."""
+        """The next message, with its id and its position."""
         self._link = self._next(self._link, kind, text)
         if self._session is None and kind != SYSTEM:
             self._session = f"{self._format}/{self._link}"
@@ -52,7 +52,7 @@ class Chain:
         }
 
     def fork(self) -> Chain:
-        """The same conversation up to here; what is added there is a branch, named by its first message."""
+        """A copy of the conversation; messages added to it form a branch, named after its first message."""
         twin = copy(self)
         twin._forked = True
         return twin

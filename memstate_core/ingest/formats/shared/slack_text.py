@@ -1,4 +1,4 @@
-"""The mark-up of Slack messages as plain text: who is meant, which channel, where a link leads."""
+"""Slack mark-up as plain text: user mentions, channels and links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ATTACHED = ("pretext", "title", "text")
 
 
 class Names:
-    """Who and what the ids of a workspace mean.
+    """The names of a workspace's users and channels.
 
     Attributes:
         users: names by id.
@@ -47,7 +47,7 @@ class Names:
 
 
 def user_name(user: Mapping[str, Any]) -> str | None:
-    """What a person is called: the name that Slack shows, else the full one, else that of the account."""
+    """The name of a user: the display name, else the full name, else the account name."""
     profile = user.get("profile")
     profile = profile if isinstance(profile, dict) else {}
     names = (profile.get("display_name"), user.get("display_name"), profile.get("real_name"), user.get("real_name"))
@@ -55,7 +55,7 @@ def user_name(user: Mapping[str, Any]) -> str | None:
 
 
 def raw_text(message: Mapping[str, Any]) -> str:
-    """What a message says, with its mark-up: its text, what a program attached, the names of files."""
+    """The text of a message with its mark-up: its own text, attachments of apps, the names of files."""
     attached = message.get("attachments")
     files = message.get("files") or [message.get("file")]
     texts = [plain_text(message.get("text"))]

@@ -1,4 +1,4 @@
-"""The lines of a WhatsApp chat as messages: a line that begins with a date begins a message, others go on with it."""
+"""The lines of a WhatsApp chat as messages: a line that begins with a date begins a message, others continue it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _START = re.compile(
 )
 _SENDER = re.compile(r'([^:"“”]{1,80}?):(?![\d/])\s?(.*)')
 _MOST_BLANK_LINES, _BYTES_A_LINE = 2, 64
-"""How many blank lines in a row a message keeps; and what a line counts beside its text, as it costs memory."""
+"""How many consecutive blank lines a message keeps; and the memory that a line counts for beside its text, in bytes."""
 
 
 class Message(NamedTuple):
-    """A message as it was written: its line, the numbers of its date and time, who and what.
+    """A message as written: its line, the numbers of its date and time, sender and text.
 
-    Lines of the system have no sender. The hour is that of a day of 24.
+    System messages have no sender. Hours count from 0 to 23.
     """
 
     line: int
@@ -38,17 +38,17 @@ class Message(NamedTuple):
 
 
 def begins(raw: bytes) -> re.Match[str] | None:
-    """The beginning of a message, if a line is one; marks of direction before it do not count."""
+    """The beginning of a message, if a line is one; direction marks before it are ignored."""
     return _START.match(raw.decode("utf-8", "replace").lstrip(MARKS))
 
 
 def date_of(found: re.Match[str]) -> Written:
-    """The three numbers of the date that a message begins with."""
+    """The three numbers of a message's date."""
     return int(found[1]), int(found[2]), int(found[3])
 
 
 def messages(member: Member, longest: int) -> Iterator[Message | RawRow]:
-    """Messages with the lines that follow them; lines that are no text, or belong to no message, are refused.
+    """Messages with their continuation lines; lines that are not text, or belong to no message, are refused.
 
     Args:
         member: the chat.
@@ -74,7 +74,7 @@ def messages(member: Member, longest: int) -> Iterator[Message | RawRow]:
 
 
 def _refused(row: RawRow, member: str | None, belongs: bool, too_long: bool) -> RawRow | None:
-    """Why a line is no part of a message, if it is none."""
+    """The reason why a line is not part of a message, or None."""
     if row.sha256 is not None:
         return RawRow(row.line, row.raw, row.length, row.sha256, member)
     try:
