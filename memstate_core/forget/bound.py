@@ -1,9 +1,8 @@
 """The bound on active topics per scope, `max_active_topics`, and what pins do to it.
 
-A pin is a person's explicit word, or the policy's own, and wins over the bound: what is pinned is never archived,
-and counts. A night leaves no scope with more active topics than the bound, or than are pinned where those
-are more; every other topic of such a scope has then been archived. The ladder acts on it in
-`memstate_core.forget.archiving`; condition C5 checks it.
+A pin, set manually or by the policy, takes precedence over the bound: pinned topics are never archived, but count. A
+night leaves no scope with more active topics than the bound, or than are pinned if those are more; all other topics of
+such a scope are archived. The ladder applies the bound in `memstate_core.forget.archiving`; condition C5 checks it.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _steps(graph: Graph, run: Run, topics: pl.DataFrame, ranked: pl.DataFrame, l
     back = topics.filter((pl.col("was") == "archived") & (pl.col("state") == "active"))
     restored = back.join(leaving, on="topic_id", how="anti").with_columns(
         by=pl.when("has_new_evidence").then(pl.lit("evidence")).otherwise(pl.lit("access")),
-        reason=pl.when("has_new_evidence").then(pl.lit("new evidence names it")).otherwise(pl.lit("it was used")),
+        reason=pl.when("has_new_evidence").then(pl.lit("new evidence names it")).otherwise(pl.lit("it was accessed")),
     )
     fields = graph.read(FIELD, ["topic_id", "name", "salience"]).join(_lengths(graph), on=["topic_id", "name"])
     fields_down, fields_up = detached_fields(fields, topics, ladder)

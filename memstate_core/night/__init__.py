@@ -1,1 +1,1 @@
-"""The nightly run as a whole: the placements step, checks, publishing, rebuilding, verifying, plans, corrections."""
+"""The nightly run as a whole: placements step, checks, publishing, rebuild, verification, plans, corrections."""

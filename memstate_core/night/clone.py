@@ -1,9 +1,9 @@
-"""A clone of a store, on which a run can be tried: it reads the same bytes, and what it writes is its own.
+"""A clone of a store for trial runs: it reads the same bytes, and its writes do not reach the original.
 
-Files that are never rewritten in place are hard links, so a clone of a large store costs little time and
-next to no space: the data and log files of Delta tables, and published snapshots. The few that are
-rewritten, the settings and the dumps in the inbox, which their writer may still change, are copies; so are
-segments of uses that wait to be collected. The embedding cache is shared, since it only saves time.
+Files that are never rewritten in place are hard links, so a clone of a large store takes little time and
+space: the data and log files of Delta tables, and published snapshots. Files that may be rewritten are copies: the
+settings, the dumps in the inbox, which their writer may still change, and journal segments that wait to be
+collected. The embedding cache is shared, since it only saves time.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _OF_A_PROCESS = ("*.lock", "*.holder.json")
 def cloned(store: Store) -> Iterator[Store]:
     """A clone of the store for the length of the block, in its work folder; there is one at a time.
 
-    The store's locks are held while the clone is made, so that nobody writes in the middle, and not while
-    it is used. What a killed process left of an earlier clone is removed first.
+    The store's locks are held while the clone is made, so that no write intervenes, and released while it is
+    used. Remains of an earlier clone, left by a killed process, are removed first.
 
     Raises:
         StoreNotFound: the home does not exist.
-        StoreLocked: a run or another clone holds the store, or an import kept its ledger for too long.
+        StoreLocked: a run or another clone holds the store, or an import held the ledger's lock for too long.
     """
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
@@ -77,7 +77,7 @@ def _link_tree(source: Path, target: Path) -> None:
 
 
 def _link(source: str, target: str) -> None:
-    """Links a file, or copies it where it is one that is rewritten or the file system has no links."""
+    """Links a file; copies it if it may be rewritten or if the file system has no links."""
     if Path(source).name not in _REWRITTEN:
         with suppress(OSError):
             os.link(source, target)

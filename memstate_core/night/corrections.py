@@ -1,8 +1,8 @@
-"""A small run that records what a person decided and publishes at once.
+"""Corrections: short runs that record manual decisions and publish at once.
 
-Nothing else moves: the run keeps the evidence, the policy and the model of the served snapshot, finds no
-duplicates and forgets nothing. The ledger is folded again with the new decisions, so taking a merge back
-is never having decided it (law L4).
+Nothing else changes: the run keeps the evidence, the policy and the model of the served snapshot, looks for no
+duplicates and forgets nothing. The ledger is folded again with the new decisions, so undoing a merge gives the
+state without it (law L4).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from memstate_core.state.snapshots import Manifest, Snapshot, current_snapshot, 
 
 
 def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.DataFrame, why: str) -> Manifest:
-    """Records decisions and publishes what follows from them; the caller holds the store's lock.
+    """Records decisions and publishes the resulting state; the caller holds the store's lock.
 
     Args:
         store: the store.
         shard: which shard.
         run_id: the run's name in the ledger.
         now: its logical time, for salience and for the record.
-        decisions: what was decided (columns DECISION).
-        why: the reason of decisions that name none.
+        decisions: the decisions (columns DECISION).
+        why: the reason of decisions without one.
 
     Returns:
         The manifest of the new snapshot.
@@ -61,7 +61,7 @@ def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.
 
 
 def served_snapshot(store: Store, shard: str, run_id: str) -> Snapshot:
-    """The served snapshot of a shard, folded again first if the ledger records one and none is left.
+    """The served snapshot of a shard, rebuilt first if the ledger records one and its files are missing.
 
     Raises:
         StoreNotFound: nothing of this shard was published yet.
@@ -79,7 +79,7 @@ def _with_model(store: Store, model: str) -> Store:
 
 
 def _follow(store: Store, run: Run) -> None:
-    """Makes the working graph what the ledger says with the new decisions."""
+    """Makes the working graph equal to the fold of the ledger with the new decisions."""
     place(store, run, empty({"evidence_id": EVIDENCE_TOPIC["evidence_id"]}))
     state = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:

@@ -1,7 +1,7 @@
-"""Reading every row of the ledger and comparing it with its own digests.
+"""Audits the ledger: reads every row and compares it with its digest.
 
-A table is damaged where it cannot be read, where it is older than what a snapshot was made of, or where a row
-contradicts itself: a transition without its number, evidence or a refused row that is not what its SHA-256 says.
+A table is damaged if it cannot be read, if it is older than the version a snapshot was made of, or if a row
+contradicts itself: a transition without its number, evidence or a refused row that does not match its SHA-256.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from memstate_core.state.snapshots import Manifest
 
 _Problems = list[str]
 UNREADABLE = (OSError, ValueError, RuntimeError, DeltaError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What damaged bytes raise when they are read."""
+"""Exceptions that reading damaged files raises."""
 
 
 def ledger_problems(store: Store, manifest: Manifest) -> _Problems:
-    """What is wrong with the ledger's tables; empty when they are sound.
+    """The problems of the ledger's tables; empty if they are intact.
 
     Args:
         store: the store.
-        manifest: of the snapshot that was made of the ledger.
+        manifest: the manifest of the snapshot that was made from the ledger.
     """
     needed = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version, "transitions": 0}
     found = {table: _table_problems(store, table, needed.get(table)) for table in TABLES}
@@ -52,7 +52,7 @@ def _table_problems(store: Store, table: str, needed: int | None) -> _Problems:
 
 
 def _missing_evidence(store: Store, manifest: Manifest) -> _Problems:
-    """Whether the table holds as much evidence as the snapshot was made of."""
+    """Whether the table holds as much evidence as the snapshot was made from."""
     if manifest.evidence_version is None:
         return []
     scopes = store.ledger.scan("evidence", manifest.evidence_version).select("scope").collect()["scope"]
@@ -66,7 +66,7 @@ def _evidence(rows: pl.DataFrame) -> _Problems:
     identity = pl.col("content_sha256").str.head(32)
     twice = rows.height - rows["evidence_id"].n_unique()
     unequal = rows.filter(pl.col("evidence_id").ne_missing(identity))
-    problems = [f"{twice} rows stand there twice"] if twice else []
+    problems = [f"{twice} rows are duplicates"] if twice else []
     return problems + _first(unequal, "evidence_id", "have another id than their content gives")
 
 

@@ -1,4 +1,4 @@
-"""The `placements` step: where every piece of evidence belongs, and why."""
+"""The `placements` step: the topic of every piece of evidence, and why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from memstate_core.state.identity import across_scopes, homes, survivors
 
 
 def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
-    """Places all evidence: what names its topic as a set, turns by segments, recorded ones as recorded.
+    """Places all evidence: named evidence as a set, turns by segments, recorded segments as recorded.
 
     Args:
         store: the store.
@@ -46,7 +46,7 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     segments = pl.concat([recorded, understood.segments])
     placed, frame = _placed(evidence, segments, merged)
     apart = across_scopes(merged, homes(frame))
-    if apart.height:  # a merge that is taken back settles no title
+    if apart.height:  # undone merges settle no titles
         placed, frame = _placed(evidence, segments, merged.join(apart, on="dropped", how="anti"))
     run.keep_table("placements", frame)
     run.keep_table("title_aliases", placed.aliases)
@@ -58,7 +58,7 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
 
 
 def _placed(evidence: pl.DataFrame, segments: pl.DataFrame, merged: pl.DataFrame) -> tuple[Placed, pl.DataFrame]:
-    """Named evidence, and all evidence (columns PLACEMENTS), as merges in force settle titles."""
+    """Placements of named evidence, and of all evidence (columns PLACEMENTS), given the merges in force."""
     settled = [*merged["dropped"], *merged["survivor"]]
     placed = place_named(evidence, segments.select("topic_id", "scope"), settled=settled)
     return placed, pl.concat([placed.placements, unnamed.placements(segments)])
@@ -98,7 +98,7 @@ def _new_segments(
 def _linked(
     segments: pl.DataFrame, evidence: pl.DataFrame, placed: pl.DataFrame, topics: pl.DataFrame, new: pl.DataFrame
 ) -> pl.DataFrame:
-    """New segments with their links; known are active topics, and those that new evidence names."""
+    """New segments with their edges, to active topics and to those that new evidence names."""
     if segments.is_empty():
         return segments
     active, has_new_evidence = (

@@ -1,7 +1,7 @@
-"""A plan: every action of a run that has not happened yet, in a file that says of which state it speaks.
+"""A plan: every action of a future run, and the state that it was made for, as a file.
 
-The file is one JSON document. `plan_hash` is the SHA-256 of all the rest in canonical form: UTF-8, keys
-sorted, no white space. No run id, path or clock of a machine is in it, so the same state planned for the
+The file is one JSON document. `plan_hash` is the SHA-256 of the rest in canonical form: UTF-8, keys
+sorted, no white space. It contains no run id, path or machine time, so the same state planned for the
 same logical time gives the same bytes.
 """
 
@@ -38,7 +38,7 @@ class Action(Struct, frozen=True, kw_only=True):
 
 
 class Base(Struct, frozen=True, kw_only=True):
-    """The served snapshot of a shard, `<shard>/<n>`, and its state; both null before the first one."""
+    """The served snapshot of a shard, `<shard>/<n>`, and its state hash; both null before the first one."""
 
     snapshot: str | None
     state_hash: str | None
@@ -54,7 +54,7 @@ class Facts(Struct, frozen=True, kw_only=True):
         transitions_version: version of the transitions table, null where there is none.
         accesses_version: version of the accesses table, null where there is none.
         inbox: SHA-256 of each dump that waits in the inbox, by its name.
-        accesses: SHA-256 of each segment of the journal of uses that waits to be collected, by its name.
+        accesses: SHA-256 of each segment of the access journal that waits to be collected, by its name.
         settings: SHA-256 of the effective settings in canonical JSON.
         settings_values: the effective settings, by section and key.
     """
@@ -71,7 +71,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What the run of a shard leaves: state hash, the counts of `maintain`, expected false merges."""
+    """The result of a shard's run: state hash, the counts of `maintain`, expected false merges."""
 
     state_hash: str
     counts: dict[str, int | float]
@@ -79,15 +79,15 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Facts, frozen=True, kw_only=True):
-    """A plan, as its file holds it.
+    """A plan, as stored in its file.
 
     Attributes:
         plan_hash: SHA-256 of the canonical form of everything else.
         now: the logical time of the run, UTC.
-        result: what each shard's run leaves.
+        result: the result of each shard's run.
         summary: how many actions there are of each kind.
         titles: titles of the topics that are merged, archived or restored, by id, after the run.
-        actions: in the order of the run; actions of one kind that follow each other are a set, sorted.
+        actions: in the order of the run; consecutive actions of one kind are a set, sorted.
     """
 
     now: Annotated[datetime, Meta(tz=True)]
@@ -100,15 +100,15 @@ class Plan(Facts, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """How people and file names call it: the first eight digits of its hash."""
+        """Its short name, also in file names: the first eight digits of its hash."""
         return self.plan_hash[:8]
 
 
 def actions(decisions: pl.DataFrame, shard: str) -> list[Action]:
     """The decisions of a shard's run (at least columns DECISION) as actions, in canonical order.
 
-    The record that the run published is left out: it holds run id, record times and digests of files,
-    which differ between equal runs. What it says of the state is compared as state hash and counts.
+    The publication record is left out: it holds run id, record times and digests of files, which differ between
+    equal runs. The state is compared by its hash and counts.
     """
     rows = project(decisions.filter(pl.col("kind") != PUBLISHED), DECISION).with_columns(
         pl.col("evidence_ids").fill_null([]).list.sort(), _block=pl.col("kind").rle_id(), shard=pl.lit(shard)
@@ -132,7 +132,7 @@ def digest(document: Mapping[str, Any]) -> str:
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Writes a plan as indented JSON, replacing what was there; folders that are missing are made."""
+    """Writes a plan as indented JSON, replacing an existing file; missing folders are created."""
     document = to_builtins(plan)
     head = {name: document.pop(name) for name in ("format", "plan_hash", "now")}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Holding a run to a plan (law L5).
+"""Guards runs that must match a plan (law L5).
 
-It is refused before it reads anything if the state has moved, and before it publishes if it decided otherwise.
+A run is refused before it reads anything if the state has changed, and before it publishes if it decided otherwise.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def facts_of(store: Store) -> Facts:
 def require_unmoved(store: Store, plan: Plan, shard: str) -> None:
     """Compares the store with the state that a plan was made for, all shards at once.
 
-    It is for the shard that runs first, under the store's lock and before anything is read; the later
-    shards find the ledger as the first one left it.
+    Called for the first shard only, under the store's lock and before anything is read, since the run of the first
+    shard changes the ledger.
 
     Raises:
         PlanStale: names every difference.
@@ -66,16 +66,16 @@ def require_unmoved(store: Store, plan: Plan, shard: str) -> None:
 
 
 def expect(run: Run, plan: Plan) -> None:
-    """Leaves a shard's part of a plan with its run, which must come to the same before it publishes."""
+    """Stores the plan with a shard's run, whose result must match it before it publishes."""
     own = [action for action in plan.actions if action.shard == run.facts.shard]
     (run.scratch / PLAN_FILE).write_bytes(msgjson.encode(structs.replace(plan, actions=own)))
 
 
 def require_planned(run: Run) -> None:
-    """Compares what a run decided with its plan, if it has one: logical time, actions, state hash.
+    """Compares a run's decisions with its plan, if it has one: logical time, actions, state hash.
 
-    It is for the moment before the run publishes. Inbox and journal are read by then; what they held stays in
-    the ledger, for the next run.
+    Called right before the run publishes. Inbox and journal have been read by then; their content stays in the
+    ledger, for the next run.
 
     Raises:
         PlanStale: names what differs; the run must not publish.
@@ -114,7 +114,7 @@ def _word(value: Any) -> str:
 
 
 def _flat(facts: Facts) -> dict[str, Any]:
-    """Facts by a name that people know; the digest of the settings gives way to the settings."""
+    """Facts by readable names, with the settings instead of their digest."""
     document = to_builtins(facts)
     held = {"snapshot": "snapshot of", "state_hash": "state of"}
     base = {f"{held[key]} {shard}": v for shard, pair in document["base"].items() for key, v in pair.items()}

@@ -1,8 +1,7 @@
-"""The `snapshot` step: a working graph becomes a published version, or nothing changes.
+"""The `snapshot` step: publishes a working graph atomically.
 
-The order is what makes a kill at any moment harmless: the folder is complete, verified and flushed before
-it gets its name; the ledger's record that it is published is the commit point; CURRENT moves last, and
-moving it again is harmless.
+The order makes a kill at any moment harmless: the folder is complete, verified and flushed before it gets its name;
+the publication record in the ledger is the commit point; CURRENT moves last, and moving it is idempotent.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def publish(store: Store, run: Run) -> StepResult:
         One row: snapshot (number), state_hash, and the counts of the manifest.
 
     Raises:
-        SnapshotDamaged: what was written reads back otherwise; nothing was published.
+        SnapshotDamaged: what was written does not read back equal; nothing was published.
     """
     draft = _draft(store, run)
     problems = _problems(draft)
@@ -70,7 +69,7 @@ def publish(store: Store, run: Run) -> StepResult:
 def graph_counts(graph: Graph) -> dict[str, int]:
     """How many topics a graph holds in each state, and how many fields, revisions and edges.
 
-    `detached` counts topics that have detached fields or links, whatever their state.
+    `detached` counts topics that have detached fields or edges, whatever their state.
     """
     states = dict(graph.read(TOPIC, ["state"])["state"].value_counts().iter_rows())
     named = {state: int(states.get(state, 0)) for state in ("active", "archived", "merged")}

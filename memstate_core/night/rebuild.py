@@ -1,7 +1,7 @@
-"""Folding the ledger again, from nothing, as it stood when the served snapshot was published (law L3).
+"""Rebuild: folds the ledger from scratch, as of the publication of the served snapshot (law L3).
 
 Only the ledger is read: evidence up to the recorded version, every recorded decision, the recorded policy
-and logical time. Nothing is decided anew and no model is asked, as long as the embedding cache is there.
+and logical time. Nothing is decided again, and no model is called as long as the embedding cache exists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memstate_core.state.state_hash import state_hash
 
 @dataclass(frozen=True)
 class Folded:
-    """A shard folded again in a scratch folder.
+    """A shard that was folded again in a scratch folder.
 
     Attributes:
         run: the run whose working graph holds the result.
@@ -52,7 +52,7 @@ def rebuild(store: Store, shard: str, run_id: str) -> Manifest:
 
     Raises:
         StoreNotFound: the ledger records no published snapshot of this shard.
-        RebuildMismatch: the fold gave another state; nothing was published.
+        RebuildMismatch: the fold gave a different state; nothing was published.
     """
     recover(store, shard)
     folded = fold_recorded(store, shard, store.home.work(shard), run_id)
@@ -64,7 +64,7 @@ def rebuild(store: Store, shard: str, run_id: str) -> Manifest:
 
 
 def fold_recorded(store: Store, shard: str, scratch: Path, run_id: str) -> Folded:
-    """Folds a shard as it stood when it was last published, in a scratch folder.
+    """Folds a shard as of its last publication, in a scratch folder.
 
     Raises:
         StoreNotFound: the ledger records no published snapshot of this shard.
@@ -81,7 +81,7 @@ def fold_recorded(store: Store, shard: str, scratch: Path, run_id: str) -> Folde
 
 
 def ensure_served(store: Store, shard: str, run_id: str) -> None:
-    """Rebuilds a shard whose ledger records a published snapshot while none is left to serve."""
+    """Rebuilds a shard if the ledger records a published snapshot but none is left to serve."""
     recover(store, shard)
     if last_published_payload(store, shard) is not None and current_number(store.home, shard) is None:
         rebuild(store, shard, run_id)

@@ -1,4 +1,4 @@
-"""Verifying what is served: its files and manifest, the ledger, C1 to C6, and the ledger folded again (L3)."""
+"""Verification of what is served: files and manifest, the ledger, C1 to C6, and the fold of the ledger (L3)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from memstate_core.state.state_hash import state_hash
 
 @dataclass(frozen=True)
 class Verdict:
-    """One thing that was verified.
+    """The verdict on one item.
 
     Attributes:
-        name: what.
-        passed: whether it holds.
-        detail: what was found where it does not, and what could not be checked.
+        name: the item.
+        passed: whether it is correct.
+        detail: what was found if it is not, and what could not be checked.
     """
 
     name: str
@@ -61,7 +61,7 @@ def verify_store(store: Store) -> dict[str, list[Verdict]]:
 def verify(store: Store, snapshot: Snapshot) -> list[Verdict]:
     """Verifies a served snapshot against its manifest and against the ledger.
 
-    What needs damaged files or a ledger that cannot be read is not run; the verdict on these says so.
+    Checks that need damaged files or an unreadable ledger are not run; the verdict on these says so.
     """
     recorded = _recorded(store, snapshot.manifest)
     damage, unreadable = snapshot.damage(), ledger_problems(store, recorded or snapshot.manifest)
@@ -98,7 +98,7 @@ def _recorded(store: Store, served: Manifest) -> Manifest | None:
 
 
 def _manifest_problems(served: Manifest, recorded: Manifest | None) -> list[str]:
-    """How a manifest differs from the one that the ledger recorded, by field."""
+    """The differences between a manifest and the one that the ledger recorded, by field."""
     if recorded is None:
         return [f"the ledger records no snapshot {served.shard}/{served.number}"]
     found, expected = _flat(to_builtins(served)), _flat(to_builtins(recorded))

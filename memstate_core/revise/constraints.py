@@ -27,7 +27,7 @@ class Constraints:
 
     Attributes:
         judged: judged different by a person, for good.
-        undone: with `weight`, the logit of the merge that was taken back, and `renewed`, whether evidence
+        undone: with `weight`, the logit of the undone merge, and `renewed`, whether evidence
             arrived since; the pair is freed only by both new evidence and a clearly higher logit.
     """
 
@@ -102,7 +102,7 @@ def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _followed(pairs: pl.DataFrame, followed: pl.DataFrame) -> pl.DataFrame:
-    """The pairs as they stand today: each topic's survivor in its place; pairs that became one are left out."""
+    """The pairs resolved through merges: each topic's survivor in its place; pairs that became one are left out."""
     one, other = (pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b"))
     moved = pairs.with_columns(a=pl.min_horizontal(one, other), b=pl.max_horizontal(one, other))
     return moved.filter(pl.col("a") != pl.col("b")).unique(["a", "b"], keep="last", maintain_order=True)

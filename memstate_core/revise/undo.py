@@ -16,7 +16,7 @@ from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import REVIEW_ENDED, UNMERGED, merges
 from memstate_core.state.identity import survivors
 
-TAKEN_BACK = "taken back by a person"
+UNDONE = "undone by a person"
 CONFIRMED = "confirmed by a person"
 
 
@@ -35,7 +35,7 @@ def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
     in_force = listed.filter(~pl.col("undone"))
     if in_force.height:
         return _unmerged(served, in_force.head(1))
-    back = restore_decisions(served, [name], TAKEN_BACK)
+    back = restore_decisions(served, [name], UNDONE)
     if back.height:
         return back
     if listed.height:
@@ -101,7 +101,7 @@ def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
         "topic_id": pl.col("dropped"),
         "payload_json": payload,
         "evidence_ids": pl.lit(held).implode(),
-        "reason": pl.lit(TAKEN_BACK),
+        "reason": pl.lit(UNDONE),
     }
     return project(merge.with_columns(**columns), DECISION)
 

@@ -1,10 +1,10 @@
-"""C6: salience follows from what the ledger records, and what was accessed since the base is more salient for it.
+"""C6: salience follows from what the ledger records, and accesses since the base raised the salience of their topics.
 
-Against the base, salience is compared before it is cut to its maximum, as a logarithm, so that two levels differ
-however far they have faded. An access after the topic's last event must show; an earlier one may be too faint to.
-Left out is what changed for other reasons too: topics with a failed access, topics that lost evidence to another or
-were merged, topics of another kind than before, and topics whose last event lies ahead of the run. Under another
-policy than that of the base nothing can be compared with it.
+Salience is compared with the base before it is clipped to its maximum, as a logarithm, so that levels differ however
+far they have decayed. An access after the topic's last event must have an effect; that of an earlier one may be below
+the precision. Topics that changed for other reasons too are left out: those with a failed access, those that lost
+evidence to another or were merged, those with another kind than before, and those whose last event is later than the
+run. If the policy differs from that of the base, nothing is compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def adaptation(subject: Subject, base: Tables | None, missing: str | None = None
     Args:
         subject: the state.
         base: the tables of the snapshot that the run started from; None without one.
-        missing: why there is none to compare with, where the ledger records one.
+        missing: why there is none to compare with, if the ledger records one.
     """
     notes = [f"accessed topics not checked against the base: {missing}"] if missing else []
     found = [*_unfounded(subject)]
@@ -69,7 +69,7 @@ def _differs(columns: list[str]) -> pl.Expr:
 
 
 def not_raised(subject: Subject, base: Tables) -> pl.DataFrame:
-    """Topics that were accessed since the base and are not more salient for it (column topic_id among others)."""
+    """Topics whose salience accesses since the base did not raise (column topic_id among others)."""
     now = subject.recorded.now
     rows = subject.recorded.fresh_accesses.with_columns(subject.derived.answering(pl.col("topic_id")))
     others = pl.concat([rows.filter("failed")["topic_id"], _changed_otherwise(subject)]).implode()
@@ -84,13 +84,13 @@ def not_raised(subject: Subject, base: Tables) -> pl.DataFrame:
 
 
 def _level(now: datetime) -> pl.Expr:
-    """The logarithm to base 2 of what is left of the strength."""
+    """The logarithm to base 2 of the decayed strength."""
     elapsed = (pl.lit(now) - pl.col("reinforced_at")).dt.total_microseconds() / _DAYS
     return pl.col("strength").log(2) - elapsed / pl.col("half_life_days")
 
 
 def _changed_otherwise(subject: Subject) -> pl.Series:
-    """Topics that gave evidence away, or were merged or parted, in the last run."""
+    """Topics that lost evidence, or were merged or unmerged, in the last run."""
     rows = subject.recorded.last.filter(pl.col("kind").is_in([MERGED, MOVED, UNMERGED]))
     payload = rows["payload_json"].str.json_decode(_OTHERS).struct
     ids = pl.concat([payload.field("was"), payload.field("survivor"), rows["topic_id"]]).drop_nulls()

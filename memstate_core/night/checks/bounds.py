@@ -1,8 +1,8 @@
-"""C5: active topics of each scope stay within the policy's bound, and what was archived is all there to come back.
+"""C5: active topics of each scope stay within the policy's bound, and archived topics can be restored completely.
 
 Pins win over the bound: a night leaves no more active topics than the bound, or than are pinned where those are
 more. A correction archives nothing, so after it each topic that was pinned or unpinned by hand since the last night
-may stay on top of that; nothing else may.
+may exceed that; nothing else may.
 """
 
 from __future__ import annotations

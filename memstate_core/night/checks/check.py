@@ -1,4 +1,4 @@
-"""The verdict on one condition, and how checks state their violations."""
+"""The verdict on one condition, and the form of violations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Check:
 
     @property
     def detail(self) -> str:
-        """The first violations, or what could not be checked."""
+        """The first violations, or the parts that could not be checked."""
         found = [f"{subject}: {problem}" for subject, problem in self.violations.head(5).rows()]
         more = self.violations.height - len(found)
         return "; ".join([*found, *([f"{more} more"] if more else []), *self.notes])

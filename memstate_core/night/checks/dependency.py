@@ -1,4 +1,4 @@
-"""C3: whatever depends on a change over extension edges is queued for review, as the ledger's decisions say.
+"""C3: all topics that depend on a change over extension edges are queued for review, by the ledger's decisions.
 
 The search is breadth first over numbered topics (scipy), from the changes that the last run recorded.
 """
@@ -26,7 +26,7 @@ _PAYLOAD = pl.Struct({
 
 
 def dependency_consistency(subject: Subject) -> Check:
-    """The queue is that of the recorded decisions, and it holds every dependent of the last run's changes."""
+    """The queue matches the recorded decisions, and contains every dependent of the last run's changes."""
     queue = _queue(subject.recorded)
     found = [*_against_record(subject, queue), *_unqueued(subject, queue)]
     return check("C3", found)
@@ -96,7 +96,7 @@ def _moved(subject: Subject) -> pl.Series:
 
 
 def _by_reference(subject: Subject) -> pl.Series:
-    """Topics that a merge or its undoing changed because a field of theirs refers to what was merged or parted."""
+    """Topics that a merge or its undo changed because one of their fields refers to a merged or unmerged topic."""
     merged = subject.recorded.last.filter(pl.col("kind").is_in([kinds.MERGED, kinds.UNMERGED]))
     payload = pl.col("payload_json").str.json_decode(_PAYLOAD).struct
     parts = merged.select("topic_id", survivor=payload.field("survivor"), others=payload.field("others"))

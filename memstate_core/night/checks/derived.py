@@ -1,7 +1,7 @@
-"""What follows from the ledger's account alone: which topic holds which evidence, what is merged, where the ladder is.
+"""The state that follows from the ledger alone: the topic of each piece of evidence, merges, the ladder state.
 
 Ids follow from what evidence names (id, key, observation, title), turns follow their recorded segment, and both
-follow the merges in force. This is the account that graph and served files are compared with.
+follow the merges in force. The graph and the served files are compared with this state.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _FIRST = ("observed_at", "evidence_id")
 
 @dataclass(frozen=True)
 class Derived:
-    """The ledger's account, worked out.
+    """The state that the ledger implies.
 
     Attributes:
         merges: merges in force, as decided (columns dropped, survivor, scope).
-        survivors: each merged topic with the one that answers for it (columns dropped, survivor).
+        survivors: each merged topic with the one that it resolves to (columns dropped, survivor).
         circular: merged topics whose merges lead in a circle (column dropped).
         aliases: ids that titles would have, with the topic that owns the title (columns alias, scope, topic_id),
             merges not followed.
@@ -52,13 +52,13 @@ class Derived:
     segments: pl.DataFrame
 
     def answering(self, ids: pl.Expr) -> pl.Expr:
-        """The topic that answers for an id: the owner of its title, then the survivor of merges."""
+        """The topic that an id resolves to: the owner of its title, then the survivor of merges."""
         owned = ids.replace(self.aliases["alias"], self.aliases["topic_id"])
         return owned.replace(self.survivors["dropped"], self.survivors["survivor"])
 
 
 def derive(recorded: Recorded) -> Derived:
-    """Works out the ledger's account."""
+    """Computes the state that the ledger implies."""
     merges = merges_in_force(recorded.transitions)
     survivors, circular = followed(merges)
     segments = _segments(recorded.transitions)
@@ -104,7 +104,7 @@ def followed(merges: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def in_force(rows: pl.DataFrame, key: list[str], taken: str, back: str) -> pl.DataFrame:
-    """What a step was taken for and not taken back since: its last row (rows in order, `kind` among the columns)."""
+    """The last row of each key whose step was not reversed since (rows in order, `kind` among the columns)."""
     own = rows.filter(pl.col("kind").is_in([taken, back])).drop_nulls(key)
     return own.unique(key, keep="last", maintain_order=True).filter(pl.col("kind") == taken)
 
@@ -139,7 +139,7 @@ def _anchored(evidence: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _aliases(named: pl.DataFrame, settled: pl.Series) -> pl.DataFrame:
-    """The owner of each title: the topic that bore it first of those that are named by more than a title."""
+    """The owner of each title: of the topics that are named by more than a title, the first one with it."""
     titled = named.drop_nulls("_alias").sort(_FIRST)
     groups = titled.unique("_alias", keep="first", maintain_order=True)
     holders = titled.filter(~pl.col("_by_title") & ~pl.col("anchor").is_in(groups["_alias"].implode()))

@@ -1,8 +1,8 @@
-"""What rules and thresholds ask about topics, worked out for the moment at which the ladder decided.
+"""Topic features for rules and thresholds, recomputed as of the moment at which the ladder decided.
 
 Evidence, accesses and salience come from the ledger; titles, kinds, fields and edges, which the ladder does not
-change, from the graph. A salience of the graph that agrees with the ledger's is taken as it is, so that a
-comparison with a threshold does not hang on the last digit.
+change, from the graph. A salience of the graph that agrees with the ledger's is used unchanged, so that a
+comparison with a threshold does not depend on the last digit.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _with_new_evidence(subject: Subject) -> pl.Series:
 
 
 def _held(topics: pl.DataFrame, before: pl.DataFrame) -> pl.Series:
-    """Topics that a person brought back and that no event has concerned since."""
+    """Topics that were restored manually and have had no event since."""
     since = pl.col("payload_json").str.json_path_match("$.last_event_at")
     marked = before.select("topic_id", _since=since).drop_nulls()
     last = marked.unique("topic_id", keep="last", maintain_order=True)

@@ -1,6 +1,6 @@
-"""C2 for the ladder: each step of the last run was asked for by a threshold, the bound or a rule that held then.
+"""C2 for the ladder: a threshold, the bound or a rule that applied at the time justifies each step of the last run.
 
-A step that a person took by hand needs no other reason.
+Manual steps need no other justification.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PAYLOAD = pl.Struct({
     "edges": pl.List(pl.Struct({"to": pl.String, "kind": pl.String})),
 })  # fmt: skip
 _TIER = pl.when("held").then(3).when("depended_on").then(2).when("redundant").then(0).otherwise(1)
-"""What leaves first when the bound forces topics out."""
+"""Eviction order over the bound, lowest tier first."""
 
 
 def ladder_violations(subject: Subject) -> list[pl.DataFrame]:
@@ -83,7 +83,7 @@ def _needed(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> p
 
 
 def _bound(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
-    """The bound takes no more topics than are over it, and in the order of their tiers."""
+    """The bound archived no more topics than were over it, in the order of their tiers."""
     marked = topics.filter(pl.col("state") == "active").join(
         archived.select("topic_id", by="by"), on="topic_id", how="left"
     )

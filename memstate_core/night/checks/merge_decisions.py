@@ -1,8 +1,8 @@
-"""C2 for merges: both ends share a scope, and a probability or a verdict asked for each merge of the last run.
+"""C2 for merges: both ends share a scope, and a probability or a verdict justifies each merge of the last run.
 
 A decision records the mean probability of a topic with the others of its group, and the logit of the strongest
 such pair. Groups join by average linkage, so the mean is at least one half, and a group needs a pair that reaches
-`merge_probability`, or what a merge rule asks where one applies.
+`merge_probability`, or the probability of the merge rule that applies.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PAYLOAD = pl.Struct({
 
 
 def merge_violations(subject: Subject) -> list[pl.DataFrame]:
-    """Merges in force across scopes, and merges of the last run that nothing asked for."""
+    """Merges in force across scopes, and merges of the last run without a justification."""
     last = _decoded(subject.recorded.last)
     merged = last.filter(pl.col("kind") == kinds.MERGED)
     found = _scopes(subject)
@@ -81,8 +81,7 @@ def _automatic(merged: pl.DataFrame, policy: Policy) -> list[pl.DataFrame]:
 def asked_probability(scope: str | None, policy: Policy) -> float:
     """The lowest probability from which a pair of a scope may be merged.
 
-    Merge rules that depend on no more than the scope are evaluated; another one may apply, so it counts with the
-    probability that it asks.
+    Merge rules that depend on the scope alone are evaluated. Any other rule may apply, so its probability counts.
     """
     asked = [policy.merge_probability]
     row = pl.DataFrame({"scope": [scope], "scope_type": [(scope or "").split(":")[0]]})
@@ -117,7 +116,7 @@ def _asleep(merged: pl.DataFrame, subject: Subject) -> pl.DataFrame:
 
 
 def _torn(judged: pl.DataFrame, subject: Subject) -> pl.DataFrame:
-    """Pairs that a person last judged different and that the last run's merges made one (column a)."""
+    """Pairs last judged different by a person that the last run's merges joined (column a)."""
     verdicts = judged.filter((pl.col("kind") == kinds.JUDGED) & (pl.col("verdict") != SKIP))
     apart = verdicts.unique(["a", "b"], keep="last").filter(pl.col("verdict") == DIFFERENT)
     before, _ = followed(merges_in_force(subject.recorded.before().transitions))

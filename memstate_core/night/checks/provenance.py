@@ -1,6 +1,6 @@
-"""C4: every value and edge leads to evidence that states it, in a topic of the evidence's own scope.
+"""C4: every value and edge cites evidence that states it, in a topic of the evidence's own scope.
 
-Which topic holds which evidence follows from the ledger: from what evidence names and from recorded decisions.
+The topic of each piece of evidence follows from the ledger: from what evidence names and from recorded decisions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def provenance(subject: Subject) -> Check:
 
 
 def _citations(subject: Subject) -> list[pl.DataFrame]:
-    """Evidence that values cite; a current value that no evidence of its topic states is C1's to find."""
+    """Evidence that values cite; C1 covers current values that no evidence of their topic states."""
     revisions = pl.concat([subject.graph.revisions, subject.compressed])
     cited = revisions.explode("evidence_ids", empty_as_null=True).rename({"evidence_ids": "evidence_id"})
     homes = subject.derived.homes
@@ -48,7 +48,7 @@ def _citations(subject: Subject) -> list[pl.DataFrame]:
 
 
 def _partial(name: pl.Expr) -> pl.Expr:
-    """Whether a segment's evidence supports a field whose older values are not worked out."""
+    """Whether a segment's evidence supports a field whose older values are not recomputed."""
     return pl.col("_said").is_null() & name.is_in(["participants", "session", "period"])
 
 
@@ -111,7 +111,7 @@ def _homes(subject: Subject) -> list[pl.DataFrame]:
 
 
 def _summaries(subject: Subject) -> list[pl.DataFrame]:
-    """A summary stands for as many revisions as lie beside the graph, and cites all their evidence."""
+    """A summary replaces exactly the revisions stored beside the graph, and cites all their evidence."""
     behind = subject.compressed.group_by(SLOT).agg(
         _count=pl.len().cast(pl.Int64), _cited=pl.col("evidence_ids").explode().unique().sort()
     )
@@ -122,7 +122,7 @@ def _summaries(subject: Subject) -> list[pl.DataFrame]:
 
 
 def _files(subject: Subject) -> list[pl.DataFrame]:
-    """The files that answers and the next run read: the topic of evidence, and the ids that titles have."""
+    """The files that queries and the next run read: the topic of each piece of evidence, and title aliases."""
     derived = subject.derived
     homes, held = derived.homes.drop("at"), subject.held.drop_nulls("topic_id")
     aliases = derived.aliases.with_columns(topic_id=derived.answering(pl.col("alias")))

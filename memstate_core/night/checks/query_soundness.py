@@ -1,6 +1,6 @@
 """C1: a default query sees the newest value of each field of topics that are not archived, and nothing else.
 
-The newest value is that which the ledger's evidence states as of the latest valid time.
+The newest value is the one that the ledger's evidence states with the latest valid time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from memstate_core.night.checks.subject import Subject, Tables
 
 
 def query_soundness(subject: Subject) -> Check:
-    """Histories are in order, each current value is the newest that evidence states, states agree with marks."""
+    """Histories are in order, each current value is the newest that evidence states, states agree with flags."""
     active = subject.graph.topics.filter(pl.col("state") == "active")
     return check("C1", [
         *_histories(subject.graph),

@@ -1,7 +1,7 @@
 """What the ledger records of a shard up to one state: evidence, transitions, accesses, policy, logical time.
 
-The state is either that of a run that has not published yet, or that of a published snapshot. Nothing is taken
-from the run's own tables or from the snapshot's manifest, so damage to either shows.
+The state is either that of a run that has not published yet, or that of a published snapshot. Nothing is read
+from the run's own tables or from the snapshot's manifest, so damage to either is detected.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ EVIDENCE_COLUMNS = (
 
 @dataclass(frozen=True)
 class Recorded:
-    """The ledger's account of one state.
+    """The ledger's record of one state.
 
     Attributes:
-        shard: whose.
+        shard: the shard.
         now: the logical time of the state.
         policy: the policy of the run that made it.
         transitions: every decision up to the state, in order (columns TRANSITIONS), publications left out.
@@ -71,7 +71,7 @@ def publications(store: Store, shard: str) -> list[tuple[int, Manifest]]:
 
 
 def recorded_by_run(store: Store, run: Run) -> Recorded:
-    """What the ledger will record once a run publishes: all that it pinned, and its own decisions."""
+    """What the ledger will record once a run publishes: its pinned inputs, and its own decisions."""
     facts = run.facts
     earlier = _transitions(store, facts.shard, facts.transitions_version)
     last = run.transitions(1 + _last_seq(earlier)).filter(pl.col("kind") != PUBLISHED)
@@ -88,7 +88,7 @@ def recorded_by_run(store: Store, run: Run) -> Recorded:
 def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
     """What the ledger records of a published snapshot, or None if it records none of this number.
 
-    A rebuild publishes the state of an earlier run again; the decisions that made the state are those of that run.
+    A rebuild publishes the state of an earlier run again; the state is then attributed to that run's decisions.
     """
     found = [(seq, manifest) for seq, manifest in publications(store, shard) if manifest.number <= number]
     if not found or found[-1][1].number != number:
@@ -121,7 +121,7 @@ def _after_night(runs: list[tuple[int, Manifest]], rows: pl.DataFrame) -> pl.Dat
 
 
 def _start(found: list[tuple[int, Manifest]], rows: pl.DataFrame) -> tuple[int, Manifest | None]:
-    """Where the decisions behind the last of some publications begin, and the base of the run that took them."""
+    """The first transition of the run behind the last of some publications, and the base of that run."""
     place, end = len(found) - 1, found[-1][0]
     while place > 0:
         since, base = found[place - 1]

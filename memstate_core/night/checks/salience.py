@@ -1,4 +1,4 @@
-"""Salience worked out again from what the ledger records, in closed form.
+"""Salience recomputed from what the ledger records, in closed form.
 
 For events i of one topic or field at times t_i with weights w_i (statements, accesses, failures) and half-life h:
 gaps d_i = t_i - t_(i-1) in days; x_i = sum of d / (d + h) over gaps that ended with a statement or access; f_i the
@@ -36,8 +36,8 @@ def recorded_salience(
     Args:
         stated: columns STATEMENTS.
         accesses: columns ACCESSES, each access once.
-        derived: the ledger's account.
-        topics: columns id, scope, topic_kind, of which half-lives depend.
+        derived: the state that the ledger implies.
+        topics: columns id, scope, topic_kind, on which half-lives depend.
         now: the time.
         policy: weights, half-lives and limits.
 
@@ -65,7 +65,7 @@ def _said(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def _accessed(accesses: pl.DataFrame, derived: Derived, policy: Policy) -> pl.DataFrame:
-    """Accesses of the topics that answer now, a row for each field that was named (columns access_id and _EVENT)."""
+    """Accesses of current topics, one row for each named field (columns access_id and _EVENT)."""
     rows = accesses.with_columns(derived.answering(pl.col("topic_id")), weight=pl.lit(policy.query_salience_bump))
     named = rows.explode("fields", empty_as_null=True).rename({"fields": "name"})
     return named.unique(["access_id", "name"]).select("access_id", *_EVENT.keys())

@@ -1,7 +1,7 @@
-"""What evidence states, value by value, as the ledger holds it: the yardstick for histories and salience.
+"""The values that the ledger's evidence states: the reference for histories and salience.
 
-A structured observation states its fields, title, summary and kind; a segment of turns those that its decision
-recorded, and what follows from all segments of its topic: participants, session and period.
+A structured observation states its fields, title, summary and kind; a segment states those that its decision
+recorded, and those that follow from all segments of its topic: participants, session and period.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def statements(evidence: pl.DataFrame, derived: Derived) -> pl.DataFrame:
 
     Args:
         evidence: columns EVIDENCE_COLUMNS.
-        derived: says which topic holds what.
+        derived: gives the topic of each piece of evidence.
     """
     homes = derived.homes.select("evidence_id", "topic_id")
     placed = (
@@ -81,7 +81,7 @@ def _fields(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_segments(segments: pl.DataFrame) -> list[pl.DataFrame]:
-    """Participants, session and period of topics; only the newest segment's value is worked out."""
+    """Participants, session and period of topics; only the newest segment's value is computed."""
     order = [pl.col("began_at"), pl.col("ended_at"), pl.col("evidence_ids").list.first()]
     ordered = segments.sort("topic_id", *order).with_columns(
         _newest=pl.int_range(pl.len()).reverse().over("topic_id") == 0

@@ -1,4 +1,4 @@
-"""What is checked: the tables of a graph, and the files that lie beside it, as they were read."""
+"""The state that is checked: the tables of a graph, and the files beside it, as read."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Tables:
 
 @dataclass(frozen=True)
 class Subject:
-    """A state and the ledger's account of it.
+    """A state and the ledger's record of it.
 
     Attributes:
-        recorded: the ledger's account.
+        recorded: the ledger's record.
         graph: the tables of the working or the served graph.
-        compressed: the revisions that summaries stand for, as they lie beside the graph (columns COMPRESSED).
-        aliases: columns ALIASES, as they lie beside the graph.
-        held: the topic of each piece of evidence, as it lies beside the graph (columns EVIDENCE_TOPIC).
+        compressed: the revisions that summaries replace, as stored beside the graph (columns COMPRESSED).
+        aliases: columns ALIASES, as stored beside the graph.
+        held: the topic of each piece of evidence, as stored beside the graph (columns EVIDENCE_TOPIC).
     """
 
     recorded: Recorded
@@ -76,7 +76,7 @@ class Subject:
 
     @cached_property
     def derived(self) -> Derived:
-        """What follows from the ledger."""
+        """The state that the ledger implies."""
         return derive(self.recorded)
 
     @cached_property
@@ -86,7 +86,7 @@ class Subject:
 
     @cached_property
     def levels(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Salience of topics and of fields, worked out from the ledger."""
+        """Salience of topics and of fields, recomputed from the ledger."""
         topics = self.graph.living.select("id", "scope", "topic_kind")
         recorded = self.recorded
         return recorded_salience(self.stated, recorded.accesses, self.derived, topics, recorded.now, recorded.policy)

@@ -1,7 +1,7 @@
 """C2: transitions are sound.
 
-Every state and mark follows from a recorded decision, policy asked for each decision of the last run, and nothing
-superseded became current.
+Every state and flag follows from a recorded decision, policy justifies each decision of the last run, and no
+superseded value became current.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _EDGE = ["from_id", "to_id", "kind"]
 
 
 def transition_soundness(subject: Subject, base: pl.DataFrame | None, missing: str | None = None) -> Check:
-    """States, marks, decisions, and current values against the base.
+    """Checks states, flags and decisions, and compares current values with the base.
 
     Args:
         subject: the state.
         base: the revisions of the snapshot that the run started from, those behind summaries among them.
-        missing: why there are none to compare with, where the ledger records a base.
+        missing: why there are none to compare with, if the ledger records a base.
     """
     last = subject.recorded.last
     other = last.filter(pl.col("policy") != subject.recorded.policy.digest())
@@ -105,9 +105,9 @@ def _unasked_summaries(subject: Subject, asked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _revived(now: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
-    """Current revisions that the base had below a newer one which is still there.
+    """Current revisions that the base had below a newer one which still exists.
 
-    Of revisions as of the same valid time none supersedes the other, so a change of `conflict_rule` may show
+    Revisions with the same valid time do not supersede each other, so a change of `conflict_rule` may select
     another of them.
     """
     top = base.filter(pl.col("rank") == 0).select(*SLOT, _was="id", _since="valid_from")

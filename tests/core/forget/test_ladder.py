@@ -109,7 +109,7 @@ def test_a_use_brings_a_topic_back_and_keeps_it_for_the_night(faded: Life, name:
     faded.uses(10.5, name)
     assert faded.night(11) == {"restored": 1}
     assert (faded.states("acme", "boat"), faded.decided("restored")[-1]["reason"]) == (
-        ["active", "archived"], "it was used",
+        ["active", "archived"], "it was accessed",
     )  # fmt: skip
     assert faded.night(16) == {"archived": 1}
 
