@@ -12,7 +12,8 @@ from memstate_core.model.frames import ASSERTIONS, empty, project
 from memstate_core.model.text import iso_expr, quoted
 
 _TOPIC_PARTS = ("title", "summary", "topic_kind")
-
+STATING = ("evidence_id", "observed_at", "imported_at", "provenance", *_TOPIC_PARTS, "fields")
+"""The columns of EVIDENCE that assertions are made from."""
 
 _UNSTATED = ("ref_given", "ref_topic_id", "why_changed", "impact_expected", "confidence", "length")
 """Columns that only some assertions have: fields have all but the last, parts of a topic only that."""
@@ -22,7 +23,7 @@ def assertions(evidence: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFra
     """All assertions (columns ASSERTIONS) of a shard.
 
     Args:
-        evidence: columns EVIDENCE.
+        evidence: columns STATING.
         links: columns EVIDENCE_TOPIC.
         segments: columns SEGMENTS, already with the topics that they ended up in.
     """
@@ -35,10 +36,10 @@ def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
     """Assertions (columns ASSERTIONS) of structured observations.
 
     Args:
-        evidence: columns EVIDENCE.
+        evidence: columns STATING.
         links: which topic each piece belongs to (columns evidence_id, topic_id).
     """
-    placed = evidence.drop("topic_id").join(links, on="evidence_id")
+    placed = evidence.select(STATING).join(links, on="evidence_id")
     placed = placed.with_columns(evidence_ids=pl.concat_list("evidence_id"), recorded_at="imported_at")
     parts = [_topic_part(placed, name) for name in _TOPIC_PARTS]
     return pl.concat(

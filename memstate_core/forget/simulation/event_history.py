@@ -11,21 +11,17 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.frames import EVIDENCE, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
 from memstate_core.state import decisions as decided
-from memstate_core.state.assertions import assertions
+from memstate_core.state.assertions import STATING, assertions
 from memstate_core.state.graph import EDGE, open_graph
 from memstate_core.state.identity import answering
 from memstate_core.state.usage_events import uses
 
-_EVIDENCE = (
-    "evidence_id", "observed_at", "imported_at", "provenance", "title", "summary", "topic_kind", "fields",
-)  # fmt: skip
 _ENDS = ("from_id", "to_id")
 
 
@@ -67,7 +63,7 @@ def read_history(store: Store, served: Served) -> EventHistory:
     Takes no lock and writes nothing.
     """
     topics, snapshot = served.topics, served.snapshot
-    scanned = store.ledger.scan("evidence", snapshot.manifest.evidence_version).select(_EVIDENCE)
+    scanned = store.ledger.scan("evidence", snapshot.manifest.evidence_version).select(STATING)
     rows = scanned.join(served.links.lazy().select("evidence_id"), on="evidence_id", how="semi").collect()
     is_merged = pl.col("merged_into").is_not_null()
     merged = topics.filter(is_merged).select(dropped="id", survivor="merged_into")
@@ -78,7 +74,7 @@ def read_history(store: Store, served: Served) -> EventHistory:
     return event_history(
         topics=topics.filter(~is_merged),
         evidence=rows.join(served.links, on="evidence_id").select("topic_id", at="observed_at"),
-        values=assertions(project(rows, EVIDENCE), served.links, segments).filter(pl.col("part") == "field"),
+        values=assertions(rows, served.links, segments).filter(pl.col("part") == "field"),
         accesses=uses(store.ledger.scan("accesses").collect(), served.aliases, merged, Policy()),
         edges=_dated(edges, rows),
         decisions=served.transitions,
