@@ -52,7 +52,7 @@ def chromium(width: int = 1280, height: int = 900, *, dark: bool = False, scale:
     Args:
         width: of the viewport, in CSS pixels.
         height: of the viewport, in CSS pixels.
-        dark: whether the page is told that dark colours are preferred.
+        dark: whether the browser prefers dark colours.
         scale: device pixels per CSS pixel, for sharp screenshots.
     """
     from selenium.webdriver import Chrome, ChromeOptions, ChromeService

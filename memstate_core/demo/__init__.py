@@ -17,7 +17,7 @@ QUESTIONS: tuple[str, str] = (
     "What is the budget of the Old Ferry Yard now?",
     "Which tree did the children choose for the school courtyard, and why?",
 )
-"""The first asks for a value that changed twice, the second for something that was said."""
+"""The first asks for a value that changed twice, the second for a statement in a chat."""
 
 
 def sample_paths() -> list[Path]:

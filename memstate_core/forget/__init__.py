@@ -1,1 +1,1 @@
-"""Forgetting: salience decays with time, and topics that nobody needs leave the active set, reversibly."""
+"""Forgetting: salience decays with time, and unneeded topics leave the active set, reversibly."""

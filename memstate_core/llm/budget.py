@@ -6,7 +6,7 @@ from threading import Lock
 
 
 class Budget:
-    """Limits and use of one run: once a limit is reached, no more requests are sent."""
+    """Limits and consumption of one run: once a limit is reached, no more requests are sent."""
 
     def __init__(self, max_requests: int, max_tokens: int) -> None:
         self._max_requests, self._max_tokens = max_requests, max_tokens

@@ -86,7 +86,7 @@ def _in_waves(
         try:
             return [one for first in range(0, len(found), WAVE) for one in waves.take(found[first : first + WAVE])]
         except BaseException:
-            client.stop("the run was interrupted")  # else the pool would wait for answers that nobody reads
+            client.stop("the run was interrupted")  # else the pool would wait for answers that are not read
             raise
 
 

@@ -1,6 +1,6 @@
 """Context packs: the answer to a question as a few cited lines within a budget of tokens.
 
-A pack is a function of an answer (`memstate_core.retrieve.query.answer`) and ranks nothing anew. Its pieces have a
+A pack is a function of an answer (`memstate_core.retrieve.query.answer`) and does not rank again. Its pieces have a
 fixed order in which topics, evidence and further facts take turns, so that no topic crowds out the others. A pack is
 the longest prefix of them that fits, so a larger budget only adds pieces. A warning is never separated from the piece
 that it belongs to.

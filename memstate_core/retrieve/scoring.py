@@ -74,7 +74,7 @@ class PreparedQuestion:
 
 
 def standardised(values: Array, prior: Prior) -> Array:
-    """Values in standard deviations from their mean; NaN, which stands for unknown, becomes 0.
+    """Values in standard deviations from their mean; NaN (unknown) becomes 0.
 
     Args:
         values: one value a row.

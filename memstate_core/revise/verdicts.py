@@ -50,7 +50,7 @@ def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) 
 
     Args:
         served: the shard that holds the topics.
-        verdicts: two topics and the verdict (same, different, skip); a topic that was merged away stands for
+        verdicts: two topics and the verdict (same, different, skip); a topic that was merged away means
             the one it resolves to.
 
     Raises:

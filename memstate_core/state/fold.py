@@ -26,7 +26,7 @@ from memstate_core.state.ladder_state import LadderState, ladder_state
 from memstate_core.state.strength import strength
 from memstate_core.state.summaries import summarised
 from memstate_core.state.tombstones import tombstone_names
-from memstate_core.state.usage_events import topic_events, uses
+from memstate_core.state.usage_events import access_events, topic_events
 
 _LATER = (
     "salience", "failed_salience", "embedding_model", "text_hash", "archived", "pinned", "merged_into", "summary",
@@ -47,7 +47,7 @@ class State:
         topics: columns TOPICS, tombstones among them; salience and embedding model still null.
         fields: columns FIELDS; salience still null.
         revisions: columns REVISIONS, summary revisions at the ends of histories that were summarised.
-        compressed: the revisions that summaries stand for (columns REVISIONS).
+        compressed: the revisions that summaries replace (columns REVISIONS).
         edges: columns EDGES.
         links: the topic of each piece of evidence after merges (columns EVIDENCE_TOPIC).
         aliases: columns ALIASES, followed through merges.
@@ -96,7 +96,7 @@ def fold(
     placed = evidence.join(links.select("evidence_id", _topic="topic_id"), on="evidence_id")
     ordered = in_order(assertions(evidence, links, moved_segments), policy)
     histories = fold_revisions(ordered)
-    used = uses(empty(ACCESSES) if accesses is None else accesses, aliases, followed, policy)
+    used = access_events(empty(ACCESSES) if accesses is None else accesses, aliases, followed, policy)
     topics = _topics(placed, histories, used, policy)
     half_lives = topics.select(topic_id="id", half_life=value_for("salience_half_life_days", policy))
     fields = fold_fields(ordered, histories, used, half_lives, policy)

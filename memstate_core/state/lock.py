@@ -22,7 +22,7 @@ def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0) -> Iterator[No
         wait_seconds: how long to wait for another holder.
 
     Raises:
-        StoreLocked: somebody else holds it; the message says who.
+        StoreLocked: another process holds it; the message names it.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     note = lock.with_suffix(".holder.json")

@@ -13,7 +13,7 @@ from memstate_core.model.frames import MOMENT, Schema, project
 from memstate_core.policy.settings import Policy
 from memstate_core.state.identity import answering
 
-USES: Schema = {
+ACCESS_EVENTS: Schema = {
     "access_id": pl.String,
     "topic_id": pl.String,
     "name": pl.String,
@@ -24,8 +24,10 @@ USES: Schema = {
 """Accesses of topics: `name` is a field's, or null if the topic as a whole was accessed."""
 
 
-def uses(accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Accesses as events (columns USES), each field on a row of its own.
+def access_events(
+    accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
+    """Accesses as events (columns ACCESS_EVENTS), each field on a row of its own.
 
     Args:
         accesses: columns ACCESSES; an access that was recorded twice counts once.
@@ -38,7 +40,7 @@ def uses(accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, 
         topic_id=answering(pl.col("topic_id"), aliases, followed), weight=pl.lit(policy.query_salience_bump)
     )
     named = moved.explode("fields", empty_as_null=True).rename({"fields": "name"})
-    return project(named.unique(["access_id", "name"], maintain_order=True), USES)
+    return project(named.unique(["access_id", "name"], maintain_order=True), ACCESS_EVENTS)
 
 
 def topic_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -46,7 +48,7 @@ def topic_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.D
 
     Args:
         said: evidence of topics (columns topic_id, at).
-        used: what `uses` gives; an access that names several fields is one event.
+        used: what `access_events` gives; an access that names several fields is one event.
         policy: gives the weight of evidence.
     """
     spoken = _said(said, policy)
@@ -58,7 +60,7 @@ def field_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.D
 
     Args:
         said: values of fields (columns topic_id, name, at).
-        used: what `uses` gives; a name that the topic has no field of is left out.
+        used: what `access_events` gives; a name that the topic has no field of is left out.
         policy: gives the weight of evidence.
     """
     spoken = _said(said, policy)

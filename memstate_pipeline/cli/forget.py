@@ -26,7 +26,7 @@ Topics = Annotated[list[str], typer.Argument(metavar="TOPIC_ID", help="Topics, a
 def restore(context: typer.Context, topic_ids: Topics, now: Now = None, as_json: Annotated[bool, Json] = False) -> None:
     """Restore topics from any step of forgetting, and publish.
 
-    Brings back archived topics, detached fields and edges, and summarised histories. Counts as an access.
+    Restores archived topics, detached fields and edges, and summarised histories. Counts as an access.
     """
     from memstate_core.forget.manual_actions import restore_decisions
     from memstate_core.ingest.accesses.journal import AccessJournal

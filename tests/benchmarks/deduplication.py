@@ -71,10 +71,10 @@ def read(directory: Path, encoder: Encoder, cache: Path) -> Labelled:
     began = time.perf_counter()
     embedded = embed(cache, encoder, texts)
     seconds = time.perf_counter() - began
-    told = f"{seconds:.1f} seconds, {embedded.encoded} texts encoded, {embedded.cached} from the cache"
+    note = f"{seconds:.1f} seconds, {embedded.encoded} texts encoded, {embedded.cached} from the cache"
     sources, keys = _named(records, "source_uri", "source"), _named(records, "topic_key", "key")
     corpus = Corpus(topics, _fields(records), embedded.vectors, sources, keys)
-    return Labelled(corpus, texts, _truth(directory / "pairs.csv", topics["id"]), told)
+    return Labelled(corpus, texts, _truth(directory / "pairs.csv", topics["id"]), note)
 
 
 def _observations(directory: Path) -> list[Observation]:
@@ -111,8 +111,8 @@ def _fields(records: list[Observation]) -> pl.DataFrame:
 
 def _named(records: list[Observation], attribute: str, column: str) -> pl.DataFrame:
     """What records say of where they come from (columns row and the one asked for)."""
-    told = [(row, getattr(record, attribute)) for row, record in enumerate(records) if getattr(record, attribute)]
-    return pl.DataFrame(told, schema={"row": pl.Int64, column: pl.String}, orient="row")
+    rows = [(row, getattr(record, attribute)) for row, record in enumerate(records) if getattr(record, attribute)]
+    return pl.DataFrame(rows, schema={"row": pl.Int64, column: pl.String}, orient="row")
 
 
 def _truth(file: Path, ids: pl.Series) -> Ints:

@@ -112,8 +112,8 @@ def _codex(number: int, text: str) -> dict[str, Any]:
 
 
 def _sharegpt(turns: Sequence[Said]) -> dict[str, Any]:
-    told = [{"from": "gpt" if number % 2 else "human", "value": text} for number, text in turns]
-    return {"id": f"c{turns[0][0]}", "conversations": told}
+    messages = [{"from": "gpt" if number % 2 else "human", "value": text} for number, text in turns]
+    return {"id": f"c{turns[0][0]}", "conversations": messages}
 
 
 def _openai(turns: Sequence[Said]) -> dict[str, Any]:
@@ -269,12 +269,12 @@ def encoded(folder: Path, rows: int, seed: int) -> str:
     began = time.perf_counter()
     subprocess.run([*program, "import", str(path), "--json"], check=True, stdout=subprocess.DEVNULL)
     night = [*program, "maintain", "--now", "2026-02-01T00:00:00Z", "--json"]
-    told = json.loads(subprocess.run(night, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    summary = json.loads(subprocess.run(night, check=True, stdout=subprocess.PIPE, text=True).stdout)
     seconds = time.perf_counter() - began
-    placing = told["seconds"]["placements"]
+    placing = summary["seconds"]["placements"]
     return (
         f"{rows:,} turns imported, placed, embedded and published in {seconds:.0f} s: {rows / seconds:.0f} turns/s "
-        f"({placing:.0f} s of it placements, where turns are embedded; {told['counts']['topics_created']:,} topics)."
+        f"({placing:.0f} s of it placements, where turns are embedded; {summary['counts']['topics_created']:,} topics)."
     )
 
 

@@ -1,7 +1,7 @@
 """Decay and the ladder of forgetting on made topics: seconds by part and the peak of memory.
 
 Topics are made from a seed: a hundred scopes of Zipf-like sizes, two fields a topic, one to seven values of each
-over the last three years, uses of a fifth of the topics, a link to another topic of the scope from each third one.
+over the last three years, accesses of a fifth of the topics, an edge to another topic of the scope from each third one.
 They are written into a real graph, and the steps of the night are run on it: strength (what the fold computes from
 events), salience, and the ladder. With `--bound` the scopes are held to so many active topics each.
 """
@@ -74,7 +74,7 @@ def _at_random_times(slots: pl.DataFrame, times: np.ndarray, rng: Generator, wei
 
 def fill(run: Run, topics: pl.DataFrame, by_topic: pl.DataFrame, by_field: pl.DataFrame, rng: Generator) -> None:
     """Writes the topics, their fields, one revision a field, and links into the working graph."""
-    told = topics.join(by_topic, left_on="id", right_on="topic_id").with_columns(
+    described = topics.join(by_topic, left_on="id", right_on="topic_id").with_columns(
         title="id", state=pl.lit("active"), archived=pl.lit(False), pinned=pl.lit(False), created_at=pl.lit(NOW)
     )
     slots = by_field.with_columns(id=pl.concat_str("topic_id", "name"), field_type=pl.lit("string"))
@@ -83,7 +83,7 @@ def fill(run: Run, topics: pl.DataFrame, by_topic: pl.DataFrame, by_field: pl.Da
     edges = linked.filter(pl.col("id") != pl.col("to_id")).select(from_id="id", to_id="to_id", kind=pl.lit("mentions"))
     off = pl.lit(False)
     with open_graph(run.graph, buffer_mib=4096) as graph:
-        graph.insert(TOPIC, project(told, TOPICS, nulls=list(TOPICS)))
+        graph.insert(TOPIC, project(described, TOPICS, nulls=list(TOPICS)))
         graph.insert(FIELD, project(slots.with_columns(detached=off, conflicts=pl.lit(0)), FIELDS, nulls=list(FIELDS)))
         graph.insert(REVISION, project(values, REVISIONS, nulls=list(REVISIONS)))
         graph.insert(EDGE, project(edges.with_columns(detached=off), EDGES, nulls=list(EDGES)))

@@ -18,10 +18,10 @@ FIELD_DAYS = 45
 """For how long a value holds."""
 
 
-def fields(told: pl.DataFrame, spec: Spec) -> pl.DataFrame:
+def fields(observed: pl.DataFrame, spec: Spec) -> pl.DataFrame:
     """One to three fields per row, as JSON (columns row, fields)."""
     count = (pl.col("draw") % 3 + 1).cast(pl.Int64)
-    long = told.select("row", "origin", "kind_number", "observed", "draw", nth=pl.int_ranges(count))
+    long = observed.select("row", "origin", "kind_number", "observed", "draw", nth=pl.int_ranges(count))
     long = long.explode("nth")
     slot = (pl.col("draw") // 3 + pl.col("nth").cast(pl.UInt64)) % FIELDS_PER_KIND
     long = long.with_columns(field=(pl.col("kind_number").cast(pl.UInt64) * 2 + slot) % len(_renderers()))

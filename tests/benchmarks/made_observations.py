@@ -69,10 +69,10 @@ def visits(spec: Spec) -> pl.DataFrame:
 
 def lines(part: pl.DataFrame, every: pl.DataFrame, spec: Spec) -> pl.Series:
     """The lines of some visits, in their order; `every` has all topics."""
-    told = _with_draws(part.join(every, on="topic", how="left", maintain_order="left"), spec)
-    told = told.join(fields(told, spec), on="row", how="left", maintain_order="left")
-    told = told.join(_edges(told, every, spec), on="row", how="left", maintain_order="left")
-    return told.select(line=_line(spec))["line"]
+    observed = _with_draws(part.join(every, on="topic", how="left", maintain_order="left"), spec)
+    observed = observed.join(fields(observed, spec), on="row", how="left", maintain_order="left")
+    observed = observed.join(_edges(observed, every, spec), on="row", how="left", maintain_order="left")
+    return observed.select(line=_line(spec))["line"]
 
 
 def _title_words(spec: Spec, origin: Numbers) -> pl.DataFrame:
@@ -88,17 +88,17 @@ def _title_words(spec: Spec, origin: Numbers) -> pl.DataFrame:
     return words.with_columns(place=pl.col("place") + numeral)
 
 
-def _edges(told: pl.DataFrame, every: pl.DataFrame, spec: Spec) -> pl.DataFrame:
+def _edges(observed: pl.DataFrame, every: pl.DataFrame, spec: Spec) -> pl.DataFrame:
     """At most one edge per row, as JSON (columns row, edges): along the scope's tree, or by popularity."""
-    draw = mix(spec.seed, 6, column(told, "row"))
-    place, scope = np.divmod(column(told, "topic").astype(np.int64), spec.scopes)
+    draw = mix(spec.seed, 6, column(observed, "row"))
+    place, scope = np.divmod(column(observed, "topic").astype(np.int64), spec.scopes)
     last = (spec.topics - 1 - scope) // spec.scopes
     parent, child = (place - 1) // CHILDREN, place * CHILDREN + 1 + (draw % CHILDREN).astype(np.int64)
     popular = np.expm1((draw >> np.uint64(11)) / 2.0**53 * np.log1p(last + 1)).astype(np.int64)
     way = (draw >> np.uint64(40)) % np.uint64(4)
     target = np.select([way == 0, way == 1], [parent, child], popular)
     exists = (target >= 0) & (target <= last) & (target != place)
-    found = told.select("row", drawn=pl.Series(draw >> np.uint64(20)), way=pl.Series(way))
+    found = observed.select("row", drawn=pl.Series(draw >> np.uint64(20)), way=pl.Series(way))
     found = found.with_columns(topic=pl.Series(target * spec.scopes + scope))
     found = found.filter(pl.Series(exists & (draw % np.uint64(1000) < EDGE_SHARE * 1000)))
     named = found.with_columns(pl.col("topic").cast(pl.UInt64)).join(every, on="topic", maintain_order="left")
@@ -127,11 +127,11 @@ def _line(spec: Spec) -> pl.Expr:
     return fill(OBSERVATION, words)
 
 
-def _with_draws(told: pl.DataFrame, spec: Spec) -> pl.DataFrame:
+def _with_draws(observed: pl.DataFrame, spec: Spec) -> pl.DataFrame:
     """Adds what decides a row's summary: `stays` with the topic, `changes` from season to season."""
-    owner = (spec.seed, 7, column(told, "origin"))
-    season = period(told, SUMMARY_DAYS, *owner)
-    return told.with_columns(
+    owner = (spec.seed, 7, column(observed, "origin"))
+    season = period(observed, SUMMARY_DAYS, *owner)
+    return observed.with_columns(
         stays=pl.Series(mix(*owner) >> np.uint64(8)), changes=pl.Series(mix(*owner, season) >> np.uint64(8))
     )
 

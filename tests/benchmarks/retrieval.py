@@ -135,8 +135,8 @@ class Methods:
     def _ours(self, stages: frozenset[str]) -> Ranker:
         def rank(question: str, scope: str) -> Sequence[str]:
             asked = Question(question, (scope,), evidence_k=CUTS[-1], stages=stages)
-            told = answer([self._reader], self._encoder, None, asked)
-            return [each["observation_id"] for each in told["evidence"]]
+            answered = answer([self._reader], self._encoder, None, asked)
+            return [each["observation_id"] for each in answered["evidence"]]
 
         return rank
 

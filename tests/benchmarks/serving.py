@@ -80,7 +80,7 @@ class Bench:
         given = [self.url, "--", str(self.questions), str(self.seed + len(self.phases))]
         with subprocess.Popen([*command, *given], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as wrk:
             try:
-                told = beside() if beside is not None else ""
+                note = beside() if beside is not None else ""
             finally:
                 if beside is not None:
                     wrk.send_signal(signal.SIGINT)
@@ -88,7 +88,7 @@ class Bench:
         lines = [line for line in said.splitlines() if line]
         load = json.loads(next(line for line in lines if line.startswith("{")))
         refusals = [line for line in lines if line.startswith("first refusal")]
-        self.phases.append(Phase(name, load, resident_mib(self.server), "; ".join([told, *refusals])))
+        self.phases.append(Phase(name, load, resident_mib(self.server), "; ".join([note, *refusals])))
 
 
 # --- what goes on beside the load
@@ -103,8 +103,8 @@ def maintenance(bench: Bench, seconds: float) -> str:
         began = time.perf_counter()
         now = iso(generate.END + timedelta(hours=number))
         command = [*PROGRAM, "--home", str(bench.home), "maintain", "--now", now, "--json"]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        assert json.loads(told)["snapshot"] == f"{SHARD}/{number}"
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert json.loads(output)["snapshot"] == f"{SHARD}/{number}"
         took.append(time.perf_counter() - began)
     return f"{len(took)} runs of {sum(took) / len(took):.1f} s"
 

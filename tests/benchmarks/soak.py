@@ -1,10 +1,10 @@
 """A soak: ingest, queries, feedback and maintenance at once, and kill -9 of the server, again and again.
 
-Afterwards the ledger must hold every acknowledged write once and every flushed use once, and the store must verify.
+Afterwards the ledger must hold every acknowledged write once and every flushed access once, and the store must verify.
 The program runs as it is: `memstate serve` and `memstate maintain` as processes, clients over loopback. A write that
 got no answer is sent again with the same id until it is acknowledged, as a careful client does; feedback is not, since
-a second one would be a second use. A use counts as flushed when its line stands in the journal on disk: the journal is
-read after every kill, and what was seen there must be in the ledger in the end, once for each time it was written.
+a second one would be a second access. An access counts as flushed when its line is in the journal on disk: the journal
+is read after every kill, and what was seen there must be in the ledger in the end, once for each time it was written.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import IO, Any, Protocol
 from urllib.parse import urlsplit
 
 import polars as pl
-from soak_counts import Use, broken_segments, journal, uses_in, violations
+from soak_counts import Access, accesses_in, broken_segments, journal, violations
 
 from memstate_core.model.text import iso
 from memstate_core.run.store import open_store
@@ -67,12 +67,12 @@ def started(arguments: Sequence[str], stdout: IO[bytes], stderr: IO[bytes]) -> S
 
 @dataclass
 class Seen:
-    """What clients were told; one lock for all threads.
+    """The responses that clients received; one lock for all threads.
 
     Attributes:
         written: ids of acknowledged observations.
         sent: ids of all observations that were sent.
-        uses: feedback that was acknowledged.
+        accesses: feedback that was acknowledged.
         segments: the journal by segment, as it lay on disk after kills.
         answers: how many requests were answered, by what they asked for.
         wrong: answers that nobody should get.
@@ -81,7 +81,7 @@ class Seen:
     lock: threading.Lock = field(default_factory=threading.Lock)
     written: set[str] = field(default_factory=set)
     sent: set[str] = field(default_factory=set)
-    uses: Counter[Use] = field(default_factory=Counter)
+    accesses: Counter[Access] = field(default_factory=Counter)
     segments: dict[str, bytes] = field(default_factory=dict)
     answers: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Seen:
 
 
 class Client(threading.Thread):
-    """Does one thing over and over until told to stop; a lost connection is made again."""
+    """Does one thing over and over until stopped; a lost connection is made again."""
 
     def __init__(self, soak: Soak, number: int, step: Callable[[Client], None]) -> None:
         super().__init__(name=f"client-{number}")
@@ -158,8 +158,8 @@ def query(client: Client) -> None:
     client.settle("query", *_answered(client.ask("POST", "/v1/query", asked | {"scope": "user:soak"}), 200))
 
 
-def tell(client: Client) -> None:
-    """Says of a topic that it was, or was not, of use, at a moment that nobody else names."""
+def give_feedback(client: Client) -> None:
+    """Reports a topic as useful or not, at a time that no other request has."""
     status, page = client.ask("GET", "/v1/topics?scope=user:soak")
     if not client.settle("topics", status, 200, page) or not page["topics"]:
         return
@@ -170,14 +170,14 @@ def tell(client: Client) -> None:
     status, document = client.ask("POST", "/v1/feedback", body)
     if client.settle("feedback", status, 202, document):
         with client.soak.seen.lock:
-            client.soak.seen.uses[document["topic_id"], document["at"], failed] += 1
+            client.soak.seen.accesses[document["topic_id"], document["at"], failed] += 1
 
 
 def _answered(answer: tuple[int, Any], good: int) -> tuple[int, int, Any]:
     return answer[0], good, answer[1]
 
 
-STEPS = (write, write, query, query, tell)
+STEPS = (write, write, query, query, give_feedback)
 
 
 # --- the soak
@@ -257,10 +257,10 @@ class Soak:
 
     def _start(self) -> None:
         read, write = os.pipe()
-        with os.fdopen(read) as told:
+        with os.fdopen(read) as output:
             with os.fdopen(write, "wb") as stdout, (self.home.root / "serve.log").open("ab") as log:
                 self._server = self._begin(self._command("serve", "--port", "0"), stdout, log)
-            line = told.readline()
+            line = output.readline()
         if not line:
             self._failures.append("the server did not start: " + (self.home.root / "serve.log").read_text()[-500:])
             return
@@ -291,7 +291,7 @@ class Soak:
         self.seen.segments |= journal(self.home)
 
     def _judged(self) -> list[str]:
-        """Two more runs, so that all is collected; then the ledger beside what clients and disk said."""
+        """Two more runs, so that all is collected; then compares the ledger with responses and with the disk."""
         for command in ("maintain", "maintain", "verify"):
             self._memstate(command)
         ledger, last = open_store(self.home.root).ledger, journal(self.home)
@@ -300,15 +300,15 @@ class Soak:
         accesses = ledger.scan("accesses").select("topic_id", "at", "failed").collect()
         recorded = Counter((topic, iso(at), failed) for topic, at, failed in accesses.iter_rows())
         seen = self.seen
-        found = violations(seen.sent, seen.written, held, seen.uses, uses_in(last), recorded)
+        found = violations(seen.sent, seen.written, held, seen.accesses, accesses_in(last), recorded)
         wrong = [f"{len(seen.wrong)} answers were wrong, first: {seen.wrong[0]}"] if seen.wrong else []
         return [*found, *broken_segments(seen.segments, last), *wrong, *self._failures]
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was done, in one line."""
         answers = ", ".join(f"{count:,} {what}" for what, count in sorted(self.seen.answers.items()))
-        flushed = uses_in(journal(self.home)).total()
-        return f"{self.kills} kills, {self.runs} runs; answered: {answers}; {flushed:,} uses flushed"
+        flushed = accesses_in(journal(self.home)).total()
+        return f"{self.kills} kills, {self.runs} runs; answered: {answers}; {flushed:,} accesses flushed"
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -323,10 +323,10 @@ def main(given: Sequence[str] | None = None) -> None:
         home.mkdir(parents=True, exist_ok=True)
         soak = Soak(home, args.seed)
         found = soak.run(60 * args.minutes)
-        print(soak.told())
+        print(soak.summary())
     for each in found:
         print(f"VIOLATED: {each}")
-    print("every acknowledged write and every flushed use is in the ledger once" if not found else "failed")
+    print("every acknowledged write and every flushed access is in the ledger once" if not found else "failed")
     sys.exit(1 if found else 0)
 
 

@@ -1,4 +1,4 @@
-"""What a soak counts in the end: acknowledged writes and uses, those on disk, those in the ledger."""
+"""The final counts of a soak: acknowledged writes and accesses, those on disk, those in the ledger."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Mapping
 from memstate_core.ingest.accesses.journal_segments import COMPLETE, OPEN
 from memstate_core.state.home import Home
 
-Use = tuple[str, str, bool]
-"""A use as it is recognised again: topic, moment, whether it was of no use."""
+Access = tuple[str, str, bool]
+"""The identity of an access: topic, time, whether it failed."""
 
 
 def violations(
-    sent: set[str], written: set[str], held: Mapping[str, int], uses: Mapping[Use, int], flushed: Mapping[Use, int],
-    recorded: Mapping[Use, int],
+    sent: set[str], written: set[str], held: Mapping[str, int],
+    accesses: Mapping[Access, int], flushed: Mapping[Access, int], recorded: Mapping[Access, int],
 ) -> list[str]:  # fmt: skip
-    """What is not as it must be, a sentence each; empty if all is well.
+    """The violations, one sentence each; empty if there are none.
 
     Args:
         sent: ids of observations that were sent.
         written: those of them that were acknowledged.
         held: how often the ledger holds each id.
-        uses: feedback that was acknowledged.
-        flushed: how often each use stands in the journal on disk.
-        recorded: how often the ledger holds each use.
+        accesses: feedback that was acknowledged.
+        flushed: how often each access is in the journal on disk.
+        recorded: how often the ledger holds each access.
     """
     lost = sorted(written - held.keys())
     twice = sorted(each for each, times in held.items() if times > 1)
@@ -34,15 +34,15 @@ def violations(
         (lost, "acknowledged writes are not in the ledger"),
         (twice, "writes are in the ledger more than once"),
         (strange, "writes in the ledger were never sent"),
-        (_missing(uses, recorded), "acknowledged uses are not in the ledger"),
-        (_missing(flushed, recorded), "flushed uses are not in the ledger"),
-        (_missing(recorded, flushed), "uses are in the ledger more often than in the journal"),
+        (_missing(accesses, recorded), "acknowledged accesses are not in the ledger"),
+        (_missing(flushed, recorded), "flushed accesses are not in the ledger"),
+        (_missing(recorded, flushed), "accesses are in the ledger more often than in the journal"),
     ]
     return [f"{len(each)} {what}, first {each[0]}" for each, what in found if each]
 
 
-def _missing(wanted: Mapping[Use, int], there: Mapping[Use, int]) -> list[Use]:
-    return sorted(use for use, times in wanted.items() if there.get(use, 0) < times)
+def _missing(wanted: Mapping[Access, int], there: Mapping[Access, int]) -> list[Access]:
+    return sorted(access for access, times in wanted.items() if there.get(access, 0) < times)
 
 
 def broken_segments(seen: Mapping[str, bytes], last: Mapping[str, bytes]) -> list[str]:
@@ -51,8 +51,8 @@ def broken_segments(seen: Mapping[str, bytes], last: Mapping[str, bytes]) -> lis
     return [f"{len(gone)} segments of the journal are gone or were changed, first {gone[0]}"] if gone else []
 
 
-def uses_in(segments: Mapping[str, bytes]) -> Counter[Use]:
-    """The uses that whole lines of the journal hold."""
+def accesses_in(segments: Mapping[str, bytes]) -> Counter[Access]:
+    """The accesses in complete lines of the journal."""
     lines = [line for content in segments.values() for line in content.split(b"\n")[:-1] if line]
     records = [json.loads(line) for line in lines]
     return Counter(

@@ -60,17 +60,17 @@ def fold(observations: Iterable[Observation], merges: Sequence[Merge] = (), conf
         return survivors.get(owner, owner)
 
     placed = {evidence: None if topic is None else answering(topic) for evidence, topic in placed.items()}
-    told: dict[str, list[Observation]] = {}
+    by_topic: dict[str, list[Observation]] = {}
     for observation in by_age:
         topic = placed.get(observation["evidence_id"])
         if topic is not None:
-            told.setdefault(topic, []).append(observation)
-    scopes = {topic: said[0]["scope"] for topic, said in told.items()}
-    topics = {topic: _topic(topic, said, conflict_rule) for topic, said in told.items()}
+            by_topic.setdefault(topic, []).append(observation)
+    scopes = {topic: said[0]["scope"] for topic, said in by_topic.items()}
+    topics = {topic: _topic(topic, said, conflict_rule) for topic, said in by_topic.items()}
     for described in topics.values():
         for field in described["fields"].values():
             _follow(field, described["scope"], scopes, answering)
-    edges, dangling = _edges(told, scopes, answering)
+    edges, dangling = _edges(by_topic, scopes, answering)
     return World(topics, edges, dangling, survivors, names, placed, aliases)
 
 
@@ -167,8 +167,8 @@ def _last(topic: str, merges: dict[str, str]) -> str:
 def _topic(topic_id: str, said: list[Observation], conflict_rule: str) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for part in ("title", "summary", "topic_kind"):
-        told = [(o["observed_at"], len(o[part]), o["evidence_id"], o[part]) for o in said if o[part] is not None]
-        parts[part] = max(told)[-1] if told else None
+        texts = [(o["observed_at"], len(o[part]), o["evidence_id"], o[part]) for o in said if o[part] is not None]
+        parts[part] = max(texts)[-1] if texts else None
     keys = [o["topic_key"] for o in said if o["topic_key"]]
     parts["title"] = parts["title"] or (keys[0] if keys else topic_id)
     names = {field["name"] for o in said for field in o["fields"]}
@@ -259,11 +259,11 @@ def _follow(field: dict[str, Any], scope: str, scopes: dict[str, str], answering
 
 
 def _edges(
-    told: dict[str, list[Observation]], scopes: dict[str, str], answering: Any
+    by_topic: dict[str, list[Observation]], scopes: dict[str, str], answering: Any
 ) -> tuple[dict[tuple[str, str, str], tuple[Any, Any, list[str]]], set[tuple[str, str]]]:
     edges: dict[tuple[str, str, str], tuple[Any, Any, list[str]]] = {}
     dangling = set()
-    for topic, oldest_first in told.items():
+    for topic, oldest_first in by_topic.items():
         for observation in oldest_first:
             scope, evidence = observation["scope"], observation["evidence_id"]
             for edge in observation["edges"]:
@@ -275,7 +275,7 @@ def _edges(
                     dangling.add((topic, edge["kind"]))
                     continue
                 since = edge["valid_from"] or observation["observed_at"]
-                before, _, heard = edges.get((topic, target, edge["kind"]), (since, None, []))
-                known = (min(before, since), edge["valid_until"], sorted({*heard, evidence}))
+                before, _, cited = edges.get((topic, target, edge["kind"]), (since, None, []))
+                known = (min(before, since), edge["valid_until"], sorted({*cited, evidence}))
                 edges[topic, target, edge["kind"]] = known
     return edges, dangling

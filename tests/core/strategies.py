@@ -177,19 +177,19 @@ def folded(
     settled: Sequence[str] = (),
     accesses: pl.DataFrame | None = None,
 ) -> State:
-    """What a stream folds to, with decisions (columns DECISION) and uses (columns ACCESSES) or without."""
+    """The fold of a stream, with or without decisions (columns DECISION) and accesses (columns ACCESSES)."""
     evidence = evidence_frame(stream)
     placed = place_named(evidence, NO_SEGMENTS, settled)
     decided = empty(DECISION) if decisions is None else decisions
     return fold(evidence, placed.placements, placed.aliases, decided, policy or Policy(), accesses)
 
 
-def accessed(*uses: dict[str, Any]) -> pl.DataFrame:
-    """Uses (columns ACCESSES) from what a test cares about: `topic_id`, `at` in days, `fields`, `failed`."""
+def accessed(*accesses: dict[str, Any]) -> pl.DataFrame:
+    """Accesses (columns ACCESSES) from the relevant values: `topic_id`, `at` in days, `fields`, `failed`."""
     plain = {"scope": None, "fields": None, "source": "test", "failed": False}
     rows = [
         {"access_id": f"a{number}", "recorded_at": day(40), "run_id": "import"} | plain | use | {"at": day(use["at"])}
-        for number, use in enumerate(uses)
+        for number, use in enumerate(accesses)
     ]
     return filled(pl.DataFrame(rows, schema=ACCESSES), ACCESSES)
 

@@ -20,7 +20,7 @@ from memstate_core.state import decisions as decided
 from memstate_core.state.assertions import STATING, assertions
 from memstate_core.state.graph import EDGE, open_graph
 from memstate_core.state.identity import answering
-from memstate_core.state.usage_events import uses
+from memstate_core.state.usage_events import access_events
 
 _ENDS = ("from_id", "to_id")
 
@@ -34,7 +34,7 @@ class EventHistory:
         fields: columns id (number), topic_id (number), name, since (the time of its first value).
         evidence: columns topic_id (number), at (when it was observed).
         assertions: values of fields (columns ASSERTIONS) and field (number).
-        accesses: accesses of these topics (columns USES, topic_id a number); the policy gives their weight.
+        accesses: accesses of these topics (columns ACCESS_EVENTS, topic_id a number); the policy gives their weight.
         edges: columns from_id, to_id (numbers), kind, since.
         decisions: recorded decisions in order (columns TRANSITIONS).
         merged: topics that were merged into others (columns dropped, survivor).
@@ -75,7 +75,7 @@ def read_history(store: Store, served: Served) -> EventHistory:
         topics=topics.filter(~is_merged),
         evidence=rows.join(served.links, on="evidence_id").select("topic_id", at="observed_at"),
         values=assertions(rows, served.links, segments).filter(pl.col("part") == "field"),
-        accesses=uses(store.ledger.scan("accesses").collect(), served.aliases, merged, Policy()),
+        accesses=access_events(store.ledger.scan("accesses").collect(), served.aliases, merged, Policy()),
         edges=_dated(edges, rows),
         decisions=served.transitions,
         merged=merged,
@@ -97,7 +97,7 @@ def event_history(
         topics: columns id, scope, title, topic_kind, created_at.
         evidence: columns topic_id, at.
         values: assertions of fields (columns ASSERTIONS).
-        accesses: columns USES.
+        accesses: columns ACCESS_EVENTS.
         edges: columns from_id, to_id, kind, since.
         decisions: columns TRANSITIONS.
         merged: columns dropped, survivor.

@@ -118,7 +118,9 @@ def _summaries(subject: Subject) -> list[pl.DataFrame]:
     summaries = subject.graph.revisions.filter(pl.col("summarises").is_not_null())
     both = summaries.join(behind, on=SLOT, how="full", coalesce=True)
     sound = (pl.col("summarises") == pl.col("_count")) & (pl.col("evidence_ids").list.sort() == pl.col("_cited"))
-    return [violating(both.filter(~sound.fill_null(False)), "topic_id", "a summary and what it stands for differ")]
+    return [
+        violating(both.filter(~sound.fill_null(False)), "topic_id", "a summary differs from the revisions it replaces")
+    ]
 
 
 def _files(subject: Subject) -> list[pl.DataFrame]:

@@ -67,7 +67,7 @@ class Authentication(Guard):
     def _holder(self, presented: list[str], address: str) -> Holder | None:
         """The holder of one of the presented keys.
 
-        Wrong keys are limited by address and prefix, so that whoever guesses from a shared address locks out the keys
+        Wrong keys are limited by address and prefix, so that guesses from a shared address lock out the keys
         that begin like the guesses, and no others.
         """
         now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Limits below HTTP: the size and duration of a request's head, trailers, and responses that nobody reads.
+"""Limits below HTTP: the size and duration of a request's head, trailers, and responses that the client does not read.
 
 This is the one module that knows uvicorn's protocol class (uvicorn 0.34 to 0.54, with httptools or h11): it overrides
 asyncio's callbacks and the httptools callback `on_body`, and reads `cycle`, `transport` and `loop`. The tests of

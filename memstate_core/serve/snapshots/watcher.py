@@ -47,7 +47,7 @@ class Watcher:
         try:
             self._serving.refresh()
             self.refused = None
-        except Exception as error:  # noqa: BLE001 (a watcher that dies would serve one snapshot for ever)
+        except Exception as error:  # noqa: BLE001 (a watcher that dies would serve one snapshot forever)
             detail = error.message if isinstance(error, MemstateError) else repr(error)
             if self.refused is None or detail != self.refused.detail:
                 _log.error("cannot serve what CURRENT names: %s", detail)

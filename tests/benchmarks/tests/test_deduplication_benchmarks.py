@@ -88,10 +88,10 @@ def test_methods_are_compared_on_the_same_records(
     (tmp_path / "observations.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     (tmp_path / "pairs.csv").write_text("x1,x0\n")
     _script("deduplication").main([str(tmp_path)])
-    told = capsys.readouterr().out
-    assert "5 records, 1 true pairs" in told
-    assert "5 texts encoded" not in told
-    assert "4 texts encoded" in told
-    lines_of = [line for line in told.splitlines() if line.startswith("| TF-IDF")]
+    output = capsys.readouterr().out
+    assert "5 records, 1 true pairs" in output
+    assert "5 texts encoded" not in output
+    assert "4 texts encoded" in output
+    lines_of = [line for line in output.splitlines() if line.startswith("| TF-IDF")]
     assert len(lines_of) == 2
     assert all("| 1 | 1.000 | 1.000 | 1.000 |" in line for line in lines_of)

@@ -197,9 +197,9 @@ def test_the_table_has_a_row_a_capacity_and_regime(tmp_path: Path, capsys: pytes
     rows.sample(fraction=1, shuffle=True, seed=1).write_parquet(path)
     assert forgetting.read(path).tolist() == keys.tolist()
     forgetting.main([str(path), "--night", "100"])
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == 2 + 6
-    assert len({line.count("|") for line in told}) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + 6
+    assert len({line.count("|") for line in lines}) == 1
     forgetting.main([str(path), "--night", "100", "--active", "9", "--json"])
     documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["regime"], one["capacity"]) for one in documents] == [("night", 9), ("request", 9)]

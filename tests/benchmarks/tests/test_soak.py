@@ -30,15 +30,15 @@ def soak(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         ({"held": {"a": 1}}, "1 acknowledged writes are not in the ledger, first b"),
         ({"held": {"a": 1, "b": 2, "c": 1}}, "1 writes are in the ledger more than once, first b"),
         ({"held": {"a": 1, "b": 1, "x": 1}}, "1 writes in the ledger were never sent, first x"),
-        ({"uses": {BAD: 1}}, f"1 acknowledged uses are not in the ledger, first {BAD}"),
-        ({"flushed": {GOOD: 3}}, f"1 flushed uses are not in the ledger, first {GOOD}"),
-        ({"recorded": {GOOD: 3}}, f"1 uses are in the ledger more often than in the journal, first {GOOD}"),
+        ({"accesses": {BAD: 1}}, f"1 acknowledged accesses are not in the ledger, first {BAD}"),
+        ({"flushed": {GOOD: 3}}, f"1 flushed accesses are not in the ledger, first {GOOD}"),
+        ({"recorded": {GOOD: 3}}, f"1 accesses are in the ledger more often than in the journal, first {GOOD}"),
     ],
 )
 def test_violations(soak: ModuleType, changed: dict[str, object], said: str) -> None:
     sound = {
         "sent": {"a", "b", "c"}, "written": {"a", "b"}, "held": {"a": 1, "b": 1, "c": 1},
-        "uses": {GOOD: 1}, "flushed": {GOOD: 2}, "recorded": {GOOD: 2},
+        "accesses": {GOOD: 1}, "flushed": {GOOD: 2}, "recorded": {GOOD: 2},
     }  # fmt: skip
     assert "; ".join(soak.violations(**sound | changed)) == said
 
@@ -48,7 +48,7 @@ def test_a_journal_may_grow_and_lose_nothing(soak: ModuleType) -> None:
     assert soak.broken_segments({"s": line}, {"s": line + line, "other": b""}) == []
     assert soak.broken_segments({"s": line}, {})
     assert soak.broken_segments({"s": line}, {"s": line[:-4]})
-    assert soak.uses_in({"s": line, "torn": line + b'{"topic_id": "u", "at'}) == Counter({BAD: 2})
+    assert soak.accesses_in({"s": line, "torn": line + b'{"topic_id": "u", "at'}) == Counter({BAD: 2})
 
 
 @pytest.mark.slow

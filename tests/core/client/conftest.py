@@ -18,7 +18,7 @@ class Stage(ThreadingHTTPServer):
 
     Attributes:
         script: what is left of it; what comes after it is answered with 200.
-        heard: method, path, headers and body of each request.
+        requests: method, path, headers and body of each request.
     """
 
     daemon_threads = True
@@ -26,7 +26,7 @@ class Stage(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Actor)
         self.script: list[tuple[int, dict[str, str], Any]] = []
-        self.heard: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
 
     @property
     def url(self) -> str:
@@ -38,7 +38,7 @@ class _Actor(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.heard.append((self.command, self.path, dict(self.headers), body))
+        self.server.requests.append((self.command, self.path, dict(self.headers), body))
         status, headers, document = self.server.script.pop(0) if self.server.script else (200, {}, HEALTHY)
         if status == 0:
             self.close_connection = True

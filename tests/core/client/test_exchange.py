@@ -61,14 +61,14 @@ def problem(status: int, word: str, headers: dict[str, str] | None = None, **mor
 def test_a_question_is_asked_again(stage: Stage, ask: Ask, failure: Any) -> None:
     stage.script = [failure, failure, (200, {}, QUESTION)]
     assert ask(stage, "query", "q").snapshot == "s0/1"
-    assert len(stage.heard) == 3
+    assert len(stage.requests) == 3
 
 
 def test_what_was_handed_over_is_sent_again_in_the_same_bytes(stage: Stage, ask: Ask) -> None:
     reply = {"accepted": 1, "observation_ids": ["o"], "topic_ids": [None], "file": "f"}
     stage.script = [BROKEN, (202, {}, reply)]
     assert ask(stage, "ingest", {"text": "x"}).observation_ids == ["o"]
-    assert [body for *_, body in stage.heard] == [b'{"text":"x"}'] * 2
+    assert [body for *_, body in stage.requests] == [b'{"text":"x"}'] * 2
 
 
 @pytest.mark.parametrize("failure", [problem(503, "storage"), BROKEN])
@@ -76,7 +76,7 @@ def test_feedback_that_may_have_been_taken_is_not_sent_again(stage: Stage, ask: 
     stage.script = [failure, (202, {}, NOTED)]
     with pytest.raises((ServerFailed, ServerUnreachable)):
         ask(stage, "feedback", "t")
-    assert len(stage.heard) == 1
+    assert len(stage.requests) == 1
 
 
 def test_feedback_that_was_turned_away_is_sent_again(stage: Stage, ask: Ask) -> None:
@@ -102,14 +102,14 @@ def test_what_would_fail_again_is_not_sent_again(stage: Stage, ask: Ask, status:
         ask(stage, "query", "q")
     error = caught.value
     assert (type(error), error.message, error.status, error.kind) == (kind, "odd-thing happened", status, "odd-thing")
-    assert (error.request_id, error.facts["topic_id"], len(stage.heard)) == ("r-1", "t", 1)
+    assert (error.request_id, error.facts["topic_id"], len(stage.requests)) == ("r-1", "t", 1)
 
 
 def test_the_last_failure_is_raised(stage: Stage, ask: Ask) -> None:
     stage.script = [problem(503, "storage"), problem(503, "store-not-found"), problem(429, "too-many-requests")]
     with pytest.raises(RateLimited) as caught:
         ask(stage, "query", "q")
-    assert (caught.value.kind, len(stage.heard)) == ("too-many-requests", 3)
+    assert (caught.value.kind, len(stage.requests)) == ("too-many-requests", 3)
 
 
 def test_retry_after_is_respected(stage: Stage, ask: Ask) -> None:
@@ -153,7 +153,7 @@ def test_too_long_a_retry_after_is_left_to_the_caller(stage: Stage, ask: Ask) ->
     stage.script = [problem(429, "too-many-requests", {"Retry-After": "3600"})]
     with pytest.raises(RateLimited) as caught:
         ask(stage, "query", "q")
-    assert (caught.value.retry_after, len(stage.heard)) == (3600.0, 1)
+    assert (caught.value.retry_after, len(stage.requests)) == (3600.0, 1)
 
 
 def test_backoff_doubles_up_to_a_cap_with_jitter() -> None:
@@ -171,7 +171,7 @@ def test_whether_it_is_ready_is_asked_once(stage: Stage, ask: Ask) -> None:
     stage.script = [problem(503, "store-not-found")]
     with pytest.raises(ServerFailed, match="store-not-found happened"):
         ask(stage, "ready")
-    assert len(stage.heard) == 1
+    assert len(stage.requests) == 1
 
 
 def test_an_unreachable_server_is_an_error_with_advice(ask: Ask) -> None:
@@ -224,7 +224,7 @@ def test_the_key_is_given_or_taken_from_the_environment(
     ask(stage, "health")
     ask(stage, "health", api_key="given")
     ask(stage, "health", api_key="")
-    assert [headers.get("x-api-key", headers.get("X-API-Key")) for _, _, headers, _ in stage.heard] == [
+    assert [headers.get("x-api-key", headers.get("X-API-Key")) for _, _, headers, _ in stage.requests] == [
         "from-environment", "given", None
     ]  # fmt: skip
     assert "given" not in repr(MemoryClient(api_key="given"))

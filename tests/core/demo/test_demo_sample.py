@@ -101,7 +101,7 @@ def test_turns_count_up_and_time_goes_on() -> None:
         assert after.turn == ((before.turn or 0) + 1 if same_session else 1)
 
 
-def test_turns_are_told_by_ines_or_the_assistant() -> None:
+def test_turns_are_by_ines_or_the_assistant() -> None:
     speakers = {"user_message": "Ines", "assistant_message": "assistant"}
     for turn in CHATS:
         assert turn.actor == speakers[turn.kind or ""]

@@ -79,7 +79,7 @@ class Life:
 
     # What happens
 
-    def says(self, at: float, said: dict[str, dict[str, Any]], scope: str = AYA, heard: float | None = None) -> None:
+    def says(self, at: float, said: dict[str, dict[str, Any]], scope: str = AYA, imported: float | None = None) -> None:
         """Imports one observation for each key, observed on a day and imported on that day or later."""
         kind, name = scope.split(":")
         rows = [
@@ -90,10 +90,10 @@ class Life:
         path = self.home.root / f"dump-{self._imports}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        now = day(at if heard is None else heard)
+        now = day(at if imported is None else imported)
         assert import_paths(self.store.ledger, self.store.settings, [path], now=now, run_id=path.stem).quarantined == 0
 
-    def uses(self, at: float, *names: str, scope: str = AYA, **more: Any) -> None:
+    def accesses(self, at: float, *names: str, scope: str = AYA, **more: Any) -> None:
         """Records accesses of topics, by key or id."""
         self._runs += 1
         with AccessJournal(self.home.accesses, f"uses-{self._runs}") as journal:
@@ -143,7 +143,7 @@ class Life:
         """Publishes decisions; returns the state hash."""
         assert rows is not None
         self._runs += 1
-        return correct(self.store, "s0", f"correction-{self._runs}", day(at), rows, "told").state_hash
+        return correct(self.store, "s0", f"correction-{self._runs}", day(at), rows, "corrected").state_hash
 
     def restores(self, key: str, at: float) -> str:
         return self.decides(restore_decisions(self.served(), [topic_id(key)], "a person", day(at)), at)

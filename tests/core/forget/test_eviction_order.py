@@ -18,12 +18,14 @@ BOUND = 10
 NOW = 40
 
 
-def store_of(home: Path, uses: list[tuple[str, datetime]]) -> Store:
+def store_of(home: Path, accesses: list[tuple[str, datetime]]) -> Store:
     """A ledger with one piece of evidence for each of twenty topics, and accesses of some."""
     home.joinpath("memstate.toml").write_text(f"[policy]\ntopic_count_soft_limit = 1\nmax_active_topics = {BOUND}\n")
     store = open_store(home, {})
     said = [observation(number, title=f"t{number:02}", observed_at=day(0)) for number in range(20)]
-    rows = [{"access_id": f"a{n}", "topic_id": topic, "at": at, "failed": False} for n, (topic, at) in enumerate(uses)]
+    rows = [
+        {"access_id": f"a{n}", "topic_id": topic, "at": at, "failed": False} for n, (topic, at) in enumerate(accesses)
+    ]
     with store.ledger.writing("test"):
         store.ledger.append("evidence", evidence_frame(said), "import/1")
         if rows:
@@ -38,10 +40,10 @@ def order(store: Store) -> tuple[list[str], pl.DataFrame]:
     links = pl.DataFrame({"evidence_id": [f"e{number:02}" for number in range(20)], "topic_id": ids})
     run.keep_table("links", filled(links, EVIDENCE_TOPIC))
     run.keep_table("aliases", empty(ALIASES))
-    standing = pl.DataFrame({"topic_id": ids, "salience": [number / 20 for number in range(20)]}).with_columns(
+    features = pl.DataFrame({"topic_id": ids, "salience": [number / 20 for number in range(20)]}).with_columns(
         scope=pl.lit("user:aya"), topic_kind=pl.lit(None, pl.String), state=pl.lit("active"), active=pl.lit(20)
     )
-    topics, fitted = with_retention(store, run, standing)
+    topics, fitted = with_retention(store, run, features)
     return topics.sort("retention", "topic_id")["topic_id"].to_list(), fitted
 
 
@@ -59,13 +61,13 @@ def test_few_uses_teach_nothing(tmp_path: Path) -> None:
 
 def test_where_only_the_latest_uses_count_what_was_used_last_stays(tmp_path: Path) -> None:
     """For thirty days each day's topics are those of the day before, shifted by one: recency is all there is."""
-    uses = [
+    accesses = [
         (f"t{(today + place) % 20:02}", day(today) + timedelta(minutes=place * 7 + again))
         for today in range(5, NOW)
         for place in range(6)
         for again in range(4)
     ]
-    found, fitted = order(store_of(tmp_path, uses))
+    found, fitted = order(store_of(tmp_path, accesses))
     assert fitted["hits"].item() > fitted["default_hits"].item()
     assert fitted["half_life_days"].item() < 16
     assert set(found[-6:]) == {f"t{(NOW - 1 + place) % 20:02}" for place in range(6)}

@@ -99,14 +99,14 @@ def test_new_evidence_brings_a_topic_back(faded: Life) -> None:
 
 def test_late_evidence_brings_it_back_only_if_it_is_salient_for_it(faded: Life) -> None:
     """Old evidence is as faded as the rest, so the topic is archived again in the same night."""
-    faded.says(0.05, {"acme": owner("Late", title="Of old")}, heard=11)
+    faded.says(0.05, {"acme": owner("Late", title="Of old")}, imported=11)
     assert faded.night(11) == {}
     assert (faded.states("acme"), owners(faded)[0]) == (["archived"], "Aya")
 
 
 @pytest.mark.parametrize("name", ["acme", topic_id("acme")])
 def test_a_use_brings_a_topic_back_and_keeps_it_for_the_night(faded: Life, name: str) -> None:
-    faded.uses(10.5, name)
+    faded.accesses(10.5, name)
     assert faded.night(11) == {"restored": 1}
     assert (faded.states("acme", "boat"), faded.decided("restored")[-1]["reason"]) == (
         ["active", "archived"], "it was accessed",
@@ -116,7 +116,7 @@ def test_a_use_brings_a_topic_back_and_keeps_it_for_the_night(faded: Life, name:
 
 def test_many_uses_of_a_field_attach_and_expand_it(faded: Life) -> None:
     for _ in range(5):
-        faded.uses(11, "acme", fields=["owner"])
+        faded.accesses(11, "acme", fields=["owner"])
     assert faded.night(11) == {"restored": 1, "attached": 1, "expanded": 1}
     assert len(owners(faded)) == 6
 
@@ -130,7 +130,7 @@ def test_an_edge_is_attached_when_both_its_ends_are_salient(faded: Life) -> None
 
 
 def test_a_use_that_failed_brings_nothing_back(faded: Life) -> None:
-    faded.uses(10.5, "acme", failed=True)
+    faded.accesses(10.5, "acme", failed=True)
     faded.night(11)
     assert faded.states("acme") == ["archived"]
 
@@ -141,8 +141,8 @@ def test_uses_of_unknown_topics_and_of_other_shards_concern_nobody(tmp_path: Pat
     for scope in scopes:
         life.says(0, {"acme": owner("Aya")}, scope=scope)
     assert life.night(10) == {"archived": 4, "detached": 4}
-    life.uses(10.5, "acme", scope=scopes[2])
-    life.uses(10.5, "no-body")
+    life.accesses(10.5, "acme", scope=scopes[2])
+    life.accesses(10.5, "no-body")
     assert life.night(11) == {"restored": 1}
     states = pl.concat([life.read(TOPIC, ["scope", "state"], shard=shard) for shard in life.store.shards])
     assert states.filter(state="active")["scope"].to_list() == [scopes[2]]
@@ -186,7 +186,7 @@ def test_a_rule_asks_for_its_step_alone_without_pressure(tmp_path: Path, action:
 def test_a_rule_on_use_governs_what_was_used(tmp_path: Path) -> None:
     life = begun(tmp_path, **CALM, **rule("archive", on="query_complete"))
     life.night(0.2)
-    life.uses(0.3, "acme")
+    life.accesses(0.3, "acme")
     assert life.night(0.4) == {"archived": 1}
     assert life.states("acme", "boat") == ["archived", "active"]
 
@@ -214,7 +214,7 @@ def test_pressure_counts_the_same_for_the_ladder_and_for_the_condition(tmp_path:
     life = begun(tmp_path, **CALM, **rule("archive", 'title == "Cat food"'))
     life.night(0.5)
     life.under(topic_count_soft_limit=3)
-    life.says(0.1, {"cat": {"title": "Cat food", "summary": "Late"}}, heard=20)
+    life.says(0.1, {"cat": {"title": "Cat food", "summary": "Late"}}, imported=20)
     life.night(20)
     assert life.states("acme", "boat", "cat").count("archived") in (1, 3)
 
@@ -259,7 +259,7 @@ def test_a_step_that_died_before_it_kept_its_decisions_can_be_repeated(tmp_path:
 def test_a_night_of_an_empty_store_and_of_one_that_was_only_used(tmp_path: Path) -> None:
     life = Life(tmp_path)
     assert life.night(1) == {}
-    life.uses(1, "acme")
+    life.accesses(1, "acme")
     assert life.night(2) == {}
     assert life.read(FIELD).is_empty()
     assert life.read(REVISION).is_empty()

@@ -88,15 +88,15 @@ def test_undoing_all_that_a_night_forgot_gives_the_state_of_a_store_that_forgets
 
 def test_everything_at_once_folds_again_to_the_same_state_and_verifies(young: Life, tmp_path: Path) -> None:
     """Accesses, failures, a pin, a merge, and the ladder's steps in between."""
-    young.uses(0.6, "acme", fields=["owner"])
-    young.uses(0.6, "boat", failed=True)
-    young.uses(0.6, "no-body")
+    young.accesses(0.6, "acme", fields=["owner"])
+    young.accesses(0.6, "boat", failed=True)
+    young.accesses(0.6, "no-body")
     young.pins("cat", 0.6)
     young.night(10)
-    young.uses(10.5, "boat")
+    young.accesses(10.5, "boat")
     young.night(11)
     young.merges("boat", "cat", 11)
-    young.uses(12, "cat", "boat")
+    young.accesses(12, "cat", "boat")
     young.night(12)
     assert young.rebuilt(tmp_path / "fold") == young.state_hash()
     assert [verdict.name for verdict in verify(young.store, young.served().snapshot) if not verdict.passed] == []
@@ -107,8 +107,8 @@ def test_nights_in_between_do_not_show_in_the_salience(tmp_path: Path) -> None:
     often, once = begun(tmp_path / "often"), begun(tmp_path / "once")
     for life, nights in ((often, (0.5, 1.2, 2, 4)), (once, (4,))):
         life.under(**calm)
-        life.uses(0.6, "acme")
-        life.uses(1.1, "boat", failed=True)
+        life.accesses(0.6, "acme")
+        life.accesses(1.1, "boat", failed=True)
         for at in nights:
             life.night(at)
     assert often.state_hash() == once.state_hash()
@@ -120,9 +120,9 @@ def test_nights_in_between_do_not_show_in_the_salience(tmp_path: Path) -> None:
 def test_an_access_dated_ahead_of_the_run_does_not_refuse_it(tmp_path: Path) -> None:
     """A clock that is ahead, or a run with an earlier logical time."""
     life = begun(tmp_path, salience_half_life_days=90.0)
-    life.uses(0.5, *["acme"] * 60)
+    life.accesses(0.5, *["acme"] * 60)
     life.night(1)
-    life.uses(21, "acme")
+    life.accesses(21, "acme")
     life.night(1.5)
 
 
@@ -131,7 +131,7 @@ def test_a_change_of_kind_with_an_access_does_not_refuse_a_night(tmp_path: Path)
     life = begun(tmp_path, salience_half_life_days=90.0, overrides=(brief,))
     life.night(5)
     life.says(6, {"cat": {"title": "Cat food", "topic_kind": "chat"}})
-    life.uses(6, "cat")
+    life.accesses(6, "cat")
     life.night(20)
 
 
@@ -139,9 +139,9 @@ def test_a_merge_with_a_topic_that_failed_with_an_access_does_not_refuse_a_night
     life = Life(tmp_path, salience_half_life_days=90.0)
     life.says(0, {"acme": owner("Aya")})
     life.says(1, {"boat": owner("Aya")})
-    life.uses(2, *["boat"] * 8, failed=True)
+    life.accesses(2, *["boat"] * 8, failed=True)
     life.night(10)
-    life.uses(11, "acme")
+    life.accesses(11, "acme")
     run, new = life.begun(60)
     a, b = sorted((topic_id("acme"), topic_id("boat")))
     pair = {"a": a, "b": b, "scope": AYA, "probability": 0.99, "weight": 4.0, "band": "merge"}

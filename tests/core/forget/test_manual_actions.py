@@ -70,7 +70,7 @@ def test_the_ladder_leaves_it_alone_until_another_event_and_then_not(faded: Life
 def test_what_was_restored_as_a_use_is_not_undone_in_the_next_night(faded: Life) -> None:
     """As `memstate restore` does: the decision, then the use."""
     faded.restores("acme", 10)
-    faded.uses(10, "acme")
+    faded.accesses(10, "acme")
     faded.night(10.5)
     assert topic_id("acme") not in faded.read(FIELD, ["topic_id"], "r.detached = true")["topic_id"]
     assert len(owners(faded)) == 6
@@ -143,7 +143,7 @@ def test_use_of_a_topic_that_was_merged_away_brings_its_survivor_back(tmp_path: 
     life.night(0.5)
     life.merges("acme", "boat", 0.6)
     assert life.night(10)["archived"] == 2
-    life.uses(10.5, "boat")
+    life.accesses(10.5, "boat")
     assert life.night(11) == {"restored": 1}
     assert life.states("acme", "boat", "cat") == ["active", "merged", "archived"]
 

@@ -235,7 +235,7 @@ def test_progress_ends_at_the_size_of_the_file(desk, name):
     path = desk.folder / name
     path.write_bytes(data)
     seen: list[tuple[str, int, int]] = []
-    desk.read(path, progress=lambda *told: seen.append(told))
+    desk.read(path, progress=lambda *step: seen.append(step))
     assert {(where, total) for where, _, total in seen} == {(str(path), len(data))}
     positions = [position for _, position, _ in seen]
     assert positions == sorted(positions)

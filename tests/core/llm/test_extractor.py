@@ -249,11 +249,11 @@ def test_a_long_session_is_studied_in_chunks_and_then_integrated(night: Night) -
     assert "Part 0 of" not in before
     assert '"handle":"K1"' in integration
     assert script.requests[3]["response_format"]["json_schema"]["name"] == "placements"
-    told = [row for row in rows(extracted) if row["topic_id"] == "t-tale"]
-    assert [len(row["evidence_ids"]) for row in told] == [2, 1, 1]
-    assert [row["fields"][0]["value_json"] for row in told] == ['"Rome"', '"Oslo"', '"Oslo"']
-    assert {row["title"] for row in told} == {row["summary"] for row in told} == {None}
-    assert told[0]["reason"].endswith("continues 'A tale of two parts, a story': same tale")
+    continued = [row for row in rows(extracted) if row["topic_id"] == "t-tale"]
+    assert [len(row["evidence_ids"]) for row in continued] == [2, 1, 1]
+    assert [row["fields"][0]["value_json"] for row in continued] == ['"Rome"', '"Oslo"', '"Oslo"']
+    assert {row["title"] for row in continued} == {row["summary"] for row in continued} == {None}
+    assert continued[0]["reason"].endswith("continues 'A tale of two parts, a story': same tale")
     assert [row["title"] for row in rows(extracted) if row["topic_id"] != "t-tale"] == ["Other", None]
     assert night.clock.slept == [8.0]
 

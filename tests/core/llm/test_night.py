@@ -94,9 +94,9 @@ def test_what_the_model_found_is_published_with_its_provenance_and_evidence(tmp_
     _, tables = published(store)
     topics = dict(tables["Topic"].select("title", "id").iter_rows())
     assert {"Acme renewal", "The cat"} < topics.keys()
-    told = tables["Revision"].filter(pl.col("topic_id") == topics["Acme renewal"])
-    assert set(told["provenance"]) == {"llm"}
-    [owner] = told.filter(pl.col("name") == "owner").to_dicts()
+    revisions = tables["Revision"].filter(pl.col("topic_id") == topics["Acme renewal"])
+    assert set(revisions["provenance"]) == {"llm"}
+    [owner] = revisions.filter(pl.col("name") == "owner").to_dicts()
     assert (owner["value_json"], owner["why_changed"], owner["confidence"]) == ('"Aya"', "handed over", 0.9)
     assert len(owner["evidence_ids"]) == 2
     links = tables["Edge"] if "Edge" in tables else tables[EDGE.name]
@@ -118,9 +118,9 @@ def test_neither_a_later_night_nor_a_rebuild_nor_a_second_store_asks_again(tmp_p
         assert rebuild(store, "s0", "again").state_hash == first
         second = store_of(tmp_path / "other", script.url)
         shutil.copytree(store.home.answers.parent, second.home.answers.parent)
-        told = maintain(second, NOW).summary
-        assert told["state_hash"] == first
-        assert (told["extractor"]["llm_requests"], told["extractor"]["llm_cached"]) == (0, 1)
+        summary = maintain(second, NOW).summary
+        assert summary["state_hash"] == first
+        assert (summary["extractor"]["llm_requests"], summary["extractor"]["llm_cached"]) == (0, 1)
         assert len(script.requests) == 1
 
 

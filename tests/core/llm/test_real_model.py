@@ -146,19 +146,19 @@ def test_a_real_model_is_asked_held_to_the_schema_cached_and_limited(tmp_path: P
     turns = sum(map(len, TALKS.values()))
     store = store_of(tmp_path / "first", served.url)
     night = maintain(store, NOW).summary
-    told = night["extractor"]
+    extractor = night["extractor"]
     assert all(check["passed"] for check in night["checks"])
-    assert placed_turns(store) == turns == told["llm_turns"] + told["llm_turns_left"]
+    assert placed_turns(store) == turns == extractor["llm_turns"] + extractor["llm_turns_left"]
     asked = served.completions()
-    assert 2 <= told["llm_requests"] == asked
+    assert 2 <= extractor["llm_requests"] == asked
     # The server knows no json_schema: it breaks over the first request, and obeys the next way to say the same.
     answers = replies(store)
     assert len(answers) == asked - 1
     assert all(reply.text.startswith('{"topics":') or reply.text.lstrip().startswith("{") for reply in answers)
     whole = [reply for reply in answers if not reply.truncated]
     assert all(decode(reply.text, "topics").whole for reply in whole)
-    assert ("llm" in provenances(store)) == (told["llm_topics"] > 0)
-    assert told["llm_tokens"] == sum(reply.tokens for reply in answers)
+    assert ("llm" in provenances(store)) == (extractor["llm_topics"] > 0)
+    assert extractor["llm_tokens"] == sum(reply.tokens for reply in answers)
 
     again = store_of(tmp_path / "second", served.url)
     store.home.answers.parent.rename(again.home.answers.parent)

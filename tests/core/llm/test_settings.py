@@ -68,10 +68,10 @@ def test_endpoint_and_model_go_together(tmp_path: Path, half: str) -> None:
     ],
 )
 def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, line: str) -> None:
-    told = refused(tmp_path, f"[extractor]\nmodel = 'm'\n{line}")
-    assert "extractor." in told
-    assert "line 3" in told
-    assert SECRET not in told
+    message = refused(tmp_path, f"[extractor]\nmodel = 'm'\n{line}")
+    assert "extractor." in message
+    assert "line 3" in message
+    assert SECRET not in message
 
 
 def test_the_hash_of_the_policy_does_not_depend_on_who_is_asked(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def topic(**said: Any) -> dict[str, Any]:
     return {"title": "Acme renewal", "summary": "It is Aya's.", "topic_kind": "deal", "turns": [1]} | said
 
 
-def told(*values: dict[str, Any]) -> dict[str, Any]:
+def stating(*values: dict[str, Any]) -> dict[str, Any]:
     return topic(fields=[{"name": "x"} | value for value in values])
 
 
@@ -42,13 +42,13 @@ def test_a_topic_that_holds_is_kept_as_an_observation_would_be() -> None:
         (topic(turns=[0, -1, 6, 10**30]), None),
         ("a topic", Reason.WRONG_TYPE),
         (None, Reason.WRONG_TYPE),
-        (told({"value": "3", "field_type": "int"}), Reason.BAD_VALUE),
-        (told({"value": "3", "field_type": "number"}), Reason.UNKNOWN_WORD),
-        (told({"value": ["a"]}), Reason.BAD_VALUE),
-        (told({"value": "a", "confidence": 1.5}), Reason.BAD_VALUE),
-        (told({"value": "a", "name": " "}), Reason.WRONG_TYPE),
-        (told({"value": float("nan"), "field_type": "float"}), Reason.NOT_A_NUMBER),
-        (told({"value": "\ud800"}), Reason.BROKEN_JSON),
+        (stating({"value": "3", "field_type": "int"}), Reason.BAD_VALUE),
+        (stating({"value": "3", "field_type": "number"}), Reason.UNKNOWN_WORD),
+        (stating({"value": ["a"]}), Reason.BAD_VALUE),
+        (stating({"value": "a", "confidence": 1.5}), Reason.BAD_VALUE),
+        (stating({"value": "a", "name": " "}), Reason.WRONG_TYPE),
+        (stating({"value": float("nan"), "field_type": "float"}), Reason.NOT_A_NUMBER),
+        (stating({"value": "\ud800"}), Reason.BROKEN_JSON),
         (topic(edges=[{"kind": "part_of", "to": " "}]), Reason.MISSING_CONTENT),
         (topic(edges=[{"kind": "", "to": "Acme"}]), Reason.WRONG_TYPE),
         (topic(summary="x" * LONGEST), Reason.LINE_TOO_LONG),

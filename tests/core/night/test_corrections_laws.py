@@ -62,16 +62,16 @@ def histories(draw: st.DrawFn) -> list[Stage]:
     topics that it joined.
     """
     stream = draw(streams(min_size=4))
-    heard, decisions = draw(st.integers(2, len(stream))), empty(DECISION)
-    stages = [(stream[:heard], decisions)]
+    imported, decisions = draw(st.integers(2, len(stream))), empty(DECISION)
+    stages = [(stream[:imported], decisions)]
     for _ in range(draw(st.integers(2, 7))):
-        act = draw(st.sampled_from(("hear", "merge", "merge", "undo")))
+        act = draw(st.sampled_from(("import", "merge", "merge", "undo")))
         topics = state_of(stages[-1]).topics
         living = topics.filter(pl.col("state") == "active").sort("scope", "id")
         pairs = living.join(living, on="scope", suffix="_b").filter(pl.col("id") != pl.col("id_b")).to_dicts()
         in_force = decided.merges(decisions).sort("dropped").to_dicts()
-        if act == "hear":
-            heard = min(heard + 1, len(stream))
+        if act == "import":
+            imported = min(imported + 1, len(stream))
         elif act == "merge" and pairs:
             pair = draw(st.sampled_from(pairs))
             decisions = pl.concat([decisions, decision("merged", pair, pair["id_b"])])
@@ -79,12 +79,12 @@ def histories(draw: st.DrawFn) -> list[Stage]:
             merge = draw(st.sampled_from(in_force))
             topic = {"id": merge["dropped"], "title": None, "topic_kind": None, "scope": merge["scope"]}
             decisions = pl.concat([decisions, decision("unmerged", topic, merge["survivor"])])
-        stages.append((stream[:heard], decisions))
+        stages.append((stream[:imported], decisions))
     return stages
 
 
 def without_what_was_undone(decisions: pl.DataFrame) -> pl.DataFrame:
-    """The decisions that a history has in which no undone merge was ever made; told in plain Python."""
+    """The decisions that a history has in which no undone merge was ever made; computed in plain Python."""
     kept: dict[str, int] = {}
     for place, (kind, topic) in enumerate(decisions.select("kind", "topic_id").iter_rows()):
         if kind == "merged":

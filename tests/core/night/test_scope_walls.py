@@ -1,4 +1,4 @@
-"""A topic id that another scope's key claims later: two real nights, through every check, into separate topics."""
+"""A topic id that a key of another scope takes over later: two real nights, all checks, separate topics."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SCOPES = {name: {"type": "user", "id": name} for name in ("attacker", "victim")}
 def imported(home: Path, *rows: dict[str, Any]) -> None:
     dump = home.parent / "dump.jsonl"
     dump.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    told = run_memstate(home, "import", str(dump), "--now", "2026-04-05T00:00:00Z")
-    assert told.code == 0, told.stderr
+    result = run_memstate(home, "import", str(dump), "--now", "2026-04-05T00:00:00Z")
+    assert result.code == 0, result.stderr
 
 
 @pytest.mark.slow
-def test_a_night_parts_what_two_scopes_claim_and_passes_its_checks(tmp_path: Path) -> None:
+def test_a_night_separates_topics_of_two_scopes_with_one_id_and_passes_its_checks(tmp_path: Path) -> None:
     home = tmp_path / "home"
     base = {"scope": SCOPES["attacker"], "observed_at": "2026-04-01T00:00:00Z"}
     imported(
@@ -33,8 +33,8 @@ def test_a_night_parts_what_two_scopes_claim_and_passes_its_checks(tmp_path: Pat
     )
     assert run_memstate(home, "maintain", "--now", "2026-04-06T02:00:00Z").code == 0
     twin = uuid_text("key", "user:attacker", "twin")
-    told = run_memstate(home, "review", "--decide", f"{KEY}:{twin}=same", "--now", "2026-04-06T03:00:00Z", "--json")
-    assert told.code == 0, told.stderr
+    result = run_memstate(home, "review", "--decide", f"{KEY}:{twin}=same", "--now", "2026-04-06T03:00:00Z", "--json")
+    assert result.code == 0, result.stderr
     secret = {"scope": SCOPES["victim"], "topic_key": "acme", "title": "Acme", "summary": "A secret"}
     imported(home, secret | {"observed_at": "2026-04-02T00:00:00Z", "fields": [{"name": "price", "value": 7}]})
     night = run_memstate(home, "maintain", "--now", "2026-04-07T02:00:00Z")

@@ -168,7 +168,7 @@ def test_a_scope_without_segments_has_usual_values() -> None:
     assert (calibration.same, calibration.other) == (PRIOR_SAME, PRIOR_OTHER)
 
 
-def test_where_halves_are_less_alike_than_others_nothing_can_be_told() -> None:
+def test_where_halves_are_less_alike_than_others_nothing_continues() -> None:
     calibration = Calibration(np.zeros(DIMENSION), Normal(0.1, 0.2), Normal(0.3, 0.2))
     assert calibration.probability(np.array([-0.5, 0.5, 0.99]), 9) == pytest.approx(0.25)
 

@@ -93,16 +93,16 @@ def test_unspaced_scripts_are_searched_too() -> None:
 
 
 def known(*topics: tuple[str, str, str]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """What `known_names` is told of active topics (id, title, kind) and one new segment."""
+    """Arguments of `known_names` for active topics (id, title, kind) and one new segment."""
     frame = pl.DataFrame(topics, schema=["id", "title", "topic_kind"], orient="row").with_columns(scope=pl.lit(SCOPE))
     evidence = talk(turn(1, None, topic_key="acme-renewal", title="Acme"), turn(2, "hm"))
     placed = filled(pl.DataFrame({"evidence_id": ["e00001"], "scope": SCOPE, "topic_id": "acme"}), PLACEMENTS)
     return frame, evidence, placed, segments(segment("new", ["e00002"], title="Charity race, shoes"))
 
 
-def segment(topic: str, evidence: list[str], **told: Any) -> dict[str, Any]:
+def segment(topic: str, evidence: list[str], **more: Any) -> dict[str, Any]:
     own = {"topic_id": topic, "scope": SCOPE, "evidence_ids": evidence, "title": None, "topic_kind": "conversation"}
-    return {**own, "session_id": "s", "began_at": BEGAN, "ended_at": BEGAN} | told
+    return {**own, "session_id": "s", "began_at": BEGAN, "ended_at": BEGAN} | more
 
 
 def segments(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -111,14 +111,14 @@ def segments(*rows: dict[str, Any]) -> pl.DataFrame:
 
 
 def test_topics_are_called_by_title_key_and_first_phrase() -> None:
-    told = known_names(
+    known_by_name = known_names(
         *known(
             ("deal", "Plan B of Oslo", "deal"),
             ("talk", "Pottery class, bowl", "conversation"),
             ("word", "Necklace", "conversation"),
         )
     )
-    called = {(topic, name) for topic, name in told.select("topic_id", "name").rows()}
+    called = {(topic, name) for topic, name in known_by_name.select("topic_id", "name").rows()}
     assert called == {
         ("deal", "Plan B of Oslo"), ("talk", "Pottery class"), ("new", "Charity race"),
         ("acme", "Acme"), ("acme", "acme-renewal"),
@@ -128,9 +128,9 @@ def test_topics_are_called_by_title_key_and_first_phrase() -> None:
 def links_of(
     *rows: dict[str, Any], evidence: pl.DataFrame | None = None, called: pl.DataFrame | None = None
 ) -> list[Any]:
-    heard = talk(turn(0, "hm")) if evidence is None else evidence
-    told = linked(segments(*rows), heard, names() if called is None else called)
-    return [[tuple(link.values()) for link in row] for row in told["links"].to_list()]
+    turns = talk(turn(0, "hm")) if evidence is None else evidence
+    result = linked(segments(*rows), turns, names() if called is None else called)
+    return [[tuple(link.values()) for link in row] for row in result["links"].to_list()]
 
 
 def test_each_topic_of_a_session_leads_to_the_next_one() -> None:
@@ -159,8 +159,8 @@ def test_a_name_is_not_known_before_it_was_said() -> None:
     evidence = talk(turn(1, "A charity race would be good."), turn(2, "The charity race was hard."))
     named = names(race="charity race").with_columns(since=pl.lit(BEGAN).dt.offset_by("1d"))
     later = segment("b", ["e00002"], session_id="t", began_at=BEGAN.replace(day=7))
-    told = links_of(segment("a", ["e00001"]), later, evidence=evidence, called=named)
-    assert told == [[], [("mentions", "race")]]
+    found = links_of(segment("a", ["e00001"]), later, evidence=evidence, called=named)
+    assert found == [[], [("mentions", "race")]]
 
 
 def test_no_segment_has_no_link() -> None:

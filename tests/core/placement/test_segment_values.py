@@ -37,7 +37,7 @@ def segment(topic: str, evidence: list[str], **said: Any) -> dict[str, Any]:
     return {**own, "began_at": day(0), "ended_at": day(1), "title": topic, "summary": f"About {topic}"} | said
 
 
-def told(name: str, value_json: str, **said: Any) -> dict[str, Any]:
+def assertion(name: str, value_json: str, **said: Any) -> dict[str, Any]:
     return {"impact_expected": None} | field(name, value_json, **said)
 
 
@@ -69,7 +69,11 @@ PETS = segment(
     "pets",
     ["e01", "e02"],
     provenance="llm",
-    fields=[told("pet", '"Rex"', confidence=0.9), told("pet", '"Tom"', valid_from=day(3)), told("owner", '"Aya"')],
+    fields=[
+        assertion("pet", '"Rex"', confidence=0.9),
+        assertion("pet", '"Tom"', valid_from=day(3)),
+        assertion("owner", '"Aya"'),
+    ],
     links=[{"kind": "mentions", "to_topic_id": "trip"}],
 )
 TRIP = segment("trip", ["e03"])
@@ -86,7 +90,7 @@ def test_values_that_a_segment_states_are_revisions_of_its_topic() -> None:
 
 def test_a_value_may_bear_the_name_of_what_every_segment_has() -> None:
     """No revision takes the id of another, though both come of the same first evidence."""
-    state = state_of(segment("pets", ["e01"], fields=[told("session", '"at the vet"')]))
+    state = state_of(segment("pets", ["e01"], fields=[assertion("session", '"at the vet"')]))
     assert {row[1] for row in values(state, "session")} == {'"s"', '"at the vet"'}
     assert state.revisions["id"].n_unique() == state.revisions.height
 
@@ -154,7 +158,7 @@ def test_a_record_of_an_earlier_version_has_the_defaults() -> None:
 
 
 def test_a_continued_topic_names_everybody_so_far_and_the_whole_time() -> None:
-    """Also where the later segment was heard first."""
+    """Also if the later segment was imported first."""
     first = segment("pets", ["e01"], participants=["Ben", "Aya"])
     later = segment("pets", ["e02"], title=None, summary=None, participants=["Cleo"], began_at=day(5), ended_at=day(6))
     expected = {

@@ -74,7 +74,7 @@ def test_a_record_that_asks_for_a_topic_of_its_own_continues_nothing() -> None:
     assert rows["topic_id"].n_unique() == len(SUBJECTS) + len(again)
 
 
-def test_what_earlier_nights_heard_is_known_by_its_turns() -> None:
+def test_segments_of_earlier_nights_are_known_by_their_turns() -> None:
     turns = sessions(*(session(subject, at) for at, subject in enumerate(SUBJECTS)))
     rows = placed(turns)
     past = placed_segments(rows, turns, pl.Series(["user:aya"]), bag_of_words)

@@ -49,12 +49,12 @@ def test_the_rule_that_governs_is_shown_in_full() -> None:
 
 def test_rules_that_wait_for_their_event_are_named_if_they_would_come_before() -> None:
     policy = Policy(
-        rules=(rule("told", on="ingest_complete"), rule("all", do="archive"), rule("x", on="query_complete"))
+        rules=(rule("imported", on="ingest_complete"), rule("all", do="archive"), rule("x", on="query_complete"))
     )
     facts = explained(policy)
-    assert (facts["rule"]["name"], [one["name"] for one in facts["waiting"]]) == ("all", ["told"])
-    assert "Rule 'told' (pin) would govern it in a run in which ingest_complete concerns it." in facts["lines"]
-    assert explain_topic(topics({}), policy)["rule"]["name"] == "told"
+    assert (facts["rule"]["name"], [one["name"] for one in facts["waiting"]]) == ("all", ["imported"])
+    assert "Rule 'imported' (pin) would govern it in a run in which ingest_complete concerns it." in facts["lines"]
+    assert explain_topic(topics({}), policy)["rule"]["name"] == "imported"
 
 
 def test_pressure_follows_from_the_active_topics_unless_it_is_given() -> None:
@@ -112,7 +112,7 @@ def test_the_source_is_the_override_whose_value_holds(several: list[Override], k
 # What comes next
 
 
-def test_a_fading_topic_is_told_when_and_under_what_condition() -> None:
+def test_the_explanation_of_a_fading_topic_names_time_and_condition() -> None:
     facts = explained(salience=0.4, half_life_days=40.0)
     assert (facts["archive_below"], facts["archive_in_days"]) == (0.05, pytest.approx(120))
     assert facts["lines"][-1] == (
@@ -150,7 +150,7 @@ def test_what_is_pinned_stays(policy: Policy, said: dict[str, Any], by: str) -> 
     assert facts["lines"][-1] == "It stays as it is: pinned topics are never archived."
 
 
-def test_a_recorded_pin_is_told_where_the_frame_has_it() -> None:
+def test_a_recorded_pin_is_explained_if_the_frame_has_it() -> None:
     assert explain_topic(topic().with_columns(pinned=True), Policy())["pinned"] == "a recorded decision"
     assert explain_topic(topic().with_columns(pinned=pl.lit(None)), Policy())["pinned"] is None
 
@@ -172,7 +172,7 @@ def test_a_rule_says_what_comes_next(do: str, said: str) -> None:
     assert said in lines(Policy(rules=(rule("r", do=do),)))
 
 
-def test_an_archived_topic_is_told_how_it_comes_back() -> None:
+def test_the_explanation_of_an_archived_topic_names_how_it_is_restored() -> None:
     assert lines(state="archived").endswith("It is archived; new evidence or an access restores it.")
 
 

@@ -68,7 +68,7 @@ def test_an_event_concerns_the_topics_of_its_column(event: str, column: str) -> 
 
 def test_an_event_that_does_not_concern_a_topic_leaves_it_to_later_rules() -> None:
     frame = topics({"has_new_evidence": False})
-    assert governed(frame, rule("told", on="ingest_complete"), rule("all", do="archive")) == [("all", "archive")]
+    assert governed(frame, rule("imported", on="ingest_complete"), rule("all", do="archive")) == [("all", "archive")]
 
 
 def test_merge_rules_govern_nothing() -> None:

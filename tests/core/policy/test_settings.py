@@ -111,7 +111,7 @@ def test_a_section_with_a_typo_is_named_with_the_known_ones(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("toml", ["shards = 4", "[[store]]\nshards = 4", "store = 4"])
-def test_a_key_outside_a_section_is_told_the_sections(tmp_path: Path, toml: str) -> None:
+def test_the_error_of_a_key_outside_a_section_names_the_sections(tmp_path: Path, toml: str) -> None:
     facts = refused(tmp_path, toml)
     assert facts["key"] in ("shards", "store")
     assert facts["allowed"].startswith("expected a section of [store], [ingest]")

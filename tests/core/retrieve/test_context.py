@@ -43,8 +43,8 @@ def pack(readers: list[Any], budget: int, **how: Any) -> dict[str, Any]:
 
 def test_a_pack_tells_topics_then_evidence_and_cites_each_line(store: Store, opened: Opened) -> None:
     crm(store)
-    told = pack(opened(store), 500)
-    lines = told["text"].split("\n")
+    packed = pack(opened(store), 500)
+    lines = packed["text"].split("\n")
     assert re.sub(r"\d+", "N", lines[0]) == "# Acme renewal (deal) [N]"
     assert lines[1:3] == ["  ! stale: what it extends has changed", "Renewal of the Acme contract [4]"]
     assert [line.rpartition(" [")[0] for line in lines[3:5]] == [
@@ -55,13 +55,13 @@ def test_a_pack_tells_topics_then_evidence_and_cites_each_line(store: Store, ope
     assert any(re.fullmatch(r"- 2026-01-22 Aya: We moved the Acme call to Friday\. \[\d+\]", line) for line in lines)
     plain = [line for line in lines if line != "# Evidence" and not line.startswith("  ! ")]
     cited = [int(re.search(r"\[(\d+)\]$", line).group(1)) for line in plain]  # type: ignore[union-attr]
-    assert sorted(cited) == [each["n"] for each in told["citations"]]
-    assert told["left_out"] == {"topic": 0, "evidence": 0, "summary": 0, "field": 0}
-    assert told["topics"] == [each["topic_id"] for each in told["citations"] if each["kind"] == "topic"]
-    sources = {each["kind"]: each for each in told["citations"] if each["topic_id"] == "acme"}
+    assert sorted(cited) == [each["n"] for each in packed["citations"]]
+    assert packed["left_out"] == {"topic": 0, "evidence": 0, "summary": 0, "field": 0}
+    assert packed["topics"] == [each["topic_id"] for each in packed["citations"] if each["kind"] == "topic"]
+    sources = {each["kind"]: each for each in packed["citations"] if each["topic_id"] == "acme"}
     assert sources["evidence"]["observation_id"] == "o0000"
     assert sources["field"]["evidence_ids"]
-    json.dumps(told)
+    json.dumps(packed)
 
 
 def test_warnings_are_next_to_their_pieces(store: Store, opened: Opened) -> None:
@@ -71,11 +71,11 @@ def test_warnings_are_next_to_their_pieces(store: Store, opened: Opened) -> None
     store.revisions.append(
         store.revisions[-1] | {"id": "old/field/rate/1", "rank": 1, "value_json": '"7"', "rivals": None}
     )
-    told = pack(opened(store), 1000)
-    kinds = {each["n"]: each["kind"] for each in told["citations"]}
-    found = {(warning["kind"], kinds[warning["n"]]) for warning in told["warnings"]}
+    packed = pack(opened(store), 1000)
+    kinds = {each["n"]: each["kind"] for each in packed["citations"]}
+    found = {(warning["kind"], kinds[warning["n"]]) for warning in packed["warnings"]}
     assert found == {("stale", "topic"), ("superseded", "topic"), ("conflict", "field")}
-    lines = told["text"].split("\n")
+    lines = packed["text"].split("\n")
     at = next(place for place, line in enumerate(lines) if line.startswith("  ! conflict"))
     assert lines[at - 1].startswith("- rate: 5")
     assert "  ! superseded: superseded by Acme renewal (acme)" in lines
@@ -85,11 +85,11 @@ def test_the_past_is_named_and_what_left_is_marked(store: Store, opened: Opened)
     crm(store)
     readers = opened(store)
     assert "Acme fax number" not in pack(readers, 1000)["text"]
-    told = pack(readers, 1000, as_of=day(10))
-    assert told["text"].startswith("As of 2026-01-11T00:00:00Z, not of now:\n")
-    assert "- owner: Priya" in told["text"]
-    assert "  ! archived: this topic has been archived" in told["text"].split("\n")
-    assert told["tokens"] == COUNT(told["text"])
+    packed = pack(readers, 1000, as_of=day(10))
+    assert packed["text"].startswith("As of 2026-01-11T00:00:00Z, not of now:\n")
+    assert "- owner: Priya" in packed["text"]
+    assert "  ! archived: this topic has been archived" in packed["text"].split("\n")
+    assert packed["tokens"] == COUNT(packed["text"])
 
 
 # The law of budgets
@@ -140,10 +140,10 @@ def test_no_budget_is_exceeded_and_a_larger_one_loses_nothing(
         context_pack(found, budget, COUNT, counted_by=COUNT.name, as_of=day(1) if past else None)
         for budget in sorted(budgets)
     )
-    for told in (small, large):
-        assert COUNT(told["text"]) <= told["budget"]
-        assert told["tokens"] == COUNT(told["text"])
-        assert all(line.isprintable() for line in told["text"].split("\n"))
+    for packed in (small, large):
+        assert COUNT(packed["text"]) <= packed["budget"]
+        assert packed["tokens"] == COUNT(packed["text"])
+        assert all(line.isprintable() for line in packed["text"].split("\n"))
     assert [each["n"] for each in small["citations"]] == list(range(1, len(small["citations"]) + 1))
     assert large["citations"][: len(small["citations"])] == small["citations"]
     assert set(small["text"].splitlines()) <= set(large["text"].splitlines())
@@ -159,9 +159,9 @@ def test_topics_take_turns(store: Store, opened: Opened) -> None:
         for field in range(10):
             store.field(f"t{number}", f"field {field}", (1, "a value of some length that costs something"))
     readers = opened(store)
-    told = pack(readers, 400)
-    assert len(told["topics"]) == 4
-    assert told["left_out"]["field"] > 0
+    packed = pack(readers, 400)
+    assert len(packed["topics"]) == 4
+    assert packed["left_out"]["field"] > 0
 
 
 # Counting

@@ -23,9 +23,9 @@ class Reading:
 
     def __call__(self, ids: list[str]) -> Facts:
         self.asked.append(ids)
-        told = [topic for topic in ids if topic != "bare"]
-        fields: dict[str, Any] = {topic: {"name": {"of": topic}} for topic in told}
-        return Facts(fields, {}, {topic: [{"kind": "stale", "of": topic}] for topic in told})
+        known = [topic for topic in ids if topic != "bare"]
+        fields: dict[str, Any] = {topic: {"name": {"of": topic}} for topic in known}
+        return Facts(fields, {}, {topic: [{"kind": "stale", "of": topic}] for topic in known})
 
 
 def test_only_what_is_not_cached_is_read_and_the_answer_is_the_same() -> None:

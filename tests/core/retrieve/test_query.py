@@ -280,8 +280,8 @@ def test_evidence_without_a_vector_is_found_by_its_terms(store, opened):
     store.topic("acme", title="Acme")
     for n in range(20):
         store.says("acme", f"We talked about matter {n}", session_id="s", turn=n)
-    told = store.says("acme", "Acme renewal: owner: Aya", embed=False)
-    assert said(ask(opened(store), "owner of the Acme renewal", store))[0] == told
+    asserted = store.says("acme", "Acme renewal: owner: Aya", embed=False)
+    assert said(ask(opened(store), "owner of the Acme renewal", store))[0] == asserted
 
 
 def test_equal_scores_come_in_a_fixed_order(store, opened):

@@ -171,7 +171,7 @@ def harbour_store(tmp_path_factory: pytest.TempPathFactory, publish: Publish) ->
 
 @pytest.fixture(scope="module")
 def client(harbour_store: Store) -> Iterator[Client]:
-    """A server on the harbour that writes no uses, shared by the tests of a module."""
+    """A server on the harbour that records no accesses, shared by the tests of a module."""
     with served(harbour_store, Options(record=False)) as client:
         yield client.until_ready()
 

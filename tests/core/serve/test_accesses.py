@@ -36,7 +36,7 @@ def client(store: Store) -> Iterator[Client]:
 
 
 def noted(folder: Path, pattern: str = "*.jsonl") -> list[dict[str, Any]]:
-    """The uses in segments of this kind."""
+    """The accesses in segments of this kind."""
     lines = [json.loads(line) for path in sorted(folder.glob(pattern)) for line in path.read_text().splitlines()]
     return [line for line in lines if "topic_id" in line]
 
@@ -48,10 +48,10 @@ def test_an_answered_query_accesses_its_candidates(store: Store) -> None:
         client.post("/v1/query", {"q": "the yard", "record": False})
         client.post("/v1/query", {"q": "the yard", "scope": "user:nobody"})
         client.get("/v1/topics/yard")
-    uses = noted(store.home.accesses)
-    assert all(use.pop("at").endswith("Z") for use in uses)
+    accesses = noted(store.home.accesses)
+    assert all(use.pop("at").endswith("Z") for use in accesses)
     of_yard = [{"topic_id": each["topic_id"], "source": "server", "scope": "user:a"} for each in response["candidates"]]
-    assert uses == [*of_yard, {"topic_id": "crm/42", "source": "server", "fields": ["owner"], "scope": "user:b"}]
+    assert accesses == [*of_yard, {"topic_id": "crm/42", "source": "server", "fields": ["owner"], "scope": "user:b"}]
 
 
 def test_a_server_may_record_only_on_request(store: Store) -> None:

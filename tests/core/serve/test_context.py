@@ -78,8 +78,8 @@ def test_topics_in_a_pack_are_used(tmp_path: Path, publish: Publish) -> None:
         pack(client.until_ready(), budget=30)
         pack(client, budget=4000, record=False)
     [segment] = store.home.accesses.glob("*.jsonl")
-    uses = [json.loads(line) for line in segment.read_text().splitlines()[1:]]
-    assert [(use["topic_id"], use["scope"]) for use in uses] == [("yard", "user:a")]
+    accesses = [json.loads(line) for line in segment.read_text().splitlines()[1:]]
+    assert [(use["topic_id"], use["scope"]) for use in accesses] == [("yard", "user:a")]
 
 
 def test_the_command_prints_a_pack(home: Path) -> None:

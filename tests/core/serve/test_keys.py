@@ -29,7 +29,7 @@ ENTROPY = bytes(range(key_file.ID_BYTES + key_file.SECRET_BYTES))
 
 
 class Clock:
-    """A clock that goes on when it is told to."""
+    """A clock that advances on request."""
 
     def __init__(self) -> None:
         self.now = 0.0

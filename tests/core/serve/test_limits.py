@@ -128,7 +128,7 @@ def test_too_many_wrong_keys_stop_guessing_but_no_good_key(store: Store) -> None
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """A disk that does not answer until it is told to."""
+    """A disk that blocks until it is released."""
     event = threading.Event()
 
     def held(*_: Any) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def connected(client: Client) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=20)
 
 
-def heard(connection: socket.socket) -> bytes:
+def received(connection: socket.socket) -> bytes:
     """All that comes until the other side closes."""
     found = b""
     try:
@@ -237,7 +237,7 @@ def test_a_head_that_never_ends_is_cut_off(client: Client) -> None:
                 connection.sendall(b"X-Header-%d: " % number + b"x" * 4096 + b"\r\n")
             except OSError:
                 break
-        assert heard(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400", b""))
+        assert received(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400", b""))
     assert client.get("/healthz").status == 200
 
 
@@ -247,7 +247,7 @@ def test_a_large_head_is_refused_and_an_ordinary_one_is_not(client: Client) -> N
         for _ in range(18):
             connection.sendall(b"X-More: " + b"x" * 4000 + b"\r\n")
             time.sleep(0.005)
-        assert heard(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+        assert received(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
     assert client.get("/healthz", X_More="x" * 16_000).status == 200
 
 
@@ -257,7 +257,7 @@ def test_an_idle_connection_is_closed(harbour_store: Store, monkeypatch: pytest.
         for said in (b"", b"GET /healthz HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"):
             with closing(connected(client)) as connection:
                 connection.sendall(said)
-                assert (b" 200 OK" in heard(connection)) is (b"\r\n\r\n" in said)
+                assert (b" 200 OK" in received(connection)) is (b"\r\n\r\n" in said)
 
 
 def test_a_slow_body_is_not_a_slow_head(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +299,7 @@ def test_trailers_are_counted(client: Client) -> None:
                 sent += connection.send(b"X-Trailer: " + b"x" * 4000 + b"\r\n")
         except OSError:
             pass
-        assert heard(connection) == b""
+        assert received(connection) == b""
     assert sent < 8 << 20
     assert client.get("/healthz").status == 200
 
@@ -310,7 +310,7 @@ def test_chunks_and_a_few_trailers_are_no_harm(client: Client) -> None:
         chunks = b"".join(b"1\r\n%c\r\n" % each for each in b'{"q": "' + b"gate " * 3000 + b'"}')
         connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
         connection.sendall(b"0\r\nX-Trailer: x\r\n\r\n")
-        assert heard(connection).startswith(b"HTTP/1.1 200")
+        assert received(connection).startswith(b"HTTP/1.1 200")
 
 
 def test_a_client_that_never_reads_is_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,10 +176,10 @@ def test_what_was_handed_over_can_be_asked_for_before_it_is_published(
         await tools.call_tool("memory_ingest", fact)
         return [await tools.call_tool("memory_query", {**asked, "pending": marked}) for marked in (True, False)]
 
-    response, untold = (document(result) for result in call(over_http(client, tokens["ines"]), ask))
+    response, published = (document(result) for result in call(over_http(client, tokens["ines"]), ask))
     [light] = [each for each in response["candidates"] if each["title"] == "Lighthouse"]
     assert (light["state"], light["pending"][0]["fields"][0]["value"]) == ("pending", "red")
-    assert "Lighthouse" not in [each["title"] for each in untold["candidates"]]
+    assert "Lighthouse" not in [each["title"] for each in published["candidates"]]
 
 
 def test_a_foreign_key_sees_nothing(locked: tuple[Client, dict[str, str], Store]) -> None:

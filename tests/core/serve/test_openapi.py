@@ -108,7 +108,7 @@ def test_every_reference_in_the_description_leads_somewhere(client: Client) -> N
     assert names <= schema["components"]["schemas"].keys()
 
 
-def expect_told(status: int, kind: str | None, content: bytes) -> None:
+def expect_documented(status: int, kind: str | None, content: bytes) -> None:
     """Nothing is a failure of the server, and every error is a problem document."""
     assert status < 500, content
     if status >= 400:
@@ -124,7 +124,7 @@ def test_no_body_makes_the_server_fail(writable: Client, path: str, data: st.Dat
     strange = st.dictionaries(st.sampled_from(KEYS[path]), VALUES, max_size=3).map(lambda said: SEEMLY[path] | said)
     body = data.draw(strange | st.lists(strange, max_size=2) | VALUES | st.binary(max_size=50))
     response = writable.post(path, body)
-    expect_told(response.status, response.headers["content-type"], response.content)
+    expect_documented(response.status, response.headers["content-type"], response.content)
 
 
 @pytest.mark.slow
@@ -138,4 +138,4 @@ def test_no_body_makes_the_server_fail(writable: Client, path: str, data: st.Dat
 )
 def test_no_path_makes_the_server_fail(writable: Client, path: str, text: str, asked: str) -> None:
     response = writable.get(path.format(quote(text, safe="", errors="replace")) + ("" if "?" in path else asked))
-    expect_told(response.status, response.headers["content-type"], response.content)
+    expect_documented(response.status, response.headers["content-type"], response.content)

@@ -286,7 +286,7 @@ def test_a_question_with_its_own_term_finds_nothing_of_it(caller: Caller) -> Non
 def test_a_foreign_id_is_filtered_before_its_row_is_read(
     caller: Caller, owner: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading the row first told foreign ids from unknown ones by their time."""
+    """Reading the row first made foreign ids distinguishable from unknown ones by their time."""
     read, heights = Graph.read, list[int]()
 
     def counted(graph: Graph, *args: Any, **named: Any) -> pl.DataFrame:
@@ -342,7 +342,7 @@ def test_nothing_is_written_into_another_scope(caller: Caller, store: Store) -> 
 
 
 def test_a_key_of_one_scope_takes_no_id_of_another(caller: Caller, owner: Caller) -> None:
-    """Whoever uses an id first, by the time of observations, owns it: a date long ago would take it away."""
+    """The scope that uses an id first, by the time of observations, owns it: an early date would take it over."""
     early = OBSERVED | {"observed_at": "1970-01-01T00:00:00Z", "title": "Mine"}
     for name in (f"{FOREIGN}-topic", "no-topic-yet"):
         response = caller("POST", "/v1/ingest", early | {"topic_id": name})

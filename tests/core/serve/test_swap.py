@@ -36,7 +36,7 @@ def edition(number: int, scope: str = "user:a") -> Callable[[Draft], None]:
     return fill
 
 
-def told_by_query(document: dict[str, Any]) -> set[str]:
+def numbers_in_query(document: dict[str, Any]) -> set[str]:
     candidate, evidence = document["candidates"][0], document["evidence"][0]
     words = [
         candidate["title"].split()[1],
@@ -46,12 +46,12 @@ def told_by_query(document: dict[str, Any]) -> set[str]:
     return {f"s0/{word}" for word in [*words, str(candidate["fields"][0]["current"]["value"])]}
 
 
-def told_by_topic(document: dict[str, Any]) -> set[str]:
+def numbers_in_topic(document: dict[str, Any]) -> set[str]:
     return {f"s0/{document['title'].split()[1]}", f"s0/{document['fields']['edition']['history'][0]['value']}"}
 
 
 class Load:
-    """Threads that ask without pause until told to stop."""
+    """Threads that send requests without pause until stopped."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -74,9 +74,9 @@ class Load:
         chance = random.Random(seed)
         while not self._stop.is_set():
             if chance.random() < 0.3:
-                answer, response = self.client.get("/v1/topics/yard"), told_by_topic
+                answer, response = self.client.get("/v1/topics/yard"), numbers_in_topic
             else:
-                answer, response = self.client.post("/v1/query", {"q": "Which edition?"}), told_by_query
+                answer, response = self.client.post("/v1/query", {"q": "Which edition?"}), numbers_in_query
             if answer.status != 200 or response(answer.document) != {answer.document["snapshot"]}:
                 self.failures.append(answer)
             else:

@@ -146,12 +146,12 @@ import sys, time
 from memstate_core.serve.telemetry.tracing import span, trace
 assert (trace is None) == {none}
 for _ in range(1000):
-    with span("warm", top_k=1) as tell:
-        tell(candidates=2)
+    with span("warm", top_k=1) as annotate:
+        annotate(candidates=2)
 began = time.process_time()
 for _ in range(1000):
-    with span("x", top_k=1) as tell:
-        tell(candidates=2)
+    with span("x", top_k=1) as annotate:
+        annotate(candidates=2)
 print(time.process_time() - began)
 """
 
@@ -182,8 +182,8 @@ def test_a_server_without_the_package_answers(tmp_path: Path, publish: Publish) 
 
 def test_attributes_can_be_set_later() -> None:
     began = time.monotonic()
-    with span("memstate.test", first=1) as tell:
-        tell(second=2.0, third="x")
+    with span("memstate.test", first=1) as annotate:
+        annotate(second=2.0, third="x")
     assert time.monotonic() - began < 5
     assert dict(spans("memstate.test")["memstate.test"].attributes or {}) == {
         "memstate.first": 1, "memstate.second": 2.0, "memstate.third": "x"

@@ -1,4 +1,4 @@
-"""The graph holds exactly what it was told to hold: `sync` makes equal, and touches nothing else."""
+"""The graph holds exactly what was written: `sync` makes tables equal to frames, and changes nothing else."""
 
 from __future__ import annotations
 

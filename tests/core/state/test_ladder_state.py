@@ -1,4 +1,4 @@
-"""Where decisions left things on the ladder: the last word holds, and taking a step back is never having taken it."""
+"""The ladder state by recorded decisions: the last one is in force, and a reversed step leaves no trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memstate_core.model.frames import DECISION, empty
 from memstate_core.state.ladder_state import LadderState, ladder_state
 from tests.core.frames import filled
 
-Word = tuple[str, str, dict[str, Any]]
+Decision = tuple[str, str, dict[str, Any]]
 """Kind, topic and payload of a decision."""
 
 STEPS = {"archived": "restored", "detached": "attached", "summarised": "expanded", "pinned": "unpinned"}
@@ -25,7 +25,7 @@ some_links = st.lists(
     min_size=1,
     max_size=2,
 )
-words = st.lists(
+decisions = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(("archived", "restored", "pinned", "unpinned")), topics, st.just({})),
         st.tuples(st.sampled_from(("detached", "attached")), topics, st.builds(dict, fields=some_fields)),
@@ -41,14 +41,14 @@ words = st.lists(
 )
 
 
-def decided(*words: Word) -> pl.DataFrame:
-    rows = [{"kind": kind, "topic_id": topic, "payload_json": json.dumps(said)} for kind, topic, said in words]
+def decided(*decisions: Decision) -> pl.DataFrame:
+    rows = [{"kind": kind, "topic_id": topic, "payload_json": json.dumps(said)} for kind, topic, said in decisions]
     return filled(
         pl.DataFrame(rows, schema={"kind": pl.String, "topic_id": pl.String, "payload_json": pl.String}), DECISION
     )
 
 
-def standing(found: LadderState) -> dict[str, set[Any]]:
+def in_force(found: LadderState) -> dict[str, set[Any]]:
     return {
         "archived": set(found.archived.rows()),
         "pinned": set(found.pins.rows()),
@@ -57,9 +57,9 @@ def standing(found: LadderState) -> dict[str, set[Any]]:
     }
 
 
-def by_a_plain_loop(words: list[Word]) -> dict[str, set[Any]]:
+def by_a_plain_loop(decisions: list[Decision]) -> dict[str, set[Any]]:
     last: dict[tuple[str, Any], Any] = {}
-    for kind, topic, said in words:
+    for kind, topic, said in decisions:
         step = next((down for down, up in STEPS.items() if kind in (down, up)), None)
         keys: list[tuple[str, ...]] = [(topic, name) for name in said.get("fields", [])]
         keys += [(topic, link["to"], link["kind"]) for link in said.get("edges", [])]
@@ -71,43 +71,43 @@ def by_a_plain_loop(words: list[Word]) -> dict[str, set[Any]]:
     return {step: {value for (of, _), value in last.items() if of == step} for step in STEPS}
 
 
-@given(words)
-def test_the_last_word_on_each_topic_field_and_link_holds(told: list[Word]) -> None:
-    assert standing(ladder_state(decided(*told))) == by_a_plain_loop(told)
+@given(decisions)
+def test_the_last_decision_on_each_topic_field_and_edge_is_in_force(recorded: list[Decision]) -> None:
+    assert in_force(ladder_state(decided(*recorded))) == by_a_plain_loop(recorded)
 
 
-@given(words, words)
-def test_a_step_that_was_taken_back_leaves_no_trace(before: list[Word], between: list[Word]) -> None:
-    """On things that nothing else speaks of."""
-    there: list[Word] = [("archived", "c", {}), ("detached", "c", {"fields": ["x"]}), ("pinned", "c", {}),
+@given(decisions, decisions)
+def test_a_reversed_step_leaves_no_trace(before: list[Decision], between: list[Decision]) -> None:
+    """On items that no other decision names."""
+    there: list[Decision] = [("archived", "c", {}), ("detached", "c", {"fields": ["x"]}), ("pinned", "c", {}),
              ("summarised", "c", {"fields": ["x"], "keep": 1}), ("detached", "c", {"edges": [LINK]})]  # fmt: skip
-    back: list[Word] = [(STEPS[kind], topic, said) for kind, topic, said in there]
-    assert standing(ladder_state(decided(*before, *there, *between, *back))) == by_a_plain_loop([*before, *between])
+    back: list[Decision] = [(STEPS[kind], topic, said) for kind, topic, said in there]
+    assert in_force(ladder_state(decided(*before, *there, *between, *back))) == by_a_plain_loop([*before, *between])
 
 
-def test_a_field_and_a_link_of_one_topic_do_not_speak_for_each_other() -> None:
-    told: list[Word] = [("detached", "a", {"fields": ["x"]}), ("attached", "a", {"edges": [LINK]})]
-    assert standing(ladder_state(decided(*told)))["detached"] == {("a", "x")}
+def test_a_field_and_an_edge_of_one_topic_do_not_affect_each_other() -> None:
+    recorded: list[Decision] = [("detached", "a", {"fields": ["x"]}), ("attached", "a", {"edges": [LINK]})]
+    assert in_force(ladder_state(decided(*recorded)))["detached"] == {("a", "x")}
 
 
-def test_words_without_payload_or_of_earlier_versions_count() -> None:
+def test_decisions_without_payload_or_of_earlier_versions_count() -> None:
     rows = decided(("archived", "a", {}), ("archived", "b", {"salience": 0.1, "unknown": [1]}))
     assert set(ladder_state(rows.with_columns(payload_json=pl.lit(None, pl.String))).archived["topic_id"]) == {"a", "b"}
     assert set(ladder_state(rows).archived["topic_id"]) == {"a", "b"}
 
 
-def test_what_a_person_brought_back_is_held_with_the_last_such_word() -> None:
-    told: list[Word] = [
+def test_a_manually_restored_topic_is_held_by_the_last_such_decision() -> None:
+    recorded: list[Decision] = [
         ("restored", "a", {"actor": "person", "last_event_at": "2026-01-01T00:00:00Z"}),
         ("archived", "a", {}),
         ("restored", "a", {"salience": 0.3, "by": "evidence"}),
         ("attached", "a", {"fields": ["x"], "actor": "person", "last_event_at": "2026-02-01T00:00:00Z"}),
         ("restored", "b", {"by": "access"}),
     ]
-    assert ladder_state(decided(*told)).held.rows() == [("a", "2026-02-01T00:00:00Z")]
+    assert ladder_state(decided(*recorded)).held.rows() == [("a", "2026-02-01T00:00:00Z")]
 
 
-def test_without_decisions_nothing_stands_anywhere() -> None:
+def test_without_decisions_no_step_is_in_force() -> None:
     found = ladder_state(empty(DECISION))
     assert all(frame.is_empty() for frame in vars(found).values())
     assert (

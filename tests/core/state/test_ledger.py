@@ -153,7 +153,7 @@ def test_many_small_batches_are_compacted_and_nothing_is_forgotten(ledger: Ledge
 # One writer at a time
 
 
-def test_a_second_holder_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+def test_the_error_of_a_second_holder_names_the_first(tmp_path: Path) -> None:
     words = "memstate maintain (process 42, since noon)"
     with holder(tmp_path / "run.lock", words):
         error = refusal(tmp_path / "run.lock")
@@ -215,7 +215,7 @@ def test_the_ledger_is_written_by_one_process_at_a_time(ledger: Ledger) -> None:
 
 
 def refusal(lock: Path) -> StoreLocked:
-    """What somebody is told who asks for a lock now."""
+    """The error of a second process that asks for the lock."""
     with pytest.raises(StoreLocked) as refused, exclusive(lock, "somebody"):
         pass
     return refused.value

@@ -51,7 +51,7 @@ def says(number: int, topic: str, value: str, at: float = 0, /, **said: Any) -> 
 
 
 def owner(state: State, topic: str = "a") -> tuple[str, list[str]]:
-    """The current owner and who else is claimed to be it."""
+    """The current owner and its rivals."""
     is_owner = (pl.col("topic_id") == topic) & (pl.col("name") == "owner") & (pl.col("rank") == 0)
     return state.revisions.filter(is_owner)["value_json"].item(), contradicting(state, topic, "owner")
 
@@ -345,7 +345,7 @@ LINKED = [
 
 def links(state: State) -> dict[tuple[str, str, str], list[str]]:
     rows = state.edges.select("from_id", "to_id", "kind", "evidence_ids")
-    return {(a, b, kind): heard for a, b, kind, heard in rows.iter_rows()}
+    return {(a, b, kind): cited for a, b, kind, cited in rows.iter_rows()}
 
 
 def test_edges_are_pointed_anew_and_a_link_to_itself_is_dropped_until_the_merge_is_undone() -> None:

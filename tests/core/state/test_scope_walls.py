@@ -51,7 +51,7 @@ def merged(stream: list[Observation], *merges: Merge) -> State:
 
 
 @pytest.mark.parametrize("merge", [(KEY, "twin"), ("twin", KEY)])
-def test_a_merge_whose_end_another_scope_claims_is_not_followed(merge: Merge) -> None:
+def test_a_merge_with_an_end_in_another_scope_is_not_followed(merge: Merge) -> None:
     before = merged(occupied(), merge)
     assert set(before.links["topic_id"]) == {merge[1]}
     after = merged([*occupied(), claimed()], merge)

@@ -28,9 +28,9 @@ SCHEMA: dict[str, Any] = {
 BUMP = Policy().query_salience_bump
 days = st.integers(0, 400_000).map(lambda thousandths: thousandths / 1000)
 weights = st.sampled_from((0.1, 0.5, 1.0, 3.0))
-uses = st.tuples(days, weights, st.just(False))
+accesses = st.tuples(days, weights, st.just(False))
 events = st.lists(st.tuples(days, weights, st.booleans()), min_size=1, max_size=20)
-used = st.lists(uses, min_size=1, max_size=20)
+used = st.lists(accesses, min_size=1, max_size=20)
 half_lives = st.floats(30, 1000)
 growths = st.sampled_from((1.0, 1.5, 8.0, 100.0))
 later = st.floats(0, 500)
@@ -39,7 +39,7 @@ COUNTED_OUT = 1e-9
 
 
 def reinforced(events: dict[str, Sequence[Event]], half_life: float, growth: float = 8.0) -> pl.DataFrame:
-    rows = [(name, day(at), *rest) for name, told in events.items() for at, *rest in told]
+    rows = [(name, day(at), *rest) for name, history in events.items() for at, *rest in history]
     frame = pl.DataFrame(rows, orient="row", schema=SCHEMA).with_columns(half_life=pl.lit(half_life))
     return strength(frame, ["topic_id"], Policy(half_life_growth_max=growth))
 
@@ -49,16 +49,16 @@ def one(events: Sequence[Event], half_life: float = 90.0, growth: float = 8.0) -
 
 
 def level(events: Sequence[Event], now: float, half_life: float, growth: float, most: float = math.inf) -> float:
-    """The logarithm of what is left of the strength, told apart however far it has faded."""
-    told = one(events, half_life, growth)
-    elapsed = (day(now) - told["reinforced_at"]) / timedelta(days=1)
-    return math.log2(min(most, float(told["strength"]))) - float(elapsed) / float(told["half_life_days"])
+    """The logarithm of what is left of the strength, distinct however far it has decayed."""
+    found = one(events, half_life, growth)
+    elapsed = (day(now) - found["reinforced_at"]) / timedelta(days=1)
+    return math.log2(min(most, float(found["strength"]))) - float(elapsed) / float(found["half_life_days"])
 
 
 def salience_of(events: Sequence[Event], now: float, policy: Policy | None = None) -> float:
     policy = policy or Policy()
-    told = reinforced({"t": events}, policy.salience_half_life_days, policy.half_life_growth_max)
-    return float(told.select(salience(day(now), policy)).item())
+    found = reinforced({"t": events}, policy.salience_half_life_days, policy.half_life_growth_max)
+    return float(found.select(salience(day(now), policy)).item())
 
 
 def at(*moments: float) -> list[Event]:
@@ -85,16 +85,18 @@ def by_a_plain_loop(events: Sequence[Event], half_life: float, growth: float) ->
 
 @given(events, half_lives, growths)
 def test_the_closed_form_is_the_loop(events: list[Event], half_life: float, growth: float) -> None:
-    told = one(events, half_life, growth)
-    found = (told["strength"], told["failed_strength"], told["half_life_days"])
-    assert found == pytest.approx(by_a_plain_loop(events, half_life, growth), rel=1e-6, abs=1e-12)
-    assert told["reinforced_at"] == day(max(events)[0])
+    found = one(events, half_life, growth)
+    levels = (found["strength"], found["failed_strength"], found["half_life_days"])
+    assert levels == pytest.approx(by_a_plain_loop(events, half_life, growth), rel=1e-6, abs=1e-12)
+    assert found["reinforced_at"] == day(max(events)[0])
 
 
 @given(st.dictionaries(st.sampled_from("abc"), events, min_size=1), half_lives)
-def test_each_topic_has_its_own_strength_at_its_own_last_event(told: dict[str, list[Event]], half_life: float) -> None:
-    together = reinforced(dict(told), half_life)
-    assert together.equals(pl.concat([reinforced({name: told[name]}, half_life) for name in sorted(told)]))
+def test_each_topic_has_its_own_strength_at_its_own_last_event(
+    history: dict[str, list[Event]], half_life: float
+) -> None:
+    together = reinforced(dict(history), half_life)
+    assert together.equals(pl.concat([reinforced({name: history[name]}, half_life) for name in sorted(history)]))
 
 
 @given(events, half_lives, st.randoms(use_true_random=False))
@@ -105,34 +107,34 @@ def test_the_order_of_events_does_not_show(events: list[Event], half_life: float
 # Condition C6: one more use strictly raises, whenever it was
 
 
-@given(used, uses, half_lives, growths, later)
-def test_one_more_use_raises_salience_at_any_later_time(
-    told: list[Event], more: Event, half_life: float, growth: float, wait: float
+@given(used, accesses, half_lives, growths, later)
+def test_one_more_access_raises_salience_at_any_later_time(
+    history: list[Event], more: Event, half_life: float, growth: float, wait: float
 ) -> None:
     """Before the first event, in the middle of the history and after it."""
-    now = max([*told, more])[0] + wait
-    assert level([*told, more], now, half_life, growth) > level(told, now, half_life, growth)
+    now = max([*history, more])[0] + wait
+    assert level([*history, more], now, half_life, growth) > level(history, now, half_life, growth)
 
 
-@given(events, st.lists(uses, min_size=1, max_size=5), half_lives, growths, later)
-def test_more_uses_never_lead_below_a_threshold_earlier_also_beside_failures(
-    told: list[Event], more: list[Event], half_life: float, growth: float, wait: float
+@given(events, st.lists(accesses, min_size=1, max_size=5), half_lives, growths, later)
+def test_more_accesses_never_lead_below_a_threshold_earlier_also_beside_failures(
+    history: list[Event], more: list[Event], half_life: float, growth: float, wait: float
 ) -> None:
-    assume(any(not failed for *_, failed in told))
-    now = max([*told, *more])[0] + wait
-    assert level([*told, *more], now, half_life, growth) >= level(told, now, half_life, growth) - COUNTED_OUT
+    assume(any(not failed for *_, failed in history))
+    now = max([*history, *more])[0] + wait
+    assert level([*history, *more], now, half_life, growth) >= level(history, now, half_life, growth) - COUNTED_OUT
 
 
 @given(used, days, half_lives, st.floats(0.1, 500))
-def test_a_saturated_salience_rises_unless_the_use_is_as_of_another_event(
-    told: list[Event], moment: float, half_life: float, wait: float
+def test_a_saturated_salience_rises_unless_the_access_coincides_with_another_event(
+    history: list[Event], moment: float, half_life: float, wait: float
 ) -> None:
     most = 0.05
-    saturated = [*told, (max(told)[0], 10.0, False)]
+    saturated = [*history, (max(history)[0], 10.0, False)]
     more = [*saturated, (moment, BUMP, False)]
     now = max(more)[0] + wait
     before, after = level(saturated, now, half_life, 8.0, most), level(more, now, half_life, 8.0, most)
-    if moment in {known for known, *_ in told}:
+    if moment in {known for known, *_ in history}:
         assert after == pytest.approx(before)
     else:
         assert after > before
@@ -156,21 +158,21 @@ def test_uses_spread_out_decay_slower_than_the_same_uses_at_once(count: int, gap
 
 @given(used, days, half_lives, later)
 def test_a_failure_is_remembered_and_shortens_the_half_life(
-    told: list[Event], moment: float, half_life: float, wait: float
+    history: list[Event], moment: float, half_life: float, wait: float
 ) -> None:
-    failing = [*told, (moment, BUMP, True)]
-    before, after = one(told, half_life), one(failing, half_life)
+    failing = [*history, (moment, BUMP, True)]
+    before, after = one(history, half_life), one(failing, half_life)
     assert before["failed_strength"] == 0 < after["failed_strength"]
     assert after["half_life_days"] < before["half_life_days"]
     now = max(failing)[0] + wait
-    assert level(failing, now, half_life, 8.0) <= level(told, now, half_life, 8.0) + COUNTED_OUT
+    assert level(failing, now, half_life, 8.0) <= level(history, now, half_life, 8.0) + COUNTED_OUT
 
 
 def test_more_failures_weigh_more() -> None:
-    told = [one([*at(0), *[(5.0, BUMP, True)] * count]) for count in range(5)]
-    half_lives = [row["half_life_days"] for row in told]
+    found = [one([*at(0), *[(5.0, BUMP, True)] * count]) for count in range(5)]
+    half_lives = [row["half_life_days"] for row in found]
     assert half_lives == sorted(half_lives, reverse=True)
-    assert [row["failed_strength"] for row in told] == pytest.approx([BUMP * count for count in range(5)])
+    assert [row["failed_strength"] for row in found] == pytest.approx([BUMP * count for count in range(5)])
 
 
 @given(events, half_lives, growths)
@@ -181,13 +183,13 @@ def test_the_half_life_is_bounded_by_growth_both_ways(events: list[Event], half_
 
 @given(events, half_lives)
 def test_without_growth_it_is_recency_and_frequency(events: list[Event], half_life: float) -> None:
-    told, last = one(events, half_life, 1.0), max(events)[0]
+    found, last = one(events, half_life, 1.0), max(events)[0]
     sums = {
         failing: sum(weight * 2 ** (-(last - moment) / half_life) for moment, weight, was in events if was == failing)
         for failing in (False, True)
     }
-    assert (told["strength"], told["failed_strength"]) == pytest.approx((sums[False], sums[True]), rel=1e-6)
-    assert told["half_life_days"] == half_life
+    assert (found["strength"], found["failed_strength"]) == pytest.approx((sums[False], sums[True]), rel=1e-6)
+    assert found["half_life_days"] == half_life
 
 
 # Time
@@ -196,8 +198,8 @@ def test_without_growth_it_is_recency_and_frequency(events: list[Event], half_li
 @given(used, st.lists(st.integers(0, 100_000_000), max_size=6))
 def test_a_run_every_night_and_one_a_month_give_the_same(events: list[Event], seconds: list[int]) -> None:
     """Fading is a product over any split of the time."""
-    told, last = one(events), max(events)[0]
-    steps = [2 ** (-step / 86_400 / told["half_life_days"]) for step in seconds]
+    found, last = one(events), max(events)[0]
+    steps = [2 ** (-step / 86_400 / found["half_life_days"]) for step in seconds]
     left = salience_of(events, last) * math.prod(steps)
     assert salience_of(events, last + sum(seconds) / 86_400) == pytest.approx(left, abs=2e-9)
 
@@ -228,12 +230,14 @@ def test_without_events_there_is_no_strength_and_a_thousand_years_leave_a_number
 
 
 @given(st.lists(st.tuples(days, st.booleans(), st.sampled_from((None, ["owner"]))), max_size=8))
-def test_a_scopes_salience_never_depends_on_uses_in_another(told: list[tuple[float, bool, list[str] | None]]) -> None:
+def test_a_scopes_salience_never_depends_on_accesses_in_another(
+    history: list[tuple[float, bool, list[str] | None]],
+) -> None:
     stream = [
         observation(number, topic_id=f"t-{number}", scope=scope, fields=[field("owner", '"Aya"')])
         for number, scope in enumerate(SCOPES)
     ]
-    foreign = [{"topic_id": "t-1", "at": when, "failed": no, "fields": named} for when, no, named in told]
+    foreign = [{"topic_id": "t-1", "at": when, "failed": no, "fields": named} for when, no, named in history]
     mine = {"topic_id": "t-0", "at": 3}
     alone = folded(stream, accesses=accessed(mine))
     together = folded(stream, accesses=accessed(mine, *foreign))

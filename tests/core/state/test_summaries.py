@@ -25,7 +25,7 @@ values = st.lists(st.sampled_from(("1", "2.5", "-3", "null", '"Aya"', '["x"]', "
 keeps = st.integers(1, 5)
 
 
-def told(values: Sequence[str], name: str = "owner") -> list[Observation]:
+def stating(values: Sequence[str], name: str = "owner") -> list[Observation]:
     """A topic whose field has these values, one a day."""
     return [
         observation(number, topic_id="a", observed_at=day(number), fields=[field(name, value)])
@@ -40,7 +40,7 @@ def short(topic: str, *names: str, keep: int = 2, kind: str = "summarised") -> p
 
 
 def summed(values: Sequence[str], keep: int = 2, **policy: Any) -> State:
-    return folded(told(values), short("a", "owner", keep=keep), Policy(**policy))
+    return folded(stating(values), short("a", "owner", keep=keep), Policy(**policy))
 
 
 def history(state: State, name: str = "owner") -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ def test_what_is_kept_and_what_is_compressed_are_the_whole_history(
 @given(values, keeps)
 def test_expanding_gives_the_very_same_histories(values: list[str], keep: int) -> None:
     decided = pl.concat([short("a", "owner", keep=keep), short("a", "owner", kind="expanded")])
-    again, never = folded(told(values), decided), folded(told(values))
+    again, never = folded(stating(values), decided), folded(stating(values))
     assert same(again.revisions, never.revisions)
     assert again.compressed.is_empty()
 
@@ -95,12 +95,12 @@ def test_expanding_gives_the_very_same_histories(values: list[str], keep: int) -
 @settings(max_examples=40)
 @given(values, keeps)
 def test_a_summary_stands_for_more_than_one_revision_and_follows_what_is_kept(values: list[str], keep: int) -> None:
-    count = len(history(folded(told(values))))
+    count = len(history(folded(stating(values))))
     found = history(summed(values, keep))
     if count > keep + 1:
         assert (len(found), found[-1]["summarises"]) == (keep + 1, count - keep)
     else:
-        assert found == history(folded(told(values)))
+        assert found == history(folded(stating(values)))
 
 
 def test_titles_and_other_fields_stay_whole() -> None:
@@ -160,7 +160,7 @@ def test_a_summary_of_extreme_numbers_is_valid_json(extreme: str) -> None:
     assert found["count"] == 6
 
 
-def test_what_is_summarised_is_told_apart_by_its_span_and_says_how_it_came_about() -> None:
+def test_a_summary_is_identified_by_its_span_and_explains_its_origin() -> None:
     one, two = history(summed(["1", "2", "3", "4"])), history(summed(["1", "2", "3", "4", "5"]))
     assert one[-1]["id"] != two[-1]["id"]
     assert (one[-1]["field_type"], one[-1]["provenance"], one[-1]["rivals"]) == ("json", "revision", None)
@@ -174,7 +174,7 @@ def test_what_is_summarised_is_told_apart_by_its_span_and_says_how_it_came_about
 @pytest.mark.parametrize("most", range(2, 7))
 def test_no_field_has_more_revisions_than_policy_allows_the_summary_among_them(most: int) -> None:
     for count in range(1, 9):
-        state = folded(told([str(number) for number in range(count)]), policy=Policy(max_field_history=most))
+        state = folded(stating([str(number) for number in range(count)]), policy=Policy(max_field_history=most))
         assert len(history(state)) == min(count, most)
         assert state.revisions.height + state.compressed.height >= count
 
@@ -191,7 +191,7 @@ def test_the_tighter_of_decision_and_policy_holds() -> None:
 @settings(max_examples=40)
 @given(st.integers(0, 95), keeps)
 def test_late_data_lands_inside_a_summarised_span_and_never_becomes_current(tenths: int, keep: int) -> None:
-    stream = told([str(number) for number in range(10)])
+    stream = stating([str(number) for number in range(10)])
     late = observation(99, topic_id="a", observed_at=day(tenths / 10 - 1), fields=[field("owner", '"late"')])
     decided = short("a", "owner", keep=keep)
     state = folded([*stream, late], decided)
@@ -207,7 +207,7 @@ def test_late_data_lands_inside_a_summarised_span_and_never_becomes_current(tent
 def test_a_summary_of_a_merged_topic_is_not_that_of_its_survivor() -> None:
     """Decisions speak of a topic; what follows a merge is decided anew."""
     decided = short("b", "owner")
-    state = folded(told([str(number) for number in range(6)]), decided)
+    state = folded(stating([str(number) for number in range(6)]), decided)
     assert len(history(state)) == 6
     assert state.compressed.schema == REVISIONS
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memstate_core.model.frames import ACCESSES, ALIASES, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.state.fold import State
-from memstate_core.state.usage_events import USES, field_events, topic_events, uses
+from memstate_core.state.usage_events import ACCESS_EVENTS, access_events, field_events, topic_events
 from tests.core import reference
 from tests.core.frames import filled
 from tests.core.strategies import accessed, day, field, folded, merge_decisions, observation
@@ -33,7 +33,7 @@ accesses = st.lists(
 
 
 def events(*used: dict[str, Any]) -> pl.DataFrame:
-    return uses(accessed(*used), empty(ALIASES), NO_MERGES, Policy())
+    return access_events(accessed(*used), empty(ALIASES), NO_MERGES, Policy())
 
 
 def strengths(state: State) -> dict[str, float]:
@@ -44,7 +44,7 @@ def strengths(state: State) -> dict[str, float]:
 
 
 def raised(*used: dict[str, Any], merges: list[tuple[str, str]] | None = None) -> dict[str, float]:
-    """What uses as of the moment of the evidence add to the strength of whatever they concern."""
+    """The strength that accesses at the time of the evidence add to their topics and fields."""
     decided = merge_decisions(merges or [], reference.fold(STREAM))
     before, after = strengths(folded(STREAM, decided)), strengths(folded(STREAM, decided, accesses=accessed(*used)))
     return {name: round(after[name] - was, 9) for name, was in before.items() if after[name] != was}
@@ -73,7 +73,7 @@ def test_use_of_what_nobody_knows_concerns_nobody() -> None:
 def test_an_access_recorded_twice_counts_once_and_two_of_one_moment_count_twice() -> None:
     once = accessed({"topic_id": "a", "at": 0})
     twice = pl.concat([once, once.with_columns(run_id=pl.lit("again"))])
-    assert uses(twice, empty(ALIASES), NO_MERGES, Policy()).height == 1
+    assert access_events(twice, empty(ALIASES), NO_MERGES, Policy()).height == 1
     assert raised({"topic_id": "bare", "at": 0}, {"topic_id": "bare", "at": 0}) == {"bare": 0.2}
 
 
@@ -111,18 +111,18 @@ def test_a_use_ahead_of_the_evidence_is_the_last_event() -> None:
 
 
 @given(accesses, st.randoms(use_true_random=False))
-def test_the_order_in_which_uses_came_does_not_show(told: list[dict[str, Any]], chance: Any) -> None:
-    frame = accessed(*told)
+def test_the_order_of_accesses_does_not_matter(recorded: list[dict[str, Any]], chance: Any) -> None:
+    frame = accessed(*recorded)
     mixed = frame[chance.sample(range(frame.height), frame.height)]
     assert folded(STREAM, accesses=mixed).topics.equals(folded(STREAM, accesses=frame).topics)
     assert folded(STREAM, accesses=mixed).fields.equals(folded(STREAM, accesses=frame).fields)
 
 
 @given(accesses)
-def test_each_access_is_one_event_of_its_topic_and_at_most_one_of_each_field(told: list[dict[str, Any]]) -> None:
-    used = events(*told)
+def test_each_access_is_one_event_of_its_topic_and_at_most_one_of_each_field(recorded: list[dict[str, Any]]) -> None:
+    used = events(*recorded)
     said = pl.DataFrame({"topic_id": ["a", "a"], "name": ["owner", "stage"], "at": [day(0)] * 2})
-    own = [access for access in told if access["topic_id"] == "a"]
+    own = [access for access in recorded if access["topic_id"] == "a"]
     of_topic = topic_events(said.drop("name"), used, Policy()).filter(pl.col("topic_id") == "a")
     assert of_topic.height == 2 + len(own)
     of_fields = field_events(said, used, Policy())
@@ -132,7 +132,7 @@ def test_each_access_is_one_event_of_its_topic_and_at_most_one_of_each_field(tol
 
 
 def test_without_uses_there_are_no_rows() -> None:
-    none = uses(empty(ACCESSES), empty(ALIASES), NO_MERGES, Policy())
-    assert none.schema == USES
+    none = access_events(empty(ACCESSES), empty(ALIASES), NO_MERGES, Policy())
+    assert none.schema == ACCESS_EVENTS
     assert none.is_empty()
-    assert filled(events({"topic_id": "a", "at": 0}), USES).height == 1
+    assert filled(events({"topic_id": "a", "at": 0}), ACCESS_EVENTS).height == 1

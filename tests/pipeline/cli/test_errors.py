@@ -105,7 +105,7 @@ def test_a_home_that_cannot_be_is_an_error(command: tuple[str, ...], memstate: M
 
 
 @pytest.mark.slow
-def test_a_full_disk_during_a_run_is_told_without_a_traceback(
+def test_a_full_disk_during_a_run_is_reported_without_a_traceback(
     typed: Memstate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def full(*_: object) -> Run:

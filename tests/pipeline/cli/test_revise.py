@@ -156,8 +156,8 @@ def test_confirm_ends_a_stale_mark(home: Path, memstate: Memstate) -> None:
 
 def test_a_terminal_asks_for_a_verdict_on_each_pair(home: Path, memstate: Memstate) -> None:
     ids = topics(home)
-    dull, telling = (tuple(sorted((ids["Old"], ids[other]))) for other in ("Budget", "Serviceberry"))
-    suggest(home, {dull: 0.2, telling: 0.8})
+    dull, informative = (tuple(sorted((ids["Old"], ids[other]))) for other in ("Budget", "Serviceberry"))
+    suggest(home, {dull: 0.2, informative: 0.8})
     listed = answered(memstate("review", "--limit", "1", "--json"))
     assert (listed["open"], [pair["value"] for pair in listed["pairs"]]) == (2, [0.8])
     assert listed["pairs"][0]["probability"] == 0.4
@@ -168,7 +168,7 @@ def test_a_terminal_asks_for_a_verdict_on_each_pair(home: Path, memstate: Memsta
     assert "pair 2 of 2" in shown
     assert "verdicts recorded: 2" in shown
     verdicts = judgements(open_store(home).ledger.scan("transitions").sort("seq").collect())
-    assert sorted(verdicts.rows()) == sorted([(*dull, "different"), (*telling, "skip")])
+    assert sorted(verdicts.rows()) == sorted([(*dull, "different"), (*informative, "skip")])
     assert answered(memstate("review", "--json"))["pairs"][0]["skipped"] is True
     assert "no verdict was recorded" in on_terminal(home, b"q\n")
 

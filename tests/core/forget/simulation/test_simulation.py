@@ -95,8 +95,8 @@ def test_missed_counts_accesses_of_topics_archived_when_the_day_began(nights: tu
     store, _ = nights
     simulated = _simulated(store, store.settings.policy)
     assert simulated.nights["missed"].sum() == simulated.missed["times"].sum() > 0
-    uses = store.ledger.scan("accesses").filter(~pl.col("failed")).collect()
-    assert simulated.missed["topic_id"].is_in(uses["topic_id"].implode()).all()
+    accesses = store.ledger.scan("accesses").filter(~pl.col("failed")).collect()
+    assert simulated.missed["topic_id"].is_in(accesses["topic_id"].implode()).all()
     kept = _simulated(store, Policy())
     assert kept.nights["archivals"].sum() == 0
 
@@ -131,16 +131,20 @@ def test_another_policy_is_simulated_as_if_it_had_been_in_force(
 
 def test_policies_are_compared(nights: tuple[Store, pl.DataFrame]) -> None:
     store, _ = nights
-    told = compare_policies(store, Policy(), day(NIGHTS), NIGHTS - BEGIN)
-    assert json.loads(json.dumps(told)) == told
-    assert (told["mode"], told["from"], told["to"]) == ("replay", "2026-01-04T00:00:00Z", "2026-01-13T00:00:00Z")
-    present, other = told["present"]["totals"], told["other"]["totals"]
-    assert told["difference"] == {name: other[name] - present[name] for name in present}
-    assert present["archivals"] == sum(night["archivals"] for night in told["present"]["nights"])
-    assert present["active"] == told["present"]["nights"][-1]["active"]
+    comparison = compare_policies(store, Policy(), day(NIGHTS), NIGHTS - BEGIN)
+    assert json.loads(json.dumps(comparison)) == comparison
+    assert (comparison["mode"], comparison["from"], comparison["to"]) == (
+        "replay",
+        "2026-01-04T00:00:00Z",
+        "2026-01-13T00:00:00Z",
+    )
+    present, other = comparison["present"]["totals"], comparison["other"]["totals"]
+    assert comparison["difference"] == {name: other[name] - present[name] for name in present}
+    assert present["archivals"] == sum(night["archivals"] for night in comparison["present"]["nights"])
+    assert present["active"] == comparison["present"]["nights"][-1]["active"]
     assert present["active"] + present["archived"] == other["active"] + other["archived"]
-    gone = told["would_come_back"]
-    assert gone["count"] - told["would_go"]["count"] == present["archived"] - other["archived"]
+    gone = comparison["would_come_back"]
+    assert gone["count"] - comparison["would_go"]["count"] == present["archived"] - other["archived"]
     assert 0 < gone["count"] == len(gone["topics"])
 
 
@@ -148,9 +152,13 @@ def test_without_new_events_the_coming_days_are_projected(nights: tuple[Store, p
     store, _ = nights
     assert compare_policies(store, Policy(), day(NIGHTS), 3)["mode"] == "replay"
     assert compare_policies(store, Policy(), day(NIGHTS), 3, forward=True)["mode"] == "projection"
-    told = compare_policies(store, Policy(), day(60), 3)
-    assert (told["mode"], told["from"], told["to"]) == ("projection", "2026-03-02T00:00:00Z", "2026-03-05T00:00:00Z")
-    assert len(told["other"]["nights"]) == 3
+    comparison = compare_policies(store, Policy(), day(60), 3)
+    assert (comparison["mode"], comparison["from"], comparison["to"]) == (
+        "projection",
+        "2026-03-02T00:00:00Z",
+        "2026-03-05T00:00:00Z",
+    )
+    assert len(comparison["other"]["nights"]) == 3
 
 
 # A store and its nights
@@ -280,9 +288,9 @@ def _night(store: Store, now: datetime) -> dict[str, Any]:
     run.end()
     after = _archived(store)
     levels = {name: published[name] for name in ("active", "detached", "archived")}
-    told = {"archivals": steps.counts["archived"], "returns": steps.counts["restored"]}
-    assert after.height - before.height == told["archivals"] - told["returns"]
-    return {"at": now, **levels, "summarised": _summarised(store), **told}
+    comparison = {"archivals": steps.counts["archived"], "returns": steps.counts["restored"]}
+    assert after.height - before.height == comparison["archivals"] - comparison["returns"]
+    return {"at": now, **levels, "summarised": _summarised(store), **comparison}
 
 
 def _archived(store: Store) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Collecting uses: every acknowledged one once, whatever stops a run and however segments are cut."""
+"""Collecting accesses: every acknowledged one once, whatever stops a run and however segments are cut."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Desk:
     def collect(self, now: datetime = NOW) -> AccessReport:
         return collect_accesses(self.home, self.ledger, Settings(), now, "run-1")
 
-    def uses(self) -> pl.DataFrame:
+    def accesses(self) -> pl.DataFrame:
         return self.ledger.scan("accesses").collect().sort("topic_id", "at")
 
     def quarantine(self) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def test_what_was_noted_becomes_rows(desk: Desk) -> None:
         journal.record("t1", at, "server", fields=["owner", "stage", "owner"], scope="user:aya")
         journal.record("t2", NOW, "cli", failed=True)
     assert counts(desk.collect()) == (1, 2, 0, 0)
-    first, second = desk.uses().rows(named=True)
+    first, second = desk.accesses().rows(named=True)
     assert first | {"access_id": None} == {
         "access_id": None,
         "scope": "user:aya",
@@ -98,8 +98,8 @@ def test_ids_follow_from_content_and_line(desk: Desk, tmp_path: Path) -> None:
     other.segment("b.jsonl", GOOD, GOOD)
     desk.collect()
     other.collect(NOW + timedelta(days=1))
-    ids = desk.uses()["access_id"].sort()
-    assert ids.equals(other.uses()["access_id"].sort())
+    ids = desk.accesses()["access_id"].sort()
+    assert ids.equals(other.accesses()["access_id"].sort())
     assert ids.n_unique() == 2
 
 
@@ -112,10 +112,10 @@ def test_a_kill_between_append_and_move_repeats_nothing(desk: Desk, monkeypatch:
         killed.setattr(collect, "move_into", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             desk.collect()
-    before = desk.uses()
+    before = desk.accesses()
     assert (before.height, names(desk.home.accesses)) == (2, ["a.jsonl"])
     assert counts(desk.collect(NOW + timedelta(hours=1))) == (1, 0, 2, 1)
-    assert desk.uses().equals(before)
+    assert desk.accesses().equals(before)
     assert len(desk.quarantine()) == 1
     assert names(desk.home.collected) == ["a.jsonl"]
 
@@ -135,7 +135,7 @@ def test_a_kill_before_an_append_loses_nothing(desk: Desk, monkeypatch: pytest.M
         with pytest.raises(KeyboardInterrupt):
             desk.collect()
     assert counts(desk.collect()) == (1, 1, 0, 1)
-    assert (desk.uses().height, len(desk.quarantine())) == (1, 1)
+    assert (desk.accesses().height, len(desk.quarantine())) == (1, 1)
 
 
 def test_a_kill_between_batches_goes_on_where_it_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,10 +152,10 @@ def test_a_kill_between_batches_goes_on_where_it_stopped(desk: Desk, monkeypatch
         killed.setattr(Ledger, "append", stopped)
         with pytest.raises(KeyboardInterrupt):
             desk.collect()
-    assert desk.uses().height == 8
+    assert desk.accesses().height == 8
     assert counts(desk.collect()) == (1, 2, 8, 0)
-    assert desk.uses()["topic_id"].to_list() == [f"t{number:02}" for number in range(10)]
-    assert desk.uses()["access_id"].n_unique() == 10
+    assert desk.accesses()["topic_id"].to_list() == [f"t{number:02}" for number in range(10)]
+    assert desk.accesses()["access_id"].n_unique() == 10
 
 
 def test_the_same_segment_under_another_name_adds_nothing(desk: Desk) -> None:
@@ -191,7 +191,7 @@ def test_what_a_killed_writer_had_flushed_is_collected(desk: Desk) -> None:
         process.kill()
         process.wait()
         assert counts(desk.collect()) == (1, 1, 0, 0)
-    assert desk.uses()["topic_id"].to_list() == ["flushed"]
+    assert desk.accesses()["topic_id"].to_list() == ["flushed"]
     assert names(desk.home.collected) == ["a.open"]
 
 
@@ -242,7 +242,7 @@ def test_a_bad_line_is_kept_with_its_reason_and_spoils_no_other(
     assert said in refused["detail"]
     raw = row if isinstance(row, bytes) else json.dumps(row).encode()
     assert (refused["raw"], refused["raw_bytes"]) == (raw[:LONGEST_LINE], len(raw))
-    assert desk.uses()["topic_id"].to_list() == ["t", "u"]
+    assert desk.accesses()["topic_id"].to_list() == ["t", "u"]
 
 
 @pytest.mark.parametrize(
@@ -259,10 +259,10 @@ def test_a_bad_line_is_kept_with_its_reason_and_spoils_no_other(
 def test_spellings_that_are_understood(desk: Desk, row: dict[str, Any], column: str, value: Any) -> None:
     desk.segment("a.jsonl", GOOD | row)
     assert counts(desk.collect()) == (1, 1, 0, 0)
-    assert desk.uses()[column].to_list() == [value]
+    assert desk.accesses()[column].to_list() == [value]
 
 
-# However the uses are cut into segments
+# Any division of the accesses into segments
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6).filter(str.strip)
 USE = st.fixed_dictionaries(
@@ -279,22 +279,22 @@ SAID = ["topic_id", "at", "source", "fields", "failed", "scope"]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-@given(uses=st.lists(USE, max_size=12), data=st.data())
+@given(accesses=st.lists(USE, max_size=12), data=st.data())
 def test_any_split_into_segments_gives_the_same_uses_and_none_is_lost(
-    uses: list[dict[str, Any]], data: st.DataObject
+    accesses: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    cuts = [data.draw(st.lists(st.booleans(), min_size=len(uses), max_size=len(uses))) for _ in range(2)]
+    cuts = [data.draw(st.lists(st.booleans(), min_size=len(accesses), max_size=len(accesses))) for _ in range(2)]
     with tempfile.TemporaryDirectory() as folder:
-        found = [rows_of(Path(folder) / str(place), uses, cut) for place, cut in enumerate(cuts)]
-    expected = [use | {"fields": list(dict.fromkeys(use["fields"] or [])) or None} for use in uses]
+        found = [rows_of(Path(folder) / str(place), accesses, cut) for place, cut in enumerate(cuts)]
+    expected = [use | {"fields": list(dict.fromkeys(use["fields"] or [])) or None} for use in accesses]
     assert found[0] == found[1] == sorted(map(said, expected))
 
 
-def rows_of(folder: Path, uses: list[dict[str, Any]], cut: list[bool]) -> list[str]:
-    """What the ledger holds after these uses were noted, with a new segment and a run at each cut."""
+def rows_of(folder: Path, accesses: list[dict[str, Any]], cut: list[bool]) -> list[str]:
+    """What the ledger holds after these accesses were noted, with a new segment and a run at each cut."""
     desk = Desk(Home(folder))
     journal = AccessJournal(desk.home.accesses, "0", limit=2)
-    for place, (use, cut_here) in enumerate(zip(uses, cut, strict=True), start=1):
+    for place, (use, cut_here) in enumerate(zip(accesses, cut, strict=True), start=1):
         journal.record(**use)
         if cut_here:
             journal.close()
@@ -302,7 +302,7 @@ def rows_of(folder: Path, uses: list[dict[str, Any]], cut: list[bool]) -> list[s
             desk.collect()
     journal.close()
     desk.collect()
-    rows = desk.uses()
+    rows = desk.accesses()
     assert rows["access_id"].n_unique() == rows.height
     return sorted(said(row) for row in rows.select(SAID).to_dicts())
 

@@ -1,4 +1,4 @@
-"""The journal of uses: what was flushed is on disk, only what is complete or left alone is collected."""
+"""The access journal: flushed lines are on disk, only complete or abandoned segments are collected."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_an_older_export_has_only_the_text(desk):
     assert (row["text"], f"{row['observed_at']:%Y-%m-%d %H:%M}") == ("Hi", "2025-02-01 10:00")
 
 
-def test_edited_messages_are_branches_where_parents_are_told(desk):
+def test_edited_messages_are_branches_if_parents_are_named(desk):
     messages = [
         claude_message("1", "human", "first", parent_message_uuid="00000000-0000-4000-8000-000000000000"),
         claude_message("2", "assistant", "old answer", parent_message_uuid="1"),

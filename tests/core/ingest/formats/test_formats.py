@@ -327,7 +327,7 @@ def test_progress_of_an_archive_ends_at_its_size(desk):
     path = desk.folder / "a.zip"
     path.write_bytes(slack(days))
     seen: list[tuple[str, int, int]] = []
-    desk.read(path, progress=lambda *told: seen.append(told))
+    desk.read(path, progress=lambda *step: seen.append(step))
     positions = [position for _, position, _ in seen]
     assert positions == sorted(positions)
     assert len(set(positions)) > 5

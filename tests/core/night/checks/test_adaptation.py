@@ -97,7 +97,7 @@ def test_a_topic_that_lost_evidence_may_fade(night: Night) -> None:
     assert night.violations() == []
 
 
-def test_it_is_told_apart_however_far_it_has_faded(tmp_path: Path) -> None:
+def test_levels_are_distinct_however_far_they_have_decayed(tmp_path: Path) -> None:
     """After years the rounded salience of either is 0."""
     night = Night(tmp_path, {"topic_id": "used", "at": 5})
     night.now = day(200_000)

@@ -36,7 +36,7 @@ TRIP = [
 NONE_TAKEN = pl.DataFrame(schema={"scope": pl.String, "title": pl.String})
 
 
-def told(
+def descriptions(
     *segments: list[str], actors: tuple[str, str] = ("Caroline", "Melanie"), taken: pl.DataFrame = NONE_TAKEN
 ) -> list[dict[str, str]]:
     """Title and summary of segments in which two people take turns."""
@@ -52,7 +52,7 @@ def told(
 
 
 def test_a_title_is_a_phrase_as_it_was_written() -> None:
-    titles = [row["title"] for row in told(POTTERY, PARADE, TRIP)]
+    titles = [row["title"] for row in descriptions(POTTERY, PARADE, TRIP)]
     assert "ottery class" in titles[0]
     assert "Pride parade" in titles[1]
     assert "amping trip" in titles[2] or "Lake Orta" in titles[2]
@@ -61,37 +61,37 @@ def test_a_title_is_a_phrase_as_it_was_written() -> None:
 
 
 def test_names_of_speakers_and_their_short_forms_are_no_phrases() -> None:
-    for row in told(POTTERY, PARADE, TRIP):
+    for row in descriptions(POTTERY, PARADE, TRIP):
         assert not {"mel", "melanie", "caroline"} & set(row["title"].lower().replace(",", "").split())
 
 
 def test_a_word_that_begins_like_a_name_stays_a_word() -> None:
     segment = ["I bought a red car.", "Which car?", "The car is a Fiat.", "A nice car."]
-    assert "car" in told(segment, actors=("Caroline", "Ben"))[0]["title"].lower()
+    assert "car" in descriptions(segment, actors=("Caroline", "Ben"))[0]["title"].lower()
 
 
 def test_interjections_and_thanks_lose() -> None:
-    for row in told(POTTERY, PARADE, TRIP):
+    for row in descriptions(POTTERY, PARADE, TRIP):
         assert not {"wow", "hey", "thanks", "hi", "awesome"} & set(row["title"].lower().replace(",", "").split())
 
 
 def test_segments_of_a_scope_have_different_titles() -> None:
     other = [*POTTERY[:4], "The glaze is cobalt blue, said the teacher."]
-    titles = [row["title"] for row in told(POTTERY, other, PARADE)]
+    titles = [row["title"] for row in descriptions(POTTERY, other, PARADE)]
     assert len(set(titles)) == 3
 
 
 def test_a_title_that_another_topic_bears_is_not_given_again() -> None:
-    (free, *_) = told(POTTERY, PARADE, TRIP)
+    (free, *_) = descriptions(POTTERY, PARADE, TRIP)
     borne = pl.DataFrame({"scope": ["user:aya", "user:ben"], "title": [free["title"].upper(), "Pride parade"]})
-    (found, other, _) = told(POTTERY, PARADE, TRIP, taken=borne)
+    (found, other, _) = descriptions(POTTERY, PARADE, TRIP, taken=borne)
     assert found["title"].startswith(free["title"])
     assert found["title"] != free["title"]
     assert "Pride parade" in other["title"]
 
 
 def test_a_summary_tells_facts_in_the_order_of_speech_with_who_said_them() -> None:
-    summary = told(POTTERY, PARADE, TRIP)[1]["summary"].split("\n")
+    summary = descriptions(POTTERY, PARADE, TRIP)[1]["summary"].split("\n")
     assert any("300 people" in line for line in summary)
     assert any("marched in the Pride parade" in line for line in summary)
     assert not any("Thanks" in line or line.endswith("?") for line in summary)
@@ -102,7 +102,7 @@ def test_a_summary_tells_facts_in_the_order_of_speech_with_who_said_them() -> No
 
 def test_a_summary_does_not_say_the_same_twice() -> None:
     repeated = ["The heron nests at pond seven."] * 4 + ["Two otters came to pond nine on 3 May.", "Fine."]
-    summary = told(repeated, POTTERY)[0]["summary"]
+    summary = descriptions(repeated, POTTERY)[0]["summary"]
     assert summary.count("heron nests") == 1
     assert "otters" in summary
 
@@ -112,14 +112,14 @@ def test_of_equal_sentences_the_first_is_quoted_in_every_run() -> None:
     equal = "The urban tower at Willow Ford broke again, so the glossary, ledger and harbour have to wait."
     talk = [equal, "The herons of the eastern pond nest in alders.", equal, "Two otters came to the southern weir."]
     others = [[f"The {word} kiln of the studio cracked near the {word} glaze."] * 3 for word in ("old", "new", "red")]
-    summaries = {told(talk, POTTERY, *others)[0]["summary"] for _ in range(25)}
+    summaries = {descriptions(talk, POTTERY, *others)[0]["summary"] for _ in range(25)}
     assert len(summaries) == 1
     assert summaries.pop().startswith("Caroline: The urban tower")
 
 
 def test_sentences_of_one_turn_that_do_not_follow_each_other_are_marked() -> None:
     said = "Otters came to pond nine on 3 May. Well, well. Herons nest in 14 alders of the east shore."
-    assert told([said, "Fine."], POTTERY)[0]["summary"] == (
+    assert descriptions([said, "Fine."], POTTERY)[0]["summary"] == (
         "Caroline: Otters came to pond nine on 3 May. \u2026 Herons nest in 14 alders of the east shore."
     )
 
@@ -138,15 +138,17 @@ def test_code_and_tools_are_neither_title_nor_summary_where_people_speak() -> No
 
 
 def test_a_single_turn_is_called_by_its_first_sentence() -> None:
-    assert told(["We moved the Acme call to Friday. It rains."])[0]["title"] == "We moved the Acme call to Friday."
+    assert (
+        descriptions(["We moved the Acme call to Friday. It rains."])[0]["title"] == "We moved the Acme call to Friday."
+    )
 
 
 def test_what_is_only_an_address_is_called_by_it() -> None:
-    assert told(["https://example.org/a"])[0]["title"] == "Https://example.org/a"
+    assert descriptions(["https://example.org/a"])[0]["title"] == "Https://example.org/a"
 
 
 def test_nothing_said_is_untitled() -> None:
-    row = told(["", " "])[0]
+    row = descriptions(["", " "])[0]
     assert row["title"] == "untitled"
     assert row["summary"] is None
 
@@ -158,14 +160,16 @@ def test_other_scripts_have_titles_and_summaries_of_their_own() -> None:
         "\u062f\u0631\u0633 \u0627\u0644\u0641\u062e\u0627\u0631 \u062c\u0645\u064a\u0644.",
     ]
     german = ["Die Pfanne ist neu.", "Die neue Pfanne kommt aus Solingen.", "Aus Solingen? Die ist gut."]
-    rows = told(chinese, arabic, german)
+    rows = descriptions(chinese, arabic, german)
     assert all(row["summary"] and row["title"] != "untitled" for row in rows)
     assert "\u0627\u0644\u0641\u062e\u0627\u0631" in rows[1]["title"]
     assert "Solingen" in rows[2]["title"] or "Pfanne" in rows[2]["title"]
 
 
 def test_a_long_turn_gives_a_short_title_and_summary() -> None:
-    row = told(["The archive of the mill was found in 1987 under a floor " * 200, "Good to know, the mill archive."])[0]
+    row = descriptions(
+        ["The archive of the mill was found in 1987 under a floor " * 200, "Good to know, the mill archive."]
+    )[0]
     assert len(row["title"]) <= 81
     assert len(row["summary"]) <= 600
 
@@ -189,6 +193,6 @@ def test_the_language_of_a_scope_decides_what_is_empty() -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.text(max_size=40), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_every_segment_has_a_title_whatever_is_said(segments: list[list[str]]) -> None:
-    rows = told(*segments)
+    rows = descriptions(*segments)
     assert len(rows) == len(segments)
     assert all(row["title"] and "\n" not in row["title"] and len(row["title"]) <= 81 for row in rows)
