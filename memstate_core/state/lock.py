@@ -43,4 +43,4 @@ def _read_holder(note: Path) -> str:
     try:
         return str(json.loads(note.read_text())["holder"])
     except (OSError, ValueError, KeyError):
-        return "a process that has not yet said its name"
+        return "a process that has not yet written its name"

@@ -30,7 +30,7 @@ class ValidatedBatch(NamedTuple):
     def conflict(self, at: int) -> Refusal:
         """The refusal of a record whose observation id already identifies other content."""
         scope, observation_id, *_ = self.records[at]
-        found = f"observation_id {observation_id!r} already stands for other content in scope {scope!r}"
+        found = f"observation_id {observation_id!r} is already used for other content in scope {scope!r}"
         detail = shortened(f"{found}, expected the same content, or an id that is new in this scope")
         return Refusal(self.origins[at], Reason.CONFLICTING_OBSERVATION, detail)
 

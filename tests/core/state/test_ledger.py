@@ -192,7 +192,7 @@ def test_a_refused_asker_does_not_disturb_the_holder(tmp_path: Path) -> None:
 def test_a_holder_without_a_name_is_still_a_holder(tmp_path: Path) -> None:
     with holder(tmp_path / "run.lock", "the first"):
         (tmp_path / "run.holder.json").write_text("{")
-        assert refusal(tmp_path / "run.lock").facts["holder"] == "a process that has not yet said its name"
+        assert refusal(tmp_path / "run.lock").facts["holder"] == "a process that has not yet written its name"
 
 
 def test_who_may_wait_gets_the_lock_when_it_is_free(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def _refused(row: RawRow, member: str | None, belongs: bool, too_long: bool) -> 
         detail = "the line belongs to no message, expected one that begins with a date"
         return refused_row(row.line, member, row.raw, Reason.WRONG_TYPE, detail)
     if too_long:
-        detail = "the message goes on for too long, expected one that begins with a date"
+        detail = "the message is too long, expected one that begins with a date"
         return refused_row(row.line, member, row.raw, Reason.LINE_TOO_LONG, detail)
     return None
 
