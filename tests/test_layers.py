@@ -54,7 +54,7 @@ def test_a_new_package_must_be_given_a_layer(tmp_path: Path) -> None:
 
 def test_no_private_name_of_a_library_is_used_outside_its_adapter() -> None:
     own = {name for tree in trees().values() for name in defined(tree)}
-    found = {f"{path}: {name}" for path, tree in trees().items() for name in private_uses(tree, own)}
+    found = {f"{path}: {name}" for path, tree in trees().items() for name in private_references(tree, own)}
     assert found == {f"{path}: {name}" for path, name in ADAPTERS.items()}
 
 
@@ -70,13 +70,13 @@ def test_no_private_name_of_a_library_is_used_outside_its_adapter() -> None:
     ],
 )
 def test_the_use_of_a_private_name_is_found(source: str, name: str) -> None:
-    assert list(private_uses(ast.parse(source), set())) == [name]
+    assert list(private_references(ast.parse(source), set())) == [name]
 
 
 def test_our_own_private_names_are_ours() -> None:
     source = "class Ours:\n    def __init__(self):\n        self._closed = False\n    def f(self): return self._closed"
     tree = ast.parse(source)
-    assert list(private_uses(tree, set(defined(tree)))) == []
+    assert list(private_references(tree, set(defined(tree)))) == []
 
 
 def lint(root: Path) -> subprocess.CompletedProcess[str]:
@@ -124,7 +124,7 @@ def defined(tree: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
-def private_uses(tree: ast.Module, own: set[str]) -> Iterator[str]:
+def private_references(tree: ast.Module, own: set[str]) -> Iterator[str]:
     """Private names of somebody else that a module imports, reads or sets, in the order of the tree."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:

@@ -52,7 +52,7 @@ def topic_records(
 
 
 def as_it_was(facts: Facts, topic_id: str, as_of: datetime | None) -> dict[str, Any]:
-    """Title, summary and kind of a topic at that moment, as far as its history tells; empty without one."""
+    """Title, summary and kind of a topic at that moment, as far as its history goes; empty without one."""
     own = facts.topic_history.get(topic_id, {}) if as_of else {}
     return {part: own[part][0]["value"] for part in OWN_PARTS if part in own}
 

@@ -105,7 +105,7 @@ def measure(home: Path, count: int, seed: int, bound: int) -> dict[str, float | 
     with _timed(seconds, "strength"):
         by_field = strength(events, ["topic_id", "name"], store.settings.policy)
         by_topic = strength(events.drop("name"), ["topic_id"], store.settings.policy)
-    _record_uses(store, events, store.settings.policy)
+    _record_accesses(store, events, store.settings.policy)
     run = begin_run(store, "s0", "benchmark", NOW)
     with _timed(seconds, "filling the graph (not of the night)"):
         fill(run, topics, by_topic, by_field, rng)
@@ -122,7 +122,7 @@ def _store(home: Path, bound: int) -> Store:
     return open_store(home, {})
 
 
-def _record_uses(store: Store, events: pl.DataFrame, policy: Policy) -> None:
+def _record_accesses(store: Store, events: pl.DataFrame, policy: Policy) -> None:
     used = events.filter(pl.col("weight") == policy.query_salience_bump).with_row_index("access_id")
     rows = used.with_columns(recorded_at="at", fields=pl.concat_list("name"))
     with store.ledger.writing("benchmark"):

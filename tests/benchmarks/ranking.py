@@ -62,7 +62,7 @@ def z_scores(values: Floats) -> Floats:
 
 
 def best_first(values: Floats) -> NDArray[np.intp]:
-    """Rows by falling value; equal ones in the order of the rows."""
+    """Rows by descending value; equal ones in the order of the rows."""
     return np.argsort(-values, kind="stable")
 
 

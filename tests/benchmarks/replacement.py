@@ -59,7 +59,7 @@ def lfu_hits(trace: Ints, capacity: int) -> Bools:
 
 def optimal_hits(trace: Ints, capacity: int) -> Bools:
     """What is used again last leaves or is not let in (Belady, IBM Systems Journal 5(2), 1966)."""
-    upcoming = next_uses(trace).tolist()
+    upcoming = next_requests(trace).tolist()
     order: dict[int, int] = {}
     worth: list[tuple[int, int]] = []
     hits = np.zeros(len(trace), bool)
@@ -78,7 +78,7 @@ def optimal_hits(trace: Ints, capacity: int) -> Bools:
     return hits
 
 
-def next_uses(trace: Ints) -> Ints:
+def next_requests(trace: Ints) -> Ints:
     """The row of the next request for the same key; n where there is none (n,)."""
     order = np.argsort(trace, kind="stable")
     upcoming = np.full(len(trace), len(trace))

@@ -48,7 +48,7 @@ MOST_SECONDS_A_SWAP = 120
 
 @dataclass
 class Phase:
-    """What one phase of the load came to; milliseconds where wrk tells latencies."""
+    """The results of one phase of the load; latencies in milliseconds."""
 
     name: str
     load: dict[str, float]

@@ -45,9 +45,9 @@ class _Session:
         uuid = text_or_none(event.get("uuid"))
         if uuid is None:
             raise Rejection(Reason.WRONG_TYPE, "$.uuid is not text, expected the id of an event")
-        yield from self._told(event, uuid)
+        yield from self._turns_of(event, uuid)
 
-    def _told(self, event: Document, uuid: str) -> Iterator[Turn]:
+    def _turns_of(self, event: Document, uuid: str) -> Iterator[Turn]:
         session = _session(event)
         for at, said in enumerate(_said(event, self._notes)):
             self._turns[session] += 1

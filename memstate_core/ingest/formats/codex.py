@@ -66,9 +66,9 @@ class _Session:
         elif event.get("type") in _EVENTS - {"response_item", "compacted"} or "record_type" in event:
             self._notes.left_out(str(event.get("type") or "record"))
         else:
-            yield from self._told(payload)
+            yield from self._turns_of(payload)
 
-    def _told(self, item: dict[str, Any]) -> Iterator[Turn]:
+    def _turns_of(self, item: dict[str, Any]) -> Iterator[Turn]:
         kind, actor, text = _said(item)
         if not text.strip():
             self._notes.left_out(str(item.get("type") or "message without text"))

@@ -65,14 +65,14 @@ def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
         raise Rejection(Reason.WRONG_TYPE, "found neither `messages` nor `choices`, expected a chat completion")
     chain, time = Chain("openai"), moment(_found(document, "created"))
     for message in asked:
-        yield from _told(chain, message, time, notes)
+        yield from _turns_of(chain, message, time, notes)
     answers = [choice.get("message") if isinstance(choice, dict) else choice for choice in choices]
     forks = [chain, *(chain.fork() for _ in answers[1:])]
     for fork, answer in zip(forks, answers, strict=False):
-        yield from _told(fork, answer, time, notes)
+        yield from _turns_of(fork, answer, time, notes)
 
 
-def _told(chain: Chain, message: Any, time: str | None, notes: Notes) -> Iterator[Turn | Odd]:
+def _turns_of(chain: Chain, message: Any, time: str | None, notes: Notes) -> Iterator[Turn | Odd]:
     if not isinstance(message, dict):
         yield Odd(message, "a message is not an object, expected `role` and `content`")
         return

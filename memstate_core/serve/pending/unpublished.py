@@ -40,7 +40,7 @@ class Unpublished:
 
     Attributes:
         rows: columns EVIDENCE, the newest first, with `shown` (the evidence as text), `topic` (the topic that it names
-            as it is served or will be made; null where only a run can tell) and `is_served` (whether that topic is).
+            as it is served or will be made; null if only a run can decide) and `is_served` (whether that topic is).
         terms: every distinct term of each row (columns evidence_id, term).
         cut: scopes of which a limit left rows out.
         complete: whether every file of the inbox was read.

@@ -96,7 +96,7 @@ def test_few_topics_get_most_of_the_attention(observed: list[Observation]) -> No
     assert counts[-1] == 1
 
 
-def test_titles_tell_topics_apart_except_for_twins(observed: list[Observation]) -> None:
+def test_titles_distinguish_topics_except_for_twins(observed: list[Observation]) -> None:
     keyed = {(o.topic_key, o.title) for o in observed if o.topic_key}
     assert len({title for _, title in keyed}) == len(keyed)
     twins = {(o.title or "").lower() for o in observed if o.topic_id}

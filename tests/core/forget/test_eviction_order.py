@@ -47,19 +47,19 @@ def order(store: Store) -> tuple[list[str], pl.DataFrame]:
     return topics.sort("retention", "topic_id")["topic_id"].to_list(), fitted
 
 
-def test_without_uses_salience_decides(tmp_path: Path) -> None:
+def test_without_accesses_salience_decides(tmp_path: Path) -> None:
     found, fitted = order(store_of(tmp_path, []))
     assert found == sorted(found)
     assert fitted.equals(empty(EVICTION_FITS))
 
 
-def test_few_uses_teach_nothing(tmp_path: Path) -> None:
+def test_few_accesses_are_too_little_evidence(tmp_path: Path) -> None:
     found, fitted = order(store_of(tmp_path, [("t00", day(3))]))
     assert found == sorted(found)
     assert fitted["hits"].equals(fitted["default_hits"].alias("hits"))
 
 
-def test_where_only_the_latest_uses_count_what_was_used_last_stays(tmp_path: Path) -> None:
+def test_where_only_the_latest_accesses_count_the_last_accessed_topics_stay(tmp_path: Path) -> None:
     """For thirty days each day's topics are those of the day before, shifted by one: recency is all there is."""
     accesses = [
         (f"t{(today + place) % 20:02}", day(today) + timedelta(minutes=place * 7 + again))

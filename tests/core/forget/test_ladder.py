@@ -114,7 +114,7 @@ def test_a_use_brings_a_topic_back_and_keeps_it_for_the_night(faded: Life, name:
     assert faded.night(16) == {"archived": 1}
 
 
-def test_many_uses_of_a_field_attach_and_expand_it(faded: Life) -> None:
+def test_many_accesses_of_a_field_attach_and_expand_it(faded: Life) -> None:
     for _ in range(5):
         faded.accesses(11, "acme", fields=["owner"])
     assert faded.night(11) == {"restored": 1, "attached": 1, "expanded": 1}
@@ -135,7 +135,7 @@ def test_a_use_that_failed_brings_nothing_back(faded: Life) -> None:
     assert faded.states("acme") == ["archived"]
 
 
-def test_uses_of_unknown_topics_and_of_other_shards_concern_nobody(tmp_path: Path) -> None:
+def test_accesses_of_unknown_topics_and_of_other_shards_have_no_effect(tmp_path: Path) -> None:
     life = Life(tmp_path, shards=3)
     scopes = [f"user:u{number}" for number in range(4)]
     for scope in scopes:

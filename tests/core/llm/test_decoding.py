@@ -85,7 +85,7 @@ def test_of_a_truncated_answer_pydantic_keeps_the_same_objects_and_at_most_the_i
     assert theirs in (ours, [*ours, *theirs[-1:]])
 
 
-def test_pydantic_does_not_tell_an_incomplete_object_from_a_complete_one() -> None:
+def test_pydantic_does_not_distinguish_an_incomplete_object_from_a_complete_one() -> None:
     truncated = '{"topics": [{"title": "a"}, {"title": "b", "turns": [1], "summary": "It is'
     assert by_pydantic(truncated) == [{"title": "a"}, {"title": "b", "turns": [1]}]
     assert decode(truncated, "topics").objects == [{"title": "a"}]

@@ -231,7 +231,7 @@ def test_a_pair_judged_different_is_not_made_one_by_the_name_of_what_was_merged_
     assert merge(store, ACME, BOAT)
 
 
-def test_the_last_word_on_a_pair_counts(store: Store) -> None:
+def test_the_last_verdict_on_a_pair_counts(store: Store) -> None:
     decide(store, verdict_decisions(shard(store), [(ACME, CAT, "different")]), 2)
     merge(store, ACME, CAT)
     assert homes(store)["cat"] == ACME

@@ -41,7 +41,7 @@ def pack(readers: list[Any], budget: int, **how: Any) -> dict[str, Any]:
     return context_pack(found, budget, COUNT, counted_by=COUNT.name, as_of=question.as_of)
 
 
-def test_a_pack_tells_topics_then_evidence_and_cites_each_line(store: Store, opened: Opened) -> None:
+def test_a_pack_lists_topics_then_evidence_and_cites_each_line(store: Store, opened: Opened) -> None:
     crm(store)
     packed = pack(opened(store), 500)
     lines = packed["text"].split("\n")

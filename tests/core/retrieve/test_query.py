@@ -188,7 +188,7 @@ def test_neighbours_are_capped_most_salient_first(store, opened):
     assert titles == [f"Leaf {n}" for n in range(NEIGHBORS + 3, 3, -1)]
 
 
-def test_warnings_tell_of_dangling_references_and_stale_topics(store, opened):
+def test_warnings_name_dangling_references_and_stale_topics(store, opened):
     store.topic("acme")
     store.field("acme", "owner", (1, "Aya"), ref_topic_id="lost", ref_state="dangling")
     store.reviews.append(

@@ -75,11 +75,11 @@ def test_topics_that_are_gone_and_pairs_that_are_no_candidates_do_not_matter() -
     assert apart(known, of, pairs=only) == set()
 
 
-def test_a_different_verdict_taken_back_is_forgotten() -> None:
+def test_a_replaced_verdict_of_different_is_forgotten() -> None:
     assert apart(limits(judged("a", "b", "different"), judged("a", "b", "same")), named("a", "b")) == set()
 
 
-# Merges that were taken back
+# Undone merges
 
 UNDONE = (merged("b", "a", 4.0), unmerged("b", "a", "e1", "e2", weight=4.0))
 CLEAR, SLIGHT = 4.0 + RENEWED + 0.01, 4.0 + RENEWED - 0.01

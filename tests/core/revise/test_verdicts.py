@@ -69,7 +69,7 @@ def test_the_last_verdict_on_a_pair_counts_and_a_skip_is_kept() -> None:
     assert judgements(rows).rows() == [("a", "b", "same"), ("a", "c", "skip"), ("b", "c", "same")]
 
 
-def test_a_skip_takes_back_no_verdict() -> None:
+def test_a_skip_replaces_no_verdict() -> None:
     rows = ledger(judged("a", "b", "different"), judged("a", "b", "skip"), judged("a", "c", "skip"))
     assert judgements(rows).rows() == [("a", "b", "different"), ("a", "c", "skip")]
 
@@ -84,9 +84,9 @@ def test_a_skip_takes_back_no_verdict() -> None:
         ([merged("b", "a"), merged("a", "c"), unmerged("a", "c")], True),
         ([merged("x", "y"), unmerged("x", "y")], True),
     ],
-    ids=["verdict only", "merged", "taken back", "verdict again", "another merge taken back", "of other topics"],
+    ids=["verdict only", "merged", "undone", "verdict again", "another merge undone", "of other topics"],
 )
-def test_a_verdict_same_ends_when_its_merge_is_taken_back(then: list[tuple[Any, ...]], holds: bool) -> None:
+def test_a_verdict_same_ends_when_its_merge_is_undone(then: list[tuple[Any, ...]], holds: bool) -> None:
     found = judgements(ledger(judged("a", "b", "same"), *then))
     assert found["verdict"].to_list() == (["same"] if holds else [])
 
@@ -102,7 +102,7 @@ def test_a_verdict_different_outlives_every_undo() -> None:
     assert judgements(rows).rows() == [("a", "b", "different")]
 
 
-# Merges that were taken back
+# Undone merges
 
 
 def test_an_undone_pair_keeps_its_weight_and_the_evidence_known_then() -> None:

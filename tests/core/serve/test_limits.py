@@ -277,7 +277,7 @@ def test_a_slow_body_is_not_a_slow_head(harbour_store: Store, monkeypatch: pytes
 
 
 def test_an_answer_before_the_whole_body_arrives(store: Store) -> None:
-    """Whoever is refused while still sending gets to hear why, on connections that stay open too."""
+    """A client that is refused while still sending receives the reason, also on connections that stay open."""
     key_file.add(store.home.keys, made().key)
     with served(store, Options(record=False)) as client:
         connection = http.client.HTTPConnection(client.url.removeprefix("http://"), timeout=30)
@@ -341,7 +341,7 @@ def test_a_client_that_never_reads_is_dropped(store: Store, monkeypatch: pytest.
 def test_forwarded_addresses_are_believed_from_configured_proxies(
     store: Store, proxies: tuple[str, ...], status: int
 ) -> None:
-    """Otherwise whoever guesses keys names another address with every guess."""
+    """Otherwise a client that guesses keys could name another address with every guess."""
     with served(store, Options(record=False, api_key="chosen", trusted_proxies=proxies)) as client:
         guesses = (client.get("/v1/topics", X_API_Key="wrong", X_Forwarded_For=f"192.0.2.{n}") for n in range(25))
         assert [guess.status for guess in guesses][-1] == status

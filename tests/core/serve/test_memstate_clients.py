@@ -43,7 +43,7 @@ class Version(BaseModel):
     impact_expected: str | None = None
 
 
-class FieldTold(BaseModel):
+class FieldAnswer(BaseModel):
     name: str
     field_type: str | None = None
     ref_topic_id: str | None = None
@@ -59,7 +59,7 @@ class Bundle(BaseModel):
     salience: float | None = None
     failed_salience: float | None = None
     neighbors: list[dict[str, Any]] = Field(default_factory=list)
-    fields: list[FieldTold] = Field(default_factory=list)
+    fields: list[FieldAnswer] = Field(default_factory=list)
     similarity: float | None = None
 
 

@@ -1,4 +1,4 @@
-"""`/metrics`: what Prometheus reads, by its own parser; whom it tells; that no label says what is private."""
+"""`/metrics`: read by the parser of Prometheus; authorisation; no private data in labels."""
 
 from __future__ import annotations
 

@@ -309,7 +309,7 @@ def test_the_total_is_shared_round_by_round(limit: str, monkeypatch: pytest.Monk
 
 
 def test_a_row_of_another_scope_dated_back_hides_no_pending_update(client: Client) -> None:
-    """The id belongs to the scope of the served topic, whoever names it with an earlier date."""
+    """The id belongs to the scope of the served topic, even if another scope names it with an earlier date."""
     early = {"topic_id": "yard", "scope": {"type": "user", "id": "b"}, "observed_at": "1970-01-01T00:00:00Z"}
     accept(client, early | {"fields": [{"name": "gate", "value": "stolen"}]})
     accept(client, GATE)

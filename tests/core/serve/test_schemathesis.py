@@ -1,7 +1,7 @@
 """The server does what its OpenAPI document says: schemathesis makes up requests, good and bad, and checks answers.
 
-All its checks are on, over every route. One of them, that what fits the document is not refused, is told of what no
-JSON Schema can say: rules between the parts of an observation, and which cursors there are.
+All its checks are on, over every route. The check that valid requests are not refused makes exceptions for rules that
+no JSON Schema can express: those between the parts of an observation, and which cursors exist.
 """
 
 from __future__ import annotations

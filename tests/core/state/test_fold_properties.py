@@ -208,7 +208,7 @@ def test_a_graph_grown_by_nights_is_the_graph_built_at_once(
 
 @settings(max_examples=5)
 @given(streams_with_merges())
-def test_a_graph_taken_back_is_the_graph_before(given_: tuple[list[Observation], list[Merge]]) -> None:
+def test_undoing_merges_restores_the_graph_before(given_: tuple[list[Observation], list[Merge]]) -> None:
     stream, merges = given_
     plain, merged = folded(stream), folded_with(stream, merges)
     with tempfile.TemporaryDirectory() as folder:

@@ -355,7 +355,7 @@ def test_the_state_hash_leaves_out_what_may_differ_between_equal_histories(graph
     assert state_hash(graph) == before
 
 
-def test_the_state_hash_tells_no_confidence_from_none_at_all(graph: Graph) -> None:
+def test_the_state_hash_distinguishes_zero_confidence_from_none(graph: Graph) -> None:
     hashes = set()
     for confidence in (None, 0.0):
         graph.sync(REVISION, frame(REVISIONS, {"id": "r", "confidence": confidence}))

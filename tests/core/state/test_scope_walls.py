@@ -64,7 +64,7 @@ def test_a_merge_with_an_end_in_another_scope_is_not_followed(merge: Merge) -> N
 
 
 @pytest.mark.parametrize("merge", [(KEY, "twin"), ("twin", KEY)])
-def test_such_a_merge_is_taken_back_by_a_decision(merge: Merge) -> None:
+def test_such_a_merge_is_undone_by_a_decision(merge: Merge) -> None:
     decisions = merge_decisions([merge], reference.fold(occupied()))
     in_force = decided.merges(decisions)
     frames = [evidence_frame(occupied()), evidence_frame([*occupied(), claimed()])]

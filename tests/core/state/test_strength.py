@@ -140,7 +140,7 @@ def test_a_saturated_salience_rises_unless_the_access_coincides_with_another_eve
         assert after > before
 
 
-def test_uses_accumulate_in_the_salience_that_readers_see() -> None:
+def test_accesses_accumulate_in_the_salience_that_readers_see() -> None:
     found = [salience_of(at(*[0.0] * count), 30) for count in range(1, 11)]
     assert found == sorted(set(found))
     assert salience_of(at(*[0.0] * 20), 0) == Policy().field_salience_max
@@ -150,7 +150,9 @@ def test_uses_accumulate_in_the_salience_that_readers_see() -> None:
 
 
 @given(st.integers(2, 12), st.floats(0.5, 60), half_lives)
-def test_uses_spread_out_decay_slower_than_the_same_uses_at_once(count: int, gap: float, half_life: float) -> None:
+def test_accesses_spread_out_decay_slower_than_the_same_accesses_at_once(
+    count: int, gap: float, half_life: float
+) -> None:
     span = gap * (count - 1)
     massed, spread = at(*[span] * count), at(*(gap * place for place in range(count)))
     assert one(spread, half_life)["half_life_days"] > one(massed, half_life)["half_life_days"] == half_life

@@ -91,7 +91,7 @@ def test_use_of_what_was_merged_away_is_use_of_the_survivor_also_through_a_chain
     assert raised({"topic_id": "b", "at": 0, "fields": ["stage"]}, merges=chain) == {"bare": 0.1, "bare.stage": 0.1}
 
 
-def test_taking_a_merge_back_gives_each_side_its_own_uses_again() -> None:
+def test_undoing_a_merge_gives_each_side_its_own_accesses_again() -> None:
     world, used = reference.fold(STREAM), accessed({"topic_id": "b", "at": 5}, {"topic_id": "a", "at": 6})
     undone = pl.concat([merge_decisions([("b", "a")], world), merge_decisions([("b", "a")], world, "unmerged")])
     assert strengths(folded(STREAM, undone, accesses=used)) == strengths(folded(STREAM, accesses=used))
@@ -131,7 +131,7 @@ def test_each_access_is_one_event_of_its_topic_and_at_most_one_of_each_field(rec
         assert of_fields.filter(pl.col("name") == name).height == 1 + hits
 
 
-def test_without_uses_there_are_no_rows() -> None:
+def test_without_accesses_there_are_no_rows() -> None:
     none = access_events(empty(ACCESSES), empty(ALIASES), NO_MERGES, Policy())
     assert none.schema == ACCESS_EVENTS
     assert none.is_empty()

@@ -121,7 +121,7 @@ def test_a_file_of_verdicts_can_be_given_again_when_a_crash_left_some_of_them_re
     assert memstate("status", "--json").document["snapshot"] == "s0/3"
 
 
-def test_a_home_that_is_not_there_is_not_made_by_taking_back(tmp_path: Path) -> None:
+def test_undo_creates_no_missing_home(tmp_path: Path) -> None:
     answer = run_memstate(tmp_path / "nowhere", "undo", "x", "--json")
     assert (answer.code, answer.document["error"]["type"]) == (1, "StoreNotFound")
     assert not (tmp_path / "nowhere").exists()

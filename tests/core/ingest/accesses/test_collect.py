@@ -170,7 +170,7 @@ def test_the_same_segment_under_another_name_adds_nothing(desk: Desk) -> None:
     assert names(desk.home.collected) == ["a.2.jsonl", "a.jsonl", "b.jsonl"]
 
 
-def test_uses_that_are_alike_are_two_where_two_segments_hold_them(desk: Desk) -> None:
+def test_equal_accesses_are_two_if_two_segments_hold_them(desk: Desk) -> None:
     for name in "ab":
         with AccessJournal(desk.home.accesses, name) as journal:
             journal.record("t", NOW, "server")
@@ -280,7 +280,7 @@ SAID = ["topic_id", "at", "source", "fields", "failed", "scope"]
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(accesses=st.lists(USE, max_size=12), data=st.data())
-def test_any_split_into_segments_gives_the_same_uses_and_none_is_lost(
+def test_any_division_into_segments_gives_the_same_accesses_and_loses_none(
     accesses: list[dict[str, Any]], data: st.DataObject
 ) -> None:
     cuts = [data.draw(st.lists(st.booleans(), min_size=len(accesses), max_size=len(accesses))) for _ in range(2)]

@@ -87,7 +87,7 @@ def test_a_line_says_what_was_used_and_leaves_out_what_says_nothing(folder: Path
     ]
 
 
-def test_uses_are_held_until_they_are_flushed_or_too_many(folder: Path) -> None:
+def test_accesses_are_held_until_they_are_flushed_or_too_many(folder: Path) -> None:
     with AccessJournal(folder, "a", limit=3) as journal:
         journal.record("t1", AT, "cli")
         assert len(lines(journal.path)) == 1
@@ -112,7 +112,7 @@ def test_a_segment_is_complete_when_it_is_closed(folder: Path) -> None:
     assert [lines(folder / f"{name}.jsonl")[1]["topic_id"] for name in "ab"] == ["t1", "t2"]
 
 
-def test_a_segment_without_uses_leaves_nothing(folder: Path) -> None:
+def test_a_segment_without_accesses_leaves_nothing(folder: Path) -> None:
     AccessJournal(folder, "a").close()
     assert names(folder) == []
 

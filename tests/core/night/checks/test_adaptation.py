@@ -18,7 +18,7 @@ from tests.core.strategies import BUFFER_MIB, accessed, day, evidence_frame, fil
 
 STREAM = [observation(number, topic_id=name) for number, name in enumerate(("used", "idle", "failed"))]
 OLD_USE = {"topic_id": "used", "at": 1}
-NEW_USES: list[dict[str, Any]] = [
+NEW_ACCESSES: list[dict[str, Any]] = [
     {"topic_id": "used", "at": 5},
     {"topic_id": "failed", "at": 5},
     {"topic_id": "failed", "at": 6, "failed": True},
@@ -60,10 +60,10 @@ def moved(night: Night, was: str) -> None:
 
 @pytest.fixture
 def night(tmp_path: Path) -> Night:
-    return Night(tmp_path, *NEW_USES)
+    return Night(tmp_path, *NEW_ACCESSES)
 
 
-def test_a_night_that_counted_its_uses_passes(night: Night) -> None:
+def test_a_night_that_counted_its_accesses_passes(night: Night) -> None:
     assert night.violations() == []
 
 
@@ -110,7 +110,7 @@ def test_levels_are_distinct_however_far_they_have_decayed(tmp_path: Path) -> No
     assert night.violations() == ["used"]
 
 
-def test_without_uses_nothing_is_asked(night: Night) -> None:
+def test_without_accesses_nothing_is_required(night: Night) -> None:
     night.new = pl.DataFrame(schema=ACCESSES)
     night.tamper("used", strength=0.01)
     assert night.violations() == []

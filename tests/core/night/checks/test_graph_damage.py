@@ -361,7 +361,7 @@ DETACHED = {
 
 
 @pytest.mark.parametrize(("damage", "topic", "payload"), DETACHED.values(), ids=DETACHED)
-def test_what_is_detached_needs_a_decision_that_was_not_taken_back(
+def test_what_is_detached_needs_a_decision_in_force(
     night: Night, damage: Callable[[Graph], None], topic: str, payload: dict[str, Any]
 ) -> None:
     night.damage(damage)

@@ -90,7 +90,7 @@ def test_a_title_that_another_topic_bears_is_not_given_again() -> None:
     assert "Pride parade" in other["title"]
 
 
-def test_a_summary_tells_facts_in_the_order_of_speech_with_who_said_them() -> None:
+def test_a_summary_gives_facts_in_the_order_of_speech_with_their_speakers() -> None:
     summary = descriptions(POTTERY, PARADE, TRIP)[1]["summary"].split("\n")
     assert any("300 people" in line for line in summary)
     assert any("marched in the Pride parade" in line for line in summary)
