@@ -35,7 +35,7 @@ def forecast(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
         edges = graph.read(EDGE, ["from_id", "to_id", "kind"])
     fields, topics = saliences(fields, topics, now, policy)
     held = ladder_state(served.transitions).held
-    known = FeatureInputs(topics, counted(served.links, "evidence"), counted(fields, "fields"), edges, held)
+    known = FeatureInputs(topics, counted(served.evidence_topic, "evidence"), counted(fields, "fields"), edges, held)
     none = topics["id"].clear()
     topics = features_of(known, now, policy, new_evidence=none, accessed=none)
     pinned = (governed(topics, policy)["pinned"] & (topics["state"] == "active")).cast(pl.Int64)

@@ -14,8 +14,8 @@ from memstate_core.model.evidence import names_a_topic
 from memstate_core.model.frames import DECISION, SEGMENTS, empty, project
 from memstate_core.placement import turns as unnamed
 from memstate_core.placement.entity_mentions import known_names
-from memstate_core.placement.links import linked
 from memstate_core.placement.named import REFUSED, Placed, place_named
+from memstate_core.placement.segment_edges import with_edges
 from memstate_core.placement.segment_vectors import placed_segments
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.run.run import Run
@@ -51,7 +51,7 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     run.keep_table("placements", frame)
     run.keep_table("title_aliases", placed.aliases)
     fresh = frame.join(new.select("evidence_id"), on="evidence_id", how="semi")
-    made = decided.segment_decisions(_linked(understood.segments, evidence, placed.placements, topics, new))
+    made = decided.segment_decisions(_with_edges(understood.segments, evidence, placed.placements, topics, new))
     named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
     counts, tables = {**_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
     return StepResult(frame, counts, tables, pl.concat([named, made, decided.separations(apart)]))
@@ -95,7 +95,7 @@ def _new_segments(
     return replace(understood, segments=pl.concat([understood.segments, found]))
 
 
-def _linked(
+def _with_edges(
     segments: pl.DataFrame, evidence: pl.DataFrame, placed: pl.DataFrame, topics: pl.DataFrame, new: pl.DataFrame
 ) -> pl.DataFrame:
     """New segments with their edges, to active topics and to those that new evidence names."""
@@ -105,7 +105,9 @@ def _linked(
         pl.col("topic_id").is_in(topics["id"].implode()),
         pl.col("evidence_id").is_in(new["evidence_id"].implode()),
     )
-    return linked(segments, evidence, known_names(topics, evidence, placed.filter(active | has_new_evidence), segments))
+    return with_edges(
+        segments, evidence, known_names(topics, evidence, placed.filter(active | has_new_evidence), segments)
+    )
 
 
 def _known_topics(run: Run) -> pl.DataFrame:

@@ -49,19 +49,19 @@ class Constraints:
         return kept
 
 
-def constraints(decisions: pl.DataFrame, links: pl.DataFrame) -> Constraints:
+def constraints(decisions: pl.DataFrame, evidence_topic: pl.DataFrame) -> Constraints:
     """Reads the constraints that recorded decisions make.
 
     Args:
         decisions: columns DECISION, in order.
-        links: the topic of each piece of evidence today (columns EVIDENCE_TOPIC).
+        evidence_topic: the topic of each piece of evidence today (columns EVIDENCE_TOPIC).
     """
     back = undone(decisions)
     followed = survivors(merges(decisions))
     parted = _followed(back, followed).with_row_index("row")
     ends = parted.unpivot(["a", "b"], index="row", value_name="topic_id")
     known = parted.select("row", evidence_id="evidence_ids").explode("evidence_id", empty_as_null=True)
-    fresh = links.join(ends, on="topic_id").join(known, on=["row", "evidence_id"], how="anti")["row"].implode()
+    fresh = evidence_topic.join(ends, on="topic_id").join(known, on=["row", "evidence_id"], how="anti")["row"].implode()
     return Constraints(
         judged_different(decisions),
         parted.select("a", "b", "weight", renewed=pl.col("row").is_in(fresh)),

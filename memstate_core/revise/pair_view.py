@@ -47,7 +47,7 @@ def _size(feature: dict[str, Any]) -> float:
 
 
 def _sides(served: Served, ids: list[str]) -> dict[str, dict[str, Any]]:
-    counts = dict(served.links.group_by("topic_id").len().iter_rows())
+    counts = dict(served.evidence_topic.group_by("topic_id").len().iter_rows())
     with SnapshotReader(served.snapshot) as reader:
         topics = conform(reader.graph.read(TOPIC, where="r.id IN $ids", ids=ids), TOPICS)
         records = list(topic_records(reader.graph, topics, TopicSet.of(ids)))

@@ -93,7 +93,7 @@ def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
     It records the topics that the dropped one is separated from, so that none of them is merged with it again
     for the same reasons, and the evidence of all of them, so that later evidence is recognised as new.
     """
-    held = served.links.filter(pl.col("topic_id") == merge["into"][0])["evidence_id"].sort()
+    held = served.evidence_topic.filter(pl.col("topic_id") == merge["into"][0])["evidence_id"].sort()
     others = pl.lit(_parted(served, merge)).implode()
     payload = pl.struct("survivor", "weight", "probability", others=others, actor=pl.lit(PERSON)).struct.json_encode()
     columns = {

@@ -48,8 +48,8 @@ def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> 
         graph.sync(REVISION, state.revisions).topics,
         graph.sync(FIELD, state.fields, keep=("salience",)).topics,
     ]
-    linked = graph.sync(EDGE, state.edges).topics
-    touched = pl.concat([*own, linked] if new_evidence else own).unique()
+    changed_edges = graph.sync(EDGE, state.edges).topics
+    touched = pl.concat([*own, changed_edges] if new_evidence else own).unique()
     for name, frame in state.beside().items():
         run.keep_table(name, frame)
     ids = state.topics["id"]
@@ -84,7 +84,7 @@ def update_topics(store: Store, run: Run) -> StepResult:
         "edges": state.edges.height,
         "left_open": state.problems.height,
     }
-    moved = _moved(base_links(store, run), state.links)
+    moved = _moved(base_links(store, run), state.evidence_topic)
     counts["evidence_moved"] = int(moved["evidence_ids"].list.len().sum())
     decided = [_recorded(frame.filter(pl.col("change") == name), f"topic_{name}") for name in ("created", "updated")]
     decided.append(moved)

@@ -30,7 +30,7 @@ class Served:
         topics: columns id, scope, title, topic_kind, salience, state, pinned, merged_into (the topic it resolves
             to), created_at, updated_at, reinforced_at; tombstones among them.
         aliases: columns ALIASES.
-        links: the topic of each piece of evidence (columns EVIDENCE_TOPIC).
+        evidence_topic: the topic of each piece of evidence (columns EVIDENCE_TOPIC).
         reviews: the topics that wait for review (columns REVIEWS).
     """
 
@@ -38,7 +38,7 @@ class Served:
     transitions: pl.DataFrame
     topics: pl.DataFrame
     aliases: pl.DataFrame
-    links: pl.DataFrame
+    evidence_topic: pl.DataFrame
     reviews: pl.DataFrame
 
     def answering(self, ids: pl.Expr) -> pl.Expr:
@@ -71,7 +71,7 @@ def _read(store: Store, snapshot: Snapshot) -> Served:
         transitions=conform(store.ledger.scan("transitions").filter(mine).sort("seq").collect(), TRANSITIONS),
         topics=topics,
         aliases=conform(pl.read_parquet(snapshot.path / "aliases.parquet", glob=False), ALIASES),
-        links=conform(
+        evidence_topic=conform(
             pl.read_parquet(snapshot.path / "evidence.parquet", columns=list(EVIDENCE_TOPIC), glob=False),
             EVIDENCE_TOPIC,
         ),

@@ -19,27 +19,27 @@ _UNSTATED = ("ref_given", "ref_topic_id", "why_changed", "impact_expected", "con
 """Columns that only some assertions have: fields have all but the last, parts of a topic only that."""
 
 
-def assertions(evidence: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
+def assertions(evidence: pl.DataFrame, evidence_topic: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """All assertions (columns ASSERTIONS) of a shard.
 
     Args:
         evidence: columns STATING.
-        links: columns EVIDENCE_TOPIC.
+        evidence_topic: columns EVIDENCE_TOPIC.
         segments: columns SEGMENTS, already with the topics that they ended up in.
     """
-    placed = evidence.select("evidence_id", "imported_at").join(links, on="evidence_id")
+    placed = evidence.select("evidence_id", "imported_at").join(evidence_topic, on="evidence_id")
     recorded = placed.group_by("topic_id").agg(recorded_at=pl.col("imported_at").min())
-    return pl.concat([from_evidence(evidence, links.drop("scope")), from_segments(segments, recorded)])
+    return pl.concat([from_evidence(evidence, evidence_topic.drop("scope")), from_segments(segments, recorded)])
 
 
-def from_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+def from_evidence(evidence: pl.DataFrame, evidence_topic: pl.DataFrame) -> pl.DataFrame:
     """Assertions (columns ASSERTIONS) of structured observations.
 
     Args:
         evidence: columns STATING.
-        links: which topic each piece belongs to (columns evidence_id, topic_id).
+        evidence_topic: which topic each piece belongs to (columns evidence_id, topic_id).
     """
-    placed = evidence.select(STATING).join(links, on="evidence_id")
+    placed = evidence.select(STATING).join(evidence_topic, on="evidence_id")
     placed = placed.with_columns(evidence_ids=pl.concat_list("evidence_id"), recorded_at="imported_at")
     parts = [_topic_part(placed, name) for name in _TOPIC_PARTS]
     return pl.concat(

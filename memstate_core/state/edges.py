@@ -14,7 +14,7 @@ EXTENSION_KINDS = ("has_detail", "has_subtopic", "part_of", "extends", "derives"
 
 def fold_edges(
     evidence: pl.DataFrame,
-    links: pl.DataFrame,
+    evidence_topic: pl.DataFrame,
     segments: pl.DataFrame,
     topics: pl.DataFrame,
     aliases: pl.DataFrame,
@@ -24,7 +24,7 @@ def fold_edges(
 
     Args:
         evidence: columns EVIDENCE.
-        links: the topic of each piece (columns evidence_id, topic_id).
+        evidence_topic: the topic of each piece (columns evidence_id, topic_id).
         segments: columns SEGMENTS, with the topics that they ended up in.
         topics: every topic that exists (columns id, scope); an edge never leaves its scope.
         aliases: columns ALIASES.
@@ -34,7 +34,7 @@ def fold_edges(
     result from merges are left out.
     """
     said = (
-        pl.concat([_of_evidence(evidence, links), _of_segments(segments)], how="diagonal")
+        pl.concat([_of_evidence(evidence, evidence_topic), _of_segments(segments)], how="diagonal")
         .with_columns(to_id=answering(pl.col("_named"), aliases, followed))
         .join(topics.select(to_id="id", scope="scope", _exists=pl.lit(True)), on=["to_id", "scope"], how="left")
         .filter(pl.col("to_id") != pl.col("from_id"))
@@ -58,11 +58,11 @@ def fold_edges(
     return project(edges, EDGES, nulls=("detached",)), conform(dangling.unique().sort(pl.all()), PROBLEMS)
 
 
-def _of_evidence(evidence: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+def _of_evidence(evidence: pl.DataFrame, evidence_topic: pl.DataFrame) -> pl.DataFrame:
     return (
         evidence.filter(pl.col("edges").list.len() > 0)
         .select("evidence_id", "scope", "observed_at", "edges")
-        .join(links.select("evidence_id", from_id="topic_id"), on="evidence_id")
+        .join(evidence_topic.select("evidence_id", from_id="topic_id"), on="evidence_id")
         .with_columns(_position=pl.int_ranges(0, pl.col("edges").list.len()))
         .explode("edges", "_position")
         .unnest("edges")

@@ -49,7 +49,7 @@ class State:
         revisions: columns REVISIONS, summary revisions at the ends of histories that were summarised.
         compressed: the revisions that summaries replace (columns REVISIONS).
         edges: columns EDGES.
-        links: the topic of each piece of evidence after merges (columns EVIDENCE_TOPIC).
+        evidence_topic: the topic of each piece of evidence after merges (columns EVIDENCE_TOPIC).
         aliases: columns ALIASES, followed through merges.
         problems: columns PROBLEMS: refused evidence, dangling references and edges.
     """
@@ -59,13 +59,14 @@ class State:
     revisions: pl.DataFrame
     compressed: pl.DataFrame
     edges: pl.DataFrame
-    links: pl.DataFrame
+    evidence_topic: pl.DataFrame
     aliases: pl.DataFrame
     problems: pl.DataFrame
 
     def beside(self) -> dict[str, pl.DataFrame]:
         """What the graph does not hold, by the name under which a run keeps it."""
-        return {name: getattr(self, name) for name in ("links", "aliases", "problems", "compressed")}
+        named = {name: getattr(self, name) for name in ("aliases", "problems", "compressed")}
+        return {"links": self.evidence_topic, **named}
 
 
 def fold(
@@ -90,11 +91,11 @@ def fold(
     merged = merged.join(across_scopes(merged, homes(placements)), on="dropped", how="anti", maintain_order="left")
     followed = survivors(merged)
     moved = answering(pl.col("topic_id"), aliases, followed)
-    links = placements.filter(pl.col("topic_id").is_not_null()).select("evidence_id", "scope", topic_id=moved)
+    evidence_topic = placements.filter(pl.col("topic_id").is_not_null()).select("evidence_id", "scope", topic_id=moved)
     segments = decided.segments(decisions)
     moved_segments = segments.with_columns(topic_id=moved)
-    placed = evidence.join(links.select("evidence_id", _topic="topic_id"), on="evidence_id")
-    ordered = in_order(assertions(evidence, links, moved_segments), policy)
+    placed = evidence.join(evidence_topic.select("evidence_id", _topic="topic_id"), on="evidence_id")
+    ordered = in_order(assertions(evidence, evidence_topic, moved_segments), policy)
     histories = fold_revisions(ordered)
     used = access_events(empty(ACCESSES) if accesses is None else accesses, aliases, followed, policy)
     topics = _topics(placed, histories, used, policy)
@@ -104,7 +105,7 @@ def fold(
     tombstones = _tombstones(merged, names, followed, placed)
     ladder = ladder_state(decisions)
     topics = _with_ladder(pl.concat([topics, tombstones]), ladder, followed)
-    edges, dangling = fold_edges(evidence, links, moved_segments, topics, aliases, followed)
+    edges, dangling = fold_edges(evidence, evidence_topic, moved_segments, topics, aliases, followed)
     fields, lost = _with_references(fields, topics, aliases, followed)
     kept, compressed = summarised(histories, ladder.summaries, policy)
     resolved = aliases.with_columns(topic_id=answering(pl.col("alias"), aliases, followed))
@@ -114,7 +115,7 @@ def fold(
         revisions=kept,
         compressed=compressed,
         edges=_detached(edges, ladder.edges, EDGES),
-        links=links,
+        evidence_topic=evidence_topic,
         aliases=resolved,
         problems=pl.concat([_refused(placements), lost, dangling]),
     )

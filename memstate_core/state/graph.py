@@ -4,7 +4,7 @@ Everything is written in sets. `sync` makes the rows of a table equal to a frame
 rows that are new are copied in, rows that differ are replaced, rows that are gone are deleted. So a
 rebuild, a nightly run and a repeated step are one code path, and repeating a step changes nothing.
 
-Edges are written all at once, in one transaction: see `Graph._relink`.
+Edges are written all at once, in one transaction: see `Graph._rewrite_edges`.
 
 Histories and vectors are in tables of their own without edges, because Kuzu deletes and copies such rows
 in bulk, while setting a long string or a vector in place is slow and lets the file grow.
@@ -69,7 +69,7 @@ class Graph:
         """Creates the tables of an empty graph."""
         for table in NODE_TABLES:
             self._run(f"CREATE NODE TABLE {table.name}({_columns(table.schema)}, PRIMARY KEY(id))")
-        self._run(_link_table())
+        self._run(_edge_table())
 
     def read(self, table: Table, columns: list[str] | None = None, where: str = "", **given: Any) -> pl.DataFrame:
         """Rows of a table as a frame of its declared columns (or of those named).
@@ -111,7 +111,7 @@ class Graph:
         gone = current.join(desired, on=key, how="anti")
         if table is EDGE:
             if new.height + changed.height + gone.height:
-                self._relink(desired)
+                self._rewrite_edges(desired)
         elif table is TOPIC:
             self.delete(table, gone.select(key))
             self.update(table, changed.select(compared_columns))
@@ -126,11 +126,11 @@ class Graph:
         """Copies new rows in."""
         added = conform(rows, table.schema)
         if added.height and table is EDGE:
-            self._relink(pl.concat([self.read(EDGE), added]))
+            self._rewrite_edges(pl.concat([self.read(EDGE), added]))
         elif added.height:
             self._copy(table, added)
 
-    def _relink(self, links: pl.DataFrame) -> None:
+    def _rewrite_edges(self, edges: pl.DataFrame) -> None:
         """Rewrites all edges in one transaction.
 
         Kuzu 0.11.3 mixes up list properties when it copies edges into a table that already has some and topics were
@@ -138,9 +138,9 @@ class Graph:
         """
         self._run("BEGIN TRANSACTION")
         self._run(f"DROP TABLE {EDGE_TABLE}")
-        self._run(_link_table())
-        if links.height:
-            self._copy(EDGE, links)
+        self._run(_edge_table())
+        if edges.height:
+            self._copy(EDGE, edges)
         self._run("COMMIT")
 
     def _copy(self, table: Table, rows: pl.DataFrame) -> None:
@@ -213,7 +213,7 @@ def leftovers(path: Path) -> list[Path]:
     return [found for suffix in (".wal", ".shadow") if (found := path.with_name(path.name + suffix)).exists()]
 
 
-def _link_table() -> str:
+def _edge_table() -> str:
     properties = {name: dtype for name, dtype in EDGES.items() if name not in ("from_id", "to_id")}
     return f"CREATE REL TABLE {EDGE_TABLE}(FROM Topic TO Topic, {_columns(properties)})"
 

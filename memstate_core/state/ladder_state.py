@@ -21,14 +21,14 @@ from memstate_core.state.decisions import (
     UNPINNED,
 )
 
-LINK = pl.Struct({"to": pl.String, "kind": pl.String})
+_EDGE = pl.Struct({"to": pl.String, "kind": pl.String})
 PAYLOAD = pl.Struct(
     {
         "salience": pl.Float64,
         "by": pl.String,
         "active": pl.Int64,
         "fields": pl.List(pl.String),
-        "edges": pl.List(LINK),
+        "edges": pl.List(_EDGE),
         "keep": pl.Int64,
         "actor": pl.String,
         "last_event_at": pl.String,
@@ -70,13 +70,13 @@ def ladder_state(decisions: pl.DataFrame) -> LadderState:
     )
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(PAYLOAD)).unnest("_payload")
     fields = decoded.explode("fields", empty_as_null=True).rename({"fields": "name"})
-    link = pl.col("edges").struct
-    links = decoded.explode("edges", empty_as_null=True).filter(pl.col("edges").is_not_null())
-    links = links.with_columns(from_id="topic_id", to_id=link.field("to"), _of=link.field("kind"))
+    edge = pl.col("edges").struct
+    edges = decoded.explode("edges", empty_as_null=True).filter(pl.col("edges").is_not_null())
+    edges = edges.with_columns(from_id="topic_id", to_id=edge.field("to"), _of=edge.field("kind"))
     return LadderState(
         archived=_in_force(decoded, ["topic_id"], ARCHIVED).drop("keep"),
         fields=_in_force(fields, ["topic_id", "name"], DETACHED).drop("keep"),
-        edges=_in_force(links, ["from_id", "to_id", "_of"], DETACHED).drop("keep").rename({"_of": "kind"}),
+        edges=_in_force(edges, ["from_id", "to_id", "_of"], DETACHED).drop("keep").rename({"_of": "kind"}),
         summaries=_in_force(fields, ["topic_id", "name"], SUMMARISED),
         pins=_in_force(decoded, ["topic_id"], PINNED).drop("keep"),
         held=decoded.filter(pl.col("last_event_at").is_not_null())

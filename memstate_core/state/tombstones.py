@@ -40,10 +40,10 @@ def tombstone_names(
     """
     owner = owning(pl.col("topic_id"), aliases)
     dropped = owner.is_in(merged["dropped"].implode())
-    links = placements.filter(dropped).select("evidence_id", topic_id=owner)
-    own = evidence.join(links.select("evidence_id"), on="evidence_id", how="semi")
+    evidence_topic = placements.filter(dropped).select("evidence_id", topic_id=owner)
+    own = evidence.join(evidence_topic.select("evidence_id"), on="evidence_id", how="semi")
     own_segments = segments.filter(dropped).with_columns(topic_id=owner)
-    alone = _alone(own, links, own_segments, policy)
+    alone = _alone(own, evidence_topic, own_segments, policy)
     named = merged.select("dropped_title", "dropped_kind", id="dropped").join(alone, on="id", how="left")
     title = (
         pl.when("_has_evidence").then(pl.coalesce("title", "_key", "id")).otherwise(pl.coalesce("dropped_title", "id"))
@@ -52,12 +52,12 @@ def tombstone_names(
     return named.select("id", title=title, topic_kind=kind)
 
 
-def _alone(own: pl.DataFrame, links: pl.DataFrame, segments: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _alone(own: pl.DataFrame, evidence_topic: pl.DataFrame, segments: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Titles and kinds from this evidence alone (columns id, title, topic_kind, _key, _has_evidence)."""
-    keys = own.select("evidence_id", "observed_at", "topic_key").join(links, on="evidence_id")
+    keys = own.select("evidence_id", "observed_at", "topic_key").join(evidence_topic, on="evidence_id")
     own_evidence = keys.sort("observed_at", "evidence_id").group_by("topic_id", maintain_order=True)
     recorded = own_evidence.agg(recorded_at=pl.col("observed_at").min())
-    ordered = in_order(pl.concat([from_evidence(own, links), from_segments(segments, recorded)]), policy)
+    ordered = in_order(pl.concat([from_evidence(own, evidence_topic), from_segments(segments, recorded)]), policy)
     parts = pl.concat([_NAMES, topic_parts(revisions(ordered))], how="diagonal")
     first = own_evidence.agg(_key=pl.col("topic_key").drop_nulls().first(), _has_evidence=pl.lit(True))
     return first.join(parts, on="topic_id", how="left").rename({"topic_id": "id"})

@@ -64,7 +64,7 @@ def read_history(store: Store, served: Served) -> EventHistory:
     """
     topics, snapshot = served.topics, served.snapshot
     scanned = store.ledger.scan("evidence", snapshot.manifest.evidence_version).select(STATING)
-    rows = scanned.join(served.links.lazy().select("evidence_id"), on="evidence_id", how="semi").collect()
+    rows = scanned.join(served.evidence_topic.lazy().select("evidence_id"), on="evidence_id", how="semi").collect()
     is_merged = pl.col("merged_into").is_not_null()
     merged = topics.filter(is_merged).select(dropped="id", survivor="merged_into")
     segments = decided.segments(served.transitions)
@@ -73,8 +73,8 @@ def read_history(store: Store, served: Served) -> EventHistory:
         edges = graph.read(EDGE, [*EDGE.key, "evidence_ids"])
     return event_history(
         topics=topics.filter(~is_merged),
-        evidence=rows.join(served.links, on="evidence_id").select("topic_id", at="observed_at"),
-        values=assertions(rows, served.links, segments).filter(pl.col("part") == "field"),
+        evidence=rows.join(served.evidence_topic, on="evidence_id").select("topic_id", at="observed_at"),
+        values=assertions(rows, served.evidence_topic, segments).filter(pl.col("part") == "field"),
         accesses=access_events(store.ledger.scan("accesses").collect(), served.aliases, merged, Policy()),
         edges=_dated(edges, rows),
         decisions=served.transitions,

@@ -38,7 +38,7 @@ def ladder_violations(subject: Subject) -> list[pl.DataFrame]:
         *_archived(decided, topics, subject),
         *_restored(decided, topics),
         *_fields(decided, fields, subject),
-        *_links(decided, topics),
+        *_edges(decided, topics),
     ]
 
 
@@ -157,7 +157,7 @@ def _fields(decided: pl.DataFrame, fields: pl.DataFrame, subject: Subject) -> li
     ]
 
 
-def _links(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]:
+def _edges(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]:
     rows = decided.explode("edges", empty_as_null=True).filter(pl.col("edges").is_not_null()).drop("salience")
     edge = pl.col("edges").struct
     rows = rows.with_columns(to_id=edge.field("to"), _of=edge.field("kind"))

@@ -25,14 +25,14 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     Structured evidence is rendered as text for lexical search; only turns have vectors, which placement has
     put into the cache.
     """
-    links = run.table("links", EVIDENCE_TOPIC).drop("scope")
+    evidence_topic = run.table("links", EVIDENCE_TOPIC).drop("scope")
     evidence = shard_evidence(store.ledger, run, _COLUMNS).sort("scope", "observed_at", "evidence_id")
     named = names_a_topic()
     evidence = evidence.with_columns(
         _turn=~named, _said=spoken(), text=pl.when(named).then(rendered()).otherwise("text")
     )
     numbered = evidence.with_columns(vector_row=pl.when("_turn").then(pl.col("_turn").cum_sum().cast(pl.Int64) - 1))
-    joined = numbered.drop("topic_id").join(links, on="evidence_id", how="left", maintain_order="left")
+    joined = numbered.drop("topic_id").join(evidence_topic, on="evidence_id", how="left", maintain_order="left")
     said = numbered.filter("_turn")["_said"].to_list()
     vectors = embed(store.home.cache, store.encoder, said).vectors if said else np.zeros((0, DIMENSION), np.float32)
     return project(joined, EVIDENCE_INDEX), vectors

@@ -24,11 +24,11 @@ from tests.core.forget.lives import AYA, Life, owner, topic_id
 from tests.core.forget.test_ladder import KEPT, begun
 from tests.core.frames import filled
 
-LINK = {"to": topic_id("acme"), "kind": "mentions"}
+EDGE = {"to": topic_id("acme"), "kind": "mentions"}
 STEPS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "archived": ("archived", "restored", "acme", {"salience": 0.01, "by": "threshold"}),
     "a field detached": ("detached", "attached", "acme", {"fields": ["owner"]}),
-    "a link detached": ("detached", "attached", "boat", {"edges": [LINK]}),
+    "an edge detached": ("detached", "attached", "boat", {"edges": [EDGE]}),
     "summarised": ("summarised", "expanded", "acme", {"fields": ["owner"], "keep": 2}),
     "pinned": ("pinned", "unpinned", "acme", {}),
 }

@@ -155,7 +155,7 @@ def test_every_decision_of_a_person_says_so_and_only_decisions_are_recorded(stor
     assert json.loads(undoing["payload_json"]) == {
         "survivor": ACME, "weight": None, "probability": 1.0, "others": [ACME], "actor": "person"
     }  # fmt: skip
-    links = shard(store).links
+    links = shard(store).evidence_topic
     both = links.filter(pl.col("topic_id").is_in([ACME, BOAT]))["evidence_id"]
     assert undoing["evidence_ids"] == sorted(both)
 

@@ -132,7 +132,7 @@ def test_the_conditions_accept_every_stage(stages: list[Stage]) -> None:
 
 def verdicts(graph: Path, base: Path, stage: Stage) -> list[Check]:
     (stream, decisions), state = stage, state_of(stage)
-    subject = subject_of(graph, evidence_frame(stream), decisions, aliases=state.aliases, held=state.links)
+    subject = subject_of(graph, evidence_frame(stream), decisions, aliases=state.aliases, held=state.evidence_topic)
     return [query_soundness(subject), transition_soundness(subject, tables(base).revisions), provenance(subject)]
 
 
@@ -146,6 +146,6 @@ def test_a_chain_is_taken_apart_in_either_order(order: tuple[str, str]) -> None:
     first, second = (decision("unmerged", topics[name], into[name]) for name in order)
     half = state_of((stream, pl.concat([*merged, first])))
     expected = {"b": {"e00": "c", "e01": "b", "e02": "c"}, "a": {"e00": "a", "e01": "a", "e02": "c"}}
-    assert dict(half.links.select("evidence_id", "topic_id").iter_rows()) == expected[order[0]]
+    assert dict(half.evidence_topic.select("evidence_id", "topic_id").iter_rows()) == expected[order[0]]
     whole = state_of((stream, pl.concat([*merged, first, second])))
     assert canonical(whole) == canonical(state_of((stream, empty(DECISION))))

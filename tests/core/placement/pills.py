@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import DIMENSION, Vectors
-from memstate_core.placement.links import linked
+from memstate_core.placement.segment_edges import with_edges
 from memstate_core.placement.segment_vectors import PlacedSegments, SegmentVectors
 from memstate_core.placement.turns import place_turns
 from memstate_core.placement.vectors import Embeddings, unit
@@ -72,7 +72,7 @@ def place(rows: list[dict[str, Any]]) -> pl.DataFrame:
     no_titles, none_taken = (pl.DataFrame(schema={key: pl.String, "title": pl.String}) for key in ("id", "scope"))
     past = PlacedSegments(SegmentVectors.empty(), nothing)
     segments = place_turns(evidence, nothing, no_titles, none_taken, past, random_vectors, Settings())
-    return linked(segments, evidence, names())
+    return with_edges(segments, evidence, names())
 
 
 def random_vectors(texts: Any) -> Vectors:

@@ -95,7 +95,7 @@ def test_a_value_may_bear_the_name_of_what_every_segment_has() -> None:
     assert state.revisions["id"].n_unique() == state.revisions.height
 
 
-def test_links_of_a_segment_are_edges_with_its_evidence() -> None:
+def test_edges_of_a_segment_have_its_turns_as_evidence() -> None:
     edges = state_of(PETS, TRIP).edges
     assert edges.select("from_id", "to_id", "kind").rows() == [("pets", "trip", "mentions")]
     assert edges["evidence_ids"].to_list() == [["e01", "e02"]]
@@ -137,7 +137,7 @@ def test_values_and_links_keep_their_provenance(tmp_path: Path) -> None:
         fill(graph, state)
     spoken = sorted([*PETS["evidence_ids"], *TRIP["evidence_ids"]])
     evidence = evidence_frame([observation(int(name[1:])) for name in spoken])
-    subject = subject_of(tmp_path / "graph", evidence, decided(PETS, TRIP), held=state.links)
+    subject = subject_of(tmp_path / "graph", evidence, decided(PETS, TRIP), held=state.evidence_topic)
     assert query_soundness(subject).violations.is_empty()
     assert provenance(subject).violations.is_empty()
 

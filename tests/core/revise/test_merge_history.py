@@ -26,7 +26,8 @@ first_night, store = corrections.first_night, corrections.store
 
 def test_a_listed_merge_names_the_topic_it_resolves_to_and_its_evidence(store: Store) -> None:
     acme_evidence, boat_evidence = (
-        shard(store).links.filter(pl.col("topic_id") == topic)["evidence_id"].to_list() for topic in (ACME, BOAT)
+        shard(store).evidence_topic.filter(pl.col("topic_id") == topic)["evidence_id"].to_list()
+        for topic in (ACME, BOAT)
     )
     merge(store, BOAT, CAT)
     merge(store, ACME, BOAT)

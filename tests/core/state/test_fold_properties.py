@@ -265,7 +265,7 @@ def test_a_merge_holds_when_a_later_dump_brings_the_owner_of_a_title(survives: b
     decisions = merge_decisions([merge], reference.fold(stream))
     late = observation(3, topic_key="plan", title="Plan B", topic_kind="deal", observed_at=day(2))
     state = folded([*stream, late], decisions, settled=merge)
-    links = dict(state.links.select("evidence_id", "topic_id").iter_rows())
+    links = dict(state.evidence_topic.select("evidence_id", "topic_id").iter_rows())
     assert links["e01"] == links["e02"]
 
 
@@ -293,7 +293,7 @@ def assert_is(state: State, world: World) -> None:
     assert dict(tombstones.select("id", "merged_into").iter_rows()) == world.tombstones
     named = {row["id"]: (row["title"], row["topic_kind"]) for row in tombstones.iter_rows(named=True)}
     assert named == world.names
-    links = dict(state.links.select("evidence_id", "topic_id").iter_rows())
+    links = dict(state.evidence_topic.select("evidence_id", "topic_id").iter_rows())
     assert links == {evidence: topic for evidence, topic in world.placed.items() if topic is not None}
     dangling = state.problems.filter(pl.col("kind") == "dangling_edge")
     said = dangling.select("topic_id", pl.col("detail").str.split(" to ").list.first())
@@ -321,7 +321,7 @@ def described_topics(state: State) -> dict[str, dict[str, Any]]:
     for row in state.revisions.filter(pl.col("part") == "field").sort("rank").iter_rows(named=True):
         revision = tuple(row[name] for name in ("value_json", "valid_from", "evidence_ids", "confidence"))
         topics[row["topic_id"]]["fields"][row["name"]]["history"].append(revision)
-    for evidence, _, topic in state.links.sort("evidence_id").iter_rows():
+    for evidence, _, topic in state.evidence_topic.sort("evidence_id").iter_rows():
         topics[topic]["evidence_ids"].append(evidence)
     return topics
 

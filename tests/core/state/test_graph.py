@@ -276,7 +276,7 @@ def test_an_edge_is_replaced_and_its_neighbours_stay(graph: Graph) -> None:
     assert held(graph, EDGE) == pl.concat([kept, longer]).rows()
 
 
-def test_links_that_cannot_be_written_leave_those_that_were_there(tmp_path: Path) -> None:
+def test_edges_that_cannot_be_written_leave_the_earlier_ones(tmp_path: Path) -> None:
     path = tmp_path / "graph.kuzu"
     with open_graph(path, buffer_mib=BUFFER_MIB) as graph:
         graph.sync(TOPIC, topics("a", "b"))

@@ -17,7 +17,7 @@ Decision = tuple[str, str, dict[str, Any]]
 """Kind, topic and payload of a decision."""
 
 STEPS = {"archived": "restored", "detached": "attached", "summarised": "expanded", "pinned": "unpinned"}
-LINK = {"to": "b", "kind": "mentions"}
+EDGE = {"to": "b", "kind": "mentions"}
 topics = st.sampled_from("ab")
 some_fields = st.lists(st.sampled_from("xyz"), min_size=1, max_size=3, unique=True)
 some_links = st.lists(
@@ -80,13 +80,13 @@ def test_the_last_decision_on_each_topic_field_and_edge_is_in_force(recorded: li
 def test_a_reversed_step_leaves_no_trace(before: list[Decision], between: list[Decision]) -> None:
     """On items that no other decision names."""
     there: list[Decision] = [("archived", "c", {}), ("detached", "c", {"fields": ["x"]}), ("pinned", "c", {}),
-             ("summarised", "c", {"fields": ["x"], "keep": 1}), ("detached", "c", {"edges": [LINK]})]  # fmt: skip
+             ("summarised", "c", {"fields": ["x"], "keep": 1}), ("detached", "c", {"edges": [EDGE]})]  # fmt: skip
     back: list[Decision] = [(STEPS[kind], topic, said) for kind, topic, said in there]
     assert in_force(ladder_state(decided(*before, *there, *between, *back))) == by_a_plain_loop([*before, *between])
 
 
 def test_a_field_and_an_edge_of_one_topic_do_not_affect_each_other() -> None:
-    recorded: list[Decision] = [("detached", "a", {"fields": ["x"]}), ("attached", "a", {"edges": [LINK]})]
+    recorded: list[Decision] = [("detached", "a", {"fields": ["x"]}), ("attached", "a", {"edges": [EDGE]})]
     assert in_force(ladder_state(decided(*recorded)))["detached"] == {("a", "x")}
 
 

@@ -304,7 +304,9 @@ def test_every_revision_and_all_evidence_of_both_sides_stay(given_: Given) -> No
     follow = reference.fold(stream, merges).tombstones
     assert assertions(together) == assertions(apart, follow)
     answering = pl.col("topic_id").replace(follow)
-    assert together.links.sort("evidence_id").equals(apart.links.with_columns(answering).sort("evidence_id"))
+    assert together.evidence_topic.sort("evidence_id").equals(
+        apart.evidence_topic.with_columns(answering).sort("evidence_id")
+    )
 
 
 @settings(max_examples=40)
@@ -364,7 +366,7 @@ def test_references_and_tombstones_follow_a_chain_to_its_end() -> None:
     references = dict(state.fields.select("topic_id", "ref_topic_id").iter_rows())
     assert references == {"c": "c", "x": "c"}
     assert {topic: row(state, topic)["merged_into"] for topic in "ab"} == {"a": "c", "b": "c"}
-    assert set(state.links.filter(pl.col("topic_id") == "c")["evidence_id"]) == {"e01", "e02", "e03"}
+    assert set(state.evidence_topic.filter(pl.col("topic_id") == "c")["evidence_id"]) == {"e01", "e02", "e03"}
 
 
 def test_an_alias_leads_through_the_chain() -> None:

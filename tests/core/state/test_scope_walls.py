@@ -53,11 +53,11 @@ def merged(stream: list[Observation], *merges: Merge) -> State:
 @pytest.mark.parametrize("merge", [(KEY, "twin"), ("twin", KEY)])
 def test_a_merge_with_an_end_in_another_scope_is_not_followed(merge: Merge) -> None:
     before = merged(occupied(), merge)
-    assert set(before.links["topic_id"]) == {merge[1]}
+    assert set(before.evidence_topic["topic_id"]) == {merge[1]}
     after = merged([*occupied(), claimed()], merge)
     owners = dict(after.topics.filter(pl.col("state") == "active").select("id", "scope").iter_rows())
     assert owners == {KEY: THEIRS, "twin": MINE}
-    assert dict(after.links.select("evidence_id", "topic_id").iter_rows()) == {"e02": "twin", "e03": KEY}
+    assert dict(after.evidence_topic.select("evidence_id", "topic_id").iter_rows()) == {"e02": "twin", "e03": KEY}
     fields = after.fields.select("topic_id", "name").rows()
     assert sorted(fields) == sorted([("twin", "owner"), (KEY, "price")])
     assert after.topics.filter(pl.col("id") == KEY)["summary"].item() == "Their secret"

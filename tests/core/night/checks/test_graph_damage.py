@@ -84,7 +84,7 @@ class Night:
             self.last,
             policy=self.policy,
             aliases=state.aliases,
-            held=state.links,
+            held=state.evidence_topic,
         )
         found = [
             query_soundness(subject),

@@ -39,7 +39,7 @@ def gathered(home: Path, stream: Sequence[Observation], archived: Sequence[int] 
         store.ledger.append("evidence", evidence_frame(stream), "import/1")
     run = begin(home / "work", evidence_version=store.ledger.version("evidence"))
     state = folded(stream)
-    run.keep_table("links", state.links)
+    run.keep_table("links", state.evidence_topic)
     gone = state.topics["id"].sort().gather([*archived])
     with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
         fill(graph, state)

@@ -9,7 +9,7 @@ import pytest
 
 from memstate_core.model.frames import PLACEMENTS, SEGMENTS, empty
 from memstate_core.placement.entity_mentions import known_names, mentions
-from memstate_core.placement.links import linked
+from memstate_core.placement.segment_edges import with_edges
 from tests.core.frames import filled
 from tests.core.placement.talk import BEGAN, talk, turn
 
@@ -125,31 +125,31 @@ def test_topics_are_called_by_title_key_and_first_phrase() -> None:
     }  # fmt: skip
 
 
-def links_of(
+def edges_of(
     *rows: dict[str, Any], evidence: pl.DataFrame | None = None, called: pl.DataFrame | None = None
 ) -> list[Any]:
     turns = talk(turn(0, "hm")) if evidence is None else evidence
-    result = linked(segments(*rows), turns, names() if called is None else called)
+    result = with_edges(segments(*rows), turns, names() if called is None else called)
     return [[tuple(link.values()) for link in row] for row in result["links"].to_list()]
 
 
 def test_each_topic_of_a_session_leads_to_the_next_one() -> None:
     rows = [segment(topic, [f"e{at}"]) for at, topic in enumerate("abc")]
-    assert links_of(*rows) == [[("associated_with", "b")], [("associated_with", "c")], []]
+    assert edges_of(*rows) == [[("associated_with", "b")], [("associated_with", "c")], []]
 
 
 def test_a_session_that_stays_with_its_topic_leads_nowhere() -> None:
-    assert links_of(segment("a", ["e1"]), segment("a", ["e2"])) == [[], []]
+    assert edges_of(segment("a", ["e1"]), segment("a", ["e2"])) == [[], []]
 
 
 def test_other_sessions_and_notes_are_not_led_to() -> None:
     rows = [segment("a", ["e1"]), segment("b", ["e2"], session_id="t"), segment("c", ["e3"], session_id=None)]
-    assert links_of(*rows, segment("d", ["e4"], session_id=None)) == [[], [], [], []]
+    assert edges_of(*rows, segment("d", ["e4"], session_id=None)) == [[], [], [], []]
 
 
-def test_links_that_a_segment_has_already_stay() -> None:
+def test_edges_that_a_segment_already_has_stay() -> None:
     own = [{"kind": "part_of", "to_topic_id": "z"}]
-    assert links_of(segment("a", ["e1"], links=own), segment("b", ["e2"])) == [
+    assert edges_of(segment("a", ["e1"], links=own), segment("b", ["e2"])) == [
         [("associated_with", "b"), ("part_of", "z")], [],
     ]  # fmt: skip
 
@@ -159,9 +159,9 @@ def test_a_name_is_not_known_before_it_was_said() -> None:
     evidence = talk(turn(1, "A charity race would be good."), turn(2, "The charity race was hard."))
     named = names(race="charity race").with_columns(since=pl.lit(BEGAN).dt.offset_by("1d"))
     later = segment("b", ["e00002"], session_id="t", began_at=BEGAN.replace(day=7))
-    found = links_of(segment("a", ["e00001"]), later, evidence=evidence, called=named)
+    found = edges_of(segment("a", ["e00001"]), later, evidence=evidence, called=named)
     assert found == [[], [("mentions", "race")]]
 
 
 def test_no_segment_has_no_link() -> None:
-    assert linked(empty(SEGMENTS), talk(turn(0, "hm")), names()).is_empty()
+    assert with_edges(empty(SEGMENTS), talk(turn(0, "hm")), names()).is_empty()

@@ -11,10 +11,10 @@ from memstate_core.model.frames import SEGMENTS, Schema, conform, project
 from memstate_core.placement.entity_mentions import mentions
 
 ASSOCIATED, MENTIONS = "associated_with", "mentions"
-LINKS: Schema = {"segment": pl.Int64, "kind": pl.String, "to_topic_id": pl.String}
+SEGMENT_EDGES: Schema = {"segment": pl.Int64, "kind": pl.String, "to_topic_id": pl.String}
 
 
-def linked(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+def with_edges(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     """Segments with the edges found here added to those that they have (columns SEGMENTS).
 
     Args:
@@ -31,7 +31,7 @@ def linked(segments: pl.DataFrame, evidence: pl.DataFrame, names: pl.DataFrame) 
         [_next_in_session(numbered), mentions(turns, names).with_columns(kind=pl.lit(MENTIONS))], how="diagonal"
     )
     own = numbered.select("segment", "links").explode("links").drop_nulls("links").unnest("links")
-    both = pl.concat([conform(frame, LINKS) for frame in (own, found)])
+    both = pl.concat([conform(frame, SEGMENT_EDGES) for frame in (own, found)])
     listed = (
         both.unique(maintain_order=True)
         .group_by("segment", maintain_order=True)
@@ -46,4 +46,4 @@ def _next_in_session(segments: pl.DataFrame) -> pl.DataFrame:
     session = ["scope", "session_id"]
     within = segments.filter(pl.col("session_id").is_not_null()).sort(*session, "began_at", maintain_order=True)
     after = within.with_columns(to_topic_id=pl.col("topic_id").shift(-1).over(session), kind=pl.lit(ASSOCIATED))
-    return after.filter(pl.col("to_topic_id") != pl.col("topic_id")).select(list(LINKS))
+    return after.filter(pl.col("to_topic_id") != pl.col("topic_id")).select(list(SEGMENT_EDGES))
