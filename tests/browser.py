@@ -1,4 +1,4 @@
-"""A real headless Chromium for tests that ask what a person would see.
+"""A real headless Chromium for tests of what users see.
 
 from tests.browser import chromium, requires_chromium
 
@@ -42,7 +42,7 @@ requires_chromium = pytest.mark.skipif(
     bool(_missing),
     reason=f"not found: {', '.join(_missing)} (Debian: apt-get install chromium chromium-driver)",
 )
-"""Skips a test, and says what to install, where there is no browser."""
+"""Skips a test without a browser, and names what to install."""
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def view_as(browser: WebDriver, width: int, height: int, *, dark: bool = False, 
 
 
 def console_errors(browser: WebDriver) -> list[Any]:
-    """What the page complained of since the last call."""
+    """The console messages of the page since the last call."""
     log: Any = browser  # selenium leaves get_log without types
     return [entry for entry in log.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 

@@ -1,4 +1,4 @@
-"""What holds for every test: one profile of hypothesis, and a run history that waits for no disk.
+"""Set-up for every test: one profile of hypothesis, and a run history that waits for no disk.
 
 Hypothesis has no deadlines, and on CI the same examples each time.
 """

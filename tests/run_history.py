@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 def hurried() -> None:
-    """Lets SQLite, in which only Dagster keeps its history, not wait for the disk: that guards against a loss of power.
+    """Turns off synchronous writes of SQLite, which only Dagster's history uses: they protect against power loss only.
 
-    What a process wrote before it was killed stays, and memstate's own files are written as ever.
+    Writes of a killed process stay, and memstate's own files are written as usual.
     """
     from sqlalchemy import event
     from sqlalchemy.engine import Engine

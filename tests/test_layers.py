@@ -1,4 +1,4 @@
-"""The layers hold, and nothing reaches into the private parts of a library."""
+"""The layers hold, and no module uses private names of a library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGES = ("memstate_core", "memstate_pipeline")
 ADAPTERS: dict[str, str] = {}
 """Modules that may use a private name of a library, each with the name; every one explains itself in its docstring."""
 NAMED_TUPLE = {"_asdict", "_replace", "_fields", "_make"}
-"""Public names of named tuples, whatever their underscore says."""
+"""Public names of named tuples in spite of their underscore."""
 
 
 def test_no_package_imports_one_above_it() -> None:
@@ -125,7 +125,7 @@ def defined(tree: ast.Module) -> Iterator[str]:
 
 
 def private_references(tree: ast.Module, own: set[str]) -> Iterator[str]:
-    """Private names of somebody else that a module imports, reads or sets, in the order of the tree."""
+    """Private names of other modules that a module imports, reads or sets, in the order of the tree."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
             yield node.attr

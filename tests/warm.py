@@ -25,7 +25,7 @@ _FORKS.set_forkserver_preload(["tests.preloaded"])
 
 
 class Process:
-    """A forked process, with what tests ask of `subprocess.Popen`.
+    """A forked process, with the methods of `subprocess.Popen` that tests use.
 
     Args:
         arguments: as Python takes them, from `-m MODULE` or `-c CODE` on.

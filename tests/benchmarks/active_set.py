@@ -1,9 +1,9 @@
 """The active set by memstate's own order, on traces of requests: a day is so many requests.
 
-By night the product's functions decide: the curve that `choose` takes from what `replay` gives for the nights
-before, on the sample that `fit_curve` would take, and `retention` under that curve. By request there is no such
-thing in the product; the same curves are replayed with a decision at each request, on a hashed sample of keys,
-`choose` takes one each night, and a topic enters if its retention is not below the lowest one of the active.
+By night the product's functions decide: `choose` selects a curve by the results of `replay` for earlier nights, on the
+sample that `fit_curve` would take, and `retention` ranks by that curve. The product has no decisions by request; there
+the same curves are replayed with a decision at each request, on a hashed sample of keys, `choose` selects one each
+night, and a topic enters if its retention is not below the lowest of the active ones.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Ours:
         return np.array([self._choice(*replayed[times], day) for day, times in enumerate(halved)])
 
     def _replayed(self, capacity: int, halved: int) -> tuple[Floats, Ints]:
-        """What `fit_curve` replays, for all days at once; a day's hits depend on what came before it only."""
+        """The replay of `fit_curve`, for all days at once; a day's hits depend on earlier days only."""
         kept = sampled(self.trace, halved)
         begins = np.arange(0, len(self.trace), self.night) / self.night
         part, times = self.trace[kept], self.days[kept]
@@ -107,7 +107,7 @@ class Ours:
 
 
 class _Bounded:
-    """So many keys at most; the one with the lowest line leaves for one whose line is not lower."""
+    """A bounded set of keys; the one with the lowest line is evicted for one whose line is not lower."""
 
     def __init__(self, capacity: int) -> None:
         self.place: dict[int, int] = {}
@@ -133,7 +133,7 @@ class _Bounded:
         return hits
 
     def renew(self, start: Floats, slope: Floats) -> None:
-        """Other lines for what is held."""
+        """Replaces the lines of the keys held."""
         rows = np.array(self.rows)
         used = rows >= 0
         self.start[used], self.slope[used] = start[rows[used]], slope[rows[used]]

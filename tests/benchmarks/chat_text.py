@@ -1,6 +1,6 @@
-"""Compares how chats are cut and named with the libraries that were not taken: nltk's TextTiling, yake, KeyBERT.
+"""Compares how chats are cut and named with the libraries that were rejected: nltk's TextTiling, yake, KeyBERT.
 
-Made chats (`made_chats.py`) say where the subject changes and which five words it keeps coming back to. Cuts are scored
+Synthetic chats (`made_chats.py`) record where the subject changes and its five words. Cuts are scored
 by WindowDiff and Pk against the true changes, key phrases by how many of their words are the subject's.
 """
 
@@ -117,7 +117,7 @@ def cuts(turns: pl.DataFrame, method: Cut) -> Cuts:
 
 
 def our_phrases(turns: pl.DataFrame) -> dict[int, list[str]]:
-    """The key phrases from which titles are made, without the encoder's opinion of them."""
+    """The key phrases from which titles are made, without ranking by the encoder."""
     plain = turns.select("segment", "scope", "actor", "kind", "text").with_columns(centrality=pl.lit(1.0))
     words = tokens(sentences(plain), speakers(turns))
     found = key_phrases(words, word_weights(words), CANDIDATES)
@@ -151,7 +151,7 @@ def _texts(turns: pl.DataFrame) -> list[tuple[int, str]]:
 
 
 def phrases(turns: pl.DataFrame, method: Name) -> Phrases:
-    """Scores key phrases against the words that the subject keeps coming back to."""
+    """Scores key phrases against the words of the subject."""
     began = time.process_time()
     found = method(turns)
     seconds = time.process_time() - began

@@ -1,4 +1,4 @@
-"""Compares the conditions of rules with CEL (Common Expression Language), the library that was not taken for them.
+"""Compares the conditions of rules with CEL (Common Expression Language), the library that was rejected.
 
 Random conditions are written in both languages and evaluated over the same rows; then come mistakes that people make
 in rules, and the time that both take. CEL is `common-expression-language`, bindings to an implementation in Rust.
@@ -37,7 +37,7 @@ class Written(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A condition with a mistake, in both languages, and the column at which ours has it (counted from 1)."""
+    """A condition with a mistake, in both languages, and the column at which our parser reports it (counted from 1)."""
 
     name: str
     ours: str
@@ -151,7 +151,7 @@ def noticed_by_cel(mistake: Mistake, some: Sequence[Row]) -> str:
 
 
 def noticed_by_us(mistake: Mistake) -> ConditionError | None:
-    """The error that reading our condition gives."""
+    """The error that our parser raises."""
     try:
         parse_condition(mistake.ours, COLUMNS)
     except ConditionError as error:

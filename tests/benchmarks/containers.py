@@ -1,8 +1,7 @@
-"""Compares how arrays and archives are streamed with the libraries that were not taken: ijson and stream-unzip.
+"""Compares how arrays and archives are streamed with the libraries that were rejected: ijson and stream-unzip.
 
-Both sides read the same bytes in the same blocks. What counts beside speed is what a damaged element, or a member that
-nobody asked for, does to the rest of the file.
-"""
+Both sides read the same bytes in the same blocks. Beside speed, the comparison shows the effect of a damaged element,
+or of an unneeded member, on the rest of the file."""
 
 from __future__ import annotations
 
@@ -88,7 +87,7 @@ def member_by_stream(data: bytes, name: str) -> int:
 
 
 def is_refused(read: Callable[[bytes, str], int], data: bytes, name: str) -> str:
-    """What becomes of an archive that looks like a bomb."""
+    """The result for an archive that looks like a zip bomb."""
     try:
         return f"read {read(data, name) >> 20:,} MiB"
     except BrokenContainer:
@@ -106,7 +105,7 @@ def timed(read: Callable[[], Any], repeat: int = 3) -> float:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Prints what both sides make of the same files."""
+    """Prints the results of both sides for the same files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--conversations", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=7)

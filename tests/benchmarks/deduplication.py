@@ -3,7 +3,7 @@
 Each directory holds `observations.jsonl` (or `.jsonl.gz`) and `pairs.csv` with the ids of two records of one
 thing a line. All methods get the same titles, summaries and fields; the two plain ones also get the labels,
 to choose their threshold, so theirs are upper bounds. semhash runs with its defaults, except that it gets the
-vectors that all share in place of those of its own model, which a hub would have to send.
+shared vectors in place of those of its own model, which would have to be downloaded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.revise.matching.deduplication import deduplicate
 
 STEPS = np.round(np.arange(0.30, 1.0, 0.01), 2)
-"""Thresholds that are tried with the labels in hand."""
+"""Thresholds that are tried with knowledge of the labels."""
 _BLOCK = 1024
 
 
@@ -110,7 +110,7 @@ def _fields(records: list[Observation]) -> pl.DataFrame:
 
 
 def _named(records: list[Observation], attribute: str, column: str) -> pl.DataFrame:
-    """What records say of where they come from (columns row and the one asked for)."""
+    """The values of an attribute by record (columns row and the given one)."""
     rows = [(row, getattr(record, attribute)) for row, record in enumerate(records) if getattr(record, attribute)]
     return pl.DataFrame(rows, schema={"row": pl.Int64, column: pl.String}, orient="row")
 

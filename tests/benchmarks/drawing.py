@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Spec:
-    """What to make: how many rows, and of what they speak."""
+    """What to generate: the number of rows, topics and scopes."""
 
     rows: int
     topics: int

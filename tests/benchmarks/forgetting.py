@@ -1,8 +1,8 @@
 """Forgetting as cache replacement: which topics stay active under a bound, on traces of requests for keys.
 
 Each file has the columns `request` (order) and `key`. A request is an access, and a hit if its key is active.
-All start with nothing active. By night all policies decide after so many requests, and what is active stands
-until the next night; by request they decide at each request. Ours chooses its curve from the past alone.
+All start with nothing active. By night all policies decide after so many requests, and the active set does not
+change until the next night; by request they decide at each request. Ours chooses its curve from earlier requests only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from replacement import (
 from memstate_core.policy.settings import Policy
 
 SHARES = (0.01, 0.05, 0.2)
-"""Of the keys, that may be active."""
+"""Shares of the keys that may be active."""
 COLUMNS = ("trace", "keys", "requests", "active", "decides", "ours", "not fitted", "LRU", "LFU", "ARC", "optimum")
 COMPARED = ("points to the better of LRU, LFU", "at least equal", "points to ARC", "repeats free", "CPU seconds")
 Hits = dict[str, Bools]
@@ -111,7 +111,7 @@ def _by_request(ours: Ours, capacity: int) -> Hits:
 
 
 def _repeats(trace: Ints, night: int) -> Bools:
-    """Requests for what the same night has asked for before (n,)."""
+    """Requests for keys that were requested before in the same night (n,)."""
     cells = np.arange(len(trace)) // night * (int(trace.max()) + 1) + trace
     repeat = np.ones(len(trace), bool)
     repeat[np.unique(cells, return_index=True)[1]] = False

@@ -1,4 +1,4 @@
-"""Writes made-up dumps of any size, for benchmarks.
+"""Writes synthetic dumps of any size, for benchmarks.
 
 Two kinds: structured observations, where topics of Zipf-like popularity have fields that change over time
 and edges to others of their scope (`made_observations.py`), and, with `--turns`, chats that move from subject to

@@ -1,11 +1,11 @@
-"""How the search for duplicates grows: made topics of several sizes, one process a size, one table.
+"""How the search for duplicates grows: synthetic topics of several sizes, one process a size, one table.
 
 The topics are made from a seed: pseudo-words of syllables whose frequencies follow Zipf's law with
 exponent 1 in a vocabulary that grows with the square root of the number of topics, titles of three to
 eight such words (a sixth with a code), summaries, three fields, and random unit vectors in place of
 embeddings, so that no model is needed. About one topic in twenty is written a second time: a few letters
 mistyped, words changed, a field dropped or changed, the vector turned by some 20 to 45 degrees. All topics
-have one scope and one kind, so that every pair is in question.
+have one scope and one kind, so that every pair is a candidate.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Words = NDArray[np.str_]
 
 @dataclass(frozen=True)
 class Measured:
-    """One size: seconds by part, wall and CPU seconds of all, mebibytes at the peak, groups against made truth."""
+    """One size: seconds by part, wall and CPU seconds of all, mebibytes at the peak, groups against the truth."""
 
     topics: int
     candidates: int

@@ -2,8 +2,8 @@
 
 The same made turns (`generate.py`) are written in each format and imported by the product's own `import_paths`, each
 file into a fresh ledger in a process of its own, so that the peak of its memory is that file's alone. Then exports of
-growing size: what a reader holds must not grow with them; what an import remembers of each observation it has taken,
-24 bytes, may. Last, a small dump is imported and one night is run, which is what the encoder gives.
+growing size: what a reader holds must not grow with them; what an import keeps of each accepted observation,
+24 bytes, may. Last, a small dump is imported and one night is run, which measures the encoder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from memstate_core.state.ledger import Ledger
 SESSION = 30
 """Turns of a conversation, where a format has conversations."""
 VARIETY = 50_000
-"""Different texts; beyond so many turns they come again, each with its number in front."""
+"""Number of different texts; further turns repeat them with their number in front."""
 GROWING = ("observations", "chatgpt", "slack")
 Said = tuple[int, str]
 """The number of a turn and its text."""

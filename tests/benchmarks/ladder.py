@@ -1,4 +1,4 @@
-"""Decay and the ladder of forgetting on made topics: seconds by part and the peak of memory.
+"""Decay and the ladder of forgetting on synthetic topics: seconds by part and the peak of memory.
 
 Topics are made from a seed: a hundred scopes of Zipf-like sizes, two fields a topic, one to seven values of each
 over the last three years, accesses of a fifth of the topics, an edge to another topic of the scope from each third one.
@@ -73,7 +73,7 @@ def _at_random_times(slots: pl.DataFrame, times: np.ndarray, rng: Generator, wei
 
 
 def fill(run: Run, topics: pl.DataFrame, by_topic: pl.DataFrame, by_field: pl.DataFrame, rng: Generator) -> None:
-    """Writes the topics, their fields, one revision a field, and links into the working graph."""
+    """Writes the topics, their fields, one revision a field, and edges into the working graph."""
     described = topics.join(by_topic, left_on="id", right_on="topic_id").with_columns(
         title="id", state=pl.lit("active"), archived=pl.lit(False), pinned=pl.lit(False), created_at=pl.lit(NOW)
     )

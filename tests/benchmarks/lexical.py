@@ -1,4 +1,4 @@
-"""Our BM25 index beside bm25s (Lù 2024), on the turns of made-up chats in many scopes.
+"""Our BM25 index beside bm25s (Lù 2024), on the turns of synthetic chats in many scopes.
 
 Both get the same terms and parameters, and both store weights that are computed when the index is built. Ours is one
 index with the statistics of each scope (`memstate_core.retrieve.index.bm25`). bm25s has no scopes, so it is either one
@@ -38,7 +38,7 @@ KINDS = ("ours", "bm25s a scope", "bm25s over all")
 
 
 def documents(turns: int, scopes: int) -> pl.DataFrame:
-    """Made-up turns (columns scope and text), sorted by scope."""
+    """Synthetic turns (columns scope and text), sorted by scope."""
     lines = pl.concat(list(turn_chunks(Spec(turns, 1, scopes, 7))))
     read = pl.Struct({"scope": pl.Struct({"type": pl.String, "id": pl.String}), "text": pl.String})
     rows = lines.str.json_decode(read).struct.unnest()
@@ -111,7 +111,7 @@ def questions(rows: pl.DataFrame, count: int) -> list[tuple[str, list[str]]]:
 
 
 def agreement(ours: Ask, theirs: Ask, asked: Sequence[tuple[str, list[str]]]) -> dict[str, float]:
-    """How far scores agree, each divided by its question's highest, and how many of the ten best are the same."""
+    """The agreement of scores, each divided by its question's highest, and how many of the ten best are the same."""
     worst, shared = 0.0, []
     for scope, wanted in asked:
         pair = [ask(scope, wanted) for ask in (ours, theirs)]

@@ -51,6 +51,6 @@ def _line(spec: Spec) -> pl.Expr:
 
 
 def subject_words(draw: pl.Expr) -> dict[str, pl.Expr]:
-    """The words that a subject keeps coming back to."""
+    """The words of a subject."""
     vocabularies = {"adjective": ADJECTIVES, "noun": NOUNS, "other": NOUNS, "place": PLACES, "person": PEOPLE}
     return {name: pick(words, draw, salt) for salt, (name, words) in enumerate(vocabularies.items())}

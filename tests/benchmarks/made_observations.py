@@ -35,8 +35,8 @@ CHILDREN = 8
 def topics(spec: Spec) -> pl.DataFrame:
     """Topics by number, most popular first; number modulo scopes is the scope.
 
-    A twin shares title, summary and values with the topic that it doubles, its `origin`, and goes by an id
-    where that one goes by a key: two keys would say that two topics are meant.
+    A twin shares title, summary and values with the topic that it doubles, its `origin`, and is named by an id
+    instead of a key: two keys would mean two topics.
     """
     topic = np.arange(spec.topics, dtype=np.uint64)
     chosen = (mix(spec.seed, 1, topic) % TWIN_ONE_IN == 0) & (topic >= max(spec.topics // 2, spec.scopes))
@@ -76,7 +76,7 @@ def lines(part: pl.DataFrame, every: pl.DataFrame, spec: Spec) -> pl.Series:
 
 
 def _title_words(spec: Spec, origin: Numbers) -> pl.DataFrame:
-    """Adjective, noun and place of every topic; a triple comes again only when all have been used."""
+    """Adjective, noun and place of every topic; a triple repeats only after all were used."""
     vocabularies = {"adjective": ADJECTIVES, "noun": NOUNS, "place": PLACES}
     sizes = [len(words) for words in vocabularies.values()]
     total = np.uint64(np.prod(sizes))
@@ -137,7 +137,7 @@ def _with_draws(observed: pl.DataFrame, spec: Spec) -> pl.DataFrame:
 
 
 def _summary() -> pl.Expr:
-    """What a topic is, then how it stands."""
+    """A sentence on what a topic is, then one on its state."""
     stays, changes = pl.col("stays"), pl.col("changes")
     words = {name: pl.col(name) for name in ("adjective", "noun", "place")}
     words |= {"other": pick(NOUNS, stays, 1), "person": pick(PEOPLE, stays, 2)}

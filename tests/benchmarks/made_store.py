@@ -1,4 +1,5 @@
-"""Makes a store of any size in minutes: made dumps through the real import and the real night, with made vectors.
+"""Generates a store of any size in minutes: synthetic dumps through the real import and the real night, with random
+vectors.
 
 The model would take most of the time (some 40 texts a second on two cores) and its vectors do not matter where speed
 and memory are measured. So for this one night the encoder answers with the sum of a seeded vector for each word,

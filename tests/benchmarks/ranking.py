@@ -1,4 +1,4 @@
-"""How well a ranking finds the marked turns: recall at k, reciprocal rank, and how sure a mean is.
+"""How well a ranking finds the marked turns: recall at k, reciprocal rank, and confidence intervals of means.
 
 Evaluation only: nothing here ranks. Scores are per question, so that methods can be compared question by question.
 """

@@ -1,7 +1,7 @@
 """Cache replacement: least recently used, least frequently used, ARC and the offline optimum, in two regimes.
 
-By request a policy decides at each request; the optimum and LFU may leave out what was asked for. By night it
-decides at the end of each night's requests, and its active set stands until the end of the next. Keys are
+By request a policy decides at each request; the optimum and LFU may leave out the requested key. By night it
+decides at the end of each night's requests, and its active set does not change until the end of the next. Keys are
 numbers 0 .. count - 1, a trace is an array of them (n,), and hits are one truth value a request (n,).
 """
 
@@ -58,7 +58,7 @@ def lfu_hits(trace: Ints, capacity: int) -> Bools:
 
 
 def optimal_hits(trace: Ints, capacity: int) -> Bools:
-    """What is used again last leaves or is not let in (Belady, IBM Systems Journal 5(2), 1966)."""
+    """The key that is used again last is evicted or not admitted (Belady, IBM Systems Journal 5(2), 1966)."""
     upcoming = next_requests(trace).tolist()
     order: dict[int, int] = {}
     worth: list[tuple[int, int]] = []
@@ -102,7 +102,7 @@ class Arc:
     """Adaptive replacement cache (Megiddo and Modha, FAST 2003, figure 4).
 
     Keys seen once lately and more often lately are in `once` and `often`, oldest first; `once_ghosts` and
-    `often_ghosts` remember what left them. `target` is how many places `once` should have.
+    `often_ghosts` keep the keys evicted from them. `target` is how many places `once` should have.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -164,7 +164,7 @@ class Arc:
 
 
 def _lowest(worth: list[tuple[tuple[int, int], int]], order: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """The lowest worth there is; entries of what was used since are renewed on the way."""
+    """The lowest value; outdated entries are renewed on the way."""
     while worth[0][0] != order[worth[0][1]]:
         key = worth[0][1]
         heapq.heapreplace(worth, (order[key], key))
@@ -175,7 +175,7 @@ def _lowest(worth: list[tuple[tuple[int, int], int]], order: dict[int, tuple[int
 
 
 def nightly_hits(trace: Ints, night: int, active: Iterable[Ints]) -> Bools:
-    """Requests for keys that the night before left active; in the first night none is.
+    """Requests for keys that were active after the night before; in the first night there are none.
 
     Args:
         trace: keys (n,).

@@ -83,7 +83,7 @@ class Turns:
 
     @classmethod
     def of(cls, reader: SnapshotReader, scope: str) -> Turns:
-        """What a snapshot holds of a scope."""
+        """The content of a snapshot for a scope."""
         evidence = reader.evidence(scope)
         return cls(
             evidence.frame["observation_id"].to_list(),

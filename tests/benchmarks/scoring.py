@@ -1,4 +1,4 @@
-"""What the benchmarks of duplicates share: pairs of records as numbers, and how well they meet the truth."""
+"""Shared by the benchmarks of duplicates: pairs of records as numbers, and their agreement with the truth."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
 """The server under load: requests a second and latency, alone, beside maintenance, and over swaps of the snapshot.
 
-`memstate serve` runs as it is on a made store (`made_store.py`), `wrk` asks it over loopback: a closed loop of a few
-connections, each asking the next question as soon as it has its answer. A question is the title of a topic in other
+`memstate serve` runs unchanged on a synthetic store (`made_store.py`), `wrk` asks it over loopback: a closed loop of a
+few connections, each asking the next question as soon as it has its answer. A question is the title of a topic in other
 words, asked in that topic's scope, as agents ask; there are so many that few come twice, so the server embeds nearly
 each. Four phases: nothing beside it; `memstate maintain` again and again, each run taking a small dump from the inbox
 and publishing; nothing once more, since other work on the machine may have changed; and CURRENT moved back and forth
 between two snapshots, which the server opens, warms, swaps and closes. Then the memory that one more open snapshot
-takes, in a process of its own.
-"""
+takes, in a process of its own."""
 
 from __future__ import annotations
 
@@ -74,7 +73,7 @@ class Bench:
     phases: list[Phase] = field(default_factory=list)
 
     def measure(self, name: str, seconds: float, beside: Callable[[], str] | None = None) -> None:
-        """One phase: load for so many seconds, or for as long as what goes on beside it takes."""
+        """One phase: load for so many seconds, or for the duration of the parallel task."""
         command = ["wrk", "-t", "1", "-c", str(self.connections), "--timeout", "60s", "--latency"]
         command += ["-d", f"{int(seconds if beside is None else LONGEST_PHASE)}s", "-s", str(HERE / "questions.lua")]
         given = [self.url, "--", str(self.questions), str(self.seed + len(self.phases))]
@@ -91,7 +90,7 @@ class Bench:
         self.phases.append(Phase(name, load, resident_mib(self.server), "; ".join([note, *refusals])))
 
 
-# --- what goes on beside the load
+# --- tasks beside the load
 
 
 def maintenance(bench: Bench, seconds: float) -> str:

@@ -1,7 +1,7 @@
 """A soak: ingest, queries, feedback and maintenance at once, and kill -9 of the server, again and again.
 
 Afterwards the ledger must hold every acknowledged write once and every flushed access once, and the store must verify.
-The program runs as it is: `memstate serve` and `memstate maintain` as processes, clients over loopback. A write that
+The program runs unchanged: `memstate serve` and `memstate maintain` as processes, clients over loopback. A write that
 got no answer is sent again with the same id until it is acknowledged, as a careful client does; feedback is not, since
 a second one would be a second access. An access counts as flushed when its line is in the journal on disk: the journal
 is read after every kill, and what was seen there must be in the ledger in the end, once for each time it was written.
@@ -43,9 +43,9 @@ READY_SHARE = 0.8
 """Of the kills, that wait until the server has opened its snapshot; the others hit it while it starts."""
 MOST_SECONDS_TO_START = 120
 MOST_SECONDS_LONGER = 300
-"""For all to be done at least once, where that took no place in the time that was given."""
+"""Further time until each request was made at least once."""
 KINDS = ("ingest", "query", "topics", "feedback")
-"""What clients ask for."""
+"""Requests of clients."""
 PREPARED = "2026-01-01T00:00:00Z"
 
 
@@ -61,7 +61,7 @@ Start = Callable[[Sequence[str], IO[bytes], IO[bytes]], Started]
 
 
 def started(arguments: Sequence[str], stdout: IO[bytes], stderr: IO[bytes]) -> Started:
-    """A Python process as anybody starts it."""
+    """A Python process with the usual arguments."""
     return subprocess.Popen([sys.executable, *arguments], stdout=stdout, stderr=stderr)
 
 
@@ -73,9 +73,9 @@ class Seen:
         written: ids of acknowledged observations.
         sent: ids of all observations that were sent.
         accesses: feedback that was acknowledged.
-        segments: the journal by segment, as it lay on disk after kills.
+        segments: the journal by segment, as found on disk after kills.
         answers: how many requests were answered, by what they asked for.
-        wrong: answers that nobody should get.
+        wrong: answers that are never correct.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -184,7 +184,7 @@ STEPS = (write, write, query, query, give_feedback)
 
 
 class Soak:
-    """The processes, the clients, and what became of it."""
+    """The processes, the clients, and the results."""
 
     def __init__(self, home: Path, seed: int, start: Start = started) -> None:
         self.home, self.seed = Home(home), seed
@@ -225,7 +225,7 @@ class Soak:
         return unanswered if self.runs else [*unanswered, "a run"]
 
     def _pause(self, seconds: float, ends: float) -> None:
-        """Lets the server be for so long; for less once the time is over and all was done."""
+        """Leaves the server running for a time; for less once the time is over and all was done."""
         ready = time.monotonic() + seconds
         while time.monotonic() < ready and (time.monotonic() < ends or self._undone()):
             time.sleep(0.05)
@@ -277,7 +277,7 @@ class Soak:
         self._failures.append(f"the server was not ready within {MOST_SECONDS_TO_START} s")
 
     def _kill(self) -> None:
-        """Kill -9, then notes what of the journal is on disk."""
+        """Kills the server, then reads the journal on disk."""
         assert self._server is not None
         self._server.send_signal(signal.SIGKILL)
         self._server.wait()
@@ -312,7 +312,7 @@ class Soak:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Soaks, and says what came of it; exits with 1 if something was lost, doubled or wrongly answered."""
+    """Soaks and prints the result; exits with 1 if something was lost, doubled or wrongly answered."""
     parser = argparse.ArgumentParser(description="Ingest, ask, rate, maintain and kill; then count what is left.")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=7)

@@ -46,7 +46,7 @@ def _missing(wanted: Mapping[Access, int], there: Mapping[Access, int]) -> list[
 
 
 def broken_segments(seen: Mapping[str, bytes], last: Mapping[str, bytes]) -> list[str]:
-    """Segments that were on disk once and are gone now, or begin otherwise."""
+    """Segments that were on disk and have disappeared, or whose beginning has changed."""
     gone = sorted(name for name, content in seen.items() if not last.get(name, b"").startswith(content))
     return [f"{len(gone)} segments of the journal are gone or were changed, first {gone[0]}"] if gone else []
 
@@ -61,7 +61,7 @@ def accesses_in(segments: Mapping[str, bytes]) -> Counter[Access]:
 
 
 def journal(home: Home) -> dict[str, bytes]:
-    """Every segment by its name: those that wait, and those that were collected."""
+    """Every segment by its name: those that wait, and the collected ones."""
     found: dict[str, bytes] = {}
     for folder in (home.accesses, home.collected):  # in this order, since a run moves them that way
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:

@@ -1,13 +1,13 @@
-"""Made traces for the benchmark of forgetting: parquet files of numbered requests for keys.
+"""Synthetic traces for the benchmark of forgetting: parquet files of numbered requests for keys.
 
 | trace | requests |
 |---|---|
-| zipf | by Zipf's law with exponent 0.9, the same popularity for ever |
+| zipf | by Zipf's law with exponent 0.9, constant popularity |
 | drift | the same law over a popularity that moves on by 3 keys each 50 requests |
-| phases | the same law, each fifth of the trace with popularity dealt anew |
+| phases | the same law, each fifth of the trace with popularity assigned again |
 | scan | the same law; of each 1,000 requests, with a chance of 0.4, all are for keys never seen again |
 | loop | 6,000 keys in a circle |
-| recency | a key as far back in the order of last use as Pareto's law with exponent 0.6 says |
+| recency | a key whose rank in the order of last use follows Pareto's law with exponent 0.6 |
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAMES = ("zipf", "drift", "phases", "scan", "loop", "recency")
 
 
 def made(name: str, requests: int, seed: int) -> Ints:
-    """The keys of a made trace (requests,)."""
+    """The keys of a synthetic trace (requests,)."""
     rng, row = np.random.default_rng([seed, NAMES.index(name)]), np.arange(requests)
     if name == "loop":
         return row % 6000

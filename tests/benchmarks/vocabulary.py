@@ -1,4 +1,4 @@
-"""The words and sentences that made-up dumps are made of; `<name>` stands for what is filled in."""
+"""The words and sentences of synthetic dumps; `<name>` is a placeholder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of declared columns from the few that a test cares about."""
+"""Frames of declared columns from the few that matter to a test."""
 
 from __future__ import annotations
 

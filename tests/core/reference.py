@@ -1,7 +1,7 @@
-"""The rules of the fold once more, in the plainest Python: dicts, lists and loops, no frames.
+"""The rules of the fold again, in plain Python: dicts, lists and loops, no frames.
 
 It is written from the rules (`docs/pages/explanation/fold.md`, `laws.md`; the docstring of placement), not from the
-code, and is the oracle of the property tests. Only the making of ids is shared, since ids are hashes.
+code, and is the oracle of the property tests. Only the ids are shared, since ids are hashes.
 
 A merge is a pair (dropped, survivor). Times are anything that can be ordered.
 """
@@ -23,7 +23,7 @@ Group = tuple[str, str | None, str]
 
 @dataclass
 class World:
-    """What a shard knows.
+    """The state of a shard.
 
     Attributes:
         topics: by id: scope, title, summary, topic_kind, fields, evidence_ids.
@@ -45,7 +45,7 @@ class World:
 
 
 def fold(observations: Iterable[Observation], merges: Sequence[Merge] = (), conflict_rule: str = "newest") -> World:
-    """Everything that follows from a set of observations and the merges decided on it."""
+    """The state that follows from a set of observations and merges."""
     by_age = sorted(observations, key=_age)
     placed, aliases = place(by_age)
     alone = {

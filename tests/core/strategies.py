@@ -1,7 +1,7 @@
-"""Streams of observations made to collide: few scopes, keys, titles and moments, so that everything meets.
+"""Streams of observations that collide often: few scopes, keys, titles and times.
 
-An observation is a plain dict, as `tests.core.reference` reads it. Below the strategies stands what tests
-make of a stream: the ledger's frame, a folded state, a run with a graph.
+An observation is a plain dict, as `tests.core.reference` reads it. Below the strategies are functions
+of a stream: the ledger's frame, a folded state, a run with a graph.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ sayings = st.fixed_dictionaries(
 
 @st.composite
 def streams(draw: st.DrawFn, min_size: int = 1, max_size: int = len(OBSERVATIONS)) -> list[Observation]:
-    """A set of observations in the order in which they came, which is not that of their ids or times."""
+    """A set of observations in the order of arrival, which is not that of their ids or times."""
     said = draw(st.lists(sayings, min_size=min_size, max_size=max_size))
     numbers = draw(st.permutations(range(len(said))))
     return [_numbered(dict(saying), number) for saying, number in zip(said, numbers, strict=True)]
@@ -120,7 +120,7 @@ def streams_with_merges(draw: st.DrawFn) -> tuple[list[Observation], list[Merge]
 
 
 def observation(number: int, **said: Any) -> Observation:
-    """One observation, with what a test does not care about left out."""
+    """One observation, with defaults for all other keys."""
     plain: Observation = {
         "scope": SCOPES[0],
         "observed_at": EPOCH,
@@ -203,7 +203,7 @@ def fill(graph: Graph, state: State) -> None:
 
 
 def begin(scratch: Path, *, evidence_version: int | None = None, **policy: Any) -> Run:
-    """A run begun on day 10, under a policy that differs from the default in what is named."""
+    """A run begun on day 10, under the default policy with the given changes."""
     facts = RunFacts(
         run_id="run-1",
         shard="s0",
@@ -221,7 +221,7 @@ def begin(scratch: Path, *, evidence_version: int | None = None, **policy: Any) 
 
 
 def merge_decisions(merges: Sequence[Merge], world: World, kind: str = "merged") -> pl.DataFrame:
-    """Merges as recorded decisions (columns DECISION); `world` is what was known when they were taken."""
+    """Merges as recorded decisions (columns DECISION); `world` is the state when they were taken."""
     rows = []
     for dropped, survivor in merges:
         topic = world.topics[dropped]

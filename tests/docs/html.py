@@ -1,4 +1,4 @@
-"""What tests ask of a built page: its anchors, its links, what it loads, the text of its sections."""
+"""The parts of a built page that tests read: its anchors, its links, what it loads, the text of its sections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOADING = {"script": "src", "img": "src", "iframe": "src"}
 
 @dataclass
 class Page(HTMLParser):
-    """A page as it was built."""
+    """A built page."""
 
     path: Path
     anchors: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Reference pages that are written by hand say what the code has: keys, formats, codes, columns, paths."""
+"""Reference pages that are written by hand match the code: keys, formats, codes, columns, paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built site: no dead link, nothing from the network, and a reference of everything that the code has."""
+"""The built site: no dead link, nothing from the network, and a complete reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tutorial's transcript is what the commands print."""
+"""The tutorial's transcript matches the output of the commands."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_tutorial_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.M
 
 
 def _assert_shows(printed: str, shown: list[str], command: str) -> None:
-    """Each shown line occurs, in order; `…` stands for anything, and white space may wrap."""
+    """Each shown line occurs, in order; `…` matches anything, and white space may wrap."""
     place = 0
     for line in shown:
         pattern = ".*?".join(re.escape(" ".join(part.split())) for part in line.strip().split("…"))

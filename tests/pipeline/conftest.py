@@ -1,4 +1,4 @@
-"""The command line as a user types it, on an empty store and on the store of the demo."""
+"""The command line as users call it, on an empty store and on the store of the demo."""
 
 import json
 import os

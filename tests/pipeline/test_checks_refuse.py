@@ -27,7 +27,7 @@ sys.argv = ["memstate", "--home", sys.argv[1], "maintain", "--now", sys.argv[2],
 from memstate_pipeline.cli.main import main
 main()
 """
-"""A night whose ladder leaves every value of the working graph without its evidence."""
+"""A night whose ladder step removes the evidence of every value of the working graph."""
 
 
 @pytest.mark.slow

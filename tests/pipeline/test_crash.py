@@ -1,4 +1,4 @@
-"""L6: a run killed at any of its turning points and run again gives the state of an undisturbed one."""
+"""L6: a run killed at any of its commit points and repeated gives the state of an undisturbed one."""
 
 import shutil
 from pathlib import Path

@@ -16,7 +16,7 @@ pytest.importorskip("yake", reason="installed with the extra `bench`")
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
-    """The script as a module; it lies outside any package, beside those that it loads."""
+    """The script as a module; it is outside of any package, beside the modules that it imports."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parents[1]))
         yield import_module("chat_text")

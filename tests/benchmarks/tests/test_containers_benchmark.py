@@ -25,7 +25,7 @@ VALUES = st.recursive(
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
-    """The script as a module; it lies outside any package."""
+    """The script as a module; it is outside of any package."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parents[1]))
         yield import_module("containers")

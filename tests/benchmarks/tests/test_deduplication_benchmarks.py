@@ -1,4 +1,4 @@
-"""The benchmarks of duplicates: what they count is right, and they run on a small set of their own."""
+"""The benchmarks of duplicates: their counts are correct, and they run on a small set of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of forgetting: its policies are what their definitions say, and it runs on a tiny trace."""
+"""The benchmark of forgetting: its policies follow their definitions, and it runs on a tiny trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ active_set = _script("active_set")
 
 
 def plain_lru(keys: list[int], capacity: int) -> list[bool]:
-    """A key is a hit if fewer than `capacity` others were asked for since."""
+    """A key is a hit if fewer than `capacity` others were requested since."""
     hits = []
     for row, key in enumerate(keys):
         past = keys[:row]

@@ -28,7 +28,7 @@ PYTHON_TYPES = {
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
-    """The script as a module; it lies outside any package, beside those that it loads."""
+    """The script as a module; it is outside of any package, beside the modules that it imports."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCHMARKS))
         yield import_module("generate")

@@ -26,7 +26,7 @@ scopes = st.dictionaries(st.sampled_from(["user:a", "user:b"]), st.lists(texts, 
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
-    """The script as a module; it lies outside any package, beside those that it loads."""
+    """The script as a module; it is outside of any package, beside the modules that it imports."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parents[1]))
         yield import_module("lexical")

@@ -1,4 +1,4 @@
-"""The benchmark of retrieval: its scores are those that a hand computes, and its BM25 is the product's."""
+"""The benchmark of retrieval: its scores match a calculation by hand, and its BM25 is the product's."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ GOOD, BAD = ("t", "2026-01-01T00:00:00Z", False), ("t", "2026-01-01T00:00:00Z", 
 
 @pytest.fixture
 def soak(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The script as a module; it lies outside any package, beside those that it loads."""
+    """The script as a module; it is outside of any package, beside the modules that it imports."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     return import_module("soak")
 

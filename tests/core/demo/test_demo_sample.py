@@ -1,4 +1,4 @@
-"""The bundled sample is what `memstate demo` and its page of the docs say it is."""
+"""The bundled sample matches `memstate demo` and its page of the docs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def moment(observation: Observation) -> datetime:
 
 
 def identity(observation: Observation) -> tuple[str, str]:
-    """The topic of an observation: a title stands for the keyed topic that bears it."""
+    """The topic of an observation: a title resolves to the keyed topic that has it."""
     if observation.topic_id or observation.topic_key:
         return "given", observation.topic_id or observation.topic_key or ""
     if observation.placement == "new_topic":

@@ -60,7 +60,7 @@ def low(*names: str, **given: Any) -> list[Topic]:
 
 
 def frame(rows: Sequence[Topic], policy: Policy, dependence: Sequence[Depends] = ()) -> pl.DataFrame:
-    """Topics as they stand, with what follows from all of them together."""
+    """Topics with the features that follow from all of them together."""
     active = pl.col("state") == "active"
     table = pl.DataFrame(list(rows), schema=SCHEMA, orient="row")
     living = table.filter(active)["topic_id"].to_list()

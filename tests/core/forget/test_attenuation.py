@@ -1,4 +1,4 @@
-"""The lower steps of the ladder: what is summarised and detached, and what comes back by itself."""
+"""The lower steps of the ladder: what is summarised and detached, and what is reversed automatically."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def links(*rows: tuple[str, str, str]) -> pl.DataFrame:
 
 
 def ladder_of(**given: list[tuple[Any, ...]]) -> LadderState:
-    """Where earlier decisions left things: `fields`, `edges` and `summaries` as rows."""
+    """The ladder state by earlier decisions: `fields`, `edges` and `summaries` as rows."""
     plain = ladder_state(empty(DECISION))
     frames = {
         name: pl.DataFrame(rows, schema=getattr(plain, name).schema, orient="row") for name, rows in given.items()
@@ -54,7 +54,7 @@ def ladder_of(**given: list[tuple[Any, ...]]) -> LadderState:
 
 
 def of_fields(parts: Sequence[pl.DataFrame]) -> tuple[Names, Names]:
-    """What takes the step, and what comes back."""
+    """Rows that take the step, and rows that reverse it."""
     taken, back = (frame.select("topic_id", "name").sort("topic_id", "name").rows() for frame in parts)
     return taken, back
 
@@ -125,7 +125,7 @@ def test_a_history_that_rises_again_is_expanded_and_one_that_stays_low_stays_sho
     assert of_fields(summaries(known, topics(topic()), where, POLICY)) == ([], [("a", "up")])
 
 
-# Links
+# Edges
 
 
 def test_an_edge_is_as_salient_as_the_less_salient_of_its_topics() -> None:

@@ -1,4 +1,4 @@
-"""The order of leaving: retention is what a plain loop gives, and the fit is what a plain replay speaks for."""
+"""The eviction order: retention equals a plain loop, and the fitted curve is the best one of a plain replay."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def store_of(home: Path, accesses: list[tuple[str, datetime]]) -> Store:
 
 
 def order(store: Store) -> tuple[list[str], pl.DataFrame]:
-    """The topics from the first to leave to the last, and what was fitted."""
+    """The topics in eviction order, and the fitted curves."""
     run = begin_run(store, "s0", "night", day(NOW))
     ids = [f"t{number:02}" for number in range(20)]
     links = pl.DataFrame({"evidence_id": [f"e{number:02}" for number in range(20)], "topic_id": ids})

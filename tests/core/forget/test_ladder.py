@@ -19,7 +19,7 @@ from tests.core.forget.lives import AYA, Life, owner, topic_id
 
 KEPT = {"summary_keep_revisions": 2}
 CALM: dict[str, Any] = {"topic_count_soft_limit": 100}
-"""Nobody is under pressure, so only summaries and rules matter."""
+"""No scope is under pressure, so only summaries and rules matter."""
 
 
 def begun(root: Path, **policy: Any) -> Life:

@@ -1,4 +1,4 @@
-"""Laws L3 and L4 for every step of the ladder: the ledger has all of it, and undoing it leaves no trace."""
+"""Laws L3 and L4 for every step of the ladder: it follows from the ledger, and undoing it leaves no trace."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_the_ladder_leaves_it_alone_until_another_event_and_then_not(faded: Life
 
 
 def test_what_was_restored_as_a_use_is_not_undone_in_the_next_night(faded: Life) -> None:
-    """As `memstate restore` does: the decision, then the use."""
+    """As `memstate restore` does: the decision, then the access."""
     faded.restores("acme", 10)
     faded.accesses(10, "acme")
     faded.night(10.5)

@@ -20,7 +20,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 @dataclass
 class Desk:
-    """A ledger of its own, a folder for dumps, and the shortest way to import something."""
+    """A ledger of its own, a folder for dumps, and short methods to import."""
 
     folder: Path
     ledger: Ledger

@@ -1,4 +1,4 @@
-"""Whatever a line holds: nothing is raised, and each row is accepted, known or refused."""
+"""Arbitrary lines: nothing is raised, and each row is accepted, known or refused."""
 
 from __future__ import annotations
 

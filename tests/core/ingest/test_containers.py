@@ -1,4 +1,4 @@
-"""How dumps may lie on disk, and what happens where they are damaged."""
+"""Layouts of dumps on disk, and the handling of damaged ones."""
 
 from __future__ import annotations
 

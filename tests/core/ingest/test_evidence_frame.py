@@ -1,4 +1,4 @@
-"""What an accepted row becomes: its columns, what is filled in, and what its identity is made of."""
+"""The evidence of an accepted row: its columns, defaults and identity."""
 
 from __future__ import annotations
 

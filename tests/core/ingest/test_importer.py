@@ -1,4 +1,4 @@
-"""What the ledger takes: everything once, the first content of an id, and nothing on a repeat (law L1)."""
+"""The import accepts everything once, the first content of an id, and nothing on a repeat (law L1)."""
 
 from __future__ import annotations
 

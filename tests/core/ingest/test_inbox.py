@@ -1,4 +1,4 @@
-"""The inbox: dumps are read once and put away, never deleted, never overwritten."""
+"""The inbox: dumps are read once and moved, never deleted, never overwritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits at the door: every part of an observation has one, and what exceeds it is refused by name."""
+"""Limits of validation: every part of an observation has one, and what exceeds it is refused by name."""
 
 from __future__ import annotations
 

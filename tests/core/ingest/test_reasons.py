@@ -1,4 +1,4 @@
-"""Which rows are refused, under which code, and what the sentence says."""
+"""Refused rows: their codes and messages."""
 
 from __future__ import annotations
 

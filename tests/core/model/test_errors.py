@@ -1,4 +1,4 @@
-"""The exception tree: drawn in full, and every error arrives in another process as it left."""
+"""The exception tree: drawn in full, and every error survives pickling unchanged."""
 
 from __future__ import annotations
 

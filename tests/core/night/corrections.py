@@ -1,4 +1,4 @@
-"""What tests of corrections share: a small real store, what a person decides in it, what it holds then."""
+"""What tests of corrections share: a small real store, manual decisions on it, and its content afterwards."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def exported(store: Store) -> list[dict[str, Any]]:
 
 
 def without_marks(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Records without what the review queue says, which is no part of the state."""
+    """Records without the review queue, which is not part of the state."""
     return [{name: value for name, value in row.items() if name not in ("stale", "warnings")} for row in records]
 
 
 def homes(store: Store) -> dict[str, str]:
-    """The topic that answers for each of the three."""
+    """The topic that each of the three resolves to."""
     served = shard(store)
     return {name: str(served.living(topic)) for name, topic in (("acme", ACME), ("boat", BOAT), ("cat", CAT))}
 

@@ -1,4 +1,4 @@
-"""Corrections on a real store: what a person decides is published at once, and nothing else moves."""
+"""Corrections on a real store: manual decisions are published at once, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ STEPS = ("summarise", "detach", "forget")
 FORGETFUL = {f"{step}_salience_threshold": 10 for step in STEPS} | {"topic_count_soft_limit": 0}
 """Everything is archived at once."""
 
-# L4: taking a merge back is never having made it
+# L4: undoing a merge gives the state without it
 
 
 def test_undo_gives_the_store_that_never_merged_also_after_a_chain_and_later_evidence(
@@ -85,7 +85,7 @@ def test_the_middle_of_a_chain_is_freed_with_what_it_holds(store: Store) -> None
 
 
 def test_undoing_forgets_that_a_merge_had_settled_whose_a_title_is(tmp_path: Path) -> None:
-    """After the undo the owner of the title, which came later, has its evidence, as if nobody had merged."""
+    """After the undo the owner of the title, which came later, has its evidence, as without the merge."""
     merged, never = open_store(tmp_path / "merged", {}), open_store(tmp_path / "never", {})
     for either in (merged, never):
         record(either, {"": {"title": "Plan B"}, "acme": BEFORE["acme"]}, 0)
@@ -124,7 +124,7 @@ def test_each_topic_of_a_group_is_parted_from_all_that_it_was_one_with(store: St
     assert set(undone(shard(store).transitions).select("a", "b").rows()) == parted - {tuple(sorted((BOAT, CAT)))}
 
 
-# Nothing else moves
+# Nothing else changes
 
 
 def test_a_correction_takes_in_no_evidence_and_no_new_policy(store: Store) -> None:
@@ -161,7 +161,7 @@ def test_every_decision_of_a_person_says_so_and_only_decisions_are_recorded(stor
 
 
 def test_a_refused_correction_leaves_everything_as_it_was(tmp_path: Path) -> None:
-    """Three topics, room for two: one is archived, and bringing it back would break the bound (C5)."""
+    """Three topics, room for two: one is archived, and restoring it would break the bound (C5)."""
     store = begun(tmp_path / "home", max_active_topics=2, topic_count_soft_limit=2)
     (archived,) = shard(store).topics.filter(pl.col("state") == "archived")["id"]
     number, recorded = shard(store).snapshot.manifest.number, store.ledger.count("transitions")

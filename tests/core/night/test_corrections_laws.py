@@ -1,4 +1,4 @@
-"""Law L4 over random histories: observations, merges and undos in any order, as one graph lives through them."""
+"""Law L4 over random histories: observations, merges and undos in any order, applied to one graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.core.state.test_fold_properties import canonical
 from tests.core.strategies import BUFFER_MIB, NO_SEGMENTS, evidence_frame, fill, observation, streams
 
 Stage = tuple[list[Observation], pl.DataFrame]
-"""The evidence and the decisions (columns DECISION) of one moment."""
+"""The evidence and the decisions (columns DECISION) at one time."""
 
 
 def settled_fold(stream: list[Observation], decisions: pl.DataFrame) -> tuple[State, pl.DataFrame]:
@@ -56,7 +56,7 @@ def decision(kind: str, topic: dict[str, Any], survivor: str) -> pl.DataFrame:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Stage]:
-    """The stages of a shard's life: each brings evidence, merges two living topics, or takes a merge back.
+    """The stages of a shard: each adds evidence, merges two living topics, or undoes a merge.
 
     Merges chain, and a topic may be merged, freed and merged again; what comes after a merge may name the
     topics that it joined.
@@ -84,7 +84,7 @@ def histories(draw: st.DrawFn) -> list[Stage]:
 
 
 def without_what_was_undone(decisions: pl.DataFrame) -> pl.DataFrame:
-    """The decisions that a history has in which no undone merge was ever made; computed in plain Python."""
+    """The decisions of the same history without its undone merges; computed in plain Python."""
     kept: dict[str, int] = {}
     for place, (kind, topic) in enumerate(decisions.select("kind", "topic_id").iter_rows()):
         if kind == "merged":
@@ -119,7 +119,7 @@ def test_a_graph_that_lived_through_it_has_the_hash_of_one_that_did_not(stages: 
 @settings(max_examples=8, deadline=None)
 @given(histories())
 def test_the_conditions_accept_every_stage(stages: list[Stage]) -> None:
-    """Taking a merge back makes values current that another topic's had outranked; that revives nothing."""
+    """Undoing a merge makes values current that another topic's had outranked; that is not a revival."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"graph-{place}" for place in range(len(stages))]
         for path, stage in zip(paths, stages, strict=True):

@@ -1,6 +1,6 @@
 """Turns with one hostile value each, as an old ledger may hold them, placed in a process of bounded memory and time.
 
-Run as a module, with the name of a pill: prints the growth of its memory in bytes and the seconds of its processor.
+Run as a module, with the name of a pill: prints the growth of its memory in bytes and its CPU seconds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def names() -> pl.DataFrame:
 
 
 def place(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Segments with links of the turns, in a scope that knows many names."""
+    """Segments with edges of the turns, in a scope that knows many names."""
     evidence = talk(*rows)
     nothing = Embeddings(
         pl.Series([], dtype=pl.String), pl.Series([], dtype=pl.String), np.zeros((0, DIMENSION), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Which topic a segment continues: within one import as over nights, by a probability that the scope taught."""
+"""Which topic a segment continues: within one import as over nights, by a calibrated probability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMON = unit(RANDOM.standard_normal((1, DIMENSION)))[0]
 
 
 def about(subject: int, noise: float = 0.3, seed: int = 0) -> Vectors:
-    """A segment about a subject, among people who always talk alike."""
+    """A segment about a subject, among people with one manner of talking."""
     chance = np.random.default_rng((subject, seed)).standard_normal(DIMENSION)
     return unit((COMMON + SUBJECTS[subject] + noise * unit(chance[None])[0])[None])[0]
 

@@ -1,4 +1,4 @@
-"""Links of segments: the next topic of the session, and topics whose names are said."""
+"""Edges of segments: to the next topic of the session, and to topics that are mentioned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a segment of turns states about its topic: values and links reach the graph with its provenance and evidence."""
+"""What a segment of turns states about its topic: values and edges reach the graph with its provenance and evidence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def decided(*rows: dict[str, Any]) -> pl.DataFrame:
 
 
 def state_of(*rows: dict[str, Any], after: pl.DataFrame | None = None) -> State:
-    """What segments fold to, with the decisions that came after them."""
+    """The fold of segments and later decisions."""
     spoken = sorted(name for row in rows for name in row["evidence_ids"])
     evidence = evidence_frame([observation(int(name[1:])) for name in spoken])
     placed = [
@@ -89,7 +89,7 @@ def test_values_that_a_segment_states_are_revisions_of_its_topic() -> None:
 
 
 def test_a_value_may_bear_the_name_of_what_every_segment_has() -> None:
-    """No revision takes the id of another, though both come of the same first evidence."""
+    """No revision takes the id of another, although both have the same first evidence."""
     state = state_of(segment("pets", ["e01"], fields=[assertion("session", '"at the vet"')]))
     assert {row[1] for row in values(state, "session")} == {'"s"', '"at the vet"'}
     assert state.revisions["id"].n_unique() == state.revisions.height
@@ -131,7 +131,7 @@ def test_a_merge_carries_values_and_links_over_and_undoing_it_brings_them_back()
 
 
 def test_values_and_links_keep_their_provenance(tmp_path: Path) -> None:
-    """C1 and C4 hold on a graph that was made of segments which state values and links."""
+    """C1 and C4 hold on a graph that was made of segments which state values and edges."""
     state = state_of(PETS, TRIP)
     with open_graph(tmp_path / "graph", buffer_mib=BUFFER_MIB) as graph:
         fill(graph, state)

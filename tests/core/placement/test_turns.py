@@ -1,4 +1,4 @@
-"""Turns become segments with topics: nothing is lost, nothing is invented, whatever is said."""
+"""Turns become segments with topics: nothing is lost or invented, for any text."""
 
 from __future__ import annotations
 

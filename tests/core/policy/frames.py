@@ -1,4 +1,4 @@
-"""Frames of topics as the conditions of rules see them, with what a test does not care about left out."""
+"""Frames of topics as the conditions of rules see them, without columns that are irrelevant to a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions: what they mean on every row, nulls among them, and errors that point at the character."""
+"""Conditions: their value on every row, nulls included, and errors that point at the character."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_any_text_is_a_condition_or_an_error_that_points_into_it(text: str) -> N
     assert dtype == pl.Boolean
 
 
-# What it means where a value is missing
+# Missing values
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_depth_and_length_have_limits() -> None:
     assert error.problem == f"found {MAX_LENGTH + 1} characters, expected at most {MAX_LENGTH}"
 
 
-# What is not allowed
+# Errors
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Explanations: the values that truly hold, where they come from, and what would come next."""
+"""Explanations: the values in force, their origin, and the next event."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_merge_rules_that_fit_are_named() -> None:
     assert "Merge rule 'm' fits it." in facts["lines"]
 
 
-# Which values hold
+# Values in force
 
 
 def test_each_value_has_its_key_and_its_source() -> None:

@@ -1,4 +1,4 @@
-"""Settings: variables over the file over defaults, and an error that says where, what and what else."""
+"""Settings: variables over the file over defaults, and errors with place, value and allowed values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def load(home: Path, toml: str = "", **environ: str) -> Settings:
 
 
 def refused(home: Path, toml: str = "", **environ: str) -> dict[str, Any]:
-    """The facts of the error: source, key, value, allowed; each stands in its sentence too."""
+    """The facts of the error: source, key, value, allowed; each is in its message too."""
     with pytest.raises(SettingsError) as error:
         load(home, toml, **environ)
     facts = error.value.facts
@@ -59,7 +59,7 @@ def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:
 
 
 def test_every_setting_has_a_variable(tmp_path: Path) -> None:
-    """Given its own default as text, a variable changes nothing; given junk, it is the one that is named."""
+    """Given its own default as text, a variable changes nothing; given an invalid value, it is named in the error."""
     for section, part in Settings():
         assert isinstance(part, BaseModel)
         for key, value in part:

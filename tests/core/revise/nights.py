@@ -32,7 +32,7 @@ Topic = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Night:
-    """What the two steps answered."""
+    """The results of the two steps."""
 
     found: StepResult
     merged: StepResult

@@ -109,7 +109,7 @@ def test_a_merge_that_a_person_made_and_took_back_is_never_renewed() -> None:
 
 
 def test_news_of_an_undone_pair_is_news_though_a_later_undoing_of_another_knew_it() -> None:
-    """`e3` came to `a` after its parting from `b`, and before its parting from `c`."""
+    """`e3` was added to `a` after it was separated from `b`, and before it was separated from `c`."""
     later = (merged("c", "a", 4.0), unmerged("c", "a", "e1", "e3", "e4", weight=4.0))
     known = limits(*UNDONE, *later, e1="a", e2="b", e3="a", e4="c")
     assert dict(zip(known.undone["b"], known.undone["renewed"], strict=True)) == {"b": True, "c": False}

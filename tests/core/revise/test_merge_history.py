@@ -69,7 +69,7 @@ def test_a_confirmed_topic_is_no_longer_stale_nor_after_a_rebuild(store: Store, 
 
 
 def test_what_extends_a_merged_topic_is_stale_and_stays_so(store: Store) -> None:
-    """Cat food is part of the boat shed: its link follows the merge, which is no change of its own."""
+    """Cat food is part of the boat shed: its edge follows the merge, which does not change the topic itself."""
     merge(store, ACME, BOAT, 3)
     assert shard(store).reviews.select("topic_id", "cause_topic_id").rows() == [(CAT, ACME)]
     record(store, {"dune": {"title": "Dune buggy"}}, 4)

@@ -49,7 +49,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Night]:
 
 @pytest.fixture
 def store(first: tuple[Path, Night], tmp_path: Path) -> Store:
-    """A copy of that store, to go on with."""
+    """A copy of that store."""
     return open_store(Path(shutil.copytree(first[0], tmp_path / "home")), {})
 
 

@@ -1,4 +1,4 @@
-"""A store opens wherever its path can be addressed, and says so before anything is written where it cannot."""
+"""A store opens if its path can be addressed; otherwise it is refused before anything is written."""
 
 from __future__ import annotations
 

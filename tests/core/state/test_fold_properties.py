@@ -1,4 +1,4 @@
-"""The laws of the fold, over random streams: it is what the rules say (tests.core.reference), it does not
+"""The laws of the fold, over random streams: it equals the reference (tests.core.reference), it does not
 depend on order (L2), late data never becomes current (L7), a night after a night is a rebuild (L3), and
 a merge that was undone leaves no trace (L4).
 """
@@ -50,7 +50,7 @@ def canonical(state: State) -> dict[str, list[str]]:
     return {name: canonical_lines(name, frame) for name, frame in vars(state).items()}
 
 
-# The fold is what the rules say
+# The fold equals the reference
 
 
 @settings(max_examples=60)
@@ -117,7 +117,7 @@ def test_an_id_that_another_scope_owns_is_refused_however_late_the_owner_comes(
 
 
 def test_one_edge_from_three_hands() -> None:
-    """It began at the earliest time that anybody gave, and ends when the newest observation says."""
+    """It begins at the earliest time given, and ends when the newest observation says."""
     said = [
         (1, day(2), edge("part_of", to_topic_key="acme", valid_until=day(20))),
         (2, day(5), edge("part_of", to_topic_key="acme", valid_from=day(1), valid_until=day(9))),
@@ -163,7 +163,7 @@ def test_an_edge_said_twice_by_one_observation_ends_when_its_last_word_says() ->
 def test_late_data_never_becomes_current(
     stream: list[Observation], late: dict[str, Any], scope: str, key: str, observed_late: bool
 ) -> None:
-    """In a topic that stays where it is: a key can take its id back from a scope that made use of it."""
+    """In a topic that keeps its scope: a key can recover its id from a scope that used it."""
     before = day(-1)
     said = late | {"valid_from": None if observed_late else before}
     observed_at = before if observed_late else day(9)
@@ -224,7 +224,7 @@ def hash_after(path: Path, *states: State) -> str:
         return state_hash(graph)
 
 
-# L4 in the small: what was undone leaves no trace
+# L4: undone merges leave no trace
 
 
 @settings(max_examples=20)
@@ -255,7 +255,7 @@ def test_undoing_one_merge_is_never_having_decided_it(
 
 @pytest.mark.parametrize("survives", [True, False], ids=["survivor", "dropped"])
 def test_a_merge_holds_when_a_later_dump_brings_the_owner_of_a_title(survives: bool) -> None:
-    """The merge settled the alias: its evidence stays, and with it what was merged with it."""
+    """The merge settled the alias: its evidence stays, and so do the topics merged with it."""
     stream = [
         observation(1, title="Plan B", topic_kind="deal"),
         observation(2, topic_id="t-1", title="Another"),

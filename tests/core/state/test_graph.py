@@ -119,7 +119,7 @@ def test_sync_inserts_updates_and_deletes(graph: Graph, table: Table) -> None:
 
 
 def changed(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
-    """The second row with another value in a column that is no key."""
+    """The second row with another value in a column that is not a key."""
     columns = {"Topic": "title", "Vector": "text_hash", "Related": "valid_until", "Revision": "value_json"}
     name = columns.get(table.name, "ref_state" if table is FIELD else "reason")
     value = pl.lit(day(3)) if name == "valid_until" else pl.lit("another")
@@ -157,7 +157,7 @@ edge_rows = st.fixed_dictionaries(
 ids = st.sampled_from(["a", "b", "c", "\x00", "é"])
 triples = st.tuples(st.sampled_from("abc"), st.sampled_from("abc"), st.sampled_from(["part_of", "mentions", "\x00"]))
 over_one_graph = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-"""Whatever an earlier example left in the graph, a sync has to cope with; so all examples share one."""
+"""A sync has to work on any earlier content, so all examples share one graph."""
 
 
 @over_one_graph
@@ -178,7 +178,7 @@ def test_whatever_edges_there_were_sync_leaves_the_wanted_ones(graph: Graph, wan
     assert held(graph, EDGE) == desired.sort(EDGE.key).rows()
 
 
-# What other steps set stays
+# Columns of other steps stay
 
 
 def test_columns_of_other_steps_stay_where_a_topic_is_updated(graph: Graph) -> None:

@@ -1,4 +1,4 @@
-"""The ledger takes a batch once, remembers every version, and is written by one process at a time."""
+"""The ledger accepts a batch once, remembers every version, and is written by one process at a time."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_an_older_version_reads_as_it_was(ledger: Ledger) -> None:
     assert ids(ledger.scan("evidence")) == ["e01", "e02", "e03"]
 
 
-# A batch is taken once
+# A batch is accepted once
 
 
 def test_a_batch_that_the_table_knows_is_not_written_again(ledger: Ledger) -> None:

@@ -1,4 +1,4 @@
-"""What a merge does to knowledge: nothing is lost, contradictions stay visible until time or a rule settles
+"""The effects of a merge: nothing is lost, contradictions stay visible until time or a rule settles
 them, names follow one rule, and a chain of merges means the same however many nights it took.
 """
 
@@ -106,7 +106,7 @@ def test_titles_and_summaries_have_no_conflicts() -> None:
 
 
 def test_a_value_said_before_and_again_still_contradicts() -> None:
-    """Whichever is shown, both were said as of day 1."""
+    """Whichever is shown, both have day 1 as valid time."""
     first = [says(1, "a", "Aya"), says(2, "a", "Aya", 1), says(3, "b", "Priya", 1)]
     second = [says(1, "a", "Aya"), says(3, "a", "Aya", 1), says(2, "b", "Priya", 1)]
     assert owner(merged(first, ("b", "a"))) == ('"Priya"', ['"Aya"'])
@@ -240,7 +240,7 @@ KEYED = reference.fold(NAMED).placed["e03"] or ""
 
 
 def test_a_tombstone_is_called_what_its_own_evidence_calls_it() -> None:
-    """On the second night `b` and the keyed topic bore the title and kind of what they had taken in."""
+    """On the second night `b` and the keyed topic had the title and kind of the topics merged into them."""
     chain = [("a", "b"), ("b", KEYED), (KEYED, "c")]
     state = folded(NAMED, nights(NAMED, chain))
     names = {topic: (row(state, topic)["title"], row(state, topic)["topic_kind"]) for topic in ("a", "b", KEYED)}
@@ -287,11 +287,11 @@ def test_when_a_segment_ended_does_not_decide_its_title() -> None:
     assert row(state, "x")["title"] == "Trek"
 
 
-# Nothing of either side is lost
+# No content of either topic is lost
 
 
 def assertions(state: State, follow: dict[str, str] | None = None) -> set[tuple[str, ...]]:
-    """(topic that answers now, part, name, value, evidence) of every revision."""
+    """(current topic, part, name, value, evidence) of every revision."""
     rows = state.revisions.explode("evidence_ids").select("topic_id", "part", "name", "value_json", "evidence_ids")
     return {((follow or {}).get(topic, topic), *rest) for topic, *rest in rows.iter_rows()}
 
@@ -312,7 +312,7 @@ def test_every_revision_and_all_evidence_of_both_sides_stay(given_: Given) -> No
 @settings(max_examples=40)
 @given(streams_with_merges())
 def test_the_history_of_a_merge_is_the_interleaving_of_its_sides(given_: Given) -> None:
-    """Every value is said once, so no neighbours are taken as one: each side keeps its order inside the whole."""
+    """Every value is said once, so no neighbours are combined: each side keeps its order inside the whole."""
     stream, merges = given_
     for said in stream:
         for place, value in enumerate(said["fields"]):

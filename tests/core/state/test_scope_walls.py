@@ -1,4 +1,4 @@
-"""Scopes in the fold: a merge never carries evidence from one scope into another, however its ends come to differ."""
+"""Scopes in the fold: a merge never carries evidence into another scope, whatever makes its ends differ."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def occupied() -> list[Observation]:
 
 
 def claimed() -> Observation:
-    """What the other scope writes under its key, at last."""
+    """The later observation of the other scope under its key."""
     said = {"scope": THEIRS, "topic_key": "acme", "title": "Acme", "summary": "Their secret", "observed_at": day(3)}
     return observation(3, fields=[field("price", "7")], **said)
 

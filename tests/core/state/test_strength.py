@@ -1,4 +1,4 @@
-"""Salience in closed form is what a plain loop over the events gives: use raises it, time and failures lower it."""
+"""Salience in closed form equals a plain loop over the events: accesses raise it, time and failures lower it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ half_lives = st.floats(30, 1000)
 growths = st.sampled_from((1.0, 1.5, 8.0, 100.0))
 later = st.floats(0, 500)
 COUNTED_OUT = 1e-9
-"""What rounding may take."""
+"""Tolerance for rounding."""
 
 
 def reinforced(events: dict[str, Sequence[Event]], half_life: float, growth: float = 8.0) -> pl.DataFrame:
@@ -104,7 +104,7 @@ def test_the_order_of_events_does_not_show(events: list[Event], half_life: float
     assert one(chance.sample(events, len(events)), half_life) == one(events, half_life)
 
 
-# Condition C6: one more use strictly raises, whenever it was
+# Condition C6: one more access at any time strictly raises
 
 
 @given(used, accesses, half_lives, growths, later)
@@ -199,7 +199,7 @@ def test_without_growth_it_is_recency_and_frequency(events: list[Event], half_li
 
 @given(used, st.lists(st.integers(0, 100_000_000), max_size=6))
 def test_a_run_every_night_and_one_a_month_give_the_same(events: list[Event], seconds: list[int]) -> None:
-    """Fading is a product over any split of the time."""
+    """Decay is a product over any division of the time."""
     found, last = one(events), max(events)[0]
     steps = [2 ** (-step / 86_400 / found["half_life_days"]) for step in seconds]
     left = salience_of(events, last) * math.prod(steps)

@@ -1,4 +1,4 @@
-"""A summary loses nothing: it says what the older revisions were, and these lie beside it, word for word."""
+"""A summary loses nothing: it describes the older revisions, and these are stored unchanged beside it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def summed(values: Sequence[str], keep: int = 2, **policy: Any) -> State:
 
 
 def history(state: State, name: str = "owner") -> list[dict[str, Any]]:
-    """What a reader sees of a field, newest first."""
+    """The visible revisions of a field, newest first."""
     return state.revisions.filter(name=name).sort("rank").to_dicts()
 
 
@@ -113,7 +113,7 @@ def test_titles_and_other_fields_stay_whole() -> None:
     assert Counter(state.revisions["name"]) == {"owner": 3, "stage": 6, "title": 6}
 
 
-# What a summary says
+# Content of a summary
 
 
 def test_a_summary_of_numbers_gives_span_ends_range_and_mean() -> None:
@@ -205,7 +205,7 @@ def test_late_data_lands_inside_a_summarised_span_and_never_becomes_current(tent
 
 
 def test_a_summary_of_a_merged_topic_is_not_that_of_its_survivor() -> None:
-    """Decisions speak of a topic; what follows a merge is decided anew."""
+    """Decisions name a topic; after a merge they are made again."""
     decided = short("b", "owner")
     state = folded(stating([str(number) for number in range(6)]), decided)
     assert len(history(state)) == 6

@@ -1,4 +1,4 @@
-"""A use counts for the topic that answers today and for the fields it names, once, and for nothing else."""
+"""An access counts once, for the topic that it resolves to and the fields that it names, and for nothing else."""
 
 from __future__ import annotations
 

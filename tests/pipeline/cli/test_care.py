@@ -22,7 +22,7 @@ main()
 
 
 def night(home: Path, gate: str = "") -> dict[str, object]:
-    """One night, before it the import of a new value for the gate of eight users' yards."""
+    """One night after the import of a new value for the gate of eight users' yards."""
     if gate:
         dump = home.parent / f"{gate}.jsonl"
         dump.write_text("".join(ROW % (user, user, gate) for user in range(8)))

@@ -1,4 +1,4 @@
-"""L5: a plan lists exactly what applying it does; if the state moved in between, applying it is refused."""
+"""L5: a plan lists exactly what applying it does; if the state changed in between, applying it is refused."""
 
 import hashlib
 import json
@@ -81,7 +81,7 @@ def files_of(home: Path) -> dict[str, str]:
 
 
 def recorded(store: Store, done: Maintained) -> list[Action]:
-    """What the ledger holds of a maintenance, as actions."""
+    """The decisions of a maintenance in the ledger, as actions."""
     rows = store.ledger.scan("transitions").filter(pl.col("kind") != PUBLISHED).sort("seq").collect()
     parts = done.summary.get("shards", [done.summary])
     return [a for part in parts for a in actions(rows.filter(pl.col("run_id") == part["run_id"]), part["shard"])]

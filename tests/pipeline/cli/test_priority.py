@@ -1,4 +1,4 @@
-"""Maintenance lets others on the machine go first, as the settings say."""
+"""Maintenance runs at the CPU priority of the settings."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with three topics that nobody would merge; tests copy it."""
+    """A home with three unrelated topics; tests copy it."""
     home = tmp_path_factory.mktemp("revise") / "home"
     imported(home, ROWS)
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
@@ -59,7 +59,7 @@ def imported(home: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def exported(home: Path) -> list[dict[str, Any]]:
-    """Every record, without the marks of the review queue, which is no part of the state."""
+    """Every record, without the review queue, which is not part of the state."""
     records = run_memstate(home, "export", "--json").document["topics"]
     return [{name: value for name, value in row.items() if name not in ("stale", "warnings")} for row in records]
 
@@ -187,7 +187,7 @@ def suggest(home: Path, pairs: dict[tuple[str, ...], float]) -> None:
 
 
 def on_terminal(home: Path, typed: bytes) -> str:
-    """What `memstate review` shows on a terminal on which somebody types."""
+    """The output of `memstate review` on a terminal with the given input."""
     keyboard, screen = pty.openpty()
     command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "review", "--now", NIGHT]
     started = subprocess.Popen(command, stdin=screen, stdout=screen, stderr=screen, close_fds=True)

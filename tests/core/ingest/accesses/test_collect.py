@@ -1,4 +1,4 @@
-"""Collecting accesses: every acknowledged one once, whatever stops a run and however segments are cut."""
+"""Collection of accesses: every acknowledged one once, under interruptions and for any division into segments."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_equal_accesses_are_two_if_two_segments_hold_them(desk: Desk) -> None:
     assert counts(desk.collect()) == (2, 2, 0, 0)
 
 
-# Writers that live and writers that died
+# Live and dead writers
 
 
 def test_a_segment_that_is_being_written_is_left_alone(desk: Desk) -> None:
@@ -291,7 +291,7 @@ def test_any_division_into_segments_gives_the_same_accesses_and_loses_none(
 
 
 def rows_of(folder: Path, accesses: list[dict[str, Any]], cut: list[bool]) -> list[str]:
-    """What the ledger holds after these accesses were noted, with a new segment and a run at each cut."""
+    """What the ledger holds after these accesses were recorded, with a new segment and a run at each cut."""
     desk = Desk(Home(folder))
     journal = AccessJournal(desk.home.accesses, "0", limit=2)
     for place, (use, cut_here) in enumerate(zip(accesses, cut, strict=True), start=1):

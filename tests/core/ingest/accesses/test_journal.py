@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 @contextmanager
 def writer(folder: Path, name: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process with an open segment that holds one flushed use, until the block ends."""
+    """Another process with an open segment that holds one flushed access, until the block ends."""
     command = [sys.executable, "-c", WRITER, str(folder), name]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

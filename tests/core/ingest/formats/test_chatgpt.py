@@ -1,4 +1,4 @@
-"""The export of ChatGPT: the tree, what is shown of it, and what a newer export may change."""
+"""The export of ChatGPT: the tree, its visible path, and changes in newer exports."""
 
 from __future__ import annotations
 

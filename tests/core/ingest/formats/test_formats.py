@@ -1,4 +1,4 @@
-"""What holds for all readers: detection, repetition, archives, whatever bytes come, and memory."""
+"""Properties of all readers: detection, repetition, archives, arbitrary bytes, and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage done to a copy of a store, and the digests made right again, so that only a check can find it."""
+"""Damage done to a copy of a store, with corrected digests, so that only a check can find it."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ class Home:
         write_deltalake(str(self.store.ledger.root / "transitions"), rows, mode="overwrite")
 
     def seal(self) -> None:
-        """Makes digests, state hash and facts those of what lies there now."""
+        """Makes digests, state hash and facts those of the current files."""
         with open_graph(self.served / GRAPH_FILE, read_only=True, buffer_mib=BUFFER_MIB) as graph:
             hashed = state_hash(graph)
         files = file_digests(self.served)
         self.manifest(lambda manifest: {**manifest, "state_hash": hashed, "files": files})
 
 
-# Pieces of damage
+# Kinds of damage
 
 
 def update(table: Any, where: str, **values: Any) -> Damage:

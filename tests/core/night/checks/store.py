@@ -1,4 +1,4 @@
-"""A real store in which everything that the conditions speak of has happened, made by real nights and corrections.
+"""A real store with every event that the conditions cover, made by real nights and corrections.
 
 Days and what happens: 2 a first night; 3 a person merges two topics and pins one; 100 a night that archives and
 detaches; 120 the last night, which updates, restores, archives, detaches and summarises, and queues dependents.

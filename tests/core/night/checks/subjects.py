@@ -1,4 +1,4 @@
-"""Subjects of checks from what a test holds in memory: a graph, a stream of observations, decisions."""
+"""Subjects of checks from data in memory: a graph, a stream of observations, decisions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def subject_of(
     fresh: pl.DataFrame | None = None,
     **beside: Any,
 ) -> Subject:
-    """A graph with the ledger's account of it.
+    """A graph with the ledger's record of it.
 
     Args:
         graph: the graph's file.
@@ -57,7 +57,7 @@ def subject_of(
         now: its logical time.
         accesses: all of them.
         fresh: those that the base did not have.
-        beside: compressed, aliases and held, as they lie beside the graph.
+        beside: compressed, aliases and held, as stored beside the graph.
     """
     ruling = policy or Policy()
     earlier = transitions(decisions, ruling)

@@ -1,4 +1,4 @@
-"""Condition C6 sees a graph in which use did not help, and nothing else."""
+"""Condition C6 detects a graph in which accesses had no effect, and nothing else."""
 
 from __future__ import annotations
 

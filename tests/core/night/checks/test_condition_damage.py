@@ -1,7 +1,7 @@
-"""Each condition finds what is there for it to find, in a served snapshot, and no other condition does.
+"""Each condition detects its own kinds of damage in a served snapshot, and no other condition does.
 
-Graph, files and ledger are damaged in a copy of a real store. Digests and state hash are made right again, in the
-manifest and in the ledger's record of it, so that the condition itself has to see the damage.
+Graph, files and ledger are damaged in a copy of a real store. Digests and state hash are corrected, in the
+manifest and in the ledger's record of it, so that the condition itself has to detect the damage.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def test_a_model_may_merge_what_the_policy_asks_for(merged: Home) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("condition", ["C1", "C2", "C3", "C4", "C5", "C6"])
 def test_verify_names_the_condition(home: Home, condition: str) -> None:
-    """The first damage of each; what fails beside the condition says that the state is not the ledger's."""
+    """The first damage of each; the other failures say that the state differs from the ledger's."""
     damage = next(damage for (of, _), damage in DAMAGES.items() if of == condition)
     damage(home)
     (verdicts,) = verify_store(home.store).values()

@@ -1,4 +1,4 @@
-"""Damage to the bytes of a store, one file at a time: `verify` names it, by the check that is there for it."""
+"""Damage to the bytes of a store, one file at a time: `verify` names it, by the check that covers it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def emptied(path: Path) -> None:
 
 
 def copied(path: Path) -> None:
-    """A file that nobody wrote, beside it."""
+    """A foreign file beside it."""
     shutil.copyfile(path, path.with_name("copy-of-" + path.name))
 
 
@@ -54,7 +54,7 @@ FIELDS: dict[str, Any] = {
 
 
 def failed(home: Home) -> dict[str, str]:
-    """What `verify` names, with what it says of it."""
+    """The failed checks of `verify`, with their details."""
     return {
         verdict.name: verdict.detail
         for verdicts in verify_store(home.store).values()
@@ -65,7 +65,7 @@ def failed(home: Home) -> dict[str, str]:
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_served_file_that_changed_is_named(home: Home, change: Change) -> None:
-    """Each file in turn; what was there is put back before the next."""
+    """Each file in turn; the original is restored before the next."""
     for name in SERVED:
         path = home.served / name
         sound = path.read_bytes()

@@ -1,6 +1,6 @@
-"""One row of a small graph is changed behind the steps' backs, and the condition that is there for it finds it.
+"""One row of a small graph is changed without a decision, and the condition that covers it detects it.
 
-The graph comes about by the real fold and the real review queue; the salience step has not run, so C6 is left out.
+The graph is made by the real fold and the real review queue; the salience step has not run, so C6 is left out.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ BOUND = Policy(topic_count_soft_limit=ACTIVE, max_active_topics=ACTIVE)
 
 @dataclass
 class Night:
-    """A graph with the ledger's account of it, the graph that the run started from, and what it decided."""
+    """A graph with the ledger's record of it, the graph that the run started from, and what it decided."""
 
     graph: Path
     base: Path
@@ -100,7 +100,7 @@ class Night:
         return {name: set(check.violations.rows()) for name, check in self.verdicts().items() if not check.passed}
 
     def damage(self, how: Callable[[Graph], None]) -> None:
-        """Changes the graph behind the steps' backs."""
+        """Changes the graph without a decision."""
         with open_graph(self.graph, buffer_mib=BUFFER_MIB) as graph:
             how(graph)
 
@@ -111,7 +111,7 @@ class Night:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Night:
-    """A night after which everything is in order; its graph is copied for every test."""
+    """A night without violations; its graph is copied for every test."""
     run = begin(tmp_path_factory.mktemp("sound") / "run", **BOUND.model_dump())
     state = folded(STREAM, recorded())
     with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
@@ -139,7 +139,7 @@ def decision(kind: str, topic: str, payload: dict[str, Any]) -> pl.DataFrame:
     return filled(pl.DataFrame([row]), DECISION)
 
 
-# What the damages below are made of
+# Parts of the damages below
 
 
 def set_topic(topic: str, **values: Any) -> Callable[[Graph], None]:
@@ -183,7 +183,7 @@ def add_edge(start: str, kind: str, end: str, *evidence: str) -> Callable[[Graph
 
 
 def swap_newest_two(graph: Graph) -> None:
-    """The second newest value and the newest trade places and times, so that each history looks sound."""
+    """The second newest value and the newest swap places and times, so that each history looks correct."""
     newest, older = revision(graph, 0), revision(graph, 1)
     rows = {"id": [newest, older], "rank": [1, 0], "valid_from": [day(1), day(2)]}
     graph.update(REVISION, pl.DataFrame(rows, schema={name: REVISIONS[name] for name in rows}))
@@ -209,7 +209,7 @@ def detach_edge(graph: Graph) -> None:
     graph.insert(EDGE, mentions.with_columns(detached=pl.lit(True)))
 
 
-# The sound graph
+# The intact graph
 
 
 def test_a_sound_night_passes_every_check(night: Night) -> None:

@@ -1,4 +1,4 @@
-"""Titles and summaries: phrases and sentences as they were said, and what does not deserve a place there."""
+"""Titles and summaries: phrases and sentences as written, and what they leave out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences: what people said, without code, addresses and remarks of software."""
+"""Sentences: text of people, without code, addresses and remarks of software."""
 
 from __future__ import annotations
 

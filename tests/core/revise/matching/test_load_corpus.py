@@ -30,7 +30,7 @@ def gathered(home: Path, stream: Sequence[Observation], archived: Sequence[int] 
     """The corpus of a graph folded from a stream over a real ledger.
 
     Args:
-        home: where the store lies.
+        home: the folder of the store.
         stream: the evidence.
         archived: which topics, in the order of their ids, were archived.
     """
