@@ -93,7 +93,7 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     run.keep_table("orders", fits)
     moved = pl.concat([topic_decisions(steps.restored, RESTORED), topic_decisions(steps.archived, ARCHIVED)])
     changes = moved.select("topic_id", "scope", change="kind")
-    tables = {"active topics by scope": _pressure(ranked), "order under the bound": fits.head(20)}
+    tables = {"active topics by scope": _pressure(ranked), "eviction order": fits.head(20)}
     return StepResult(conform(changes, CHANGES), steps.counts(), tables, taken)
 
 

@@ -154,9 +154,11 @@ def read_plan(path: Path) -> Plan:
     named = document.get("format") if isinstance(document, dict) else None
     if named != FORMAT:
         raise PlanInvalid(str(path), f"its format is {named!r}, expected {FORMAT!r}")
-    found, said = digest(document), document.get("plan_hash")
-    if found != said:
-        raise PlanInvalid(str(path), f"its content has SHA-256 {found}, but its plan_hash is {said}: it was changed")
+    found, stated_hash = digest(document), document.get("plan_hash")
+    if found != stated_hash:
+        raise PlanInvalid(
+            str(path), f"its content has SHA-256 {found}, but its plan_hash is {stated_hash}: it was changed"
+        )
     try:
         return convert(document, Plan)
     except ValidationError as error:

@@ -96,12 +96,12 @@ def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
         Columns a, b (a < b), verdict (same, different, skip), in the order in which pairs were first judged.
     """
     numbered = decisions.with_row_index("_at")
-    said = _decoded(numbered.filter(pl.col("kind") == JUDGED), _PAIR_PAYLOAD)
+    judged = _decoded(numbered.filter(pl.col("kind") == JUDGED), _PAIR_PAYLOAD)
     latest = [
         pl.coalesce(pl.col(name).filter(pl.col("verdict") != SKIP).last(), pl.col(name).last())
         for name in _VERDICT_COLUMNS
     ]
-    last = said.group_by("a", "b", maintain_order=True).agg(latest)
+    last = judged.group_by("a", "b", maintain_order=True).agg(latest)
     freed = numbered.filter(pl.col("kind") == UNMERGED).group_by("topic_id").agg(pl.col("_at").max())
     followed = survivors(merges(decisions))
     roots = {end: pl.col(end).replace(followed["dropped"], followed["survivor"]) for end in ("a", "b")}

@@ -33,14 +33,14 @@ def fold_edges(
     An edge is valid from the earliest time given until the end that the newest observation states. Self-edges that
     result from merges are left out.
     """
-    said = (
+    stated = (
         pl.concat([_of_evidence(evidence, evidence_topic), _of_segments(segments)], how="diagonal")
         .with_columns(to_id=answering(pl.col("_named"), aliases, followed))
         .join(topics.select(to_id="id", scope="scope", _exists=pl.lit(True)), on=["to_id", "scope"], how="left")
         .filter(pl.col("to_id") != pl.col("from_id"))
     )
     edges = (
-        said.filter(pl.col("_exists"))
+        stated.filter(pl.col("_exists"))
         .sort("from_id", "to_id", "kind", "observed_at", "evidence_id", "_position")
         .group_by("from_id", "to_id", "kind", maintain_order=True)
         .agg(
@@ -50,7 +50,7 @@ def fold_edges(
         )
     )
     named = pl.coalesce("to_topic_key", "to_topic_id")
-    dangling = said.filter(pl.col("_exists").is_null()).select(
+    dangling = stated.filter(pl.col("_exists").is_null()).select(
         kind=pl.lit("dangling_edge"),
         topic_id="from_id",
         detail=pl.format("{} to {}, which no observation has named yet", "kind", named),

@@ -92,7 +92,7 @@ def fields(
         histories: what `revisions` makes of them.
         used: accesses of topics and fields (`memstate_core.state.usage_events`).
         half_lives: columns topic_id, half_life (days).
-        policy: weighs what is said, and bounds the change of half-lives.
+        policy: weighs evidence, and bounds the change of half-lives.
     """
     own = pl.col("part") == "field"
     key = ["topic_id", "name"]
@@ -147,8 +147,8 @@ def _contested(numbered: pl.DataFrame) -> pl.DataFrame:
     """Values at valid times with several: the last run of each, its precedence, and the run that is shown."""
     at_once = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in _MOMENT)
     tied = numbered.filter((at_once & (pl.col("_run") != pl.col("_run").shift())).fill_null(False))
-    said = numbered.join(tied.select(_MOMENT).unique(), on=_MOMENT, how="semi")
-    marked = said.with_columns(_shown=pl.col("_run").max().over(_MOMENT))
+    contested = numbered.join(tied.select(_MOMENT).unique(), on=_MOMENT, how="semi")
+    marked = contested.with_columns(_shown=pl.col("_run").max().over(_MOMENT))
     return marked.group_by(*_MOMENT, "_shown", "value_json").agg(
         pl.col("_run").max(), pl.col("_precedence").max(), pl.col("exclusive").all()
     )

@@ -43,34 +43,34 @@ def access_events(
     return project(named.unique(["access_id", "name"], maintain_order=True), ACCESS_EVENTS)
 
 
-def topic_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def topic_events(evidence_events: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Events of topics as a whole (columns topic_id, at, weight, failed).
 
     Args:
-        said: evidence of topics (columns topic_id, at).
+        evidence_events: evidence of topics (columns topic_id, at).
         used: what `access_events` gives; an access that names several fields is one event.
         policy: gives the weight of evidence.
     """
-    spoken = _said(said, policy)
-    return pl.concat([spoken, used.unique(["access_id", "topic_id"], maintain_order=True).select(spoken.columns)])
+    own = _weighted(evidence_events, policy)
+    return pl.concat([own, used.unique(["access_id", "topic_id"], maintain_order=True).select(own.columns)])
 
 
-def field_events(said: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def field_events(evidence_events: pl.DataFrame, used: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Events of fields (columns topic_id, name, at, weight, failed).
 
     Args:
-        said: values of fields (columns topic_id, name, at).
+        evidence_events: values of fields (columns topic_id, name, at).
         used: what `access_events` gives; a name that the topic has no field of is left out.
         policy: gives the weight of evidence.
     """
-    spoken = _said(said, policy)
+    own = _weighted(evidence_events, policy)
     if not used.height:
-        return spoken
-    there = said.select("topic_id", "name").unique()
+        return own
+    there = evidence_events.select("topic_id", "name").unique()
     whole = used.filter(pl.col("name").is_null()).drop("name").join(there, on="topic_id")
     named = used.join(there, on=["topic_id", "name"], how="semi")
-    return pl.concat([spoken, whole.select(spoken.columns), named.select(spoken.columns)])
+    return pl.concat([own, whole.select(own.columns), named.select(own.columns)])
 
 
-def _said(said: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    return said.with_columns(weight=pl.lit(policy.field_salience_initial), failed=pl.lit(False))
+def _weighted(evidence_events: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    return evidence_events.with_columns(weight=pl.lit(policy.field_salience_initial), failed=pl.lit(False))

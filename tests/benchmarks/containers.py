@@ -1,7 +1,8 @@
 """Compares how arrays and archives are streamed with the libraries that were rejected: ijson and stream-unzip.
 
 Both sides read the same bytes in the same blocks. Beside speed, the comparison shows the effect of a damaged element,
-or of an unneeded member, on the rest of the file."""
+or of an unneeded member, on the rest of the file.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ words, asked in that topic's scope, as agents ask; there are so many that few co
 each. Four phases: nothing beside it; `memstate maintain` again and again, each run taking a small dump from the inbox
 and publishing; nothing once more, since other work on the machine may have changed; and CURRENT moved back and forth
 between two snapshots, which the server opens, warms, swaps and closes. Then the memory that one more open snapshot
-takes, in a process of its own."""
+takes, in a process of its own.
+"""
 
 from __future__ import annotations
 

@@ -49,17 +49,17 @@ def recorded_salience(
     half_lives = topics.select(topic_id="id", _half_life=value_for("salience_half_life_days", policy))
     used = _accessed(accesses, derived, policy)
     fields = stated.filter(pl.col("part") == "field").select("topic_id", "name", at="observed_at")
-    by_field = _levels(_field_events(_said(fields, policy), used), half_lives, now, policy)
+    by_field = _levels(_field_events(_weighted(fields, policy), used), half_lives, now, policy)
     held = derived.homes.select("topic_id", "at", name=pl.lit(None, pl.String))
     whole = used.unique("access_id").select(_EVENT.keys()).with_columns(name=pl.lit(None, pl.String))
-    by_topic = _levels(pl.concat([_said(held, policy), whole]), half_lives, now, policy)
+    by_topic = _levels(pl.concat([_weighted(held, policy), whole]), half_lives, now, policy)
     means = by_field.group_by("topic_id").agg(_mean=pl.col("salience").mean())
     counts = derived.homes.group_by("topic_id").agg(evidence=pl.len().cast(pl.Int64), created_at=pl.col("at").min())
     rows = counts.join(by_topic.drop("name"), on="topic_id").join(means, on="topic_id", how="left")
     return rows.with_columns(salience=pl.coalesce("_mean", "salience").round(9)).drop("_mean"), by_field
 
 
-def _said(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _weighted(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     weighed = rows.with_columns(weight=pl.lit(policy.field_salience_initial), failed=pl.lit(False))
     return weighed.select(_EVENT.keys())
 
@@ -71,11 +71,11 @@ def _accessed(accesses: pl.DataFrame, derived: Derived, policy: Policy) -> pl.Da
     return named.unique(["access_id", "name"]).select("access_id", *_EVENT.keys())
 
 
-def _field_events(said: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
-    slots = said.select(_SLOT).unique()
+def _field_events(statements: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
+    slots = statements.select(_SLOT).unique()
     named = used.join(slots, on=_SLOT, how="semi")
     whole = used.filter(pl.col("name").is_null()).drop("name").join(slots, on="topic_id")
-    return pl.concat([said, named.select(_EVENT.keys()), whole.select(_EVENT.keys())])
+    return pl.concat([statements, named.select(_EVENT.keys()), whole.select(_EVENT.keys())])
 
 
 def _levels(events: pl.DataFrame, half_lives: pl.DataFrame, now: datetime, policy: Policy) -> pl.DataFrame:
