@@ -35,6 +35,8 @@ Places = NDArray[np.int64]
 
 _DAY = 86_400_000_000
 _LN2 = 0.6931471805599453
+_LARGEST_EXPONENT = 700.0
+"""Beyond 709 the exponential is infinite, and a strength of 0 long before its last event would have no number."""
 
 
 def strength(events: pl.DataFrame, by: list[str], policy: Policy) -> pl.DataFrame:
@@ -104,7 +106,8 @@ def salience(now: datetime, policy: Policy, strength: str = "strength") -> pl.Ex
     """
     most = policy.field_salience_max
     elapsed = (pl.lit(now) - pl.col("reinforced_at")).dt.total_microseconds() / _DAY
-    faded = pl.col(strength).clip(0, most) * (-_LN2 * elapsed / pl.col("half_life_days")).exp()
+    exponent = (-_LN2 * elapsed / pl.col("half_life_days")).clip(upper_bound=_LARGEST_EXPONENT)
+    faded = pl.col(strength).clip(0, most) * exponent.exp()
     return faded.clip(0, most).round(9)
 
 

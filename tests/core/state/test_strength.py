@@ -228,6 +228,14 @@ def test_without_events_there_is_no_strength_and_a_thousand_years_leave_a_number
     assert salience_of(at(0.0), 365_000) == 0.0
 
 
+def test_a_run_dated_long_before_every_event_has_numbers() -> None:
+    """A run dated 1600 published a salience that was no number, and its rebuild differed."""
+    row = pl.DataFrame({"strength": [0.0, 1.0], "reinforced_at": [day(0)] * 2, "half_life_days": [90.0, 0.1]})
+    for year in (1, 1600, 1601, 1970):
+        found = row.select(now=salience(day(0).replace(year=year), Policy()))["now"].to_list()
+        assert found == [0.0, Policy().field_salience_max]
+
+
 # Scopes
 
 
