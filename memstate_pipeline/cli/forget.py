@@ -29,13 +29,12 @@ def restore(context: typer.Context, topic_ids: Topics, now: Now = None, as_json:
     Restores archived topics, detached fields and edges, and summarised histories. Counts as an access.
     """
     from memstate_core.forget.manual_actions import restore_decisions
-    from memstate_core.ingest.accesses.journal import AccessJournal
 
     def decide(served: Served, topics: list[str], at: datetime) -> pl.DataFrame:
-        with AccessJournal(store.home.accesses, f"restore-{uuid.uuid4()}") as journal:
-            for topic in topics:
-                journal.record(topic, at=at, source="restore")
-        return restore_decisions(served, topics, "restored manually", used_at=at)
+        decisions = restore_decisions(served, topics, "restored manually", used_at=at)
+        if decisions.height:
+            _record_access(store, served, topics, at)
+        return decisions
 
     store: Store = context.obj.store
     published, named = _decide(store, "restore", topic_ids, moment(now), decide)
@@ -88,6 +87,24 @@ def _decide(
         changed = {shard: decided for shard, decided in rows.items() if decided.height}
         published = publish(store, shards, changed, when, f"memstate {command}")
     return published, [topic for topics in named.values() for topic in topics]
+
+
+def _record_access(store: Store, served: Served, topics: Sequence[str], at: datetime) -> None:
+    """Records an access to restored topics, once for each snapshot.
+
+    The beginning of the segment's name follows from snapshot and topics. So a command that was killed before it
+    published finds its segment when it is run again; one that was killed later has nothing left to restore.
+    """
+    from memstate_core.ingest.accesses.journal import AccessJournal
+    from memstate_core.model.ids import sha256_text
+
+    name = f"restore-{sha256_text(chr(10).join([served.snapshot.name, *sorted(topics)]))[:32]}"
+    earlier = [path for folder in (store.home.accesses, store.home.collected) for path in folder.glob(f"{name}*")]
+    if any(path.read_bytes().count(b"\n") > len(topics) for path in earlier):  # the heading, and a line for each
+        return
+    with AccessJournal(store.home.accesses, f"{name}-{uuid.uuid4()}") as journal:
+        for topic in topics:
+            journal.record(topic, at=at, source="restore")
 
 
 def _bound_warnings(store: Store, topics: Sequence[str]) -> list[str]:

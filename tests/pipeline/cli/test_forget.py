@@ -12,7 +12,8 @@ import pytest
 
 from memstate_core.state.home import Home
 from memstate_pipeline.instance import dagster_instance
-from tests.pipeline.conftest import NIGHT, Memstate, run_memstate
+from tests import warm
+from tests.pipeline.conftest import NIGHT, Memstate, clean_environment, run_memstate
 
 POLICY = """[policy]
 topic_count_soft_limit = 0
@@ -106,6 +107,34 @@ def test_a_pin_holds_until_it_is_removed(memstate: Memstate) -> None:
     assert memstate("pin", topic, "--off", "--now", "2026-12-02T00:00:00Z", "--json").document["unpinned"] == [topic]
     memstate("maintain", "--now", "2027-06-01T00:00:00Z")
     assert (yard(memstate)["state"], yard(memstate)["pinned"]) == ("active", False)
+
+
+KILLED = """
+import os, sys
+import memstate_pipeline.cli.forget as module
+
+def die(*arguments, **named):
+    os._exit(137)
+
+module.{name} = die
+from memstate_pipeline.cli.main import main
+sys.argv = ["memstate", "--home", sys.argv[1], "restore", sys.argv[2], "--now", {now!r}]
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["publish", "show"], ids=["before it published", "after it published"])
+def test_a_restore_that_was_killed_and_is_run_again_counts_one_access(
+    home: Path, memstate: Memstate, name: str
+) -> None:
+    """It counted two."""
+    topic = yard(memstate)["id"]
+    script = KILLED.format(name=name, now=MONTHS_LATER)
+    assert warm.run(["-c", script, str(home), topic], clean_environment()).returncode == 137
+    assert memstate("restore", topic, "--now", MONTHS_LATER).code == 0
+    assert yard(memstate)["state"] == "active"
+    lines = [line for file in (home / "accesses").iterdir() if file.is_file() for line in file.read_text().splitlines()]
+    assert [json.loads(line)["topic_id"] for line in lines if "topic_id" in line] == [topic]
 
 
 @pytest.mark.parametrize("command", ["restore", "pin"])
