@@ -17,8 +17,9 @@ from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.model.errors import ExtractorUnavailable, MemstateError, StoreLocked, TopicNotFound
 from memstate_core.model.text import iso
 from memstate_core.run.store import Store, home_path, open_store
+from memstate_core.state.current import named_number
 from memstate_core.state.lock import exclusive
-from memstate_core.state.snapshots import current_snapshot
+from memstate_core.state.snapshots import load_snapshot
 
 PACKAGES = ("dagster", "kuzu", "polars", "deltalake", "sentence-transformers", "torch", "scikit-learn")
 LOW_DISK_BYTES = 2 << 30
@@ -161,11 +162,14 @@ def _lock(store: Store) -> Finding:
             return Finding("lock", True, "free")
     except StoreLocked as error:
         return Finding("lock", True, str(error))
+    except OSError as error:
+        return Finding("lock", True, f"not examined, since the home cannot be written: {error.strerror}")
 
 
 def _served(store: Store) -> Finding:
     try:
-        served = [snapshot.name for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
+        numbers = [(shard, number) for shard in store.shards if (number := named_number(store.home, shard)) is not None]
+        served = [load_snapshot(store.home, shard, number).name for shard, number in numbers]
     except MemstateError as error:
         return Finding("snapshot", False, str(error))
     return Finding("snapshot", True, f"serves {', '.join(served)}" if served else "nothing published yet")

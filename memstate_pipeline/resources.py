@@ -16,6 +16,7 @@ from pydantic import PrivateAttr
 
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.lock import exclusive
 
 NOW_TAG = "memstate/now"
@@ -53,6 +54,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
         Raises:
             StoreLocked: another run holds it.
         """
+        os.umask(PRIVATE_UMASK)
         run_id = context.run.run_id if context.run else "outside a run"
         began = datetime.now(UTC).isoformat(timespec="seconds")
         holder = f"process {os.getpid()} (Dagster run {run_id}, since {began})"

@@ -19,6 +19,7 @@ from memstate_core.ingest.dumps import dumps_in
 from memstate_core.ingest.importer import Importer
 from memstate_core.ingest.report import ImportReport
 from memstate_core.policy.settings import Settings
+from memstate_core.state.files import make_folder
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 
@@ -71,7 +72,7 @@ def _state(path: Path) -> tuple[int, int] | None:
 
 def move_into(path: Path, folder: Path) -> None:
     """Moves a file into a folder of the same file system, under its name or a numbered one if that is taken."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     path.rename(_free_name(folder / path.name))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import json as msgjson
 
 from memstate_core.ingest.report import ImportReport
-from memstate_core.state.snapshots import sync_path
+from memstate_core.state.files import make_folder, sync_path
 
 COUNTS = ("read", "accepted", "duplicate", "quarantined")
 LISTS = ("files", "errors")
@@ -30,7 +30,7 @@ def keep(folder: Path, run_id: str, report: ImportReport) -> None:
     """
     if not report.files:
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     draft = folder / f".{run_id}.part"
     draft.write_bytes(msgjson.encode(report.to_json()))
     sync_path(draft)

@@ -20,10 +20,11 @@ from memstate_core.model.errors import StoreNotFound
 from memstate_core.policy.settings import FILE_NAME
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.home import Home
+from memstate_core.state.ledger_chain import CHAIN
 from memstate_core.state.lock import exclusive
 
 _NAME = "plan"
-_REWRITTEN = ("CURRENT", "CURRENT.new", "_last_checkpoint")
+_REWRITTEN = ("CURRENT", "CURRENT.new", "_last_checkpoint", CHAIN)
 _OF_A_PROCESS = ("*.lock", "*.holder.json")
 
 

@@ -24,9 +24,10 @@ from memstate_core.run.begin import begin_run
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.decisions import CORRECTIONS, REVIEW_ENDED
 from memstate_core.state.graph import REVIEW, Graph, open_graph
-from memstate_core.state.snapshots import Manifest, Snapshot, current_snapshot, load_snapshot
+from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
 
 
 def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.DataFrame, why: str) -> Manifest:

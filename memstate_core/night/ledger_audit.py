@@ -1,4 +1,4 @@
-"""Audits the ledger: reads every row and compares it with its digest.
+"""Audits the ledger: reads every byte and every row and compares them with the recorded digests.
 
 A table is damaged if it cannot be read, if it is older than the version a snapshot was made of, or if a row
 contradicts itself: a transition without its number, evidence or a refused row that does not match its SHA-256.
@@ -32,7 +32,8 @@ def ledger_problems(store: Store, manifest: Manifest) -> _Problems:
     found = {table: _table_problems(store, table, needed.get(table)) for table in TABLES}
     if not found["evidence"]:
         found["evidence"] = _missing_evidence(store, manifest)
-    return [f"{table}: {problem}" for table, problems in found.items() for problem in problems]
+    named = [f"{table}: {problem}" for table, problems in found.items() for problem in problems]
+    return named + store.ledger.chain.damage(manifest.ledger_head)
 
 
 def _table_problems(store: Store, table: str, needed: int | None) -> _Problems:

@@ -24,8 +24,8 @@ from memstate_core.night.plan import Action, Base, Facts, Plan, actions
 from memstate_core.policy.settings import Settings
 from memstate_core.run.run import PLAN_FILE, Run
 from memstate_core.run.store import Store
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import open_graph
-from memstate_core.state.snapshots import current_snapshot
 from memstate_core.state.state_hash import state_hash
 
 _MISSING = "missing"

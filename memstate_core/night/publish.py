@@ -21,7 +21,9 @@ from memstate_core.run.begin import last_published
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
+from memstate_core.state.current import current_number, move_current
 from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.files import make_folder, sync_path
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, Graph, leftovers, open_graph
 from memstate_core.state.snapshots import (
     COMPRESSED_FILE,
@@ -29,12 +31,9 @@ from memstate_core.state.snapshots import (
     SCHEMA_VERSION,
     Manifest,
     Snapshot,
-    current_number,
     file_digests,
     load_snapshot,
-    move_current,
     numbers,
-    sync_path,
 )
 from memstate_core.state.state_hash import state_hash
 
@@ -56,7 +55,7 @@ def publish(store: Store, run: Run) -> StepResult:
         raise SnapshotDamaged(f"{draft.name} (not published)", problems)
     home, facts = store.home, run.facts
     final = home.snapshots(facts.shard) / str(facts.number)
-    final.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(final.parent)
     draft.path.rename(final)
     sync_path(final.parent)
     _record(store, run, draft.manifest)
@@ -115,6 +114,7 @@ def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hash
         policy=facts.policy,
         evidence_version=facts.evidence_version,
         accesses_version=facts.accesses_version,
+        ledger_head=facts.ledger_head,
         counts=counts,
         state_hash=hashed,
         graph_fresh_bytes=size if base is None or facts.fresh_graph else base.manifest.graph_fresh_bytes,

@@ -18,12 +18,13 @@ from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
 from memstate_core.revise.dependency import recorded_queue
 from memstate_core.run.apply import update_topics
-from memstate_core.run.begin import last_published_payload, next_number, recover
+from memstate_core.run.base_check import require_ledger
+from memstate_core.run.begin import last_published, last_published_payload, next_number, recover
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run, RunFacts
 from memstate_core.run.store import Store
 from memstate_core.state.graph import REVIEW, open_graph
-from memstate_core.state.snapshots import Manifest, current_number
+from memstate_core.state.snapshots import Manifest, numbers
 from memstate_core.state.state_hash import state_hash
 
 
@@ -52,9 +53,11 @@ def rebuild(store: Store, shard: str, run_id: str) -> Manifest:
 
     Raises:
         StoreNotFound: the ledger records no published snapshot of this shard.
+        LedgerDamaged: the ledger lacks something, or holds other bytes than were written; nothing was published.
         RebuildMismatch: the fold gave a different state; nothing was published.
     """
     recover(store, shard)
+    require_ledger(store, _last_manifest(store, shard))
     folded = fold_recorded(store, shard, store.home.work(shard), run_id)
     if folded.state_hash != folded.recorded.state_hash:
         raise RebuildMismatch(shard, folded.recorded.state_hash, folded.state_hash)
@@ -69,10 +72,7 @@ def fold_recorded(store: Store, shard: str, scratch: Path, run_id: str) -> Folde
     Raises:
         StoreNotFound: the ledger records no published snapshot of this shard.
     """
-    payload = last_published_payload(store, shard)
-    if payload is None:
-        raise StoreNotFound(str(store.home.root), f"no record of a published snapshot of shard {shard}")
-    recorded = convert(payload, Manifest)
+    recorded = _last_manifest(store, shard)
     embedding = store.settings.embedding.model_copy(update={"model": recorded.embedding_model})
     as_recorded = Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
     run = _fold_again(as_recorded, recorded, scratch, run_id)
@@ -80,10 +80,18 @@ def fold_recorded(store: Store, shard: str, scratch: Path, run_id: str) -> Folde
         return Folded(run, as_recorded, recorded, state_hash(graph))
 
 
+def _last_manifest(store: Store, shard: str) -> Manifest:
+    payload = last_published_payload(store, shard)
+    if payload is None:
+        raise StoreNotFound(str(store.home.root), f"no record of a published snapshot of shard {shard}")
+    return convert(payload, Manifest)
+
+
 def ensure_served(store: Store, shard: str, run_id: str) -> None:
-    """Rebuilds a shard if the ledger records a published snapshot but none is left to serve."""
+    """Rebuilds a shard if the last snapshot that its ledger records as published is not kept any more."""
     recover(store, shard)
-    if last_published_payload(store, shard) is not None and current_number(store.home, shard) is None:
+    recorded = last_published(store, shard)
+    if recorded is not None and recorded not in numbers(store.home, shard):
         rebuild(store, shard, run_id)
 
 
@@ -98,6 +106,7 @@ def _fold_again(store: Store, recorded: Manifest, scratch: Path, run_id: str) ->
         evidence_version=recorded.evidence_version,
         transitions_version=store.ledger.version("transitions"),
         accesses_version=recorded.accesses_version,
+        ledger_head=store.ledger.chain.head,
         fresh_graph=True,
         embedding_model=recorded.embedding_model,
         policy=recorded.policy,

@@ -16,8 +16,9 @@ from memstate_core.night.rebuild import fold_recorded
 from memstate_core.retrieve.index.write import index_problems
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
+from memstate_core.state.current import named_number
 from memstate_core.state.graph import open_graph
-from memstate_core.state.snapshots import Manifest, Snapshot, current_snapshot, numbers
+from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
 from memstate_core.state.state_hash import state_hash
 
 
@@ -45,14 +46,13 @@ def verify_store(store: Store) -> dict[str, list[Verdict]]:
     found = {}
     for shard in store.shards:
         try:
-            snapshot = current_snapshot(store.home, shard)
+            number = named_number(store.home, shard)
+            snapshot = None if number is None else load_snapshot(store.home, shard, number)
         except SnapshotDamaged as error:
             found[shard] = [Verdict("served snapshot", False, error.message)]
             continue
         if snapshot is not None:
             found[snapshot.name] = verify(store, snapshot)
-        elif numbers(store.home, shard):
-            found[shard] = [Verdict("served snapshot", False, "CURRENT is missing, though snapshots are kept")]
     if not found:
         raise StoreNotFound(str(store.home.root))
     return found

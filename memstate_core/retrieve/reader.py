@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import polars as pl
 
+from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.frames import ALIASES, EDGES, REVISIONS, empty
 from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.facts_cache import FactsCache
@@ -32,9 +33,15 @@ _KEPT_SCOPES = 32
 
 
 class SnapshotReader:
-    """An open snapshot; a context manager."""
+    """An open snapshot; a context manager.
+
+    Raises:
+        SnapshotDamaged: a file that the manifest names is missing.
+    """
 
     def __init__(self, snapshot: Snapshot, *, buffer_mib: int = BUFFER_MIB) -> None:
+        if missing := snapshot.missing():
+            raise SnapshotDamaged(snapshot.name, [f"{name} is missing" for name in missing])
         self.snapshot = snapshot
         self._buffer_mib = buffer_mib
         self._open = ExitStack()
@@ -75,19 +82,20 @@ class SnapshotReader:
     @cached_property
     def aliases(self) -> pl.DataFrame:
         """Other ids by which topics are known (columns ALIASES)."""
-        path = self._folder / "aliases.parquet"
-        return pl.read_parquet(path, glob=False) if path.exists() else empty(ALIASES)
+        name = "aliases.parquet"
+        return pl.read_parquet(self._folder / name, glob=False) if self.snapshot.has(name) else empty(ALIASES)
 
     @cached_property
     def _fact_places(self) -> Places | None:
-        path = self._folder / FOLDER / "places.parquet"
-        return Places(path) if path.exists() else None
+        name = f"{FOLDER}/places.parquet"
+        return Places(self._folder / name) if self.snapshot.has(name) else None
 
     @property
     def compressed(self) -> pl.LazyFrame:
         """The revisions behind summaries (columns REVISIONS), sorted by topic."""
-        path = self._folder / COMPRESSED_FILE
-        return pl.scan_parquet(path, glob=False) if path.exists() else empty(REVISIONS).lazy()
+        if not self.snapshot.has(COMPRESSED_FILE):
+            return empty(REVISIONS).lazy()
+        return pl.scan_parquet(self._folder / COMPRESSED_FILE, glob=False)
 
     def all_evidence(self) -> pl.LazyFrame:
         """The evidence of every scope (columns EVIDENCE_INDEX)."""

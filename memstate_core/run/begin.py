@@ -9,23 +9,22 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
+from memstate_core.model.errors import LedgerDamaged, SnapshotDamaged
 from memstate_core.model.frames import ACCESSES, ALIASES, EVIDENCE_TOPIC, conform, empty
+from memstate_core.run.base_check import require_evidence, sound_base
 from memstate_core.run.run import GRAPH_FILE, Run, RunFacts
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, shard_evidence
+from memstate_core.state.current import move_current, named_number
 from memstate_core.state.decisions import PUBLISHED, merges
+from memstate_core.state.files import require_space
 from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
 from memstate_core.state.identity import answering, survivors
-from memstate_core.state.snapshots import (
-    Manifest,
-    Snapshot,
-    current_number,
-    current_snapshot,
-    load_snapshot,
-    move_current,
-    numbers,
-)
+from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
+
+_COPIES = 3
+"""Sizes of the served snapshot that a run writes: its graph, changed pages of it, and the next snapshot."""
 
 COMPACT_AT = 2.0
 """A graph file that has grown to this many times its initial size is rewritten."""
@@ -34,7 +33,8 @@ COMPACT_AT = 2.0
 def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: Manifest | None = None) -> Run:
     """Starts a run of a shard; the caller holds the store's lock.
 
-    The run sees the ledger as it is now and starts from a copy of the served snapshot.
+    The run sees the ledger as it is now and starts from a copy of the served snapshot. Every byte of both is compared
+    with what was written first.
 
     Args:
         store: the store.
@@ -42,9 +42,14 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: M
         run_id: the run's name in the ledger.
         now: its logical time.
         pinned: the manifest whose evidence, policy and model the run keeps instead of today's.
+
+    Raises:
+        LedgerDamaged: the ledger lacks something that was acknowledged, or holds other bytes than were written.
+        SnapshotDamaged: the served snapshot has other files than its manifest says.
+        DiskFull: the disk has no room for the run's copy of the graph and for what it publishes.
     """
     recover(store, shard)
-    base = current_snapshot(store.home, shard)
+    base = sound_base(store, shard)
     facts = RunFacts(
         run_id=run_id,
         shard=shard,
@@ -55,11 +60,15 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: M
         evidence_version=store.ledger.version("evidence") if pinned is None else pinned.evidence_version,
         transitions_version=store.ledger.version("transitions"),
         accesses_version=store.ledger.version("accesses") if pinned is None else pinned.accesses_version,
+        ledger_head=store.ledger.chain.head,
         fresh_graph=base is None or _is_bloated(base),
         embedding_model=store.encoder.model if pinned is None else pinned.embedding_model,
         policy=store.settings.policy.model_dump(mode="json") if pinned is None else pinned.policy,
     )
+    if base is not None:
+        require_space(store.home.root, _COPIES * base.size)
     run = Run.begin(store.home.work(shard), facts)
+    require_evidence(store, run, base_links(store, run)["evidence_id"])
     _stage_graph(store, run, base)
     return run
 
@@ -98,16 +107,32 @@ def recover(store: Store, shard: str) -> None:
     """Completes or discards what a killed run left.
 
     A run's commit point is the ledger's record that it published. If that record names a later snapshot
-    than CURRENT does, the run died in between, and CURRENT is moved now. A folder that no record names was
-    never published and is removed.
+    than CURRENT does, or CURRENT names none, CURRENT is moved now. A folder that no record names was never published
+    and is removed.
+
+    Raises:
+        LedgerDamaged: the recorded decisions are not as they were written, or lack a snapshot that CURRENT names.
     """
+    store.ledger.chain.require_sound(tables=("transitions",))
     recorded = last_published(store, shard)
     kept = numbers(store.home, shard)
-    if recorded is not None and recorded in kept and recorded > (current_number(store.home, shard) or 0):
+    named = _named(store, shard)
+    if named > (recorded or 0):
+        lost = f"transitions: {shard}/{named} was published, the last snapshot on record is {recorded or 'none'}"
+        raise LedgerDamaged(str(store.home.ledger), [lost])
+    if recorded in kept and recorded > named:
         move_current(store.home, shard, recorded)
     unpublished = [number for number in kept if number > (recorded or 0)]
     for number in unpublished:
         shutil.rmtree(store.home.snapshots(shard) / str(number))
+
+
+def _named(store: Store, shard: str) -> int:
+    """The number that CURRENT names; 0 where it names no snapshot."""
+    try:
+        return named_number(store.home, shard) or 0
+    except SnapshotDamaged:
+        return 0
 
 
 def next_number(store: Store, shard: str) -> int:

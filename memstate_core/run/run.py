@@ -38,6 +38,7 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     evidence_version: int | None
     transitions_version: int | None
     accesses_version: int | None = None
+    ledger_head: str | None = None
     fresh_graph: bool
     embedding_model: str
     policy: dict[str, Any]

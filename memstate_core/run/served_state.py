@@ -9,10 +9,11 @@ import polars as pl
 from memstate_core.model.frames import ALIASES, EVIDENCE_TOPIC, REVIEWS, TRANSITIONS, conform
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
+from memstate_core.state.current import served
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.graph import REVIEW, TOPIC, open_graph
 from memstate_core.state.identity import answering
-from memstate_core.state.snapshots import Snapshot, served
+from memstate_core.state.snapshots import Snapshot
 
 _COLUMNS = [
     "id", "scope", "title", "topic_kind", "salience", "state", "pinned", "merged_into", "created_at", "updated_at",

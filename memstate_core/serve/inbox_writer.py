@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memstate_core.ingest.api_files import PREFIX, file_name, make_key, signed
-from memstate_core.state.snapshots import sync_path
+from memstate_core.state.files import make_folder, sync_path
 
 _STALE_SECONDS = 3600.0
 
@@ -87,7 +87,7 @@ class InboxWriter:
             each.name = name
 
     def _write(self, rows: bytes) -> str:
-        self._inbox.mkdir(parents=True, exist_ok=True)
+        make_folder(self._inbox)
         content = signed(rows, make_key(self._key))
         name = self._next_name()
         draft = self._inbox / f".{name}.part"

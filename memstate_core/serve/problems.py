@@ -31,6 +31,8 @@ STATUS: dict[type[MemstateError], int] = {
     errors.NotStale: 409,
     errors.SnapshotDamaged: 503,
     errors.FrameMismatch: 500,
+    errors.LedgerDamaged: 503,
+    errors.DiskFull: 507,
     errors.StagingMissing: 500,
     errors.ModelUnavailable: 503,
     errors.RebuildMismatch: 500,

@@ -22,8 +22,12 @@ import kuzu
 import polars as pl
 
 from memstate_core.model.frames import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, Schema, conform
+from memstate_core.state.files import require_space
 
 EDGE_TABLE = "Related"
+
+_WRITTEN = 3
+"""Bytes that may be written for each byte of rows: the write-ahead log, pages, and their copies at a checkpoint."""
 
 _WRITE_SPACE = 1 << 43
 _READ_SPACE = 1 << 38
@@ -62,8 +66,8 @@ NODE_TABLES = (TOPIC, FIELD, REVISION, VECTOR, REVIEW)
 class Graph:
     """An open graph. Make one with `open_graph`."""
 
-    def __init__(self, connection: kuzu.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: kuzu.Connection, folder: Path) -> None:
+        self._connection, self._folder = connection, folder
 
     def create(self) -> None:
         """Creates the tables of an empty graph."""
@@ -136,6 +140,7 @@ class Graph:
         Kuzu 0.11.3 mixes up list properties when it copies edges into a table that already has some and topics were
         added in between; a new table is free of this. A statement that fails rolls the transaction back.
         """
+        self._require_space(links)
         self._run("BEGIN TRANSACTION")
         self._run(f"DROP TABLE {EDGE_TABLE}")
         self._run(_edge_table())
@@ -144,12 +149,14 @@ class Graph:
         self._run("COMMIT")
 
     def _copy(self, table: Table, rows: pl.DataFrame) -> None:
+        self._require_space(rows)
         self._run(f"COPY {table.name} FROM $rows", {"rows": _to_graph(rows)})
 
     def update(self, table: Table, rows: pl.DataFrame) -> None:
         """Sets the columns that a frame has beside `id`, on the nodes with these ids."""
         names = [name for name in rows.columns if name != "id"]
         if rows.height and names:
+            self._require_space(rows)
             aliases = ", ".join(f"{name} AS _{name}" for name in rows.columns)
             values = ", ".join(f"r.{name} = _{name}" for name in names)
             self._run(
@@ -177,6 +184,10 @@ class Graph:
         """Writes everything into the one file."""
         self._run("CHECKPOINT")
 
+    def _require_space(self, rows: pl.DataFrame) -> None:
+        """Refuses to write rows that the disk may have no room for: Kuzu aborts the process where it is full."""
+        require_space(self._folder, _WRITTEN * int(rows.estimated_size()))
+
     def _run(self, statement: str, given: dict[str, Any] | None = None) -> Any:
         return self._connection.execute(statement, given or {})
 
@@ -189,12 +200,17 @@ def open_graph(path: Path, *, read_only: bool = False, buffer_mib: int = 2048) -
         path: the graph's one file.
         read_only: open a published graph; nothing beside the file is created.
         buffer_mib: Kuzu's buffer pool in MiB; always given, since its default takes most of the machine.
+
+    Raises:
+        DiskFull: the disk has no room for what opening or writing the graph may take; also where rows are written.
     """
     is_new = not path.exists()
+    if not read_only:
+        require_space(path.parent, 0 if is_new else path.stat().st_size)
     space = _read_space(path) if read_only else _WRITE_SPACE
     database = kuzu.Database(str(path), buffer_pool_size=buffer_mib << 20, read_only=read_only, max_db_size=space)
     with database, kuzu.Connection(database) as connection:
-        graph = Graph(connection)
+        graph = Graph(connection, path.parent)
         if is_new:
             graph.create()
         yield graph

@@ -3,6 +3,8 @@
 `evidence` holds accepted observations, `transitions` recorded decisions, `quarantine` refused rows. A
 batch carries an application transaction id. Delta records such an id but does not enforce it, so
 `append` asks for it first, under the ledger's own lock.
+
+Invariant: when `append` returns, its batch is on disk, and the chain (`ledger_chain`) has the digest of each file.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from deltalake.exceptions import TableNotFoundError
 
 from memstate_core.model.frames import ACCESSES, EVIDENCE, QUARANTINE, TRANSITIONS, Schema, conform, empty
+from memstate_core.state.ledger_keeper import Keeper
 from memstate_core.state.lock import exclusive
 
 TABLES: dict[str, Schema] = {
@@ -26,23 +29,35 @@ TABLES: dict[str, Schema] = {
 }
 COMPACT_FILES, COMPACTED_BYTES = 64, 32 << 20
 """So many files below half the size are compacted to files of about that size, which bounds the memory used."""
+_KEEP_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
+"""The log of commits is a link of the chain, so Delta does not remove its older part after a month."""
 
 
 class Ledger:
-    """The tables of one home."""
+    """The tables of one home.
+
+    Attributes:
+        root: the folder of the tables.
+        chain: the digests of their files.
+    """
 
     def __init__(self, root: Path, lock_wait_seconds: float = 30.0) -> None:
         self.root = root
         self._wait = lock_wait_seconds
+        self.chain = Keeper(root)
 
     @contextmanager
     def writing(self, holder: str) -> Iterator[None]:
         """Holds the ledger's lock, so that nothing changes between a read and the append that follows.
 
+        A commit that a killed writer did not finish is completed first, or set aside if it is not whole.
+
         Raises:
             StoreLocked: another process kept it for longer than the wait allows.
+            LedgerDamaged: an acknowledged commit is missing or differs.
         """
         with exclusive(self.root / "ledger.lock", holder, self._wait):
+            self.chain.recover(TABLES, self._active)
             yield
 
     def version(self, table: str) -> int | None:
@@ -92,8 +107,10 @@ class Ledger:
             mode="append",
             configuration={"delta.dataSkippingNumIndexedCols": "0"} if self._open(table) is None else None,
             commit_properties=CommitProperties(app_transactions=[Transaction(app_id, app_version)]),
+            post_commithook_properties=_KEEP_LOG,
         )
         self._compact(table)
+        self.chain.record(table, self._active)
         return True
 
     def _open(self, table: str) -> DeltaTable | None:
@@ -101,6 +118,11 @@ class Ledger:
             return DeltaTable(self._uri(table))
         except TableNotFoundError:
             return None
+
+    def _active(self, table: str) -> list[str]:
+        """The data files of a table's newest version, relative to it."""
+        delta = self._open(table)
+        return [] if delta is None else _files(delta)
 
     def _uri(self, table: str) -> str:
         """The table's URI, with special characters of its path escaped."""
@@ -117,7 +139,9 @@ class Ledger:
         delta = DeltaTable(self._uri(table))
         sizes = pl.Series(delta.get_add_actions().column("size_bytes"))
         if (2 * sizes < COMPACTED_BYTES).sum() > COMPACT_FILES:
-            delta.optimize.compact(target_size=COMPACTED_BYTES, max_concurrent_tasks=1)
+            delta.optimize.compact(
+                target_size=COMPACTED_BYTES, max_concurrent_tasks=1, post_commithook_properties=_KEEP_LOG
+            )
 
 
 def _files(delta: DeltaTable) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from memstate_core.model.errors import StoreLocked
+from memstate_core.state.files import PRIVATE_FILE, make_folder
 
 
 @contextmanager
@@ -24,9 +25,9 @@ def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0) -> Iterator[No
     Raises:
         StoreLocked: another process holds it; the message names it.
     """
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(lock.parent)
     note = lock.with_suffix(".holder.json")
-    guard = FileLock(lock)
+    guard = FileLock(lock, mode=PRIVATE_FILE)
     try:
         guard.acquire(timeout=wait_seconds)
     except Timeout:

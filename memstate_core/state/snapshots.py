@@ -1,13 +1,11 @@
-"""Snapshots: immutable published versions of a shard, and CURRENT, which names the served one.
+"""Snapshots: immutable published versions of a shard. Which of them is served is the matter of `current`.
 
-A folder `snapshots/<shard>/<n>/` is complete before it gets its name, and never changes afterwards. Readers
-open the one that CURRENT names and need no lock.
+A folder `snapshots/<shard>/<n>/` is complete before it gets its name, and never changes afterwards.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +15,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec import json as msgjson
 
-from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.model.errors import SnapshotDamaged
+from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
 
 SCHEMA_VERSION = 3
@@ -25,7 +24,10 @@ MANIFEST = "manifest.json"
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What a snapshot is, and the digest of each of its files."""
+    """What a snapshot is, and the digest of each of its files.
+
+    `ledger_head` is the last entry of the ledger's chain when the run began; None in manifests from before the chain.
+    """
 
     schema_version: int
     shard: str
@@ -37,6 +39,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     policy: dict[str, Any]
     evidence_version: int | None
     accesses_version: int | None = None
+    ledger_head: str | None = None
     counts: dict[str, int]
     state_hash: str
     graph_fresh_bytes: int
@@ -55,6 +58,19 @@ class Snapshot:
         """Its name in answers: `<shard>/<n>`."""
         return f"{self.manifest.shard}/{self.manifest.number}"
 
+    def has(self, name: str) -> bool:
+        """Whether the version was published with a file of this name; older ones lack some."""
+        return name in self.manifest.files
+
+    @property
+    def size(self) -> int:
+        """Bytes of its files."""
+        return sum((self.path / name).stat().st_size for name in self.manifest.files)
+
+    def missing(self) -> list[str]:
+        """The files that the manifest names and that are not there."""
+        return sorted(name for name in self.manifest.files if not (self.path / name).is_file())
+
     def damage(self) -> list[str]:
         """Differences between its files and the manifest; empty if it is intact."""
         found = file_digests(self.path)
@@ -69,28 +85,7 @@ class Snapshot:
 def file_digests(folder: Path) -> dict[str, str]:
     """SHA-256 of every file below a folder except its manifest, by relative path."""
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
-    return {str(file.relative_to(folder)): _digest(file) for file in files}
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def current_number(home: Home, shard: str) -> int | None:
-    """The number that CURRENT names, or None before the first snapshot.
-
-    Raises:
-        SnapshotDamaged: CURRENT names no snapshot.
-    """
-    try:
-        text = (home.snapshots(shard) / "CURRENT").read_bytes().strip()
-    except FileNotFoundError:
-        return None
-    if not (text.isdigit() and text.isascii()):
-        kept = ", ".join(str(number) for number in numbers(home, shard)) or "none"
-        raise SnapshotDamaged(shard, [f"CURRENT holds {text[:40]!r}, expected the number of a snapshot (kept: {kept})"])
-    return int(text)
+    return {str(file.relative_to(folder)): file_digest(file) for file in files}
 
 
 def load_snapshot(home: Home, shard: str, number: int) -> Snapshot:
@@ -113,47 +108,10 @@ def load_snapshot(home: Home, shard: str, number: int) -> Snapshot:
     return Snapshot(path, manifest)
 
 
-def current_snapshot(home: Home, shard: str) -> Snapshot | None:
-    """The served version of a shard, or None before the first one."""
-    number = current_number(home, shard)
-    return None if number is None else load_snapshot(home, shard, number)
-
-
-def served(home: Home, shards: list[str]) -> list[Snapshot]:
-    """The served version of each shard that has one.
-
-    Raises:
-        StoreNotFound: no shard has one.
-    """
-    found = [snapshot for shard in shards if (snapshot := current_snapshot(home, shard))]
-    if not found:
-        raise StoreNotFound(str(home.root))
-    return found
-
-
 def numbers(home: Home, shard: str) -> list[int]:
     """The kept versions of a shard, oldest first."""
     folder = home.snapshots(shard)
     return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdigit()) if folder.exists() else []
-
-
-def move_current(home: Home, shard: str, number: int) -> None:
-    """Points CURRENT at a version, atomically and durably."""
-    folder = home.snapshots(shard)
-    draft = folder / "CURRENT.new"
-    draft.write_text(f"{number}\n")
-    sync_path(draft)
-    draft.replace(folder / "CURRENT")
-    sync_path(folder)
-
-
-def sync_path(path: Path) -> None:
-    """Flushes a file or a folder to disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def combined_state_hash(hashes: Mapping[str, str]) -> str:

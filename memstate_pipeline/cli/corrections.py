@@ -53,7 +53,8 @@ def publish(
         `run_id`, `snapshot` and `state_hash` for the command's JSON.
     """
     from memstate_core.night.corrections import correct
-    from memstate_core.state.snapshots import combined_state_hash, served
+    from memstate_core.state.current import served
+    from memstate_core.state.snapshots import combined_state_hash
 
     run_id = f"correction-{uuid.uuid4()}"
     for shard, decided in rows.items():

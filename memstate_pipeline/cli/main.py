@@ -1,11 +1,12 @@
 """The `memstate` command: global options, the commands, and exit codes.
 
-Exit codes: 0 done, 1 failed, 2 usage, 3 the store is locked by another run, 4 a check refused to publish,
+Exit codes: 0 done, 1 failed, 2 usage, 3 the store is locked by another run, 4 a check refused to publish or the ledger is damaged,
 130 interrupted.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -13,6 +14,7 @@ from typing import Annotated
 import typer
 
 from memstate_core import __version__
+from memstate_core.state.files import PRIVATE_UMASK
 from memstate_pipeline.cli import (
     context,
     demo,
@@ -103,6 +105,7 @@ app.add_typer(keys.app, name="keys")
 
 def main() -> None:
     """Runs the command line and exits with its code."""
+    os.umask(PRIVATE_UMASK)
     options = Context()
     with Boundary(options, as_json="--json" in sys.argv):
         code = app(obj=options, prog_name="memstate", standalone_mode=False)

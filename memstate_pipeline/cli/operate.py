@@ -37,7 +37,8 @@ def _status_lines(document: Mapping[str, Any]) -> Iterator[str]:
 def store_status(store: Store) -> dict[str, Any]:
     """The JSON of `memstate status`; before the first snapshot its values are null and zero."""
     from memstate_core.model.text import iso
-    from memstate_core.state.snapshots import combined_state_hash, current_snapshot
+    from memstate_core.state.current import current_snapshot
+    from memstate_core.state.snapshots import combined_state_hash
 
     served = [snapshot for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
     manifests = [snapshot.manifest for snapshot in served]
@@ -117,8 +118,9 @@ def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> N
     The result is published if it has the same state hash as the served snapshot.
     """
     from memstate_core.night.rebuild import rebuild as rebuild_shard
+    from memstate_core.state.current import current_snapshot
     from memstate_core.state.lock import exclusive
-    from memstate_core.state.snapshots import combined_state_hash, current_snapshot
+    from memstate_core.state.snapshots import combined_state_hash
 
     store: Store = context.obj.store
     with exclusive(store.home.lock, f"process {os.getpid()} (memstate rebuild)"):

@@ -18,6 +18,6 @@ def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
         StoreNotFound: nothing was published yet.
     """
     from memstate_core.retrieve.reader import SnapshotReader
-    from memstate_core.state.snapshots import served
+    from memstate_core.state.current import served
 
     return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in served(store.home, store.shards)]

@@ -67,7 +67,7 @@ def simulate(
 
 def _latest(store: Store) -> datetime:
     """The machine's clock, or the time of the served snapshot if that is later."""
-    from memstate_core.state.snapshots import served
+    from memstate_core.state.current import served
 
     return max(datetime.now(UTC), *(snapshot.manifest.now for snapshot in served(store.home, store.shards)))
 

@@ -23,8 +23,8 @@ import numpy as np
 from memstate_core.embed.encoder import DIMENSION, Encoder, Vectors
 from memstate_core.ingest.importer import import_paths
 from memstate_core.run.store import open_store
+from memstate_core.state.current import current_number
 from memstate_core.state.home import Home
-from memstate_core.state.snapshots import current_number
 from memstate_pipeline.run import maintain
 
 OBSERVATIONS_A_TOPIC = 3

@@ -32,8 +32,8 @@ from memstate_core.model.terms import question_terms, terms
 from memstate_core.retrieve.query import STAGES, Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.home import Home
-from memstate_core.state.snapshots import current_snapshot
 
 NOW = "2024-06-01T00:00:00Z"
 K1, B = 1.2, 0.75

@@ -33,8 +33,9 @@ from made_store import make
 
 from memstate_core.model.text import iso
 from memstate_core.serve.snapshots.generation import Generation, SharedReader
+from memstate_core.state.current import current_number, move_current
 from memstate_core.state.home import Home
-from memstate_core.state.snapshots import current_number, load_snapshot, move_current, numbers
+from memstate_core.state.snapshots import load_snapshot, numbers
 
 HERE = Path(__file__).parent
 SHARD = "s0"

@@ -6,6 +6,9 @@ from pathlib import Path
 from tests.pipeline.conftest import run_memstate
 
 NAME = "müller & \"söhne\" #1 {100%} 'x' *日本*"
+PRIVATE = {(True, 0o700), (False, 0o600)}
+"""A home was made readable by everybody whom the umask allowed."""
+
 ROW = {"title": "Acme renewal", "topic_kind": "deal", "fields": [{"name": "owner", "value": "Aya"}]}
 
 
@@ -15,6 +18,7 @@ def test_a_night_in_an_oddly_named_home_and_after_moving_it(tmp_path: Path) -> N
     assert run_memstate(home, "import", str(dump), "--json").document["accepted"] == 1
     first = run_memstate(home, "maintain", "--now", "2026-01-01T02:00:00Z", "--json")
     assert first.code == 0, first.stderr
+    assert {(path.is_dir(), path.stat().st_mode & 0o777) for path in [home, *home.rglob("*")]} == PRIVATE
     moved = tmp_path / "moved #2"
     home.rename(moved)
     (tmp_path / "a link").symlink_to(moved)

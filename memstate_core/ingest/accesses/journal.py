@@ -12,7 +12,7 @@ from typing import Self
 from memstate_core.ingest.accesses.journal_segments import COMPLETE, OPEN, append, claimed
 from memstate_core.ingest.accesses.record import AccessRecord, heading, written
 from memstate_core.model.text import iso
-from memstate_core.state.snapshots import sync_path
+from memstate_core.state.files import make_folder, sync_path
 
 
 class AccessJournal:
@@ -37,7 +37,7 @@ class AccessJournal:
         self._folder, self._limit = folder, limit
         self._lines: list[bytes] = []
         self._lock = threading.Lock()
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._begin(name)
 
     def __enter__(self) -> Self:
@@ -99,6 +99,7 @@ class AccessJournal:
         self._handle: int | None = claimed(self.path)
         self._heading = written(heading(name))
         self._size = append(self._handle, self._heading, 0)
+        sync_path(self._folder)
 
     def _flush_if_full(self) -> None:
         if len(self._lines) >= self._limit:

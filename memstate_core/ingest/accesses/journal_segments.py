@@ -15,6 +15,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from memstate_core.state.files import PRIVATE_FILE
+
 COMPLETE, OPEN = ".jsonl", ".open"
 
 
@@ -43,7 +45,7 @@ def claimed(path: Path) -> int:
     """
     complete = path.with_suffix(COMPLETE)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, PRIVATE_FILE)
     except FileExistsError:
         raise _taken(path) from None
     fcntl.flock(handle, fcntl.LOCK_EX)

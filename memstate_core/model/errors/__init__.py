@@ -13,6 +13,8 @@
     ├── NotStale             the topic is not queued for review
     ├── SnapshotDamaged      a published file differs from its manifest
     ├── FrameMismatch        a table has not exactly the declared columns
+    ├── LedgerDamaged        the ledger lacks rows, or holds other bytes than were written
+    ├── DiskFull             the disk has too little space; nothing was published
     ├── StagingMissing       a step was started without the run it belongs to
     ├── ModelUnavailable     the embedding model cannot be loaded
     ├── ExtractorUnavailable the configured language model cannot be used
@@ -64,8 +66,10 @@ from memstate_core.model.errors.inputs import (
 )
 from memstate_core.model.errors.runs import (
     CheckRefused,
+    DiskFull,
     ExtractorUnavailable,
     FrameMismatch,
+    LedgerDamaged,
     ModelUnavailable,
     PlanStale,
     RebuildMismatch,
@@ -80,11 +84,13 @@ __all__ = [
     "AccessDenied",
     "ApiError",
     "CheckRefused",
+    "DiskFull",
     "ExtractorUnavailable",
     "FrameMismatch",
     "HomeUnsupported",
     "KeyRefused",
     "KeysDamaged",
+    "LedgerDamaged",
     "MemstateError",
     "MergeUndone",
     "ModelUnavailable",

@@ -58,6 +58,37 @@ class FrameMismatch(MemstateError):
         )
 
 
+class LedgerDamaged(MemstateError):
+    """The ledger lacks something that was acknowledged, or holds other bytes than were written."""
+
+    exit_code = 4
+    _SHOWN = 5
+
+    def __init__(self, ledger: str, problems: list[str]) -> None:
+        shown = [*problems[: self._SHOWN], *([f"{len(problems) - self._SHOWN} more"] * (len(problems) > self._SHOWN))]
+        super().__init__(
+            f"the ledger {ledger} is damaged: {'; '.join(shown)}. Nothing was written, and the served snapshot still "
+            "answers. `memstate verify` lists all damage. Restore ledger/ from a backup, then run this command again; "
+            "without a backup, import the dumps kept in inbox/processed into a new home.",
+            ledger=ledger,
+            problems=problems,
+        )
+
+
+class DiskFull(MemstateError):
+    """The disk has too little space for what a command would write."""
+
+    def __init__(self, folder: str, free: int, needed: int) -> None:
+        super().__init__(
+            f"the disk of {folder} has {free / (1 << 20):,.0f} MiB free, expected {needed / (1 << 20):,.0f} MiB or "
+            "more. Nothing was published, and the previous snapshot still serves. Free some space and run this "
+            "command again.",
+            folder=folder,
+            free=free,
+            needed=needed,
+        )
+
+
 class StagingMissing(MemstateError):
     """A step was started on its own, without the run whose working copy it requires."""
 

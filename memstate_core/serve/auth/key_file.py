@@ -21,8 +21,8 @@ import msgspec
 
 from memstate_core.model.errors import KeyRefused, KeysDamaged
 from memstate_core.serve.auth.principal import Principal, Role
+from memstate_core.state.files import sync_path
 from memstate_core.state.lock import exclusive
-from memstate_core.state.snapshots import sync_path
 
 SECRET_BYTES = 32
 ID_BYTES = 6

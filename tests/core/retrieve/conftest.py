@@ -21,7 +21,7 @@ from memstate_core.retrieve.index.facts_files import write_facts
 from memstate_core.retrieve.index.write import write_index
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, open_graph
-from memstate_core.state.snapshots import Manifest, Snapshot
+from memstate_core.state.snapshots import Manifest, Snapshot, file_digests
 from tests.core.frames import filled
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -151,17 +151,17 @@ class Store:
         write_index(folder, **frames)
         if self.aliases:
             _frame(self.aliases, ALIASES).write_parquet(folder / "aliases.parquet")
-        return Snapshot(folder, manifest(shard))
+        return Snapshot(folder, manifest(shard, file_digests(folder)))
 
 
 def _frame(rows: list[dict[str, Any]], schema: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema, orient="row")
 
 
-def manifest(shard: str) -> Manifest:
+def manifest(shard: str, files: dict[str, str]) -> Manifest:
     return Manifest(
         schema_version=1, shard=shard, number=3, run_id="run", now=NOW, embedding_model="words", policy_hash="",
-        policy={}, evidence_version=1, counts={}, state_hash="", graph_fresh_bytes=0, files={},
+        policy={}, evidence_version=1, counts={}, state_hash="", graph_fresh_bytes=0, files=files,
     )  # fmt: skip
 
 

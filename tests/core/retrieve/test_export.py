@@ -7,8 +7,10 @@ import json
 import polars as pl
 import pytest
 
+from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.retrieve import export
 from memstate_core.retrieve.export import export_jsonl, export_parquet, export_records
+from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import topic_record
 from tests.core.retrieve.conftest import Store
 
@@ -65,3 +67,15 @@ def test_lines_and_columns_say_the_same(readers, tmp_path):
     assert table["id"].to_list() == [line["id"] for line in lines]
     assert [json.loads(cell) for cell in table["fields_json"]] == [line["fields"] for line in lines]
     assert table["observation_ids"].to_list() == [line["observation_ids"] for line in lines]
+
+
+def test_a_snapshot_that_lacks_a_file_of_its_manifest_is_not_opened(readers):
+    """Without `compressed.parquet` an export lacked the history behind summaries, and succeeded."""
+    snapshot = readers[0].snapshot
+    for name in sorted(snapshot.manifest.files):
+        content = (snapshot.path / name).read_bytes()
+        (snapshot.path / name).unlink()
+        with pytest.raises(SnapshotDamaged, match=f"{name} is missing"):
+            SnapshotReader(snapshot)
+        (snapshot.path / name).write_bytes(content)
+    SnapshotReader(snapshot)

@@ -23,8 +23,8 @@ from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import TOPIC, open_graph
-from memstate_core.state.snapshots import current_snapshot
 from tests.core.strategies import day
 
 Topic = Mapping[str, Any]

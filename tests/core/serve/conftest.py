@@ -25,10 +25,11 @@ from memstate_core.policy.settings import Settings, StoreSettings
 from memstate_core.run.store import Store
 from memstate_core.serve.options import Options
 from memstate_core.serve.server import address, bound, server
+from memstate_core.state.current import move_current
 from memstate_core.state.home import Home
-from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, move_current
+from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION
 from tests import warm
-from tests.core.retrieve.conftest import NOW, manifest
+from tests.core.retrieve.conftest import NOW
 from tests.core.retrieve.conftest import Store as Draft
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate, shared
 
@@ -101,9 +102,9 @@ def publish(encoder: Encoder) -> Publish:
         draft.encoder = encoder  # type: ignore[assignment]
         fill(draft)
         folder = store.home.snapshots(shard) / str(number)
-        draft.publish(folder, shard)
+        made = draft.publish(folder, shard).manifest
         response = msgspec.structs.replace(
-            manifest(shard), schema_version=SCHEMA_VERSION, number=number, embedding_model=PACKAGED_MODEL, now=NOW
+            made, schema_version=SCHEMA_VERSION, number=number, embedding_model=PACKAGED_MODEL, now=NOW
         )
         (folder / MANIFEST).write_bytes(msgspec.json.encode(response))
         move_current(store.home, shard, number)

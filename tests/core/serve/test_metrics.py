@@ -9,7 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from memstate_core.serve.options import Options
-from memstate_core.state.snapshots import MANIFEST, move_current
+from memstate_core.state.current import move_current
+from memstate_core.state.snapshots import MANIFEST
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.core.serve.test_swap import wait_for
 

@@ -15,8 +15,8 @@ from memstate_core.run.store import Store
 from memstate_core.serve.options import Options
 from memstate_core.serve.snapshots.readiness import readiness
 from memstate_core.serve.snapshots.swap import Serving
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.home import Home
-from memstate_core.state.snapshots import current_snapshot
 from tests.core.serve.conftest import Publish, harbour, served, serving_process
 from tests.pipeline.conftest import NIGHT, run_memstate
 

@@ -17,8 +17,9 @@ from memstate_core.run.store import Store
 from memstate_core.serve.options import Options
 from memstate_core.serve.snapshots.generation import Generation
 from memstate_core.serve.snapshots.swap import Serving
+from memstate_core.state.current import move_current
 from memstate_core.state.graph import TOPIC
-from memstate_core.state.snapshots import MANIFEST, move_current
+from memstate_core.state.snapshots import MANIFEST
 from tests.core.retrieve.conftest import Store as Draft
 from tests.core.serve.conftest import Client, Publish, served
 

@@ -16,7 +16,7 @@ from memstate_core.night.corrections import correct
 from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.snapshots import served
+from memstate_core.state.current import served
 from memstate_pipeline.run import maintain
 from tests.core.frames import filled
 from tests.pipeline.conftest import NIGHT

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from memstate_core.run.run import Run
+from memstate_core.state.current import served
 from memstate_core.state.home import Home
-from memstate_core.state.snapshots import served
 from memstate_pipeline.cli import operate
 from memstate_pipeline.cli.main import main
 from tests.pipeline.conftest import NIGHT, Answer, Memstate, clean_environment, run_memstate

@@ -31,10 +31,10 @@ from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import Store
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import REVISION, TOPIC, open_graph
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
-from memstate_core.state.snapshots import current_snapshot
 from tests.core.strategies import day
 
 POLICY: dict[str, Any] = {

@@ -14,8 +14,9 @@ from memstate_core.model.frames import TRANSITIONS
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import EDGE, Graph, open_graph
-from memstate_core.state.snapshots import MANIFEST, current_snapshot, file_digests
+from memstate_core.state.snapshots import MANIFEST, file_digests
 from memstate_core.state.state_hash import state_hash
 
 BUFFER_MIB = 64

@@ -129,7 +129,9 @@ def data_of(home: Home, table: str) -> Path:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("change", [halved, emptied, Path.unlink], ids=["halved", "emptied", "removed"])
+@pytest.mark.parametrize(
+    "change", [flipped, halved, emptied, Path.unlink], ids=["flipped", "halved", "emptied", "removed"]
+)
 def test_data_of_the_ledger_that_is_damaged_is_named(home: Home, table: str, change: Change) -> None:
     change(data_of(home, table))
     found = failed(home)

@@ -1,0 +1,83 @@
+"""Comparing what a run starts from with what was written, before anything follows from it.
+
+Invariant: no run starts from a damaged snapshot or ledger, so damage never reaches a published snapshot.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memstate_core.model.errors import LedgerDamaged, SnapshotDamaged
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store
+from memstate_core.run.view import shard_evidence
+from memstate_core.state.current import named_number
+from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
+
+_SHOWN = 3
+
+
+def sound_base(store: Store, shard: str) -> Snapshot | None:
+    """The served snapshot, after reading every byte of it and of the ledger; None before the first one.
+
+    Raises:
+        LedgerDamaged: the ledger lacks something that was acknowledged, or holds other bytes than were written.
+        SnapshotDamaged: CURRENT names no snapshot, or the files of the snapshot are not what its manifest says.
+    """
+    number = named_number(store.home, shard)
+    base = None if number is None else load_snapshot(store.home, shard, number)
+    require_ledger(store, None if base is None else base.manifest)
+    if base is not None and (problems := base.damage()):
+        raise SnapshotDamaged(base.name, problems)
+    return base
+
+
+def require_ledger(store: Store, manifest: Manifest | None) -> None:
+    """Reads every byte of the ledger and compares it with what was recorded when it was written.
+
+    Args:
+        store: the store.
+        manifest: of a snapshot that was made of the ledger.
+
+    Raises:
+        LedgerDamaged: the ledger lacks something, or holds other bytes than were written.
+    """
+    if store.ledger.root.is_dir():
+        with store.ledger.writing("the beginning of a run"):
+            pass  # a ledger from before the chain gets it, and a killed writer's last commit is completed
+    store.ledger.chain.require_sound(None if manifest is None else manifest.ledger_head)
+    if manifest is None:
+        return
+    needed = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version, "transitions": 0}
+    found = {table: store.ledger.version(table) for table in needed}
+    older = [
+        f"{table}: its version is {found[table]}, {manifest.shard}/{manifest.number} was made of version {version}"
+        for table, version in needed.items()
+        if version is not None and (found[table] is None or found[table] < version)
+    ]
+    if older:
+        raise LedgerDamaged(str(store.ledger.root), older)
+
+
+def require_evidence(store: Store, run: Run, known: pl.Series) -> None:
+    """Compares the evidence that a run reads with its own digests and with what the base was made of.
+
+    Args:
+        store: the store.
+        run: the run, which pinned a version of the evidence.
+        known: the ids of the evidence that the base was made of.
+
+    Raises:
+        LedgerDamaged: evidence of the base is missing, or evidence has another id than its content gives.
+    """
+    held = shard_evidence(store.ledger, run, ["evidence_id", "content_sha256"])
+    other = held.filter(pl.col("evidence_id").ne_missing(pl.col("content_sha256").str.head(32)))["evidence_id"]
+    missing = known.filter(~known.is_in(held["evidence_id"].implode())).sort()
+    found = {"of the served snapshot are missing": missing, "have another id than their content gives": other}
+    problems = [
+        f"evidence: {len(ids)} rows {what}, such as {', '.join(map(str, ids.head(_SHOWN)))}"
+        for what, ids in found.items()
+        if len(ids)
+    ]
+    if problems:
+        raise LedgerDamaged(str(store.ledger.root), problems)

@@ -1,0 +1,112 @@
+"""CURRENT: which published version of a shard is served.
+
+Readers open what CURRENT names and need no lock. Where it names nothing that can be served (it is empty, garbage,
+missing, or its folder is gone), readers fall back to the newest sound version that the ledger records as published,
+with a warning; the next writer mends the file. `named_number` is strict, for those who look for damage.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+
+import polars as pl
+from deltalake.exceptions import DeltaError
+
+from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.files import sync_path
+from memstate_core.state.home import Home
+from memstate_core.state.ledger import Ledger
+from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
+
+_log = logging.getLogger("memstate.store")
+
+
+def named_number(home: Home, shard: str) -> int | None:
+    """The number that CURRENT names, or None before the first snapshot.
+
+    Raises:
+        SnapshotDamaged: CURRENT names no kept snapshot, or is missing beside kept ones.
+    """
+    kept = numbers(home, shard)
+    try:
+        text = (home.snapshots(shard) / "CURRENT").read_bytes().strip()
+    except FileNotFoundError:
+        if not kept:
+            return None
+        raise SnapshotDamaged(shard, ["CURRENT is missing, though snapshots are kept"]) from None
+    if not (text.isdigit() and text.isascii() and int(text) in kept):
+        listed = ", ".join(map(str, kept)) or "none"
+        raise SnapshotDamaged(
+            shard, [f"CURRENT holds {text[:40]!r}, expected the number of a snapshot (kept: {listed})"]
+        )
+    return int(text)
+
+
+def current_number(home: Home, shard: str) -> int | None:
+    """The number of the served version, or None before the first snapshot.
+
+    Raises:
+        SnapshotDamaged: CURRENT names no kept snapshot, and no published one is sound.
+    """
+    try:
+        return named_number(home, shard)
+    except SnapshotDamaged as error:
+        published = _published(home, shard).intersection(numbers(home, shard))
+        found = _newest_sound(home, shard, tuple(sorted(published)), error.facts["problems"][0])
+        if found is None and published:
+            raise
+        return found
+
+
+def current_snapshot(home: Home, shard: str) -> Snapshot | None:
+    """The served version of a shard, or None before the first one."""
+    number = current_number(home, shard)
+    return None if number is None else load_snapshot(home, shard, number)
+
+
+def served(home: Home, shards: list[str]) -> list[Snapshot]:
+    """The served version of each shard that has one.
+
+    Raises:
+        StoreNotFound: no shard has one.
+    """
+    found = [snapshot for shard in shards if (snapshot := current_snapshot(home, shard))]
+    if not found:
+        raise StoreNotFound(str(home.root))
+    return found
+
+
+def move_current(home: Home, shard: str, number: int) -> None:
+    """Points CURRENT at a version, in one step that survives a power cut."""
+    folder = home.snapshots(shard)
+    draft = folder / "CURRENT.new"
+    draft.write_text(f"{number}\n")
+    sync_path(draft)
+    draft.replace(folder / "CURRENT")
+    sync_path(folder)
+
+
+@lru_cache(maxsize=64)
+def _newest_sound(home: Home, shard: str, published: tuple[int, ...], problem: str) -> int | None:
+    """The newest version whose files are all as its manifest says; searched once, since versions never change."""
+    for number in reversed(published):
+        try:
+            problems = load_snapshot(home, shard, number).damage()
+        except SnapshotDamaged as error:
+            problems = error.facts["problems"]
+        if not problems:
+            _log.warning("%s: %s; serving %s/%d, the newest sound snapshot", shard, problem, shard, number)
+            return number
+    return None
+
+
+def _published(home: Home, shard: str) -> set[int]:
+    """The numbers that the ledger records as published; all kept ones where it cannot be read."""
+    number = pl.col("payload_json").str.json_path_match("$.number").cast(pl.Int64, strict=False)
+    try:
+        rows = Ledger(home.ledger).scan("transitions").filter(pl.col("shard") == shard, pl.col("kind") == PUBLISHED)
+        return set(rows.select(number).collect().to_series().drop_nulls())
+    except (OSError, ValueError, DeltaError, pl.exceptions.PolarsError):
+        return set(numbers(home, shard))

@@ -1,0 +1,63 @@
+"""Durable files and private folders: what every writer of a home shares.
+
+Invariant: what one of these functions made survives a power cut when it returns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from memstate_core.model.errors import DiskFull
+
+PRIVATE_FOLDER, PRIVATE_FILE, PRIVATE_UMASK = 0o700, 0o600, 0o077
+"""Modes of what memstate creates: a home holds what people said, so only its owner may read it.
+
+Processes of memstate set the umask, since libraries (Delta, Kuzu, SQLite, Dagster) create most of the files.
+"""
+
+RESERVED_BYTES = 64 << 20
+"""Free space that is left to others: below it, a database that meets a full disk aborts the process."""
+
+
+def sync_path(path: Path) -> None:
+    """Flushes a file or a folder to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Creates a folder and its missing parents, for their owner alone; does nothing where it exists."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir(PRIVATE_FOLDER, exist_ok=True)
+        sync_path(path.parent)
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require_space(folder: Path, needed: int) -> None:
+    """Refuses work that the disk has no room for, before any of it is written.
+
+    Args:
+        folder: an existing folder on the disk.
+        needed: bytes that the work may write; `RESERVED_BYTES` beside them stay free.
+
+    Raises:
+        DiskFull: less is free.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < needed + RESERVED_BYTES:
+        raise DiskFull(str(folder), free, needed + RESERVED_BYTES)
