@@ -19,8 +19,8 @@ from memstate_core.run.store import Store, open_store
 from memstate_core.serve.options import Options
 from memstate_core.serve.placement_requests import request
 from memstate_core.serve.response_models import response_model
+from memstate_core.state.current import served as served_snapshots
 from memstate_core.state.home import Home
-from memstate_core.state.snapshots import served as served_snapshots
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.pipeline.conftest import run_memstate
 

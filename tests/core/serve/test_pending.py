@@ -28,7 +28,7 @@ from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
 from memstate_core.serve.snapshots.generation import Generation, SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
-from memstate_core.state.snapshots import served as served_snapshots
+from memstate_core.state.current import served as served_snapshots
 from tests.core.serve.conftest import Client, Publish, harbour, served, serving_process
 from tests.pipeline.conftest import run_memstate
 

@@ -14,7 +14,7 @@ from memstate_core.serve.placement_requests import add_neighbor_ids
 from memstate_core.serve.response_models import response_model
 from memstate_core.serve.snapshots.generation import SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
-from memstate_core.state.snapshots import served as served_snapshots
+from memstate_core.state.current import served as served_snapshots
 from tests.core.serve.conftest import Client
 
 QUESTION = {"q": "Is the gate of the ferry yard open?"}
