@@ -49,11 +49,10 @@ def require_ledger(store: Store, manifest: Manifest | None) -> None:
     if manifest is None:
         return
     needed = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version, "transitions": 0}
-    found = {table: store.ledger.version(table) for table in needed}
     older = [
-        f"{table}: its version is {found[table]}, {manifest.shard}/{manifest.number} was made of version {version}"
+        f"{table}: its version is {found}, {manifest.shard}/{manifest.number} was made of version {version}"
         for table, version in needed.items()
-        if version is not None and (found[table] is None or found[table] < version)
+        if version is not None and ((found := store.ledger.version(table)) is None or found < version)
     ]
     if older:
         raise LedgerDamaged(str(store.ledger.root), older)
