@@ -140,7 +140,7 @@ class Graph:
         Kuzu 0.11.3 mixes up list properties when it copies edges into a table that already has some and topics were
         added in between; a new table is free of this. A statement that fails rolls the transaction back.
         """
-        self._require_space(links)
+        self._require_space(edges)
         self._run("BEGIN TRANSACTION")
         self._run(f"DROP TABLE {EDGE_TABLE}")
         self._run(_edge_table())
