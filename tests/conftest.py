@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 
+import pytest
 from hypothesis import settings
 
 from tests.run_history import hurried
@@ -15,6 +17,12 @@ from tests.run_history import hurried
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with the most slow tests first; the order within a file stays."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 def pytest_collection_finish() -> None:

@@ -7,6 +7,8 @@ import pytest
 from tests import warm
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
+pytestmark = pytest.mark.slow
+
 DAMAGED = """
 import sys
 import polars as pl
@@ -30,7 +32,6 @@ main()
 """A night whose ladder step removes the evidence of every value of the working graph."""
 
 
-@pytest.mark.slow
 def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
     home, dump = tmp_path / "home", tmp_path / "one.jsonl"
     dump.write_text('{"title": "Yard", "fields": [{"name": "gate", "value": "shut"}]}\n')

@@ -8,6 +8,8 @@ import pytest
 from tests import warm
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
+pytestmark = pytest.mark.slow
+
 DIE_AT = """
 import os, sys
 from pathlib import Path
@@ -52,7 +54,6 @@ def expected(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(run_memstate(calm, "maintain", "--now", NIGHT, "--json").document["state_hash"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", TURNING_POINTS)
 def test_the_next_run_recovers_from_a_killed_one(point: str, prepared: Path, expected: str, tmp_path: Path) -> None:
     module, name = TURNING_POINTS[point]

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.pipeline.conftest import run_memstate
 
 NAME = "müller & \"söhne\" #1 {100%} 'x' *日本*"
@@ -12,6 +14,7 @@ PRIVATE = {(True, 0o700), (False, 0o600)}
 ROW = {"title": "Acme renewal", "topic_kind": "deal", "fields": [{"name": "owner", "value": "Aya"}]}
 
 
+@pytest.mark.slow
 def test_a_night_in_an_oddly_named_home_and_after_moving_it(tmp_path: Path) -> None:
     home, dump = tmp_path / NAME, tmp_path / "dump.jsonl"
     dump.write_text(json.dumps(ROW))

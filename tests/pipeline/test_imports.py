@@ -53,6 +53,7 @@ def test_an_import_leaves_no_run_and_shows_what_it_refused(store: Store) -> None
     assert "cut.jsonl.gz" in str(metadata["unreadable"].value)
 
 
+@pytest.mark.slow
 def test_the_next_page_covers_imports_since_the_last(store: Store) -> None:
     with dagster_instance(store.home) as instance:
         import_inbox(store, instance)

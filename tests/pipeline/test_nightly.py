@@ -4,7 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.pipeline.conftest import NIGHT, Memstate, run_memstate
+
+pytestmark = pytest.mark.slow
 
 COUNTS = [
     *("evidence", "accesses", "topics_created", "revisions", "topics_embedded", "merges"),

@@ -8,6 +8,8 @@ import pytest
 
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 POTTERY = [
     "I signed up for a pottery class at the Riverside Studio, it starts next week.",
     "A pottery class sounds lovely, will you work with the potter's wheel?",

@@ -26,6 +26,8 @@ from memstate_core.model.errors import (
 )
 from tests.core.client.conftest import Stage
 
+pytestmark = pytest.mark.slow
+
 FAST = Retry(attempts=3, first=0.001)
 QUESTION = {"query": "q", "candidates": [], "evidence": [], "summary_text": "", "snapshot": "s0/1"}
 NOTED = {"topic_id": "t", "fields": None, "failed": False, "at": "2026-01-01T00:00:00Z"}

@@ -157,6 +157,7 @@ def test_an_edge_is_attached_when_both_of_its_topics_are_salient_again() -> None
         assert of_links(detached_edges(links(("a", "b", "mentions")), where, detached)) == ([], back)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.floats(0, 1)), max_size=8))
 def test_taking_the_steps_and_looking_again_changes_nothing(rows: list[tuple[str, str, float]]) -> None:
     known = fields(*[(*key, salience, LONG) for key, salience in {row[:2]: row[2] for row in rows}.items()])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from memstate_core.policy.settings import Policy
 from tests.core.forget.lives import AYA, Life, topic_id
 from tests.core.forget.test_ladder import begun
 from tests.core.strategies import day
+
+pytestmark = pytest.mark.slow
 
 NAMES = [f"t{number}" for number in range(8)]
 PIN_RULES = ("salience > 0.5", "active >= 4", "title == 't1' or title == 't2'", "not redundant")

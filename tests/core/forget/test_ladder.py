@@ -17,6 +17,8 @@ from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_
 from memstate_core.state.state_hash import state_hash
 from tests.core.forget.lives import AYA, Life, owner, topic_id
 
+pytestmark = pytest.mark.slow
+
 KEPT = {"summary_keep_revisions": 2}
 CALM: dict[str, Any] = {"topic_count_soft_limit": 100}
 """No scope is under pressure, so only summaries and rules matter."""

@@ -24,6 +24,8 @@ from tests.core.forget.lives import AYA, Life, owner, topic_id
 from tests.core.forget.test_ladder import KEPT, begun
 from tests.core.frames import filled
 
+pytestmark = pytest.mark.slow
+
 EDGE = {"to": topic_id("acme"), "kind": "mentions"}
 STEPS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "archived": ("archived", "restored", "acme", {"salience": 0.01, "by": "threshold"}),

@@ -13,6 +13,8 @@ from memstate_core.state.graph import EDGE, FIELD, TOPIC
 from tests.core.forget.lives import Life, owner, topic_id
 from tests.core.forget.test_ladder import KEPT, begun, owners
 
+pytestmark = pytest.mark.slow
+
 ALL = ["restored", "attached", "expanded"]
 
 

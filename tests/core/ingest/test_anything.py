@@ -7,6 +7,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from memstate_core.ingest.importer import import_paths
 from memstate_core.model.observation import EdgeTo, FieldValue, Observation, Scope
 from memstate_core.policy.settings import Settings
 from memstate_core.state.ledger import Ledger
+
+pytestmark = pytest.mark.slow
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -33,6 +33,7 @@ def zst(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True).compress(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data"),
     [
@@ -149,6 +150,7 @@ def test_arrays_and_lines_do_not_depend_on_where_blocks_end(size):
         list(array_rows(cut(array.rstrip()[:-1]), 1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [gzip.compress, zst], ids=["gz", "zst"])
 def test_rows_before_the_break_of_a_packed_file_are_kept(desk, packed):
     lines = [json.dumps({"text": os.urandom(300).hex()}).encode() + b"\n" for _ in range(1000)]
@@ -227,6 +229,7 @@ def test_an_empty_file_has_no_rows(desk):
     assert (report.read, report.errors) == (0, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json"])
 def test_progress_ends_at_the_size_of_the_file(desk, name):
     rows = [{"text": os.urandom(200).hex()} for _ in range(1000)]

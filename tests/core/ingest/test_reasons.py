@@ -77,6 +77,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("row", "reason", "words"), REFUSED)
 def test_a_bad_row_is_refused_with_its_reason(refusal, row, reason, words):
     found, detail = refusal(row)

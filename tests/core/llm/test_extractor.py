@@ -27,6 +27,8 @@ from tests.core.frames import filled
 from tests.core.llm.clients import SleptTime, client_of
 from tests.core.llm.scripted import Answer, Request, Response, Script, fails, says, serving
 
+pytestmark = pytest.mark.slow
+
 NOON = parse_moment("2026-04-01T12:00:00Z")
 Embed = Callable[[Sequence[str]], Vectors]
 LONG = {"chunk_threshold_chars": 200}

@@ -18,6 +18,8 @@ from memstate_core.policy.extractor import ExtractorSettings
 from tests.core.llm.clients import KEY, QUESTION, SleptTime, client_of
 from tests.core.llm.scripted import Answer, Request, Response, fails, says, serving
 
+pytestmark = pytest.mark.slow
+
 GOOD = says({"topics": []})
 
 

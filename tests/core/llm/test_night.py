@@ -29,6 +29,8 @@ from memstate_pipeline.run import maintain
 from tests.core.llm.clients import KEY
 from tests.core.llm.scripted import Answer, Request, Response, Script, fails, says, serving
 
+pytestmark = pytest.mark.slow
+
 NOW = parse_moment("2026-04-06T02:00:00Z")
 DAY = "2026-04-01T12:0{}:00Z"
 TEXTS = (

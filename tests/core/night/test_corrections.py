@@ -48,6 +48,8 @@ from tests.core.night.corrections import (
 from tests.core.revise.nights import night_without_duplicates as night
 from tests.core.revise.nights import record_by_key as record
 
+pytestmark = pytest.mark.slow
+
 first_night, store = corrections.first_night, corrections.store
 STEPS = ("summarise", "detach", "forget")
 FORGETFUL = {f"{step}_salience_threshold": 10 for step in STEPS} | {"topic_count_soft_limit": 0}

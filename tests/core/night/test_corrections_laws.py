@@ -27,6 +27,8 @@ from tests.core.reference import Observation
 from tests.core.state.test_fold_properties import canonical
 from tests.core.strategies import BUFFER_MIB, NO_SEGMENTS, evidence_frame, fill, observation, streams
 
+pytestmark = pytest.mark.slow
+
 Stage = tuple[list[Observation], pl.DataFrame]
 """The evidence and the decisions (columns DECISION) at one time."""
 

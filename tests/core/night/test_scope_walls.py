@@ -11,6 +11,8 @@ import pytest
 from memstate_core.model.ids import uuid_text
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 KEY = uuid_text("key", "user:victim", "acme")
 SCOPES = {name: {"type": "user", "id": name} for name in ("attacker", "victim")}
 
@@ -22,7 +24,6 @@ def imported(home: Path, *rows: dict[str, Any]) -> None:
     assert result.code == 0, result.stderr
 
 
-@pytest.mark.slow
 def test_a_night_separates_topics_of_two_scopes_with_one_id_and_passes_its_checks(tmp_path: Path) -> None:
     home = tmp_path / "home"
     base = {"scope": SCOPES["attacker"], "observed_at": "2026-04-01T00:00:00Z"}

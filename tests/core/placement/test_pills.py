@@ -10,8 +10,9 @@ import pytest
 from tests import warm
 from tests.core.placement.pills import MEMORY, PILLS, SECONDS
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @pytest.mark.parametrize("pill", PILLS)
 def test_a_hostile_value_is_placed_within_bounds(pill: str) -> None:
     ended = warm.run(["-m", "tests.core.placement.pills", pill], os.environ | {"POLARS_MAX_THREADS": "2"})

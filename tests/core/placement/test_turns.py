@@ -143,6 +143,7 @@ turns_of_talk = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(turns_of_talk)
 def test_every_turn_is_in_one_segment_of_its_scope(

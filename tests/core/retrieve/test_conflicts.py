@@ -16,6 +16,8 @@ from tests.core import reference
 from tests.core.retrieve.conftest import Store
 from tests.core.strategies import day, field, folded, merge_decisions, observation
 
+pytestmark = pytest.mark.slow
+
 STREAM = [
     observation(1, topic_id="acme", title="Acme renewal", fields=[field("owner", '"Aya"'), field("stage", "1")]),
     observation(2, topic_id="other", title="Acme", fields=[field("owner", '"Priya"'), field("stage", "1")]),

@@ -131,6 +131,7 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
     return {"query": "q", "candidates": candidates, "evidence": draw(st.lists(said, max_size=6)), "snapshot": "s0/1"}
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(found=answers(), budgets=st.tuples(st.integers(0, 400), st.integers(0, 400)), past=st.booleans())
 def test_no_budget_is_exceeded_and_a_larger_one_loses_nothing(

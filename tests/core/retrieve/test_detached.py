@@ -13,6 +13,8 @@ from memstate_core.retrieve.topic import topic_record
 from memstate_core.state.snapshots import COMPRESSED_FILE
 from tests.core.retrieve.conftest import REVISIONS, Store, _frame, day
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def readers(store, opened):

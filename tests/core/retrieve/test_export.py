@@ -53,6 +53,7 @@ def test_an_exported_record_is_the_topics_record(readers):
     assert exported == topic_record(readers, "b", history=True)
 
 
+@pytest.mark.slow
 def test_chunks_change_nothing(readers, monkeypatch):
     whole = list(export_records(readers))
     monkeypatch.setattr(export, "CHUNK", 1)

@@ -11,6 +11,8 @@ from memstate_core.model.errors import TopicNotFound
 from memstate_core.retrieve.query import NEIGHBORS, Question, answer
 from tests.core.retrieve.conftest import START, Store, day
 
+pytestmark = pytest.mark.slow
+
 WORDS_ONLY = frozenset[str]()
 
 

@@ -56,6 +56,7 @@ def test_as_of_gives_the_topic_of_then(readers):
         topic_record(readers, "acme", as_of=day(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "passed"), [("left", ["left"]), ("first", ["first", "left"]), ("by-title", ["by-title", "first", "left"])]
 )

@@ -18,6 +18,8 @@ from tests.core.night.corrections import ACME, BOAT, CAT, decide, exported, merg
 from tests.core.revise.nights import night_without_duplicates as night
 from tests.core.revise.nights import record_by_key as record
 
+pytestmark = pytest.mark.slow
+
 first_night, store = corrections.first_night, corrections.store
 
 

@@ -14,6 +14,8 @@ from memstate_core.run.store import Store, open_store
 from tests.core.revise.nights import Night, Topic, ids, night, pair, record, topics, transitions
 from tests.core.revise.test_verdicts import judged
 
+pytestmark = pytest.mark.slow
+
 QUARTZ = {"title": "Quartz lagoon harvest", "summary": "Signing with the northern partner at the harbour office"}
 OWNED = {"fields": [{"name": "owner", "value": "Aya"}, {"name": "since", "value": "2019-03-04"}]}
 OTHER = {"fields": [{"name": "owner", "value": "Ben"}, {"name": "since", "value": "1987-11-30"}]}

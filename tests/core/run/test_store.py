@@ -19,6 +19,7 @@ NAMES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_ledger_is_written_and_read_under_any_supported_name(tmp_path: Path, name: str) -> None:
     ledger = open_store(tmp_path / name).ledger

@@ -20,6 +20,8 @@ from memstate_core.state.home import Home
 from tests.core.serve.conftest import Client, served, serving_process
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
@@ -115,7 +117,6 @@ def test_what_a_disk_refuses_stays_in_memory_up_to_a_limit(tmp_path: Path) -> No
     assert [use["topic_id"] for use in noted(blocked)] == ["2", "3", "4"]
 
 
-@pytest.mark.slow
 def test_feedback_is_flushed_at_the_end_and_folded_once(home: Path) -> None:
     topics = run_memstate(home, "export", "--json").document["topics"]
     yard = next(topic for topic in topics if topic["title"] == "Old Ferry Yard")

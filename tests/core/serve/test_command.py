@@ -47,6 +47,7 @@ def test_it_serves_until_it_is_stopped(home: Path, end: signal.Signals) -> None:
     assert not [line for line in lines if line["level"] != "info"]
 
 
+@pytest.mark.slow
 def test_help_and_definitions_load_no_web_framework() -> None:
     loads = ["import memstate_pipeline.definitions as d; d.defs()", "import memstate_pipeline.cli.main"]
     for code in loads:

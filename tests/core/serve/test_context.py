@@ -19,6 +19,8 @@ from memstate_core.serve.service import Service
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 QUESTION = {"q": "Is the gate of the ferry yard open?", "scope": "user:a"}
 
 

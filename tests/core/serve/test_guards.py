@@ -49,6 +49,7 @@ def as_header(text: str) -> str:
     return text.encode().decode("latin-1")
 
 
+@pytest.mark.slow
 def test_every_route_but_health_asks_for_the_key(locked: Client, harbour_store: Store) -> None:
     asked = {path: locked(method, path.replace("{topic_id}", "yard")) for method, path in paths(harbour_store)}
     assert len(asked) >= 12

@@ -58,6 +58,7 @@ def imported(store: Store) -> pl.DataFrame:
     return store.ledger.scan("evidence").collect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indent", [None, 2])
 def test_ids_are_those_that_the_next_run_gives(intake: Client, store: Store, indent: int | None) -> None:
     response = intake.post("/v1/ingest", json.dumps(ROWS, indent=indent).encode())
@@ -89,6 +90,7 @@ def test_one_observation_needs_no_list(intake: Client, store: Store) -> None:
     assert [path.name for path in waiting(store)] == [response.document["file"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [

@@ -215,6 +215,7 @@ def test_the_key_of_the_environment_is_for_everything(path: Path) -> None:
 # The command line
 
 
+@pytest.mark.slow
 def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     home = tmp_path / "home"
     more = ["--scope", "user:a", "--scope", "project:x", "--role", "write", "--rate", "5", "--expires", "2100-01-01"]

@@ -27,6 +27,8 @@ from memstate_core.serve.service import Service
 from tests.core.serve.conftest import Client, served
 from tests.core.serve.test_keys import Clock, made
 
+pytestmark = pytest.mark.slow
+
 # Buckets
 
 

@@ -357,6 +357,7 @@ def test_over_stdio_what_is_handed_over_is_there_after_the_night(home: Path) -> 
     assert (found["snapshot"], found["evidence"][0]["text"]) == ("s0/2", fact["text"])
 
 
+@pytest.mark.slow
 def test_over_stdio_only_the_scopes_that_were_named_are_seen(locked: tuple[Client, dict[str, str], Store]) -> None:
     _, _, store = locked
 

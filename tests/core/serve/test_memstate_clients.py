@@ -211,6 +211,7 @@ def test_health_of_the_process_and_of_the_graph(writable: Client) -> None:
 # Ids
 
 
+@pytest.mark.slow
 def test_version_ids_are_those_that_the_next_night_gives(home: Path) -> None:
     scope = {"type": "user", "id": "ines"}
     yard = uuid_text("key", "user:ines", "yard")

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import Client, Publish, harbour, served
 
+pytestmark = pytest.mark.slow
+
 ROUTES = {
     ("get", "/healthz"), ("get", "/readyz"), ("get", "/v1/runs"), ("get", "/v1/topics"),
     ("get", "/v1/topics/{topic_id}"), ("get", "/v1/topics/{topic_id}/history"),
@@ -116,7 +118,6 @@ def expect_documented(status: int, kind: str | None, content: bytes) -> None:
         assert json.loads(content)["status"] == status
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", KEYS)
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
@@ -127,7 +128,6 @@ def test_no_body_makes_the_server_fail(writable: Client, path: str, data: st.Dat
     expect_documented(response.status, response.headers["content-type"], response.content)
 
 
-@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from(

@@ -32,6 +32,8 @@ from memstate_core.state.current import served as served_snapshots
 from tests.core.serve.conftest import Client, Publish, harbour, served, serving_process
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 NOW = parse_moment("2026-12-24T00:00:00Z")
 SCOPE = {"type": "user", "id": "a"}
 GATE = {"topic_id": "yard", "scope": SCOPE, "observed_at": "2026-07-01T00:00:00Z"} | {

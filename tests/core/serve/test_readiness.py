@@ -20,6 +20,8 @@ from memstate_core.state.home import Home
 from tests.core.serve.conftest import Publish, harbour, served, serving_process
 from tests.pipeline.conftest import NIGHT, run_memstate
 
+pytestmark = pytest.mark.slow
+
 HOUR = 3600.0
 
 
@@ -97,7 +99,6 @@ def test_who_does_not_see_every_scope_hears_that_it_is_ready_and_stale(store: St
         assert (whole.status, whole.document["stale"], whole.document["snapshot"]) == (200, True, "s0/1")
 
 
-@pytest.mark.slow
 def test_after_a_night_its_run_and_its_checks_are_reported(home: Path) -> None:
     with serving_process(home, "--max-age", "0.001") as (client, _):
         ready = client.until_ready().get("/readyz").document

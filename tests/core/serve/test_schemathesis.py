@@ -19,6 +19,8 @@ from memstate_core.serve.auth import key_file
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import Client, Publish, harbour, served
 
+pytestmark = pytest.mark.slow
+
 MADE = key_file.make(
     "all",
     scopes=None,
@@ -42,7 +44,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, publish: Publish) -> Iterat
         yield client.until_ready()
 
 
-@pytest.mark.slow
 def test_schemathesis_finds_no_fault(server: Client, tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text(BEYOND_A_SCHEMA)
     command = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", "schemathesis.toml", "run"]

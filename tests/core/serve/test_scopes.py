@@ -31,6 +31,8 @@ from tests.core.retrieve.conftest import Store as Draft
 from tests.core.serve.conftest import Answer, Client, Publish, served
 from tests.pipeline.conftest import NIGHT, run_memstate
 
+pytestmark = pytest.mark.slow
+
 FOREIGN, GHOST = "quagga", "quaggb"
 """The word of the other scope, and one that nothing carries; they sort side by side."""
 MINE = "user:mine"

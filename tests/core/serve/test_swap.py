@@ -23,6 +23,8 @@ from memstate_core.state.snapshots import MANIFEST
 from tests.core.retrieve.conftest import Store as Draft
 from tests.core.serve.conftest import Client, Publish, served
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = Options(poll_seconds=0.05, record=False)
 
 
@@ -84,7 +86,6 @@ class Load:
                 self.seen.append(answer.document["snapshot"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kept", [3, 1])
 def test_swaps_under_load_fail_and_mix_nothing(tmp_path: Path, publish: Publish, kept: int) -> None:
     """Also where so few snapshots are kept that the one that is being read is removed."""

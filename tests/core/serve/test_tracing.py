@@ -165,6 +165,7 @@ def test_without_the_sdk_or_the_package_a_span_costs_next_to_nothing(is_hidden: 
     assert float(response.stdout) < 0.1
 
 
+@pytest.mark.slow
 def test_a_server_without_the_package_answers(tmp_path: Path, publish: Publish) -> None:
     store = publish(tmp_path / "home", harbour)
     script = (

@@ -53,6 +53,7 @@ def canonical(state: State) -> dict[str, list[str]]:
 # The fold equals the reference
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(streams())
 def test_every_observation_goes_where_the_rules_of_placement_send_it(stream: list[Observation]) -> None:
@@ -65,12 +66,14 @@ def test_every_observation_goes_where_the_rules_of_placement_send_it(stream: lis
     assert sorted(refused) == sorted(evidence_id for evidence_id, topic in expected.items() if topic is None)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(streams())
 def test_a_stream_folds_to_what_the_rules_say(stream: list[Observation]) -> None:
     assert_is(folded(stream), reference.fold(stream))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(streams_with_merges())
 def test_merges_fold_to_what_the_rules_say(given_: tuple[list[Observation], list[Merge]]) -> None:
@@ -137,6 +140,7 @@ def test_nothing_folds_to_nothing() -> None:
 # L2: order does not matter
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(streams_with_merges(), st.randoms(use_true_random=False))
 def test_any_order_of_the_evidence_gives_the_identical_state(
@@ -158,6 +162,7 @@ def test_an_edge_said_twice_by_one_observation_ends_when_its_last_word_says() ->
 # L7: late data never becomes current
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(streams(), fields, st.sampled_from(SCOPES), st.sampled_from(KEYS), st.booleans())
 def test_late_data_never_becomes_current(
@@ -179,6 +184,7 @@ def current(state: State) -> dict[tuple[str, str, str], str]:
     return {(topic, part, name): value for topic, part, name, value in rows.iter_rows()}
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(streams_with_merges())
 def test_histories_are_ordered_by_valid_time(given_: tuple[list[Observation], list[Merge]]) -> None:
@@ -192,6 +198,7 @@ def test_histories_are_ordered_by_valid_time(given_: tuple[list[Observation], li
 # L3: night after night is a rebuild
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(streams_with_merges(), st.data())
 def test_a_graph_grown_by_nights_is_the_graph_built_at_once(
@@ -206,6 +213,7 @@ def test_a_graph_grown_by_nights_is_the_graph_built_at_once(
     assert grown == built
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(streams_with_merges())
 def test_undoing_merges_restores_the_graph_before(given_: tuple[list[Observation], list[Merge]]) -> None:
@@ -227,6 +235,7 @@ def hash_after(path: Path, *states: State) -> str:
 # L4: undone merges leave no trace
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(streams_with_merges(), st.randoms(use_true_random=False))
 def test_merges_that_were_undone_leave_no_trace(given_: tuple[list[Observation], list[Merge]], chance: Any) -> None:
@@ -237,6 +246,7 @@ def test_merges_that_were_undone_leave_no_trace(given_: tuple[list[Observation],
     assert canonical(folded(stream, decisions)) == canonical(folded(stream))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(streams_with_merges(), st.data())
 def test_undoing_one_merge_is_never_having_decided_it(

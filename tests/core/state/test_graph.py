@@ -30,6 +30,8 @@ from memstate_core.state.graph import (
 from memstate_core.state.state_hash import state_hash
 from tests.core.strategies import BUFFER_MIB, day
 
+pytestmark = pytest.mark.slow
+
 STRANGE = [
     "a\x00b",
     "\x00",

@@ -136,6 +136,7 @@ def test_an_id_is_known_to_the_table_that_took_it_and_to_no_other(ledger: Ledger
     assert ledger.append("quarantine", filled(pl.DataFrame({"quarantine_id": ["q"]}), QUARANTINE), "import/a")
 
 
+@pytest.mark.slow
 def test_many_small_batches_are_compacted_and_nothing_is_forgotten(ledger: Ledger) -> None:
     """Compaction rewrites files; rows, transaction ids and older versions stay."""
     written = COMPACT_FILES + 6

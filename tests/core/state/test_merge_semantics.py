@@ -41,6 +41,8 @@ from tests.core.strategies import (
     streams_with_merges,
 )
 
+pytestmark = pytest.mark.slow
+
 BY_CONFIDENCE = Policy(conflict_rule="confidence")
 Given = tuple[list[Observation], list[Merge]]
 

@@ -16,6 +16,8 @@ from memstate_core.policy.settings import Policy
 from memstate_core.state.strength import salience, strength
 from tests.core.strategies import EPOCH, SCOPES, accessed, day, field, folded, observation
 
+pytestmark = pytest.mark.slow
+
 Event = tuple[float, float, bool]
 """Day, weight, whether it failed."""
 

@@ -62,6 +62,7 @@ def same(one: pl.DataFrame, other: pl.DataFrame) -> bool:
 # Nothing is lost
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(streams(min_size=4), keeps, st.integers(2, 6))
 def test_what_is_kept_and_what_is_compressed_are_the_whole_history(
@@ -83,6 +84,7 @@ def test_what_is_kept_and_what_is_compressed_are_the_whole_history(
         assert (row["valid_from"], row["rank"]) == (part["valid_from"].max(), part["rank"].min())
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(values, keeps)
 def test_expanding_gives_the_very_same_histories(values: list[str], keep: int) -> None:
@@ -92,6 +94,7 @@ def test_expanding_gives_the_very_same_histories(values: list[str], keep: int) -
     assert again.compressed.is_empty()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(values, keeps)
 def test_a_summary_stands_for_more_than_one_revision_and_follows_what_is_kept(values: list[str], keep: int) -> None:
@@ -171,6 +174,7 @@ def test_a_summary_is_identified_by_its_span_and_explains_its_origin() -> None:
 # The bound of policy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", range(2, 7))
 def test_no_field_has_more_revisions_than_policy_allows_the_summary_among_them(most: int) -> None:
     for count in range(1, 9):
@@ -188,6 +192,7 @@ def test_the_tighter_of_decision_and_policy_holds() -> None:
 # Late data (law L7)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 95), keeps)
 def test_late_data_lands_inside_a_summarised_span_and_never_becomes_current(tenths: int, keep: int) -> None:

@@ -110,6 +110,7 @@ def test_a_use_ahead_of_the_evidence_is_the_last_event() -> None:
     assert state.topics.row(by_predicate=pl.col("id") == "bare", named=True)["reinforced_at"] == day(35)
 
 
+@pytest.mark.slow
 @given(accesses, st.randoms(use_true_random=False))
 def test_the_order_of_accesses_does_not_matter(recorded: list[dict[str, Any]], chance: Any) -> None:
     frame = accessed(*recorded)

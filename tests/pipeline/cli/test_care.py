@@ -10,6 +10,8 @@ from memstate_core.run.store import open_store
 from tests import warm
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
+pytestmark = pytest.mark.slow
+
 ROW = '{"scope": {"type": "user", "id": "u%d"}, "title": "Yard %d", "fields": [{"name": "gate", "value": "%s"}]}\n'
 COMPACTING = """
 import sys

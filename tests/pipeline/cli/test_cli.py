@@ -11,6 +11,8 @@ from memstate_core.state.lock import exclusive
 from memstate_pipeline.cli.main import COMMANDS
 from tests.pipeline.conftest import Memstate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_and_json(command: str, memstate: Memstate) -> None:

@@ -20,6 +20,8 @@ from memstate_pipeline.cli import operate
 from memstate_pipeline.cli.main import main
 from tests.pipeline.conftest import NIGHT, Answer, Memstate, clean_environment, run_memstate
 
+pytestmark = pytest.mark.slow
+
 ROW = '{"title": "Yard", "observed_at": "2026-01-01", "fields": [{"name": "gate", "value": "shut"}]}\n'
 
 
@@ -104,7 +106,6 @@ def test_a_home_that_cannot_be_is_an_error(command: tuple[str, ...], memstate: M
     assert str(tmp_path / "home") in answer.stderr + answer.stdout
 
 
-@pytest.mark.slow
 def test_a_full_disk_during_a_run_is_reported_without_a_traceback(
     typed: Memstate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -156,7 +157,6 @@ def test_a_closed_pipe_ends_a_command_in_silence(small_home: Path) -> None:
     assert export.returncode == 1
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_a_run_with_one_line_and_the_next_run_works(memstate: Memstate, tmp_path: Path) -> None:
     home, dump = tmp_path / "home", tmp_path / "one.jsonl"
     dump.write_text(ROW)

@@ -32,7 +32,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-pytestmark = pytest.mark.usefixtures("no_settings")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from memstate_pipeline.instance import dagster_instance
 from tests import warm
 from tests.pipeline.conftest import NIGHT, Memstate, clean_environment, run_memstate
 
+pytestmark = pytest.mark.slow
+
 POLICY = """[policy]
 topic_count_soft_limit = 0
 salience_half_life_days = 2.0

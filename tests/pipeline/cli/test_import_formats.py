@@ -8,6 +8,8 @@ from memstate_core.state.ledger import Ledger
 from tests.core.ingest.formats.samples import SAMPLES
 from tests.pipeline.conftest import Memstate
 
+pytestmark = pytest.mark.slow
+
 
 def exports(folder: Path) -> list[str]:
     folder.mkdir()

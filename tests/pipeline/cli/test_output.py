@@ -20,7 +20,7 @@ from tests.pipeline.cli.transcript import Terminal
 EXPECTED = Path(__file__).parent / "expected"
 WIDTHS = pytest.mark.parametrize("columns", [80, 120])
 
-pytestmark = pytest.mark.usefixtures("no_settings")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 
 @pytest.fixture
@@ -85,7 +85,6 @@ def test_corrections(columns: int, terminal: Terminal, topics: dict[str, str]) -
     compare("corrections", columns, terminal.text)
 
 
-@pytest.mark.slow
 @WIDTHS
 def test_running(columns: int, terminal: Terminal, tmp_path: Path) -> None:
     dump(tmp_path / "new.jsonl", [ROWS[0], row("pond", "Lily pond", "2026-04-07"), row("pond", "Lily pond", "never")])

@@ -39,7 +39,7 @@ class Ready:
     path: Path
 
 
-pytestmark = pytest.mark.usefixtures("no_settings")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,8 @@ from memstate_core.state.lock import exclusive
 from tests.core.frames import filled
 from tests.pipeline.conftest import NIGHT, Answer, Memstate, run_memstate
 
+pytestmark = pytest.mark.slow
+
 ROWS: list[dict[str, Any]] = [
     {"topic_key": "yard", "title": "Old Ferry Yard", "fields": [{"name": "gate", "value": "shut"}]},
     {"topic_key": "budget", "title": "Budget of the spring", "edges": [{"to_topic_key": "yard", "kind": "part_of"}]},

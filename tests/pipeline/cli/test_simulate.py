@@ -12,6 +12,8 @@ import pytest
 from memstate_core.state.lock import exclusive
 from tests.pipeline.conftest import Memstate, run_memstate
 
+pytestmark = pytest.mark.slow
+
 KEEN = "[policy]\ntopic_count_soft_limit = 0\nsalience_half_life_days = 2.0\n"
 RULE = '[[policy.rules]]\nname = "all"\non = "nightly"\nwhen = "idle_days > 20"\ndo = "archive"\n'
 NIGHT = "2026-04-06T02:00:00Z"

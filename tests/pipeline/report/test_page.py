@@ -27,6 +27,8 @@ from memstate_pipeline.report.format import (
     verdict,
 )
 
+pytestmark = pytest.mark.slow
+
 MERGES = ("survivor", "survivor_title", "dropped", "dropped_title", "scope", "probability", "reason")
 ARCHIVED = ("topic_id", "title", "scope", "salience", "reason")
 RESTORED = ("topic_id", "title", "scope", "reason")

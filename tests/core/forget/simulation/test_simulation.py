@@ -37,6 +37,8 @@ from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 from tests.core.strategies import day
 
+pytestmark = pytest.mark.slow
+
 POLICY: dict[str, Any] = {
     "salience_half_life_days": 1.5,
     "detach_salience_threshold": 0.3,

@@ -278,6 +278,7 @@ USE = st.fixed_dictionaries(
 SAID = ["topic_id", "at", "source", "fields", "failed", "scope"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(accesses=st.lists(USE, max_size=12), data=st.data())
 def test_any_division_into_segments_gives_the_same_accesses_and_loses_none(

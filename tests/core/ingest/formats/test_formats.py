@@ -59,6 +59,7 @@ def test_a_sample_is_recognised_as_itself_and_as_nothing_else(name, data):
     assert recognised(source_of(data)) == [name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "data"), CASES, ids=IDS)
 def test_a_sample_is_read_once_whatever_it_is_called(desk, name, data):
     for called in ("export", "other.dat"):
@@ -137,6 +138,7 @@ def test_many_small_members_of_zeros_are_a_zip_bomb_too(desk):
     assert "zip bomb" in error.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [gzip.compress, zstandard.ZstdCompressor().compress], ids=["gz", "zst"])
 def test_a_packed_file_of_zeros_is_read_only_so_far(desk, monkeypatch, packed):
     monkeypatch.setattr(compression, "_RATIO_FROM_BYTES", 4 << 20)
@@ -245,6 +247,7 @@ def test_half_a_character_does_not_cost_the_conversation(desk):
     assert any(row["text"] == "a \ufffd cut, 😀 whole, \\ud83d said" for row in desk.evidence())
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.data())
 def test_a_newer_export_in_any_order_adds_only_what_is_new(lengths, data):
@@ -267,6 +270,7 @@ def test_a_newer_export_in_any_order_adds_only_what_is_new(lengths, data):
         assert evidence.equals(fresh.scan("evidence").drop("imported_at", "run_id").sort("evidence_id").collect())
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.sampled_from(CASES), st.integers(0, 10_000), st.binary(max_size=12), st.integers(0, 12))
 def test_any_damage_ends_in_quarantine_or_an_error(case, at, junk, cut):
@@ -301,6 +305,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     st.sampled_from(["mapping", "chat_messages", "type", "payload", "conversations", "messages", "choices"]),
@@ -316,6 +321,7 @@ def test_any_json_in_the_place_of_an_export(key, values):
             assert report.read == report.accepted + report.duplicate + report.quarantined
 
 
+@pytest.mark.slow
 def test_progress_of_an_archive_ends_at_its_size(desk):
     some = random.Random(1)
     days = {
@@ -334,6 +340,7 @@ def test_progress_of_an_archive_ends_at_its_size(desk):
     assert positions[-1] == path.stat().st_size == seen[0][2]
 
 
+@pytest.mark.slow
 def test_a_large_export_is_read_in_bounded_memory(desk):
     path = desk.folder / "conversations.json"
     with path.open("wb") as file:

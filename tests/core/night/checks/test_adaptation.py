@@ -16,6 +16,8 @@ from tests.core.frames import filled
 from tests.core.night.checks.subjects import subject_of, tables
 from tests.core.strategies import BUFFER_MIB, accessed, day, evidence_frame, fill, folded, observation
 
+pytestmark = pytest.mark.slow
+
 STREAM = [observation(number, topic_id=name) for number, name in enumerate(("used", "idle", "failed"))]
 OLD_USE = {"topic_id": "used", "at": 1}
 NEW_ACCESSES: list[dict[str, Any]] = [

@@ -16,6 +16,8 @@ from tests.core.night.checks.damage import Damage, Home, both, decide, delete, f
 from tests.core.night.checks.store import AYA, KITE, LAST, key
 from tests.core.strategies import day
 
+pytestmark = pytest.mark.slow
+
 ACME, BOAT, CLAUSE, FADING, GONE, KEPT, LOG, TIDE = (
     key(name) for name in ("acme", "boat", "clause", "fading", "gone", "kept", "log", "tide")
 )
@@ -179,7 +181,6 @@ def test_a_model_may_merge_what_the_policy_asks_for(merged: Home) -> None:
     assert failed_conditions(Home(merged.store.home.root)) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("condition", ["C1", "C2", "C3", "C4", "C5", "C6"])
 def test_verify_names_the_condition(home: Home, condition: str) -> None:
     """The first damage of each; the other failures say that the state differs from the ledger's."""

@@ -15,6 +15,8 @@ from memstate_core.night.verify import verify_store
 from memstate_core.state.snapshots import MANIFEST
 from tests.core.night.checks.damage import Home
 
+pytestmark = pytest.mark.slow
+
 SERVED = (
     "graph.kuzu", "topic_vectors.npy", "evidence_vectors.npy", "windows.npy", "window_lengths.npy", "topics.parquet",
     "evidence.parquet", "aliases.parquet", "compressed.parquet", "scopes.parquet", "facts/fields.parquet",

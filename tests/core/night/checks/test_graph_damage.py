@@ -43,6 +43,8 @@ from tests.core.strategies import (
 )
 from tests.core.strategies import field as stated
 
+pytestmark = pytest.mark.slow
+
 AYA, KITE = SCOPES
 STREAM = [
     observation(1, topic_id="deal", title="Acme renewal", fields=[stated("owner", '"Aya"'), stated("stage", "1")]),

@@ -51,11 +51,13 @@ def comparable(of: Corpus) -> Pairs:
     }
 
 
+@pytest.mark.slow
 @given(stores)
 def test_pairs_are_counted_as_brute_force_counts_them(of: Corpus) -> None:
     assert all_pairs(of) == len(comparable(of))
 
 
+@pytest.mark.slow
 @given(stores)
 def test_only_topics_of_one_scope_and_compatible_kinds_become_candidates(of: Corpus) -> None:
     """In so small a store every pair with anything in common is among the nearest."""
@@ -136,6 +138,7 @@ views = st.integers(1, 20).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(views)
 def test_completeness_is_a_share_or_unknown(drawn: tuple[Any, Any]) -> None:
     seen_by, probability = drawn

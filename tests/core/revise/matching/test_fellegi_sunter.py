@@ -22,6 +22,7 @@ def test_a_fit_is_the_same_every_time() -> None:
     np.testing.assert_array_equal(one.scored.probability, again.scored.probability)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distinct", [False, True])
 @given(order=st.permutations(range(40)))
 @settings(max_examples=8)
@@ -34,6 +35,7 @@ def test_probabilities_do_not_depend_on_ids_or_their_order(distinct: bool, order
         assert other.probability(renamed[ids[a]], renamed[ids[b]]) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(stores, st.booleans())
 @settings(max_examples=50)
 def test_probabilities_are_probabilities(topics: list[Topic], distinct: bool) -> None:

@@ -38,6 +38,7 @@ def test_the_weight_of_equal_titles_is_bounded_by_their_rarity() -> None:
 # Rivals
 
 
+@pytest.mark.slow
 @given(stores)
 @settings(max_examples=40)
 def test_the_matches_of_a_topic_in_a_distinct_source_share_one_probability(topics: list[Topic]) -> None:
