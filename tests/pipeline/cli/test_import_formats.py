@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from memstate_core.ingest.formats import FORMATS
 from memstate_core.state.ledger import Ledger
 from tests.core.ingest.formats.samples import SAMPLES
