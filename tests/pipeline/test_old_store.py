@@ -14,6 +14,8 @@ import zstandard
 
 from tests.pipeline.conftest import NIGHT, Answer, run_memstate
 
+pytestmark = pytest.mark.slow
+
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "store-0.1.0.tar.zst"
 STATE = "9e01eecf307b65b4c422a9a56728eae80d5a99c301f35d1a067fe73ab670d852"
 CONDITIONS = [f"C{number}" for number in range(1, 7)]
@@ -41,7 +43,6 @@ def test_it_opens_and_says_what_it_serves(home: Path) -> None:
     assert status["evidence"] == 195
 
 
-@pytest.mark.slow
 def test_it_answers_a_query(home: Path) -> None:
     found = answer(home, "query", "who owns the Acme renewal?", "--json").document
     assert found["snapshot"] == "s0/1"
@@ -49,14 +50,12 @@ def test_it_answers_a_query(home: Path) -> None:
     assert found["evidence"]
 
 
-@pytest.mark.slow
 def test_it_verifies(home: Path) -> None:
     found = answer(home, "verify", "--json").document
     assert found["passed"]
     assert [verdict["name"][:2] for verdict in found["verdicts"] if verdict["name"][:2] in CONDITIONS] == CONDITIONS
 
 
-@pytest.mark.slow
 def test_a_night_without_news_and_a_rebuild_keep_its_state(home: Path) -> None:
     night = answer(home, "maintain", "--now", NIGHT, "--json").document
     assert (night["snapshot"], night["state_hash"]) == ("s0/2", STATE)

@@ -14,6 +14,8 @@ import pytest
 from tests.core.serve.conftest import serving_process
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "memory.example"])
 def test_without_a_key_it_listens_to_this_machine_only(tmp_path: Path, host: str) -> None:
@@ -30,7 +32,6 @@ def test_a_port_that_is_taken_is_an_error(tmp_path: Path) -> None:
     assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in response.document["error"]["message"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
 def test_it_serves_until_it_is_stopped(home: Path, end: signal.Signals) -> None:
     with serving_process(home, MEMSTATE_API_KEY="k") as (client, process):
@@ -47,7 +48,6 @@ def test_it_serves_until_it_is_stopped(home: Path, end: signal.Signals) -> None:
     assert not [line for line in lines if line["level"] != "info"]
 
 
-@pytest.mark.slow
 def test_help_and_definitions_load_no_web_framework() -> None:
     loads = ["import memstate_pipeline.definitions as d; d.defs()", "import memstate_pipeline.cli.main"]
     for code in loads:

@@ -24,6 +24,8 @@ from memstate_core.state.home import Home
 from tests.core.serve.conftest import Client, served, serving_process
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 NOW = parse_moment("2026-12-24T00:00:00Z")
 SCOPE = {"type": "user", "id": "ines"}
 ROWS: list[dict[str, Any]] = [
@@ -58,7 +60,6 @@ def imported(store: Store) -> pl.DataFrame:
     return store.ledger.scan("evidence").collect()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("indent", [None, 2])
 def test_ids_are_those_that_the_next_run_gives(intake: Client, store: Store, indent: int | None) -> None:
     response = intake.post("/v1/ingest", json.dumps(ROWS, indent=indent).encode())
@@ -90,7 +91,6 @@ def test_one_observation_needs_no_list(intake: Client, store: Store) -> None:
     assert [path.name for path in waiting(store)] == [response.document["file"]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
@@ -215,7 +215,6 @@ def test_unfinished_files_are_swept_when_they_are_old(tmp_path: Path) -> None:
 # A server that is killed
 
 
-@pytest.mark.slow
 def test_what_was_acknowledged_survives_a_kill_and_is_imported_once(home: Path) -> None:
     row = {"topic_key": "yard", "scope": SCOPE, "observed_at": "2026-04-06T00:00:00Z"}
     fields = [{"name": "gate", "value": "open"}]

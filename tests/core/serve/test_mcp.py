@@ -30,6 +30,8 @@ from memstate_core.serve.options import Options
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 TOOLS = ["memory_query", "memory_topic", "memory_history", "memory_ingest"]
 Work = Callable[[Tools], Awaitable[Any]]
 
@@ -323,7 +325,6 @@ def test_a_server_without_the_package_serves_the_rest() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@pytest.mark.slow
 def test_over_stdio_what_is_handed_over_is_there_after_the_night(home: Path) -> None:
     fact = {
         "text": "The Ferry Yard reopens on the 3rd of May with a brass band.",
@@ -357,7 +358,6 @@ def test_over_stdio_what_is_handed_over_is_there_after_the_night(home: Path) -> 
     assert (found["snapshot"], found["evidence"][0]["text"]) == ("s0/2", fact["text"])
 
 
-@pytest.mark.slow
 def test_over_stdio_only_the_scopes_that_were_named_are_seen(locked: tuple[Client, dict[str, str], Store]) -> None:
     _, _, store = locked
 

@@ -29,6 +29,8 @@ from tests.core.night.checks.damage import Home
 from tests.core.night.checks.store import LAST
 from tests.core.strategies import day
 
+pytestmark = pytest.mark.slow
+
 NIGHT = day(LAST + 1)
 
 
