@@ -6,13 +6,13 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.forget.salience import DECAY, saliences
 from memstate_core.forget.topic_features import TOPIC_COLUMNS, FeatureInputs, counted, features_of, governed
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
 from memstate_core.state.graph import EDGE, FIELD, TOPIC, open_graph
 from memstate_core.state.ladder_state import ladder_state
+from memstate_core.state.strength import DECAY, saliences
 
 _OWN = [name for name in TOPIC_COLUMNS if name not in ("salience", "failed_salience", *DECAY)]
 

@@ -1,11 +1,10 @@
 """Conflicts: values of a field with the same valid time as the one shown, none of which supersedes the others.
 
-The fold records the rivals of a revision; which of them are still open depends on the moment that a query is about.
+The fold records the rivals of a revision, and since when a later assertion has settled the conflict.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -19,32 +18,27 @@ Conflicts = dict[tuple[str, str], list[dict[str, Any]]]
 _SHOWN_CHARACTERS = 60
 
 
-def open_rivals(newest: pl.DataFrame, as_of: datetime | None = None) -> pl.DataFrame:
+def open_rivals(newest: pl.DataFrame) -> pl.DataFrame:
     """The revisions that contradict the newest one of their field.
 
     Args:
         newest: the newest revision of each slot (columns REVISIONS).
-        as_of: ignore assertions after this moment that settled a conflict; None ignores none.
 
     Returns:
         Columns topic_id, name and rival (the id of a revision), those of one field nearest first.
     """
-    still_open = pl.col("settled_at").is_null()
-    if as_of is not None:
-        still_open |= pl.col("settled_at") > as_of
-    contradicted = newest.filter((pl.col("rivals").list.len() > 0) & still_open)
+    contradicted = newest.filter((pl.col("rivals").list.len() > 0) & pl.col("settled_at").is_null())
     return contradicted.select("topic_id", "name", rival="rivals").explode("rival")
 
 
-def conflicting(newest: pl.DataFrame, revisions: pl.DataFrame, as_of: datetime | None) -> Conflicts:
+def conflicting(newest: pl.DataFrame, revisions: pl.DataFrame) -> Conflicts:
     """The other values of each field that is in conflict.
 
     Args:
         newest: the newest revision of each slot (columns REVISIONS).
         revisions: columns REVISIONS; rivals that are not among them are left out.
-        as_of: see `open_rivals`.
     """
-    rivals = open_rivals(newest, as_of)
+    rivals = open_rivals(newest)
     if rivals.is_empty():
         return {}
     described = revisions.select("value_json", iso_expr(pl.col("valid_from")), "provenance", "evidence_ids", rival="id")

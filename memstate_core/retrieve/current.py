@@ -1,4 +1,4 @@
-"""Facts and edges of a query's candidates: from the files by scope, or from the graph for the past."""
+"""Facts and edges of a query's candidates: from the files by scope, the graph, or the ledger for the past."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import polars as pl
 
 from memstate_core.model.frames import EDGES, empty
 from memstate_core.retrieve.facts import Facts, TopicSet, facts_of, read_edges, read_facts
+from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
 
 
@@ -21,20 +22,15 @@ def candidate_facts(
     as_of: datetime | None,
     explicit: bool,
 ) -> Facts:
-    """Facts of some topics of these scopes; see `read_facts` for `history` and `as_of`.
+    """Facts of some topics of these scopes, as of a past moment if one is given; see `read_facts` for `history`.
 
-    Detached fields are included only if topics or fields were requested explicitly, or for a past moment.
+    Detached fields are included only if topics or fields were requested explicitly.
     """
+    if as_of is not None:
+        return _past_facts([reader.past(scope, as_of) for scope in scopes], ids, history=history, detached=explicit)
     tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
-    if explicit or history or as_of is not None or len(tables) < len(scopes):
-        return read_facts(
-            reader.graph,
-            TopicSet.of(ids),
-            history=history,
-            as_of=as_of,
-            older=reader.compressed if as_of is not None else None,
-            detached=explicit or as_of is not None,
-        )
+    if explicit or history or len(tables) < len(scopes):
+        return read_facts(reader.graph, TopicSet.of(ids), history=history, detached=explicit)
 
     def read(wanted: list[str]) -> Facts:
         mine = pl.col("topic_id").is_in(wanted)
@@ -49,18 +45,30 @@ def candidate_facts(
 def candidate_edges(
     reader: SnapshotReader, scopes: Sequence[str], ids: list[str], *, as_of: datetime | None, explicit: bool
 ) -> pl.DataFrame:
-    """The edges of some topics of these scopes that are valid at a moment, or when the snapshot was published.
+    """The edges of some topics of these scopes that were valid at a moment, or when the snapshot was published.
 
-    Detached edges are included only if topics were requested explicitly, or for a past moment.
+    Detached edges are included only if topics were requested explicitly.
 
     The files have edges within these scopes only; the graph may add edges to other scopes, which the caller
     must filter out.
     """
     if not ids:
         return empty(EDGES)
-    tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
-    if explicit or as_of is not None or len(tables) < len(scopes):
-        edges = read_edges(reader.graph, TopicSet.of(ids), moment=as_of or reader.snapshot.manifest.now)
-        return edges if explicit or as_of is not None else edges.filter(~pl.col("detached"))
     mine = pl.col("from_id").is_in(ids) | pl.col("to_id").is_in(ids)
+    if as_of is not None:
+        edges = pl.concat([reader.past(scope, as_of).edges.filter(mine) for scope in scopes])
+        return edges if explicit else edges.filter(~pl.col("detached"))
+    tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
+    if explicit or len(tables) < len(scopes):
+        edges = read_edges(reader.graph, TopicSet.of(ids), moment=reader.snapshot.manifest.now)
+        return edges if explicit else edges.filter(~pl.col("detached"))
     return pl.concat([table["edges"].filter(mine) for table in tables])
+
+
+def _past_facts(pasts: list[Past], ids: list[str], *, history: bool, detached: bool) -> Facts:
+    mine = pl.col("topic_id").is_in(ids)
+    fields, revisions, reviews = (
+        pl.concat([getattr(past, name).filter(mine) for past in pasts]) for name in ("fields", "revisions", "reviews")
+    )
+    fields = fields if detached else fields.filter(~pl.col("detached"))
+    return facts_of(fields, revisions, reviews, history=history)

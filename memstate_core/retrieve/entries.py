@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -11,7 +10,6 @@ import polars as pl
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.conflicts import plain
 from memstate_core.retrieve.facts import Facts
-from memstate_core.retrieve.records import as_it_was
 
 Entry = dict[str, Any]
 _SUMMARY_TOPICS = 3
@@ -24,7 +22,6 @@ def candidate_entries(
     facts: Facts,
     neighbors: pl.DataFrame,
     *,
-    as_of: datetime | None,
     field_names: Collection[str],
     explain: bool,
 ) -> dict[str, Entry]:
@@ -34,7 +31,6 @@ def candidate_entries(
         topics: scored topics (columns TOPIC_COLUMNS, score, similarity, structure; parts where explained).
         facts: their facts.
         neighbors: the result of `neighbors_of`.
-        as_of: use the titles, summaries and kinds of this moment.
         field_names: include these fields only; all when empty.
         explain: add the parts of each score.
     """
@@ -42,22 +38,19 @@ def candidate_entries(
     for neighbor in neighbors.to_dicts():
         by_topic.setdefault(neighbor.pop("id"), []).append(neighbor)
     return {
-        topic["id"]: _candidate(topic, facts, by_topic.get(topic["id"], []), field_names, as_of)
+        topic["id"]: _candidate(topic, facts, by_topic.get(topic["id"], []), field_names)
         | (_explained(topic, {"structure": topic["structure"]}) if explain else {})
         for topic in topics.to_dicts()
     }
 
 
-def _candidate(
-    topic: Entry, facts: Facts, neighbors: list[Entry], field_names: Collection[str], as_of: datetime | None
-) -> Entry:
+def _candidate(topic: Entry, facts: Facts, neighbors: list[Entry], field_names: Collection[str]) -> Entry:
     topic_id = topic["id"]
     own = ("title", "summary", "topic_kind", "scope", "state", "salience", "failed_salience")
     similarity = topic["similarity"]
     return (
         {"topic_id": topic_id}
         | {name: topic[name] for name in own}
-        | as_it_was(facts, topic_id, as_of)
         | {
             "similarity": None if similarity is None else round(similarity, _DIGITS),
             "neighbors": neighbors,

@@ -69,7 +69,6 @@ def read_facts(
     topics: TopicSet,
     *,
     history: bool = False,
-    as_of: datetime | None = None,
     older: pl.LazyFrame | None = None,
     detached: bool = True,
 ) -> Facts:
@@ -79,24 +78,20 @@ def read_facts(
         graph: an open graph.
         topics: which topics.
         history: all revisions instead of the newest one, and the histories of the topics themselves.
-        as_of: leave out revisions with a later valid time; fields without any by then are left out, and the topics'
-            own histories are read, since titles change too.
         older: the revisions behind summaries (columns REVISIONS), to read them instead of summaries.
         detached: include detached fields.
     """
-    if history or as_of:
+    if history:
         revisions = graph.read(REVISION, where=topics.where(), **topics.given)
         if older is not None:
             own = revisions.filter(pl.col("summarises").is_null())
             revisions = pl.concat([own, older.filter(topics.rows).collect()])
     else:
         revisions = current_revisions(graph, topics.where(), **topics.given)
-    if as_of is not None:
-        revisions = revisions.filter(pl.col("valid_from") <= as_of)
     fields = graph.read(FIELD, where=topics.where(), **topics.given)
     fields = fields if detached else fields.filter(~pl.col("detached"))
     reviews = graph.read(REVIEW, where=topics.where(), **topics.given)
-    return facts_of(fields, revisions, reviews, history=history, as_of=as_of)
+    return facts_of(fields, revisions, reviews, history=history)
 
 
 def facts_of(
@@ -105,21 +100,19 @@ def facts_of(
     reviews: pl.DataFrame,
     *,
     history: bool = False,
-    as_of: datetime | None = None,
 ) -> Facts:
     """Facts from rows of the graph's tables, in any order.
 
     Args:
         fields: columns FIELDS.
-        revisions: columns REVISIONS; none with a valid time after `as_of`.
+        revisions: columns REVISIONS.
         reviews: columns REVIEWS.
         history: keep every revision of a field instead of the newest.
-        as_of: report the conflicts of this moment.
     """
     slot = ["topic_id", "part", "name"]
     revisions, fields = revisions.sort(*slot, "rank"), fields.sort("topic_id", "name")
     newest = revisions.unique(slot, keep="first", maintain_order=True)
-    conflicts = conflicting(newest, revisions, as_of)
+    conflicts = conflicting(newest, revisions)
     histories = _histories(revisions if history else newest)
     warnings = _warnings(fields, conflict_warnings(newest, conflicts), reviews.sort("topic_id", "hops", "id"))
     return Facts(_fields(fields, histories, conflicts), _topic_histories(histories), warnings)

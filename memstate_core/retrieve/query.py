@@ -49,7 +49,7 @@ class Question:
             model), `structural` follows edges, `temporal` uses dates in the question: ISO dates in any
             language, names of months and relative dates in English only.
         explain: return the parts of each score.
-        as_of: answer as of this moment of valid time, including topics archived since.
+        as_of: answer as of this moment (`memstate_core.retrieve.past`).
         topic_ids: consider these topics of the scopes only (ids, aliases or tombstones); all when empty.
         field_names: return these fields only; all when empty.
         history: return older revisions too.
@@ -101,13 +101,13 @@ def answer(
         The answer of `POST /v1/query`, ready for JSON.
 
     Raises:
-        TopicNotFound: one of `topic_ids` is unknown in these scopes.
+        TopicNotFound: one of `topic_ids` is unknown in these scopes, or was unknown at that moment.
         ModelUnavailable: the model cannot be loaded.
     """
     with watch("embed"):
         asked = _asked(question, encoder, cache)
     with watch("rank"):
-        only = sorted({resolve(readers, topic_id, question.scopes).topic["id"][0] for topic_id in question.topic_ids})
+        only = sorted({_resolved(readers, topic_id, question) for topic_id in question.topic_ids})
         ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
     with watch("describe"):
         candidates, evidence = _candidates(ranked, question), _evidence(ranked, question)
@@ -130,6 +130,15 @@ def empty_answer(readers: Sequence[SnapshotReader], question: Question) -> dict[
         "summary_text": summary_text([]),
         "snapshot": snapshot,
     }
+
+
+def _resolved(readers: Sequence[SnapshotReader], topic_id: str, question: Question) -> str:
+    """The topic that an id refers to, or referred to as of the question's moment."""
+    found = resolve(readers, topic_id, question.scopes)
+    topic, scope = found.topic.row(0, named=True)["id"], found.topic["scope"][0]
+    if question.as_of is None:
+        return str(topic)
+    return found.reader.past(scope, question.as_of).resolve(topic_id, found.reader.name)[-1]
 
 
 def _asked(question: Question, encoder: Encoder, cache: Path | None) -> PreparedQuestion:
@@ -196,9 +205,7 @@ def _candidates(ranked: list[_Ranked], question: Question) -> list[dict[str, Any
                 explicit=bool(question.topic_ids or question.field_names),
             )
             named = neighbors_of(part.topics, part.edges, NEIGHBORS)
-            entries |= candidate_entries(
-                mine, facts, named, as_of=question.as_of, field_names=question.field_names, explain=question.explain
-            )
+            entries |= candidate_entries(mine, facts, named, field_names=question.field_names, explain=question.explain)
     return [entries[topic_id] for topic_id in chosen["id"]]
 
 

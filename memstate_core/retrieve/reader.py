@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from datetime import datetime
 from functools import cache, cached_property, lru_cache
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
@@ -21,15 +23,18 @@ from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
 from memstate_core.retrieve.index.layout import Places, read_array, read_rows
+from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import Graph, open_graph
+from memstate_core.state.ledger import Ledger
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
 
 BUFFER_MIB = 256
 """Kuzu's buffer pool for reading a few topics at a time."""
 
 _KEPT_SCOPES = 32
+_KEPT_PASTS = 4
 
 
 class SnapshotReader:
@@ -51,6 +56,7 @@ class SnapshotReader:
         self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
         self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
         self.homes = lru_cache(_KEPT_SCOPES)(self._read_homes)
+        self.past = lru_cache(_KEPT_PASTS)(self._read_past)
         self.cached_facts = FactsCache()
         self._array = cache(self._map_array)
         self._words = cache(self._map_words)
@@ -134,6 +140,7 @@ class SnapshotReader:
             read_rows(self._folder / "topics.parquet", (first, count)),
             self._array("topic_vectors")[first : first + count],
             ScopeTerms(self._words("topics"), *self._places.of(scope, "topic_term"), count),
+            np.arange(count),
         )
 
     def _read_homes(self, scope: str) -> Rows:
@@ -148,6 +155,11 @@ class SnapshotReader:
         rows = {name: read_rows(folder / f"{name}.parquet", self._fact_places.of(scope, name)) for name in TABLES}
         rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
         return rows
+
+    def _read_past(self, scope: str, moment: datetime) -> Past:
+        """A scope as of a moment, from the ledger beside the snapshots."""
+        ledger = Ledger(self.snapshot.home.ledger)
+        return read_past(ledger, self.snapshot.manifest, self.graph, self.evidence(scope).frame, scope, moment)
 
     def _map_array(self, name: str) -> Any:
         return read_array(self._folder / f"{name}.npy")

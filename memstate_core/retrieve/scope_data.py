@@ -88,11 +88,19 @@ class EvidenceSlice:
 
 @dataclass(frozen=True)
 class TopicSlice:
-    """The served topics of one scope: rows, vectors (n x 384) and terms."""
+    """Topics of one scope.
+
+    Attributes:
+        frame: columns TOPIC_COLUMNS, n rows.
+        vectors: the vectors of their texts (float32, n x 384), NaN without one.
+        terms: BM25 over the titles and summaries of the served topics.
+        term_rows: the row in `terms` of each topic, `MISSING` without one (n).
+    """
 
     frame: pl.DataFrame
     vectors: Floats
     terms: ScopeTerms
+    term_rows: Rows
 
 
 def places_of(ids: pl.Series, known: pl.Series) -> Rows:

@@ -122,15 +122,14 @@ def topic_parts(topics: TopicSlice, asked: PreparedQuestion, best_evidence: Arra
     """The score of each topic, by part, and its cosine with the question (NaN if not compared).
 
     Args:
-        topics: the topics of one scope; rows beyond the term index count as without the question's terms.
+        topics: the topics of one scope; those without a row in the term index count as without the question's terms.
         asked: the question.
         best_evidence: the best score among each topic's evidence, NaN where it has none.
     """
     cosine = np.full(topics.frame.height, np.nan)
-    by_words = topics.terms.scores(asked.terms)[:, 0]
-    unindexed = topics.frame.height - len(by_words)
+    by_words = np.append(topics.terms.scores(asked.terms)[:, 0], 0.0)[topics.term_rows]  # `MISSING` is the last row
     parts = {
-        "words": standardised(np.pad(by_words, (0, unindexed)), BM25_PRIOR),
+        "words": standardised(by_words, BM25_PRIOR),
         "evidence": BEST_EVIDENCE * standardised(best_evidence, EVIDENCE_PRIOR),
     }
     if asked.vector is not None:

@@ -1,25 +1,30 @@
 """Search in one scope: determines what is visible, scores it and keeps the best.
 
-By default only served (active) topics and their evidence are visible (C1). As of a past moment, topics that have been
-archived since are visible too, and nothing later than the moment is.
+Only active topics and their evidence are visible (C1), unless a topic is requested by id. As of a past moment, what was
+active then is, with the evidence observed by then.
+
+Rarity of words and means of scores are those of the served snapshot, for the past too: they rank, and show nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 import polars as pl
 
-from memstate_core.embed.encoder import DIMENSION
+from memstate_core.embed.encoder import DIMENSION, Vectors
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS, matrix
+from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
 from memstate_core.retrieve.scoring import Array, Parts, PreparedQuestion, evidence_parts, topic_parts, total
 from memstate_core.state.graph import TOPIC, VECTOR
+
+_NO_VECTOR = np.full((1, DIMENSION), np.nan, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,13 @@ def search_scope(
         explain: keep the parts of each score.
     """
     served, evidence = reader.topics(scope), reader.evidence(scope)
-    topics = _with_archived(reader, scope) if topic_ids or as_of is not None else served
+    past = None if as_of is None else reader.past(scope, as_of)
+    if past is not None:
+        topics, evidence = _past_topics(reader, scope, past), _past_evidence(evidence, past)
+    else:
+        topics = _with_archived(reader, scope) if topic_ids else served
     homes = reader.homes(scope) if topics is served else places_of(evidence.frame["topic_id"], topics.frame["id"])
-    visible = _visible_topics(topics, served, as_of, topic_ids)
+    visible = (topics.frame["state"] == SERVED_STATE).to_numpy() | topics.frame["id"].is_in(topic_ids).to_numpy()
     seen = _visible_evidence(evidence, homes, visible, as_of)
     parts = evidence_parts(evidence, asked)
     scores = total(parts)
@@ -103,14 +112,6 @@ def _highest(scores: Array, rows: Rows, count: int) -> Rows:
     return highest
 
 
-def _visible_topics(topics: TopicSlice, served: TopicSlice, as_of: datetime | None, topic_ids: list[str]) -> Flags:
-    """Which topics may be returned."""
-    if as_of is not None:
-        return (topics.frame["created_at"] <= as_of).fill_null(False).to_numpy()
-    is_served = np.arange(topics.frame.height) < served.frame.height
-    return is_served | topics.frame["id"].is_in(topic_ids).to_numpy() if topic_ids else is_served
-
-
 def _visible_evidence(evidence: EvidenceSlice, homes: Rows, visible: Flags, as_of: datetime | None) -> Flags:
     """Which evidence may be returned: that of visible topics, and evidence without a topic."""
     seen: Flags = evidence.without_topic | np.append(visible, False)[homes]
@@ -122,8 +123,39 @@ def _with_archived(reader: SnapshotReader, scope: str) -> TopicSlice:
     served = reader.topics(scope)
     where = "r.scope = $scope AND r.state <> $served AND r.merged_into IS NULL"
     archived = reader.graph.read(TOPIC, [*TOPIC_COLUMNS], where, scope=scope, served=SERVED_STATE).sort("id")
-    kept = reader.graph.read(VECTOR, ["id", "embedding"], "r.id IN $ids", ids=archived["id"].to_list())
-    placed = archived.select("id").with_row_index().join(kept, on="id")
-    vectors = np.full((archived.height, DIMENSION), np.nan, dtype=np.float32)
+    vectors = _graph_vectors(reader, archived.select("id"), ["id"])
+    unindexed = np.full(archived.height, MISSING)
+    return TopicSlice(
+        pl.concat([served.frame, archived]),
+        np.concatenate([served.vectors, vectors]),
+        served.terms,
+        np.concatenate([served.term_rows, unindexed]),
+    )
+
+
+def _past_topics(reader: SnapshotReader, scope: str, past: Past) -> TopicSlice:
+    """The living topics of a past moment; those whose text has changed since have neither terms nor a vector."""
+    served, topics = reader.topics(scope), past.topics.filter(pl.col("merged_into").is_null())
+    text = ["id", "title", "summary"]
+    numbered = served.frame.select(text).with_row_index("row")
+    rows = topics.select(text).join(numbered, on=text, how="left", nulls_equal=True, maintain_order="left")["row"]
+    term_rows = rows.cast(pl.Int64).fill_null(MISSING).to_numpy()
+    vectors, rest = np.append(served.vectors, _NO_VECTOR, axis=0)[term_rows], term_rows == MISSING
+    vectors[rest] = _graph_vectors(reader, topics.select("id", "text_hash").filter(rest), ["id", "text_hash"])
+    return TopicSlice(topics.select(TOPIC_COLUMNS), vectors, served.terms, term_rows)
+
+
+def _graph_vectors(reader: SnapshotReader, topics: pl.DataFrame, key: list[str]) -> Vectors:
+    """The vectors of topics from the graph, NaN without one (n x 384)."""
+    kept = reader.graph.read(VECTOR, [*key, "embedding"], "r.id IN $ids", ids=topics["id"].to_list())
+    placed = topics.with_row_index().join(kept, on=key)
+    vectors = np.full((topics.height, DIMENSION), np.nan, dtype=np.float32)
     vectors[placed["index"].to_numpy()] = matrix(placed["embedding"])
-    return TopicSlice(pl.concat([served.frame, archived]), np.concatenate([served.vectors, vectors]), served.terms)
+    return vectors
+
+
+def _past_evidence(evidence: EvidenceSlice, past: Past) -> EvidenceSlice:
+    """The evidence of a scope with the topics that it belonged to at a past moment."""
+    homes = past.evidence_topic.select("evidence_id", "topic_id")
+    frame = evidence.frame.drop("topic_id").join(homes, on="evidence_id", how="left", maintain_order="left")
+    return replace(evidence, frame=frame.select(evidence.frame.columns))

@@ -12,7 +12,7 @@ from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.frames import TOPICS, empty
 from memstate_core.retrieve.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.records import Record, topic_records
+from memstate_core.retrieve.records import Record, past_record, topic_records
 from memstate_core.state.graph import TOPIC
 
 
@@ -46,20 +46,21 @@ def topic_record(
         readers: the open snapshots of the store's shards.
         topic_id: an id, or an alias of one.
         history: whole histories instead of the newest revisions, and `topic_history`.
-        as_of: everything as it was at this moment (valid time).
-        expand: the revisions behind summaries instead of summaries.
+        as_of: everything as it was at this moment (`memstate_core.retrieve.past`).
+        expand: the revisions behind summaries instead of summaries, which the past never has.
         scopes: as for `resolve`.
 
     Raises:
         TopicNotFound: the id is unknown, or was unknown at that moment.
     """
     found = resolve(readers, topic_id, scopes)
-    created = found.topic["created_at"][0]
-    if as_of is not None and created is not None and created > as_of:
-        raise TopicNotFound(topic_id, f"{found.reader.name} as of {as_of.isoformat()}")
+    if as_of is not None:
+        past = found.reader.past(found.topic["scope"][0], as_of)
+        way = past.resolve(topic_id, found.reader.name)
+        return past_record(past, way[-1], history=history) | ({"resolved_from": way[:-1]} if way[1:] else {})
     within = TopicSet.of(found.topic["id"].to_list())
-    older = found.reader.compressed if expand or as_of is not None else None
-    records = topic_records(found.reader.graph, found.topic, within, history=history, as_of=as_of, older=older)
+    older = found.reader.compressed if expand else None
+    records = topic_records(found.reader.graph, found.topic, within, history=history, older=older)
     record = next(records)
     return record | ({"resolved_from": found.passed} if found.passed else {})
 

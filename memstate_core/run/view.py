@@ -9,7 +9,7 @@ from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.run import Run
 from memstate_core.state.ledger import Ledger
 
-_UNUSED = ("payload_json", "content_sha256", "source_uri")
+UNUSED = ("payload_json", "content_sha256", "source_uri")
 
 
 def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -> pl.DataFrame:
@@ -25,7 +25,7 @@ def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -
     own = scopes_of_shard(scopes, facts.shard, facts.shards)
     if len(own) < len(scopes):
         table = table.filter(pl.col("scope").is_in(own.implode()))
-    wanted = columns or [name for name in EVIDENCE if name not in _UNUSED]
+    wanted = columns or [name for name in EVIDENCE if name not in UNUSED]
     return table.select(wanted).collect()
 
 

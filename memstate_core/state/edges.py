@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import polars as pl
 
 from memstate_core.model.frames import EDGES, PROBLEMS, conform, project
@@ -19,6 +21,7 @@ def fold_edges(
     topics: pl.DataFrame,
     aliases: pl.DataFrame,
     followed: pl.DataFrame,
+    until: datetime | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Edges (columns EDGES), and dangling ones (columns PROBLEMS).
 
@@ -29,6 +32,7 @@ def fold_edges(
         topics: every topic that exists (columns id, scope); an edge never leaves its scope.
         aliases: columns ALIASES.
         followed: columns dropped, survivor.
+        until: ignore assertions of edges that became true after this moment.
 
     An edge is valid from the earliest time given until the end that the newest observation states. Self-edges that
     result from merges are left out.
@@ -39,6 +43,7 @@ def fold_edges(
         .join(topics.select(to_id="id", scope="scope", _exists=pl.lit(True)), on=["to_id", "scope"], how="left")
         .filter(pl.col("to_id") != pl.col("from_id"))
     )
+    stated = stated if until is None else stated.filter(pl.col("valid_from") <= until)
     edges = (
         stated.filter(pl.col("_exists"))
         .sort("from_id", "to_id", "kind", "observed_at", "evidence_id", "_position")

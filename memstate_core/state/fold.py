@@ -7,6 +7,7 @@ same function of the ledger (laws L2, L3, L4). No clock, no model, no file.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import polars as pl
 
@@ -76,6 +77,7 @@ def fold(
     decisions: pl.DataFrame,
     policy: Policy,
     accesses: pl.DataFrame | None = None,
+    until: datetime | None = None,
 ) -> State:
     """Folds a shard.
 
@@ -86,6 +88,8 @@ def fold(
         decisions: recorded decisions in their order (at least columns DECISION).
         policy: weights, half-life and the rule for conflicts.
         accesses: recorded accesses (columns ACCESSES); none if omitted.
+        until: fold the state as of this moment: without assertions that became true later, and with topics, events
+            of salience and edges from evidence observed by then. The caller leaves out later decisions and accesses.
     """
     merged = decided.merges(decisions)
     merged = merged.join(across_scopes(merged, homes(placements)), on="dropped", how="anti", maintain_order="left")
@@ -95,17 +99,18 @@ def fold(
     segments = decided.segments(decisions)
     moved_segments = segments.with_columns(topic_id=moved)
     placed = evidence.join(evidence_topic.select("evidence_id", _topic="topic_id"), on="evidence_id")
-    ordered = in_order(assertions(evidence, evidence_topic, moved_segments), policy)
+    placed = _by(placed, "observed_at", until)
+    ordered = _by(in_order(assertions(evidence, evidence_topic, moved_segments), policy), "valid_from", until)
     histories = fold_revisions(ordered)
     used = access_events(empty(ACCESSES) if accesses is None else accesses, aliases, followed, policy)
     topics = _topics(placed, histories, used, policy)
     half_lives = topics.select(topic_id="id", half_life=value_for("salience_half_life_days", policy))
-    fields = fold_fields(ordered, histories, used, half_lives, policy)
+    fields = fold_fields(ordered, histories, used, half_lives, policy, until)
     names = tombstone_names(merged, evidence, placements, segments, aliases, policy)
     tombstones = _tombstones(merged, names, followed, placed)
     ladder = ladder_state(decisions)
     topics = _with_ladder(pl.concat([topics, tombstones]), ladder, followed)
-    edges, dangling = fold_edges(evidence, evidence_topic, moved_segments, topics, aliases, followed)
+    edges, dangling = fold_edges(evidence, evidence_topic, moved_segments, topics, aliases, followed, until)
     fields, lost = _with_references(fields, topics, aliases, followed)
     kept, compressed = summarised(histories, ladder.summaries, policy)
     resolved = aliases.with_columns(topic_id=answering(pl.col("alias"), aliases, followed))
@@ -119,6 +124,10 @@ def fold(
         aliases=resolved,
         problems=pl.concat([_refused(placements), lost, dangling]),
     )
+
+
+def _by(rows: pl.DataFrame, column: str, until: datetime | None) -> pl.DataFrame:
+    return rows if until is None else rows.filter(pl.col(column) <= until)
 
 
 def _refused(placements: pl.DataFrame) -> pl.DataFrame:

@@ -14,6 +14,8 @@ assertion with a later valid time ends the conflict, whether its value is new or
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import polars as pl
 
 from memstate_core.model.frames import FIELDS, REVISIONS, project
@@ -80,7 +82,12 @@ def repeated() -> pl.Expr:
 
 
 def fields(
-    ordered: pl.DataFrame, histories: pl.DataFrame, used: pl.DataFrame, half_lives: pl.DataFrame, policy: Policy
+    ordered: pl.DataFrame,
+    histories: pl.DataFrame,
+    used: pl.DataFrame,
+    half_lives: pl.DataFrame,
+    policy: Policy,
+    until: datetime | None = None,
 ) -> pl.DataFrame:
     """The fields that have histories (columns FIELDS; references as given, salience still null).
 
@@ -93,6 +100,7 @@ def fields(
         used: accesses of topics and fields (`memstate_core.state.usage_events`).
         half_lives: columns topic_id, half_life (days).
         policy: weighs evidence, and bounds the change of half-lives.
+        until: ignore events of salience after this moment.
     """
     own = pl.col("part") == "field"
     key = ["topic_id", "name"]
@@ -102,7 +110,9 @@ def fields(
     )
     given = ordered.filter(own & pl.col("ref_given"))
     references = given.group_by(key, maintain_order=True).agg(pl.col("ref_topic_id").last())
-    events = field_events(ordered.filter(own).select(*key, at="observed_at"), used, policy)
+    said = ordered.filter(own).select(*key, at="observed_at")
+    said = said if until is None else said.filter(pl.col("at") <= until)
+    events = field_events(said, used, policy)
     strengths = strength(events.join(half_lives, on="topic_id"), key, policy)
     identity = uuid_expr("field", *(pl.col(name) for name in key))
     joined = current.join(references, on=key, how="left").join(strengths, on=key, how="left")

@@ -58,6 +58,11 @@ class Snapshot:
         """Its name in answers: `<shard>/<n>`."""
         return f"{self.manifest.shard}/{self.manifest.number}"
 
+    @property
+    def home(self) -> Home:
+        """The store that it belongs to."""
+        return Home(self.path.parents[2])
+
     def has(self, name: str) -> bool:
         """Whether the version was published with a file of this name; older ones lack some."""
         return name in self.manifest.files

@@ -33,6 +33,9 @@ from memstate_core.policy.settings import Policy
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
+DECAY = ("strength", "reinforced_at", "half_life_days")
+"""The columns that salience is computed from; topics have `failed_strength` too."""
+
 _DAY = 86_400_000_000
 _LN2 = 0.6931471805599453
 _LARGEST_EXPONENT = 700.0
@@ -109,6 +112,31 @@ def salience(now: datetime, policy: Policy, strength: str = "strength") -> pl.Ex
     exponent = (-_LN2 * elapsed / pl.col("half_life_days")).clip(upper_bound=_LARGEST_EXPONENT)
     faded = pl.col(strength).clip(0, most) * exponent.exp()
     return faded.clip(0, most).round(9)
+
+
+def saliences(
+    fields: pl.DataFrame, topics: pl.DataFrame, now: datetime, policy: Policy
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fields and topics with their salience at a time; a topic's is the mean of its fields'.
+
+    A topic without fields has the salience of its evidence as a whole.
+
+    Args:
+        fields: columns id, topic_id and DECAY.
+        topics: columns id, failed_strength and DECAY.
+        now: the time.
+        policy: the maximum.
+
+    Returns:
+        The fields, sorted by id, with `salience`, and the topics with `salience` and `failed_salience`.
+    """
+    ranked = fields.sort("id").with_columns(salience=salience(now, policy))
+    means = ranked.group_by("topic_id", maintain_order=True).agg(_mean=pl.col("salience").mean())
+    failed = salience(now, policy, "failed_strength").fill_null(0.0)
+    own = topics.with_columns(_own=salience(now, policy), failed_salience=failed).join(
+        means, left_on="id", right_on="topic_id", how="left"
+    )
+    return ranked, own.with_columns(salience=pl.coalesce("_mean", "_own").fill_null(0.0).round(9)).drop("_mean", "_own")
 
 
 def _bounded(count: Floats, policy: Policy) -> Floats:

@@ -9,12 +9,11 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.forget.salience import DECAY
 from memstate_core.forget.simulation.event_history import EventHistory
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
 from memstate_core.state.history import SLOT, in_order, repeated
-from memstate_core.state.strength import strength
+from memstate_core.state.strength import DECAY, strength
 from memstate_core.state.usage_events import field_events, topic_events
 
 _STRENGTHS = ["id", *DECAY, "failed_strength"]

@@ -16,7 +16,6 @@ import polars as pl
 from memstate_core.forget.archiving import to_archive
 from memstate_core.forget.attenuation import detached_edges, detached_fields, summaries
 from memstate_core.forget.eviction_order import with_fitted_retention
-from memstate_core.forget.salience import saliences
 from memstate_core.forget.simulation.event_history import EventHistory
 from memstate_core.forget.simulation.ladder_replay import LadderSteps, ManualActions, after, ladder_at
 from memstate_core.forget.simulation.replay_levels import Lengths, field_levels, topic_levels
@@ -26,6 +25,7 @@ from memstate_core.model.frames import MOMENT, Schema
 from memstate_core.policy.settings import Policy
 from memstate_core.state.dependents import dependents
 from memstate_core.state.ladder_state import LadderState
+from memstate_core.state.strength import saliences
 
 NIGHTS: Schema = {
     "at": MOMENT,

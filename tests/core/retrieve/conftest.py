@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,30 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from msgspec import structs
 
 from memstate_core.embed.encoder import DIMENSION, Vectors
-from memstate_core.model.frames import ALIASES, EDGES, EVIDENCE_INDEX, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS
+from memstate_core.model.frames import (
+    ALIASES,
+    EDGE_TO,
+    EDGES,
+    EVIDENCE,
+    EVIDENCE_INDEX,
+    FIELD_VALUE,
+    FIELDS,
+    REVIEWS,
+    REVISIONS,
+    TOPICS,
+    TRANSITIONS,
+    VECTORS,
+)
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.index.facts_files import write_facts
 from memstate_core.retrieve.index.write import write_index
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.state.decisions import ARCHIVED, DETACHED, MERGED
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, open_graph
+from memstate_core.state.ledger import Ledger
 from memstate_core.state.snapshots import Manifest, Snapshot, file_digests
 from tests.core.frames import filled
 
@@ -60,6 +77,10 @@ class Store:
         self.reviews: list[dict[str, Any]] = []
         self.evidence: list[dict[str, Any]] = []
         self.aliases: list[dict[str, Any]] = []
+        self.compressed: list[dict[str, Any]] = []
+        self.observed: list[dict[str, Any]] | None = None
+        self.decided_at = NOW
+        self.decided: list[tuple[str, str, datetime, dict[str, Any]]] | None = None
         self.encoder = WordEncoder()
 
     def topic(self, topic_id: str, scope: str = "user:a", **given: Any) -> None:
@@ -151,11 +172,80 @@ class Store:
         write_index(folder, **frames)
         if self.aliases:
             _frame(self.aliases, ALIASES).write_parquet(folder / "aliases.parquet")
-        return Snapshot(folder, manifest(shard, file_digests(folder)))
+        snapshot = Snapshot(folder, manifest(shard, file_digests(folder)))
+        ledger = Ledger(snapshot.home.ledger)
+        self._record(ledger, snapshot.name)
+        return replace(
+            snapshot, manifest=structs.replace(snapshot.manifest, evidence_version=ledger.version("evidence"))
+        )
+
+    def _record(self, ledger: Ledger, name: str) -> None:
+        """Writes the evidence and the decisions from which the rows follow, all decided at `decided_at`."""
+        ledger.root.mkdir(exist_ok=True)
+        observed = [*self._structured(), *self.evidence] if self.observed is None else self.observed
+        ledger.append("evidence", evidence_rows(observed), f"draft/{name}")
+        ledger.append("transitions", _frame([*self._decided(name.split("/")[0])], TRANSITIONS), f"draft/{name}")
+
+    def _structured(self) -> Iterator[dict[str, Any]]:
+        homes = {topic["id"]: topic["scope"] for topic in self.topics}
+        dated = {(row["topic_id"], row["name"]) for row in self.revisions if row["part"] == "topic"}
+        for topic in self.topics:
+            parts = [name for name in ("title", "summary", "topic_kind") if (topic["id"], name) not in dated]
+            own = {name: topic.get(name) for name in ("scope", *parts)}
+            yield own | {"topic_id": topic["id"], "observed_at": topic["created_at"]}
+        for row in [*self.revisions, *self.compressed]:
+            if row.get("summarises"):
+                continue
+            value = {name: row.get(name) for name in ("name", "value_json", "why_changed", "confidence")}
+            said = {"fields": [value]} if row["part"] == "field" else {row["name"]: json.loads(row["value_json"])}
+            topic = {"topic_id": row["topic_id"], "scope": homes[row["topic_id"]]}
+            yield topic | said | {"observed_at": row["valid_from"]}
+        for edge in self.edges:
+            to = {name: edge.get(name) for name in ("kind", "valid_from", "valid_until")}
+            own = next(topic for topic in self.topics if topic["id"] == edge["from_id"])
+            topic = {"topic_id": own["id"], "scope": own["scope"], "observed_at": own["created_at"]}
+            yield topic | {"edges": [to | {"to_topic_id": edge["to_id"]}]}
+
+    def _decided(self, shard: str) -> Iterator[dict[str, Any]]:
+        homes = {topic["id"]: topic["scope"] for topic in self.topics}
+        for seq, (kind, topic, at, payload) in enumerate(self._left() if self.decided is None else self.decided):
+            named = {"kind": kind, "scope": homes[topic], "topic_id": topic, "payload_json": json.dumps(payload)}
+            yield named | {"seq": seq, "shard": shard, "run_id": "run", "at": at, "evidence_ids": []}
+
+    def _left(self) -> Iterator[tuple[str, str, datetime, dict[str, Any]]]:
+        """What is not served was archived, merged or detached at `decided_at`."""
+        for topic in self.topics:
+            if topic["state"] == "archived":
+                yield ARCHIVED, topic["id"], self.decided_at, {}
+            if topic.get("merged_into"):
+                yield MERGED, topic["id"], self.decided_at, {"survivor": topic["merged_into"]}
+        for field in self.fields:
+            if field["detached"]:
+                yield DETACHED, field["topic_id"], self.decided_at, {"fields": [field["name"]]}
+        for edge in self.edges:
+            if edge["detached"]:
+                named = {"to": edge["to_id"], "kind": edge["kind"]}
+                yield DETACHED, edge["from_id"], self.decided_at, {"edges": [named]}
 
 
 def _frame(rows: list[dict[str, Any]], schema: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema, orient="row")
+
+
+def evidence_rows(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Observations as evidence (columns EVIDENCE), each with what it leaves out."""
+    plain = {"kind": "explicit_memory", "provenance": "api", "imported_at": NOW, "run_id": "run"}
+    value = dict.fromkeys(field.name for field in FIELD_VALUE.fields) | {"ref_given": False, "field_type": "string"}
+    to = dict.fromkeys(field.name for field in EDGE_TO.fields)
+    named = [
+        {"evidence_id": f"s{number:04d}", "observation_id": f"s{number:04d}"}
+        | plain
+        | row
+        | {"fields": [value | each for each in row.get("fields", [])]}
+        | {"edges": [to | each for each in row.get("edges", [])]}
+        for number, row in enumerate(rows)
+    ]
+    return _frame(named, EVIDENCE)
 
 
 def manifest(shard: str, files: dict[str, str]) -> Manifest:
@@ -178,7 +268,8 @@ def opened(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[
         def publish(*stores: Store) -> list[SnapshotReader]:
             folder = tmp_path / f"store{len(list(tmp_path.iterdir()))}"
             snapshots = [
-                store.publish(folder / f"s{n}", f"s{n}", facts=request.param) for n, store in enumerate(stores)
+                store.publish(folder / "snapshots" / f"s{n}" / "3", f"s{n}", facts=request.param)
+                for n, store in enumerate(stores)
             ]
             return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in snapshots]
 

@@ -14,7 +14,7 @@ from memstate_core.retrieve.topic import topic_record
 from memstate_core.state.graph import open_graph
 from tests.core import reference
 from tests.core.retrieve.conftest import Store
-from tests.core.strategies import day, field, folded, merge_decisions, observation
+from tests.core.strategies import day, evidence_frame, field, folded, merge_decisions, observation
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +35,7 @@ def stored(store: Store, *stream: dict) -> Store:
         store.topic(topic["id"], **{name: topic[name] for name in ("scope", "title", "state", "merged_into")})
     store.fields += state.fields.to_dicts()
     store.revisions += state.revisions.to_dicts()
+    store.observed, store.decided_at = evidence_frame(stream).to_dicts(), day(3)
     return store
 
 

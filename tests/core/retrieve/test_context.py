@@ -81,15 +81,22 @@ def test_warnings_are_next_to_their_pieces(store: Store, opened: Opened) -> None
     assert "  ! superseded: superseded by Acme renewal (acme)" in lines
 
 
-def test_the_past_is_named_and_what_left_is_marked(store: Store, opened: Opened) -> None:
+def test_the_past_is_named_and_has_what_left_since(store: Store, opened: Opened) -> None:
     crm(store)
     readers = opened(store)
     assert "Acme fax number" not in pack(readers, 1000)["text"]
     packed = pack(readers, 1000, as_of=day(10))
     assert packed["text"].startswith("As of 2026-01-11T00:00:00Z, not of now:\n")
     assert "- owner: Priya" in packed["text"]
-    assert "  ! archived: this topic has been archived" in packed["text"].split("\n")
+    assert "# Acme fax number" in packed["text"]
+    assert "! archived" not in packed["text"]
     assert packed["tokens"] == COUNT(packed["text"])
+
+
+def test_what_is_archived_is_marked(store: Store, opened: Opened) -> None:
+    crm(store)
+    packed = pack(opened(store), 1000, topic_ids=("gone",))
+    assert "  ! archived: this topic has been archived" in packed["text"].split("\n")
 
 
 # The law of budgets

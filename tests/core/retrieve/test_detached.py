@@ -107,7 +107,8 @@ def shortened(store, opened):
     """A field of five values, of which the older three are a summary."""
     store.topic("acme", title="Acme renewal", created_at=day(0))
     store.field("acme", "owner", (9, "Aya"), (8, "Priya"), (5, "Dan"), (3, "Cleo"), (1, "Ben"))
-    compressed, store.revisions = store.revisions[2:], store.revisions[:2]
+    store.compressed = compressed = store.revisions[2:]
+    del store.revisions[2:]
     evidence = [name for row in compressed for name in row["evidence_ids"]]
     store.revisions.append(compressed[0] | {
         "id": "sum", "value_json": json.dumps(SUMMARY), "summarises": 3, "evidence_ids": sorted(evidence),

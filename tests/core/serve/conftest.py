@@ -156,6 +156,7 @@ def harbour(draft: Draft) -> None:
     draft.topic("yard", title="Old Ferry Yard", summary="A park where the ferries were", topic_kind="project")
     draft.field("yard", "gate", (20, "open"), (3, "shut"))
     draft.field("yard", "title", (0, "Old Ferry Yard"), part="topic")
+    draft.field("yard", "summary", (15, "A park where the ferries were"), part="topic")
     draft.topic("bench", title="The long bench", summary="One very long bench of larch")
     draft.topic("gone", title="Ferry Yard", state="merged", merged_into="yard")
     draft.topic("crm/42", title="Acme renewal", scope="user:b")

@@ -127,6 +127,10 @@ def test_a_topic_as_it_was_and_its_history(client: Client) -> None:
 
     assert gates("/v1/topics/yard") == ["open"]
     assert gates("/v1/topics/yard?as_of=2026-01-10") == ["shut"]
+    assert "a park" in client.get("/v1/topics/yard").document["summary"].lower()
+    assert client.get("/v1/topics/yard?as_of=2026-01-10").document["summary"] is None
+    assert query(client, topic_ids=["yard"], as_of="2026-01-10")["candidates"][0]["summary"] is None
+    assert client.get("/v1/topics/gone?as_of=2026-01-10").document["id"] == "gone"
     assert gates("/v1/topics/yard/history") == ["open", "shut"]
     assert gates("/v1/topics/yard/history?expand=true") == ["open", "shut"]
     assert client.get("/v1/topics/crm%2F42/history").document["id"] == "crm/42"
