@@ -28,6 +28,7 @@ from memstate_core.state.graph import (
     open_graph,
 )
 from memstate_core.state.state_hash import state_hash
+from tests.core.frames import filled
 from tests.core.strategies import BUFFER_MIB, day
 
 pytestmark = pytest.mark.slow
@@ -326,7 +327,7 @@ def test_a_closed_graph_is_one_file_that_reads_back(tmp_path: Path) -> None:
 
 def test_a_process_may_hold_many_published_graphs_open(tmp_path: Path) -> None:
     with open_graph(tmp_path / "graph.kuzu", buffer_mib=BUFFER_MIB) as graph:
-        graph.sync(TOPIC, pl.DataFrame({"id": ["a"]}))
+        graph.sync(TOPIC, filled(pl.DataFrame({"id": ["a"]}), TOPIC.schema))
     with ExitStack() as held:
         opened = [
             held.enter_context(open_graph(tmp_path / "graph.kuzu", read_only=True, buffer_mib=8)) for _ in range(40)
