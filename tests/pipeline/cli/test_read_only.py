@@ -18,7 +18,7 @@ from tests.pipeline.conftest import clean_environment
 MOUNT = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && ! touch "$0/probe" 2>/dev/null && exec "$@"'
 READING = (
     ("status",), ("query", "ferry"), ("context", "ferry", "--budget", "300"), ("export",), ("merges",), ("review",),
-    ("confirm",), ("doctor",), ("verify",), ("simulate", "--forward", "--days", "1"),
+    ("confirm",), ("doctor",), ("verify",),
 )  # fmt: skip
 
 
