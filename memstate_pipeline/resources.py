@@ -18,6 +18,7 @@ from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.lock import exclusive
+from memstate_core.state.memory import memory_budget
 
 NOW_TAG = "memstate/now"
 """Run tag with the logical time; without it, the machine's clock is used."""
@@ -49,7 +50,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
         return Run.load(self.store.home.work(shard))
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
-        """Takes the store's lock.
+        """Takes the store's lock, and limits the memory of the run.
 
         Raises:
             StoreLocked: another run holds it.
@@ -59,9 +60,10 @@ class StoreResource(dg.ConfigurableResource[Any]):
         began = datetime.now(UTC).isoformat(timespec="seconds")
         holder = f"process {os.getpid()} (Dagster run {run_id}, since {began})"
         self._held.enter_context(exclusive(self.store.home.lock, holder))
+        self._held.enter_context(memory_budget(self.store.settings.store.memory_mib))
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Releases the lock."""
+        """Releases the lock and the limit."""
         del context
         self._held.close()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import dagster as dg
 
-from memstate_core.model.errors import CheckRefused, MemstateError, StagingMissing, StepFailed
+from memstate_core.model.errors import CheckRefused, EvidenceSetAside, MemstateError, StagingMissing, StepFailed
 from memstate_core.model.text import iso
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
@@ -60,18 +60,25 @@ def maintain(
     """
     job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
-    paths = []
+    paths: list[tuple[Path, Path]] = []
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
-        for shard in store.shards:
+        waiting = list(store.shards)
+        while waiting:
+            shard = waiting[0]
             try:
                 done = job.execute_in_process(
                     partition_key=shard, instance=instance, run_config=_QUIET, tags=tags, raise_on_error=True
                 )
             except dg.DagsterExecutionInterruptedError as error:
                 raise KeyboardInterrupt from error
-            except Exception as error:
-                raise _explained(store, shard, error) from error
-            paths.append(report_paths(store.home.reports, done.run_id, shard))
+            except BaseException as error:
+                explained = _explained(store, shard, error)
+                if isinstance(explained, EvidenceSetAside) and plan is None:
+                    continue  # the run begins again, without that evidence
+                if not isinstance(error, Exception):
+                    raise
+                raise explained from error
+            paths.append(report_paths(store.home.reports, done.run_id, waiting.pop(0)))
     summaries = [_without_tables(json.loads(data.read_text())) for _, data in paths]
     return Maintained(_together(summaries), tuple(page for page, _ in paths))
 

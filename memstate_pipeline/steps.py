@@ -8,17 +8,24 @@ from collections.abc import Callable
 import dagster as dg
 import polars as pl
 
+from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
+from memstate_core.run.store import Store
 
 
 def materialize(
-    context: dg.AssetExecutionContext, run: Run, step: Callable[[], StepResult]
+    context: dg.AssetExecutionContext, store: Store, run: Run, step: Callable[[], StepResult]
 ) -> dg.MaterializeResult[pl.DataFrame]:
-    """Runs a step and stores its decisions, counts and seconds with the run."""
+    """Runs a step and stores its decisions, counts and seconds with the run.
+
+    Raises:
+        EvidenceSetAside: the step failed with some evidence, which the next run leaves out.
+    """
     name = context.asset_key.path[-1]
     began = time.perf_counter()
-    result = step()
+    with contained(store, run, name):
+        result = step()
     seconds = time.perf_counter() - began
     run.keep(name, result, seconds)
     return dg.MaterializeResult(value=result.frame, metadata=metadata(result, seconds))

@@ -49,20 +49,17 @@ def publish(store: Store, run: Run) -> StepResult:
     Raises:
         SnapshotDamaged: what was written does not read back equal; nothing was published.
     """
-    draft = _draft(store, run)
-    problems = _problems(draft)
-    if problems:
-        raise SnapshotDamaged(f"{draft.name} (not published)", problems)
+    made = draft(store, run)
     home, facts = store.home, run.facts
     final = home.snapshots(facts.shard) / str(facts.number)
     make_folder(final.parent)
-    draft.path.rename(final)
+    made.path.rename(final)
     sync_path(final.parent)
-    _record(store, run, draft.manifest)
+    _record(store, run, made.manifest)
     move_current(home, facts.shard, facts.number)
     _prune(store, facts.shard)
-    row = {"snapshot": facts.number, "state_hash": draft.manifest.state_hash, **draft.manifest.counts}
-    return StepResult(pl.DataFrame([row]), draft.manifest.counts)
+    row = {"snapshot": facts.number, "state_hash": made.manifest.state_hash, **made.manifest.counts}
+    return StepResult(pl.DataFrame([row]), made.manifest.counts)
 
 
 def graph_counts(graph: Graph) -> dict[str, int]:
@@ -78,7 +75,20 @@ def graph_counts(graph: Graph) -> dict[str, int]:
     return named | {name: graph.read(table, [table.key[0]]).height for name, table in tables.items()}
 
 
-def _draft(store: Store, run: Run) -> Snapshot:
+def draft(store: Store, run: Run) -> Snapshot:
+    """The snapshot of a run's working graph in its scratch folder, verified.
+
+    Raises:
+        SnapshotDamaged: what was written reads back otherwise.
+    """
+    made = _written(store, run)
+    problems = _problems(made)
+    if problems:
+        raise SnapshotDamaged(f"{made.name} (not published)", problems)
+    return made
+
+
+def _written(store: Store, run: Run) -> Snapshot:
     folder = run.scratch / "snapshot"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -147,6 +157,7 @@ def _record(store: Store, run: Run, manifest: Manifest) -> None:
         last = store.ledger.scan("transitions").select(pl.col("seq").max()).collect().item()
         rows = run.transitions(0 if last is None else last + 1)
         store.ledger.append("transitions", rows, f"publish/{run.facts.shard}", run.facts.number)
+    run.forget_pending()
 
 
 def _prune(store: Store, shard: str) -> None:

@@ -27,6 +27,9 @@ class StoreSettings(Section):
     """Number of published snapshots that each shard keeps for rollback and as-of queries; older ones are deleted."""
     graph_buffer_mib: Annotated[int, Field(ge=64, le=1_048_576)] = 2048
     """Size of the graph database's buffer pool, in MiB, for each graph that a run opens."""
+    memory_mib: Annotated[int, Field(ge=0, le=16_777_216)] = 0
+    """Memory that a run may allocate beyond what its process holds at the beginning, in MiB (Linux). A run that needs
+    more finds the evidence that takes it and sets it aside. 0 stands for four fifths of the machine's memory."""
     lock_wait_seconds: Annotated[float, Field(ge=0, le=3600)] = 30.0
     """Seconds that a writer waits for the ledger's lock before it fails with exit code 3."""
     niceness: Annotated[int, Field(ge=0, le=19)] = 5

@@ -13,7 +13,7 @@ from memstate_core.model.frames import DECISION, project
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import REVIEW_ENDED, UNMERGED, merges
+from memstate_core.state.decisions import READMITTED, REVIEW_ENDED, SET_ASIDE, UNMERGED, merges, set_aside
 from memstate_core.state.identity import survivors
 
 UNDONE = "undone by a person"
@@ -25,12 +25,14 @@ def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
 
     Args:
         served: the shard to look in.
-        name: the id of a merge, of a topic that was merged away, or of a topic that was archived, detached in
-            part or summarised.
+        name: the id of a merge, of a topic that was merged away, of a topic that was archived, detached in part or
+            summarised, or of evidence that was set aside.
 
     Raises:
         MergeUndone: the merge is undone already.
     """
+    if name in set_aside(served.transitions):
+        return _readmitted(served, name)
     listed = merge_list(served).filter((pl.col("id") == name) | (pl.col("dropped") == name))
     in_force = listed.filter(~pl.col("undone"))
     if in_force.height:
@@ -42,6 +44,20 @@ def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
         last = listed.row(0, named=True)
         raise MergeUndone(last["id"], last["dropped"], iso(last["undone_at"]))
     return None
+
+
+def _readmitted(served: Served, name: str) -> pl.DataFrame:
+    """The decision that takes a piece of evidence back that was set aside."""
+    aside = served.transitions.filter((pl.col("kind") == SET_ASIDE) & pl.col("evidence_ids").list.contains(name)).tail(
+        1
+    )
+    columns = {
+        "kind": pl.lit(READMITTED),
+        "evidence_ids": pl.lit(pl.Series([[name]])),
+        "payload_json": pl.lit("{}"),
+        "reason": pl.lit(UNDONE),
+    }
+    return project(aside.with_columns(**columns), DECISION)
 
 
 def confirm_decisions(served: Served, topic_ids: Sequence[str]) -> pl.DataFrame:

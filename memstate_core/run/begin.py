@@ -69,7 +69,8 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: M
         require_space(store.home.root, _COPIES * base.size)
     run = Run.begin(store.home.work(shard), facts)
     require_evidence(store, run, base_links(store, run)["evidence_id"])
-    _stage_graph(store, run, base)
+    run.take_pending()
+    stage_graph(store, run)
     return run
 
 
@@ -157,7 +158,10 @@ def _is_bloated(base: Snapshot) -> bool:
     return (base.path / GRAPH_FILE).stat().st_size > COMPACT_AT * base.manifest.graph_fresh_bytes
 
 
-def _stage_graph(store: Store, run: Run, base: Snapshot | None) -> None:
+def stage_graph(store: Store, run: Run) -> None:
+    """Makes the working graph of a run: a copy of its base's, or a new one."""
+    number = run.facts.base
+    base = None if number is None else load_snapshot(store.home, run.facts.shard, number)
     if base is not None and not run.facts.fresh_graph:
         shutil.copyfile(base.path / GRAPH_FILE, run.graph)
         return

@@ -21,9 +21,11 @@ from memstate_core.model.errors import StagingMissing
 from memstate_core.model.frames import DECISION, TRANSITIONS, Schema, conform, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.run.step import StepResult
+from memstate_core.state.decisions import SET_ASIDE
 
 GRAPH_FILE = "graph.kuzu"
 PLAN_FILE = "plan.json"
+STEP_FILE = "step"
 
 
 class RunFacts(Struct, frozen=True, kw_only=True):
@@ -77,6 +79,36 @@ class Run:
     def graph(self) -> Path:
         """The working copy of the graph."""
         return self.scratch / GRAPH_FILE
+
+    @property
+    def pending(self) -> Path:
+        """The file with evidence set aside by failed runs, which the next run decides before its first step."""
+        return self.scratch.with_name(f"{self.scratch.name}.{SET_ASIDE}.parquet")
+
+    def set_aside(self, decisions: pl.DataFrame) -> None:
+        """Keeps decisions (columns DECISION) for the next run."""
+        earlier = [conform(pl.read_parquet(self.pending, glob=False), DECISION)] if self.pending.exists() else []
+        draft = self.pending.with_suffix(".new")
+        pl.concat([*earlier, conform(decisions, DECISION)]).write_parquet(draft)
+        draft.replace(self.pending)
+
+    def take_pending(self) -> None:
+        """Decides what failed runs set aside."""
+        if self.pending.exists():
+            self.decide(SET_ASIDE, conform(pl.read_parquet(self.pending, glob=False), DECISION))
+
+    def forget_pending(self) -> None:
+        """Removes what `take_pending` has decided, once it is recorded."""
+        if self.decisions(SET_ASIDE).height:
+            self.pending.unlink(missing_ok=True)
+
+    def enter(self, step: str) -> None:
+        """Marks a step as begun, so that the next run sees where this one died."""
+        (self.scratch / STEP_FILE).write_text(step)
+
+    def leave(self) -> None:
+        """Takes the mark away: the step ended, or raised an error."""
+        (self.scratch / STEP_FILE).unlink(missing_ok=True)
 
     @property
     def is_planned(self) -> bool:
@@ -134,8 +166,9 @@ class Run:
         return list(json.loads(path.read_text())) if path.exists() else []
 
     def end(self) -> None:
-        """Removes the scratch folder."""
+        """Removes the scratch folder, and what is remembered of earlier deaths."""
         shutil.rmtree(self.scratch, ignore_errors=True)
+        deaths_path(self.scratch).unlink(missing_ok=True)
 
     def notes(self) -> dict[str, dict[str, Any]]:
         """Seconds and counts by step, in the order in which the steps ended."""
@@ -161,3 +194,22 @@ class Run:
             ),
             TRANSITIONS,
         )
+
+
+def deaths_path(scratch: Path) -> Path:
+    """The file with the steps in which the processes of a shard's last runs died, one a line."""
+    return scratch.with_name(f"{scratch.name}.deaths")
+
+
+def died_in(scratch: Path) -> list[str]:
+    """The steps in which the last runs died one after another, newest last; notes the death of the last one.
+
+    Call it before the next run begins, since that clears the scratch folder.
+    """
+    mark, noted = scratch / STEP_FILE, deaths_path(scratch)
+    if not mark.exists():
+        return []
+    deaths = [*(noted.read_text().splitlines() if noted.exists() else []), mark.read_text()]
+    noted.write_text("\n".join(deaths))
+    mark.unlink()
+    return deaths

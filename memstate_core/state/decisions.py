@@ -23,6 +23,8 @@ PINNED, UNPINNED = "pinned", "unpinned"
 MOVED = "moved"
 JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested", "pair_withdrawn", "match_model_fitted"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
+SET_ASIDE, READMITTED = "set_aside", "readmitted"
+"""Evidence left out of runs because one failed with it, and readmitted; `SET_ASIDE` names the step too."""
 CORRECTIONS = "corrections"
 """The step that holds manual actions; every other step of its run follows it."""
 
@@ -44,6 +46,17 @@ _PAIR_PAYLOAD = pl.Struct(
         "features": PAIRS["features"],
     }
 )
+
+
+def set_aside(decisions: pl.DataFrame) -> pl.Series:
+    """The ids of the evidence that is set aside.
+
+    Args:
+        decisions: recorded decisions in their order (at least columns kind and evidence_ids).
+    """
+    rows = decisions.filter(pl.col("kind").is_in([SET_ASIDE, READMITTED])).select("kind", id="evidence_ids")
+    last = rows.explode("id").group_by("id", maintain_order=True).agg(pl.col("kind").last())
+    return last.filter(pl.col("kind") == SET_ASIDE)["id"]
 
 
 def segment_decisions(segments: pl.DataFrame) -> pl.DataFrame:

@@ -23,6 +23,7 @@ import polars as pl
 
 from memstate_core.model.frames import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, Schema, conform
 from memstate_core.state.files import require_space
+from memstate_core.state.memory import reserving
 
 EDGE_TABLE = "Related"
 
@@ -208,14 +209,20 @@ def open_graph(path: Path, *, read_only: bool = False, buffer_mib: int = 2048) -
     if not read_only:
         require_space(path.parent, 0 if is_new else path.stat().st_size)
     space = _read_space(path) if read_only else _WRITE_SPACE
-    database = kuzu.Database(str(path), buffer_pool_size=buffer_mib << 20, read_only=read_only, max_db_size=space)
-    with database, kuzu.Connection(database) as connection:
+    with reserving(space + (buffer_mib << 20)), _opened(path, space, buffer_mib, read_only) as connection:
         graph = Graph(connection, path.parent)
         if is_new:
             graph.create()
         yield graph
         if not read_only:
             graph.checkpoint()
+
+
+@contextmanager
+def _opened(path: Path, space: int, buffer_mib: int, read_only: bool) -> Iterator[kuzu.Connection]:
+    database = kuzu.Database(str(path), buffer_pool_size=buffer_mib << 20, read_only=read_only, max_db_size=space)
+    with database, kuzu.Connection(database) as connection:
+        yield connection
 
 
 def _read_space(path: Path) -> int:

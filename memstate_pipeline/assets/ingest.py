@@ -16,7 +16,9 @@ from memstate_core.night.placements import place
 from memstate_core.night.plan import Plan, read_plan
 from memstate_core.night.plan_guard import expect, require_unmoved
 from memstate_core.night.rebuild import ensure_served
+from memstate_core.night.set_aside import set_aside_after_deaths
 from memstate_core.run.begin import begin_run, new_evidence
+from memstate_core.run.run import died_in
 from memstate_core.run.step import StepResult
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, StoreResource
@@ -39,7 +41,10 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         earlier = unreported.kept(opened.home.imports)
         imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
         accesses = collect_accesses(opened.home, opened.ledger, opened.settings, now, run_id)
+        deaths = died_in(opened.home.work(shard))
         run = begin_run(opened, shard, run_id, now)
+        if set_aside_after_deaths(opened, run, deaths):
+            run = begin_run(opened, shard, run_id, now)
         if plan is not None:
             expect(run, plan)
         result = _with_import(new_evidence(opened, run), imported, accesses)
@@ -55,7 +60,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     ) -> dg.MaterializeResult[pl.DataFrame]:
         """Decides the topic of each piece of new evidence and records the reason."""
         run = store.run(context.partition_key)
-        return materialize(context, run, lambda: place(store.store, run, evidence))
+        return materialize(context, store.store, run, lambda: place(store.store, run, evidence))
 
     return [evidence, placements]
 

@@ -21,7 +21,7 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         """Publishes the working graph: verifies it, then moves CURRENT; refuses if the run differs from its plan."""
         run = store.run(context.partition_key)
         require_planned(run)
-        return materialize(context, run, lambda: publish(store.store, run))
+        return materialize(context, store.store, run, lambda: publish(store.store, run))
 
     @asset(partitions, "publish", "kuzu", after=["snapshot"])
     def maintenance_report(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[None]:

@@ -61,9 +61,12 @@ def undo(
         if not found:
             raise nothing_to_undo(name, list(shards.values()))
         published = publish(store, shards, found, at, "undone manually")
-    back = named_topic(store, next(iter(found.values()))["topic_id"][0])
-    kind = " and ".join(next(iter(found.values()))["kind"].unique(maintain_order=True))
-    lines = [f"{kind}: {back['title']}  [{back['id']}]", published_line(published)]
+    undone = next(iter(found.values()))
+    topic_id = undone["topic_id"][0]
+    back = None if topic_id is None else named_topic(store, topic_id)
+    kind = " and ".join(undone["kind"].unique(maintain_order=True))
+    shown = f"evidence {name}" if back is None else f"{back['title']}  [{back['id']}]"
+    lines = [f"{kind}: {shown}", published_line(published)]
     show({**published, "action": kind, "topic": back}, as_json, lambda: lines)
 
 

@@ -21,6 +21,7 @@
     ├── RebuildMismatch      folding the ledger again gave another state
     ├── PlanInvalid          a file is not a plan, or was modified
     ├── PlanStale            the state changed after planning, or the run decided differently
+    ├── EvidenceSetAside     a step failed with some evidence, which the next run leaves out
     ├── StepFailed           a step of a run failed for another reason
     ├── NotAllowed           the caller's key does not permit this
     ├── KeysDamaged          the key file is not as `memstate keys` writes it
@@ -67,6 +68,7 @@ from memstate_core.model.errors.inputs import (
 from memstate_core.model.errors.runs import (
     CheckRefused,
     DiskFull,
+    EvidenceSetAside,
     ExtractorUnavailable,
     FrameMismatch,
     LedgerDamaged,
@@ -85,6 +87,7 @@ __all__ = [
     "ApiError",
     "CheckRefused",
     "DiskFull",
+    "EvidenceSetAside",
     "ExtractorUnavailable",
     "FrameMismatch",
     "HomeUnsupported",

@@ -164,6 +164,21 @@ class StepFailed(MemstateError):
         )
 
 
+class EvidenceSetAside(MemstateError):
+    """A step failed with some evidence, which the next run leaves out."""
+
+    def __init__(self, shard: str, step: str, evidence_ids: list[str], problem: str) -> None:
+        super().__init__(
+            f"step {step} of shard {shard} failed with {len(evidence_ids)} pieces of evidence, first "
+            f"{evidence_ids[0]}: {problem}. They are set aside and listed in the quarantine; nothing was published. "
+            "Run again, which leaves them out (`memstate undo EVIDENCE_ID` readmits one).",
+            shard=shard,
+            step=step,
+            evidence_ids=evidence_ids,
+            problem=problem,
+        )
+
+
 class CheckRefused(MemstateError):
     """A correctness condition failed, so nothing was published."""
 

@@ -19,7 +19,7 @@ from memstate_core.model.scope import shard_of
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.decisions import PUBLISHED, set_aside
 from memstate_core.state.snapshots import Manifest
 
 EVIDENCE_COLUMNS = (
@@ -164,6 +164,7 @@ def _recorded(
 ) -> Recorded:
     shard, now, policy, shards = account
     transitions, last, since_night = decided
+    left_out = set_aside(transitions)
     evidence = _rows(store, "evidence", versions["evidence"], {name: EVIDENCE[name] for name in EVIDENCE_COLUMNS})
     accesses = _rows(store, "accesses", versions["accesses"], ACCESSES).unique("access_id")
     known = _rows(store, "accesses", None if base is None else base.accesses_version, {"access_id": pl.String})
@@ -174,7 +175,7 @@ def _recorded(
         transitions=transitions,
         last=last,
         since_night=since_night,
-        evidence=_of_shard(evidence, shard, shards),
+        evidence=_of_shard(evidence, shard, shards).filter(~pl.col("evidence_id").is_in(left_out.implode())),
         accesses=accesses,
         fresh_accesses=accesses.join(known, on="access_id", how="anti"),
         base=base,

@@ -1,0 +1,59 @@
+"""The long form: `python -m tests.adversary --minutes N [--seed S] [--only CLASS …]`.
+
+Runs the classes of attacks in turn until the time is up, and prints what was tried and what failed, each failure with
+the seed that repeats it. Exit code 1 if anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from random import Random
+
+from tests.adversary import as_of, files
+from tests.adversary.attack import Attack
+
+CLASSES: dict[str, Attack] = {
+    "files": files.attack,
+    "as of": as_of.attack,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the attacks and prints their figures as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m tests.adversary", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="*", choices=CLASSES, default=list(CLASSES))
+    given = parser.parse_args(arguments)
+    ends, seed = time.monotonic() + 60 * given.minutes, given.seed
+    figures = {name: {"rounds": 0, "cases": 0, "seconds": 0.0, "failed": 0} for name in given.only}
+    failures = []
+    while time.monotonic() < ends:
+        for name in given.only:
+            if time.monotonic() >= ends:
+                break
+            began, failed = time.monotonic(), None
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    figures[name]["cases"] += CLASSES[name](Random(seed), Path(folder))
+                except Exception as error:  # noqa: BLE001 - any error is a finding
+                    traceback.print_exc()
+                    failed = {"class": name, "seed": seed, "problem": f"{type(error).__name__}: {error}"[:500]}
+            figures[name]["rounds"] += 1
+            figures[name]["seconds"] = round(figures[name]["seconds"] + time.monotonic() - began, 1)
+            if failed:
+                figures[name]["failed"] += 1
+                failures.append(failed)
+        seed += 1
+    print(json.dumps({"figures": figures, "failures": failures}, indent=2))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

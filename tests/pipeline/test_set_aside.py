@@ -1,0 +1,79 @@
+"""A row that no step can digest: the night goes on without it, by the command line and through Dagster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from memstate_core.ingest.importer import import_paths
+from memstate_core.model.text import parse_moment
+from memstate_core.night.verify import verify_store
+from memstate_core.run import apply
+from memstate_core.run.store import Store, open_store
+from memstate_core.state.current import current_snapshot
+from memstate_pipeline.run import maintain
+from tests.pipeline.conftest import NIGHT, run_memstate
+
+ROWS = [
+    {
+        "topic_key": f"k{n}",
+        "title": f"Topic {n}",
+        "summary": "poison" if n == 2 else "plain",
+        "observed_at": "2026-01-01",
+    }
+    for n in range(5)
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = open_store(tmp_path / "home")
+    dump = tmp_path / "dump.jsonl"
+    dump.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    import_paths(store.ledger, store.settings, [dump], now=parse_moment(NIGHT), run_id="import")
+    return store
+
+
+def titles(store: Store) -> list[str]:
+    exported = run_memstate(store.home.root, "export", "--json").document["topics"]
+    return sorted(topic["title"] for topic in exported)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_settings")
+def test_a_night_publishes_without_the_row_that_breaks_a_step(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fold = apply.fold
+
+    def fail(evidence: pl.DataFrame, *rest: Any) -> Any:
+        if (evidence["summary"] == "poison").any():
+            raise OverflowError("a value too large for this machine")
+        return fold(evidence, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(apply, "fold", fail)
+        done = maintain(store, parse_moment(NIGHT))
+    assert done.summary["snapshot"] == "s0/1"
+    assert titles(store) == ["Topic 0", "Topic 1", "Topic 3", "Topic 4"]
+    [refused] = store.ledger.scan("quarantine").collect().to_dicts()
+    assert refused["reason"] == "set_aside"
+    assert "step topics failed with it: OverflowError: a value too large for this machine" in refused["detail"]
+    assert all(verdict.passed for verdicts in verify_store(store).values() for verdict in verdicts)
+
+    served = current_snapshot(store.home, "s0")
+    assert served is not None
+    rebuilt = run_memstate(store.home.root, "rebuild", "--json")
+    assert rebuilt.code == 0, rebuilt.stderr
+    again = current_snapshot(store.home, "s0")
+    assert again is not None
+    assert again.manifest.state_hash == served.manifest.state_hash
+
+    [row] = store.ledger.scan("transitions").filter(pl.col("kind") == "set_aside").collect().to_dicts()
+    undone = run_memstate(store.home.root, "undo", row["evidence_ids"][0], "--json")
+    assert undone.code == 0, undone.stderr
+    assert undone.document["action"] == "readmitted"
+    assert titles(store) == [f"Topic {n}" for n in range(5)]
+    assert run_memstate(store.home.root, "verify").code == 0
