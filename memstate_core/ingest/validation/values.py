@@ -7,7 +7,6 @@ since no type means string.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -17,7 +16,6 @@ from memstate_core.ingest.validation.decode import JSON_NAMES
 from memstate_core.ingest.validation.limits import check_value
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.model.observation import EdgeTo, FieldValue
-from memstate_core.model.text import parse_moment
 
 FieldRow = tuple[str, str, str, bool, str | None, str | None, str | None, float | None, str | None]
 """One field in the order of `memstate_core.model.frames.FIELD_VALUE`; its time as text."""
@@ -39,8 +37,6 @@ _FITS: dict[str, tuple[frozenset[type], str]] = {
 }
 
 _DATES = ("date", "datetime")
-_IN_PART = re.compile(r"\d{4}(-(0[1-9]|1[0-2]))?").fullmatch
-"""A year or a month, which ISO 8601 allows and `parse_moment` does not."""
 
 
 def field_row(field: FieldValue, content: dict[str, Any], where: str, clock: Clock) -> FieldRow:
@@ -117,19 +113,14 @@ def _value_json(field: FieldValue, where: str) -> str:
 
 
 def _check_date(field: FieldValue, where: str) -> None:
-    """Refuses a date that is none by itself, such as "now": it would mean another day at every reading."""
-    if field.field_type in _DATES and isinstance(field.value, str) and not _is_date(field.value):
-        expected = "ISO 8601, such as 2026-04-22, 2026-04 or 2026-04-22T12:00:00Z"
+    """Refuses a date without a digit, such as "now": it would mean another day at every reading.
+
+    Dates are not parsed further: "14 April" is as good as "2026-04-14".
+    """
+    if field.field_type in _DATES and isinstance(field.value, str) and not any(map(str.isdigit, field.value)):
+        expected = "a date by itself, such as 2026-04-22 or 2026-04-22T12:00:00Z"
         found = f"{where}.value is {_shown(field.value)}"
         raise Rejection(Reason.BAD_VALUE, f"{found}, but its field_type {field.field_type} expects {expected}")
-
-
-def _is_date(text: str) -> bool:
-    try:
-        parse_moment(text)
-    except (ValueError, OverflowError):
-        return _IN_PART(text) is not None
-    return True
 
 
 def _untyped(value: object, where: str) -> str:
