@@ -31,7 +31,7 @@ def ledger_problems(store: Store, manifest: Manifest) -> _Problems:
     """
     needed = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version, "transitions": 0}
     found = {table: _table_problems(store, table, needed.get(table)) for table in TABLES}
-    if not found["evidence"]:
+    if not found["evidence"] and not found["transitions"]:
         found["evidence"] = _missing_evidence(store, manifest)
     named = [f"{table}: {problem}" for table, problems in found.items() for problem in problems]
     return named + store.ledger.chain.damage(manifest.ledger_head)
