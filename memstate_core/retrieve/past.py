@@ -31,7 +31,7 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.view import UNUSED
 from memstate_core.state import decisions as decided
 from memstate_core.state.fold import State, fold
-from memstate_core.state.graph import REVIEW, Graph
+from memstate_core.state.graph import REVIEW, TOPIC, Graph
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.snapshots import Manifest
 from memstate_core.state.strength import saliences
@@ -89,14 +89,13 @@ def read_past(
     Args:
         ledger: the ledger.
         manifest: that of the snapshot, which pins the ledger's versions and the policy.
-        graph: the snapshot's graph, which has the open reviews.
-        served: the evidence of the scope as the snapshot has it (columns EVIDENCE_INDEX). Evidence that was refused a
-            topic of another scope has none.
+        graph: the snapshot's graph, which has the open reviews and who owns topics.
+        served: the evidence of the scope as the snapshot has it (columns EVIDENCE_INDEX).
         scope: the scope.
         moment: the moment.
     """
     policy = Policy.recorded(manifest.policy)
-    evidence, transitions = _evidence(ledger, manifest, served, scope), _transitions(ledger, manifest, scope)
+    evidence, transitions = _evidence(ledger, manifest, graph, served, scope), _transitions(ledger, manifest, scope)
     by_then = transitions.filter(pl.col("at") <= moment)
     segments = transitions.filter(pl.col("kind") == decided.SEGMENT_PLACED)
     accesses = ledger.scan("accesses", manifest.accesses_version).filter(pl.col("at") <= moment).collect()
@@ -127,8 +126,10 @@ def _past(
     )
 
 
-def _evidence(ledger: Ledger, manifest: Manifest, served: pl.DataFrame, scope: str) -> pl.DataFrame:
-    refused = served.filter(pl.col("topic_id").is_null())["evidence_id"]
+def _evidence(ledger: Ledger, manifest: Manifest, graph: Graph, served: pl.DataFrame, scope: str) -> pl.DataFrame:
+    """The evidence of a scope, without what names a topic that the scope does not own."""
+    own = graph.read(TOPIC, ["id"], "r.scope = $scope", scope=scope)["id"]
+    refused = served.filter(~pl.col("topic_id").is_in(own.implode()).fill_null(False))["evidence_id"]
     wanted = [name for name in EVIDENCE if name not in UNUSED]
     rows = ledger.scan("evidence", manifest.evidence_version).filter(pl.col("scope") == scope)
     return rows.select(wanted).collect().filter(~(names_a_topic() & pl.col("evidence_id").is_in(refused.implode())))
