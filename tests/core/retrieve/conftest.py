@@ -38,7 +38,7 @@ from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.state.decisions import ARCHIVED, DETACHED, MERGED
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, open_graph
 from memstate_core.state.ledger import Ledger
-from memstate_core.state.snapshots import Manifest, Snapshot, file_digests
+from memstate_core.state.snapshots import COMPRESSED_FILE, Manifest, Snapshot, file_digests
 from tests.core.frames import filled
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -172,6 +172,8 @@ class Store:
         write_index(folder, **frames)
         if self.aliases:
             _frame(self.aliases, ALIASES).write_parquet(folder / "aliases.parquet")
+        if self.compressed:
+            _frame(self.compressed, REVISIONS).write_parquet(folder / COMPRESSED_FILE)
         snapshot = Snapshot(folder, manifest(shard, file_digests(folder)))
         ledger = Ledger(snapshot.home.ledger)
         self._record(ledger, snapshot.name)

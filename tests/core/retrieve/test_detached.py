@@ -10,8 +10,7 @@ from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.index.facts_files import fact_problems
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.topic import topic_record
-from memstate_core.state.snapshots import COMPRESSED_FILE
-from tests.core.retrieve.conftest import REVISIONS, Store, _frame, day
+from tests.core.retrieve.conftest import Store, day
 
 pytestmark = pytest.mark.slow
 
@@ -114,9 +113,7 @@ def shortened(store, opened):
         "id": "sum", "value_json": json.dumps(SUMMARY), "summarises": 3, "evidence_ids": sorted(evidence),
         "provenance": "revision",
     })  # fmt: skip
-    readers = opened(store)
-    _frame(compressed, REVISIONS).write_parquet(readers[0].snapshot.path / COMPRESSED_FILE)
-    return readers
+    return opened(store)
 
 
 def values(record):
