@@ -72,7 +72,7 @@ class Run:
         """
         try:
             return cls(scratch, msgjson.decode((scratch / "run.json").read_bytes(), type=RunFacts))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise StagingMissing(str(scratch)) from None
 
     @property

@@ -13,7 +13,7 @@ import pytest
 
 from memstate_core.demo import sample_paths
 from memstate_core.ingest.importer import import_paths
-from memstate_core.model.errors import PlanInvalid, PlanStale, StepFailed, StoreLocked, StoreNotFound
+from memstate_core.model.errors import PlanInvalid, PlanStale, SnapshotDamaged, StepFailed, StoreLocked, StoreNotFound
 from memstate_core.model.text import parse_moment
 from memstate_core.night.clone import cloned
 from memstate_core.night.plan import Action, Plan, actions, read_plan, write_plan
@@ -186,8 +186,15 @@ def test_a_run_that_decides_otherwise_is_refused_before_it_publishes(change: str
 
 
 def test_a_run_that_fails_for_another_reason_says_so(ready: Ready, home: Path) -> None:
-    (home / "snapshots" / "s0" / "1" / "graph.kuzu").write_bytes(b"no graph")
+    shutil.rmtree(home / "work", ignore_errors=True)
+    (home / "work").write_text("a file where the folder of runs belongs")
     with pytest.raises(StepFailed, match="the run of shard s0 failed"):
+        apply_plan(open_store(home), ready.path)
+
+
+def test_a_damaged_base_is_named(ready: Ready, home: Path) -> None:
+    (home / "snapshots" / "s0" / "1" / "graph.kuzu").write_bytes(b"no graph")
+    with pytest.raises(SnapshotDamaged, match=r"graph\.kuzu"):
         apply_plan(open_store(home), ready.path)
 
 
