@@ -32,9 +32,13 @@ def sync_path(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Creates a folder and its missing parents, for their owner alone; does nothing where it exists."""
+    """Creates a folder and its missing parents, for their owner alone; does nothing where it exists.
+
+    Raises:
+        FileExistsError: a file is in its place.
+    """
     missing = []
-    while not folder.exists():
+    while not folder.is_dir():
         missing.append(folder)
         folder = folder.parent
     for path in reversed(missing):
