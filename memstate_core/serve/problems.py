@@ -39,6 +39,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.PlanInvalid: 422,
     errors.PlanStale: 409,
     errors.StepFailed: 500,
+    errors.EvidenceSetAside: 500,
     errors.ExtractorUnavailable: 503,
     errors.NotAllowed: 403,
     errors.KeysDamaged: 500,
