@@ -203,6 +203,9 @@ def as_nobody() -> Iterator[Path]:
 
 
 def read_only(folder: Path) -> None:
+    """Everybody may read the folder and its files, whatever umask other tests set; nobody may write."""
+    for file in folder.iterdir():
+        file.chmod(0o444)
     folder.chmod(0o555)
     if os.geteuid() == 0:
         os.seteuid(NOBODY)
