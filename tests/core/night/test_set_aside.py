@@ -23,6 +23,8 @@ from memstate_core.state.graph import open_graph
 from memstate_core.state.memory import memory_budget
 from tests.core.strategies import day, evidence_frame, observation
 
+pytestmark = pytest.mark.slow
+
 POISON = "poison"
 
 
@@ -152,7 +154,6 @@ placements.place_named = fail
 """
 
 
-@pytest.mark.slow
 def test_evidence_that_kills_the_process_is_found_in_processes_of_their_own(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

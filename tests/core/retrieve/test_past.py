@@ -42,6 +42,8 @@ from tests.core.strategies import (
     streams,
 )
 
+pytestmark = pytest.mark.slow
+
 SCOPE = SCOPES[0]
 MERGED_FROM = 7
 """Merges are decided on this day and the following ones, when everything has been observed."""

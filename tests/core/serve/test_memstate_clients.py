@@ -24,6 +24,8 @@ from memstate_core.state.home import Home
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.pipeline.conftest import run_memstate
 
+pytestmark = pytest.mark.slow
+
 # What MemState's clients validate answers with, by the names and types of its wire format.
 
 
@@ -211,7 +213,6 @@ def test_health_of_the_process_and_of_the_graph(writable: Client) -> None:
 # Ids
 
 
-@pytest.mark.slow
 def test_version_ids_are_those_that_the_next_night_gives(home: Path) -> None:
     scope = {"type": "user", "id": "ines"}
     yard = uuid_text("key", "user:ines", "yard")

@@ -14,6 +14,8 @@ from memstate_core.state.snapshots import MANIFEST
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.core.serve.test_swap import wait_for
 
+pytestmark = pytest.mark.slow
+
 Labels = frozenset[tuple[str, str]]
 PRIVATE = "where-is-the-treasure"
 
@@ -55,7 +57,6 @@ def test_requests_are_counted_by_route_method_and_status(recording: tuple[Client
     assert not [word for word in (PRIVATE, "PROPFIND", "evil", "user:a", "yard") if word in response]
 
 
-@pytest.mark.slow
 def test_the_state_of_the_server_is_exported(recording: tuple[Client, Path], publish: Publish) -> None:
     client, home = recording
     assert (
@@ -75,7 +76,6 @@ def test_the_state_of_the_server_is_exported(recording: tuple[Client, Path], pub
     assert ("process_resident_memory_bytes", frozenset()) in scraped(client)
 
 
-@pytest.mark.slow
 def test_a_failed_swap_is_counted_once_and_reported_by_readiness(
     recording: tuple[Client, Path], publish: Publish
 ) -> None:

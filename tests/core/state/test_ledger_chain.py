@@ -21,6 +21,8 @@ from memstate_core.state.ledger_chain import CHAIN
 from memstate_core.state.ledger_commits import added_data, commit_name
 from tests.core.strategies import evidence_frame, observation
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
