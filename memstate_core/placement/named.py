@@ -74,13 +74,12 @@ def _with_anchor(named: pl.DataFrame) -> pl.DataFrame:
             uuid_expr("observation", scope, pl.col("observation_id")),
         ),
     }
-    anchor, rule = pl.when(False).then(None), pl.when(False).then(None)
-    for name, (applies, identity) in anchors.items():
-        anchor, rule = anchor.when(applies).then(identity), rule.when(applies).then(pl.lit(name))  # type: ignore[assignment]
+    ids = [pl.when(applies).then(identity) for applies, identity in anchors.values()]
+    rules = [pl.when(applies).then(pl.lit(name)) for name, (applies, _) in anchors.items()]
     return (
         named.with_columns(_kind=normalised(pl.col("topic_kind")), _title=normalised(pl.col("title")))
         .with_columns(_alias=pl.when(pl.col("_title").is_not_null()).then(by_title))
-        .with_columns(anchor=anchor.otherwise(pl.col("_alias")), rule=rule.otherwise(pl.lit(TITLE)))
+        .with_columns(anchor=pl.coalesce(*ids, "_alias"), rule=pl.coalesce(*rules, pl.lit(TITLE)))
     )
 
 

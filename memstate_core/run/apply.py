@@ -60,8 +60,8 @@ def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> 
 
 def changes(state: State, applied: Applied) -> pl.DataFrame:
     """Created and updated topics (columns CHANGES); a topic that no longer exists is in neither."""
-    change = pl.when(pl.col("id").is_in(applied.created.implode())).then(pl.lit("created"))
-    change = change.when(pl.col("id").is_in(applied.changed.implode())).then(pl.lit("updated"))  # type: ignore[assignment]
+    is_new, is_changed = (pl.col("id").is_in(ids.implode()) for ids in (applied.created, applied.changed))
+    change = pl.when(is_new).then(pl.lit("created")).when(is_changed).then(pl.lit("updated"))
     rows = state.topics.select("scope", topic_id="id", change=change).filter(pl.col("change").is_not_null())
     return conform(rows.sort("topic_id"), CHANGES)
 

@@ -152,7 +152,7 @@ def _transitions(store: Store, shard: str, version: int | None) -> pl.DataFrame:
 
 
 def _last_seq(rows: pl.DataFrame) -> int:
-    return int(rows["seq"].max() or 0)  # type: ignore[arg-type]
+    return int(rows.select(pl.col("seq").max().fill_null(0)).item())
 
 
 def _recorded(

@@ -10,6 +10,7 @@ import logging
 import re
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -26,7 +27,7 @@ _access = logging.getLogger(ACCESS)
 _log = logging.getLogger("memstate.serve")
 
 
-class Guard:
+class Guard(ABC):
     """The base of the middleware; passes on everything that is not an HTTP request."""
 
     def __init__(self, app: ASGIApp, options: Options) -> None:
@@ -42,13 +43,13 @@ class Guard:
         except Problem as problem:
             await response(problem, request_id_of(scope))(scope, receive, send)
 
+    @abstractmethod
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request.
 
         Raises:
             Problem: the request is refused.
         """
-        raise NotImplementedError
 
 
 def request_id_of(scope: MutableMapping[str, Any]) -> str | None:

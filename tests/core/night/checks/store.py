@@ -113,6 +113,7 @@ def grown(home: Path) -> Store:
     (home / "memstate.toml").write_text(POLICY)
     store = open_store(home, {})
     _import(store, FIRST, 1)
+    _import_refused(store, 1.2)
     _import(store, [about("kite", 1, title="Kite plan", fields=[field("wind", "west")])], 1.5, KITE)
     night(store, 2)
     _correct(store, verdict_decisions(read_served(store)["s0"], [(key("acme"), key("acme-two"), "same")]), 3)
@@ -148,6 +149,14 @@ def _import(store: Store, rows: list[dict[str, Any]], at: float, scope: str = AY
     path.write_text("".join(json.dumps(row) + "\n" for row in lines))
     report = import_paths(store.ledger, store.settings, [path], now=day(at), run_id=f"import-{at}")
     assert report.accepted == len(rows), report
+
+
+def _import_refused(store: Store, at: float) -> None:
+    """A row without anything to remember, for the quarantine."""
+    path = store.home.root / f"day-{at}.jsonl"
+    path.write_text("{}\n")
+    report = import_paths(store.ledger, store.settings, [path], now=day(at), run_id=f"import-{at}")
+    assert (report.accepted, report.quarantined) == (0, 1), report
 
 
 def _access(store: Store, name: str, at: float, fields: list[str] | None = None) -> None:

@@ -118,7 +118,7 @@ def test_current_that_names_an_older_snapshot_is_named(home: Home) -> None:
     assert "s0/5 as published" in failed(home)["L3 rebuild"]
 
 
-TABLES = ("evidence", "transitions", "accesses")
+TABLES = ("evidence", "transitions", "accesses", "quarantine")
 
 
 def log_of(home: Home, table: str) -> list[Path]:
