@@ -20,7 +20,7 @@ from memstate_core.ingest.accesses.journal_segments import waiting_segments
 from memstate_core.ingest.dumps import dumps_in, shown
 from memstate_core.model.errors import PlanStale
 from memstate_core.model.text import iso
-from memstate_core.night.plan import Action, Base, Facts, Plan, actions
+from memstate_core.night.plan_file import Action, Base, Facts, Plan, actions
 from memstate_core.policy.settings import Settings
 from memstate_core.run.run import PLAN_FILE, Run
 from memstate_core.run.store import Store

@@ -24,7 +24,6 @@ from memstate_core.model.frames import (
     empty,
     project,
 )
-from memstate_core.revise.bands import Probabilities, thresholds_of
 from memstate_core.revise.constraints import constraints, verdict_levels
 from memstate_core.revise.matching.blocking import all_pairs, completeness
 from memstate_core.revise.matching.corpus import Corpus
@@ -32,6 +31,7 @@ from memstate_core.revise.matching.deduplication import Deduplicated, deduplicat
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
 from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.revise.suggestions import suggested
+from memstate_core.revise.thresholds import Probabilities, thresholds_of
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store

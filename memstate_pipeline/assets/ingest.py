@@ -13,7 +13,7 @@ from memstate_core.ingest.inbox import import_inbox
 from memstate_core.ingest.report import ImportReport
 from memstate_core.model.text import parse_moment
 from memstate_core.night.placements import place
-from memstate_core.night.plan import Plan, read_plan
+from memstate_core.night.plan_file import Plan, read_plan
 from memstate_core.night.plan_guard import expect, require_unmoved
 from memstate_core.night.rebuild import ensure_served
 from memstate_core.night.set_aside import set_aside_after_deaths

@@ -17,7 +17,7 @@ from memstate_pipeline.cli.priority import lower_priority
 from memstate_pipeline.cli.terminal import one_line
 
 if TYPE_CHECKING:
-    from memstate_core.night.plan import Action, Plan
+    from memstate_core.night.plan_file import Action, Plan
     from memstate_core.run.store import Store
 
 SHOWN = 20
@@ -40,8 +40,8 @@ def plan(
     The run works on a copy; the store does not change.
     """
     from memstate_core.night.clone import cloned
-    from memstate_core.night.plan import write_plan
-    from memstate_pipeline.plan import plan_on
+    from memstate_core.night.plan_file import write_plan
+    from memstate_pipeline.planning import plan_on
 
     at = moment(now) or datetime.now(UTC)
     note("Running the nightly job on a copy of the store …")
@@ -66,7 +66,7 @@ def apply(
 
     Refuses if the store has changed since, or if the run decides otherwise.
     """
-    from memstate_pipeline.plan import apply_plan
+    from memstate_pipeline.planning import apply_plan
 
     store: Store = context.obj.store
     lower_priority(store)

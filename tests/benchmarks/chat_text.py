@@ -28,7 +28,7 @@ from memstate_core.model.evidence import spoken
 from memstate_core.placement.text.describe import CANDIDATES
 from memstate_core.placement.text.keyphrases import key_phrases, word_weights
 from memstate_core.placement.text.sentences import sentences
-from memstate_core.placement.text.tokens import speakers, tokens
+from memstate_core.placement.text.token_features import speakers, tokens
 from memstate_core.placement.text_tiling import segment
 from memstate_core.policy.sections import SegmentSettings
 

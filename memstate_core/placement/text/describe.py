@@ -17,7 +17,7 @@ from memstate_core.placement.text.extractive_summary import summaries
 from memstate_core.placement.text.keyphrases import key_phrases, word_weights
 from memstate_core.placement.text.sentences import sentences
 from memstate_core.placement.text.title import titles
-from memstate_core.placement.text.tokens import speakers, tokens
+from memstate_core.placement.text.token_features import speakers, tokens
 from memstate_core.placement.vectors import Numbers, centroids, shrunken_means, unit
 
 Embed = Callable[[Sequence[str]], Vectors]

@@ -17,14 +17,14 @@ from memstate_core.ingest.importer import import_paths
 from memstate_core.model.errors import ExtractorUnavailable
 from memstate_core.model.text import parse_moment
 from memstate_core.night.clone import cloned
-from memstate_core.night.plan import write_plan
+from memstate_core.night.plan_file import write_plan
 from memstate_core.night.rebuild import rebuild
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import EDGE, REVISION, TOPIC, open_graph
 from memstate_pipeline.doctor import examine
-from memstate_pipeline.plan import apply_plan, plan_on
+from memstate_pipeline.planning import apply_plan, plan_on
 from memstate_pipeline.run import maintain
 from tests.core.llm.clients import KEY
 from tests.core.llm.scripted import Answer, Request, Response, Script, fails, says, serving

@@ -17,10 +17,10 @@ from memstate_core.ingest.accesses.journal import AccessJournal
 from memstate_core.model.errors import PlanStale
 from memstate_core.model.text import parse_moment
 from memstate_core.night.clone import cloned
-from memstate_core.night.plan import Plan, read_plan, write_plan
+from memstate_core.night.plan_file import Plan, read_plan, write_plan
 from memstate_core.run.store import open_store
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.plan import apply_plan, plan_on
+from memstate_pipeline.planning import apply_plan, plan_on
 from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import NIGHT, Memstate, run_memstate
 

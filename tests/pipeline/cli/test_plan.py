@@ -16,12 +16,12 @@ from memstate_core.ingest.importer import import_paths
 from memstate_core.model.errors import PlanInvalid, PlanStale, SnapshotDamaged, StepFailed, StoreLocked, StoreNotFound
 from memstate_core.model.text import parse_moment
 from memstate_core.night.clone import cloned
-from memstate_core.night.plan import Action, Plan, actions, read_plan, write_plan
+from memstate_core.night.plan_file import Action, Plan, actions, read_plan, write_plan
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.lock import exclusive
-from memstate_pipeline.plan import apply_plan, plan_on
+from memstate_pipeline.planning import apply_plan, plan_on
 from memstate_pipeline.run import Maintained, maintain
 from tests.pipeline.conftest import NIGHT, run_memstate
 

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from memstate_core.night.plan import Action, Plan, Result, actions, read_plan, sealed
+from memstate_core.night.plan_file import Action, Plan, Result, actions, read_plan, sealed
 from memstate_core.night.plan_guard import facts_of
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
