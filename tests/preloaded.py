@@ -1,11 +1,14 @@
-"""Loads the libraries that memstate's commands load; `tests.warm` forks processes from one that did this."""
+"""Loads memstate and the libraries that its commands load; `tests.warm` forks processes from one that did this."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import importlib
+import pkgutil
 
+import memstate_core
+import memstate_pipeline
 from tests.run_history import hurried
 
 for name in (
@@ -18,5 +21,9 @@ for name in (
 ):  # fmt: skip
     with contextlib.suppress(ImportError):  # an extra that is not installed
         importlib.import_module(name)
+for package in (memstate_core, memstate_pipeline):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
 hurried()
 gc.freeze()

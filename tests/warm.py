@@ -1,7 +1,8 @@
-"""Python processes forked from one in which third-party libraries are loaded, so that none has to load them again.
+"""Python processes forked from one in which memstate and its libraries are loaded, so that none has to load them again.
 
-Each is a process of its own, with arguments, environment, output and exit status, and it loads memstate itself: only
-the five to ten seconds for Dagster, torch and matplotlib are saved. The fork server is that of `multiprocessing`.
+Each is a process of its own, with arguments, environment, output and exit status; it saves the five to ten seconds for
+Dagster, torch and matplotlib. What loading itself does is tested in fresh interpreters (`test_light_imports`). The fork
+server is that of `multiprocessing`.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ def test_a_night_in_an_oddly_named_home_and_after_moving_it(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a link", "dump.jsonl", "moved #2"]
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_addressed_is_refused_with_a_sentence(tmp_path: Path) -> None:
     refused = run_memstate(tmp_path / "what?", "status")
     assert refused.code == 2

@@ -31,6 +31,7 @@ def script() -> Iterator[ModuleType]:
         yield import_module("containers")
 
 
+@pytest.mark.slow
 @given(elements=st.lists(VALUES, max_size=8))
 @settings(max_examples=200, deadline=None)
 def test_an_array_has_the_same_elements_as_with_ijson(script: ModuleType, elements: list[Any]) -> None:

@@ -32,6 +32,7 @@ def script() -> Iterator[ModuleType]:
         yield import_module("lexical")
 
 
+@pytest.mark.slow
 @given(scopes=scopes, question=texts)
 @settings(max_examples=50)
 def test_one_index_of_bm25s_a_scope_gives_our_scores(

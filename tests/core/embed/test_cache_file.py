@@ -113,6 +113,7 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code])
 
 
+@pytest.mark.slow
 def test_several_processes_may_write_at_the_same_time_and_be_killed(tmp_path: Path) -> None:
     endless = writer(tmp_path, "endless", 1_000_000)
     others = [writer(tmp_path, name, 40) for name in ("a", "b", "c")]

@@ -75,6 +75,7 @@ def test_topics_that_tie_at_the_bound_count_by_their_share() -> None:
     assert hits.tolist() == [[3 * 2 / 3]]
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_neither_the_order_of_rows_nor_the_moment_within_a_day_matters(seed: int) -> None:
     topics, times = events(seed, 30, 400, 12.0)

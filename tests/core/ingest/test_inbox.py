@@ -236,6 +236,7 @@ def test_the_bytes_that_a_file_puts_into_quarantine_are_bounded(home, monkeypatc
     assert Ledger(home.ledger).count("quarantine") == 2
 
 
+@pytest.mark.slow
 def test_a_long_whatsapp_message_does_not_flood_the_quarantine(home):
     lines = "12/05/2024, 10:00 - Aya: hello\n" + "more\n" * 300_000
     (home.inbox / "chat.txt").write_text(lines)

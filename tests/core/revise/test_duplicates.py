@@ -73,6 +73,7 @@ def by_hand(pairs: Sequence[Pair]) -> dict[str, str]:
 # Who survives
 
 
+@pytest.mark.slow
 @given(pair_sets, st.randoms(use_true_random=False))
 def test_groups_become_one_topic_each_in_any_order_of_pairs(pairs: list[Pair], chance: Any) -> None:
     assert merges(chance.sample(pairs, len(pairs))) == merges(pairs) == by_hand(pairs)

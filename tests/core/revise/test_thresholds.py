@@ -54,6 +54,7 @@ def test_without_rules_probabilities_are_as_they_were() -> None:
     assert [bands.tolist() for bands in plain.of(PAIRS)] == [[SURE] * 3, [0.5] * 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "merged", "shown"), [("", {"deal", "note"}, 0), (RULE, {"note"}, 1)])
 def test_a_night_follows_the_rules_bands(tmp_path: Path, rule: str, merged: set[str], shown: int) -> None:
     """Two twins, of deals and of notes; the rule sends deals to review."""

@@ -240,6 +240,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path: Path) -> None:
     assert run_memstate(home, "keys", "revoke", "bot", "--json").document["error"]["type"] == "KeyRefused"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +108,7 @@ def test_a_summary_does_not_say_the_same_twice() -> None:
     assert "otters" in summary
 
 
+@pytest.mark.slow
 def test_of_equal_sentences_the_first_is_quoted_in_every_run() -> None:
     """Sums of floats differ in their last digits from run to run, which must not decide between equal sentences."""
     equal = "The urban tower at Willow Ford broke again, so the glossary, ledger and harbour have to wait."
@@ -190,6 +192,7 @@ def test_the_language_of_a_scope_decides_what_is_empty() -> None:
     assert ("en", "the") in empty
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.text(max_size=40), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_every_segment_has_a_title_whatever_is_said(segments: list[list[str]]) -> None:
