@@ -38,6 +38,15 @@ from memstate_core.run.store import Store
 from memstate_core.run.view import decisions as decisions_of
 from memstate_core.state.decisions import MATCH_MODEL
 
+HELD_BACK = (
+    "not enough besides the title agrees",
+    "each title has words that the other lacks",
+    "only one title has a number",
+    "values of a field contradict each other",
+    "the summaries differ in a word or number",
+)
+"""Why likely pairs are not merged, by code of `siblings.REASONS`."""
+
 
 def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult:
     """Finds duplicates among the active topics.
@@ -66,6 +75,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         "pairs": pairs.drop("features").sort("weight", descending=True).head(20),
         "weights of agreement": _weights(found),
         "calibration": by_probability,
+        "what held merges back": held_back(found),
     }
     return StepResult(pairs, _counts(corpus, found, pairs), tables, decided)
 
@@ -78,6 +88,16 @@ def calibration(found: Deduplicated) -> pl.DataFrame:
     expected = pl.col("wrong").filter("merged").sum().round(2)
     grouped = rows.group_by("probability_from").agg(pl.col("merged").sum(), pairs=pl.len(), expected_false=expected)
     return conform(grouped.sort("probability_from", descending=True), CALIBRATION)
+
+
+def held_back(found: Deduplicated) -> pl.DataFrame:
+    """Likely pairs that are not merged, by reason (columns reason, pairs)."""
+    held = (found.scored.probability >= found.sure) & ~found.grouped & ~found.apart
+    abstained = f"abstained: {found.decision.contradicted:.0%} of likely links contradict each other"
+    reasons = pl.Series([HELD_BACK[int(code)] for code in found.contradicts], dtype=pl.String)
+    by_pair = pl.DataFrame({"reason": reasons, "abstained": found.decision.held_back, "held": held})
+    reason = pl.when("abstained").then(pl.lit(abstained)).otherwise("reason")
+    return by_pair.filter("held").select(reason=reason).group_by("reason").agg(pairs=pl.len()).sort("reason")
 
 
 def _is_fitted(before: pl.DataFrame, run: Run) -> bool:
@@ -162,6 +182,8 @@ def _counts(corpus: Corpus, found: Deduplicated, pairs: pl.DataFrame) -> dict[st
         "candidates": len(found.pairs),
         "merge_band": pairs.filter(pl.col("band") == MERGE_BAND).height,
         "review_band": pairs.filter(pl.col("band") == REVIEW_BAND).height,
+        "abstained": int((found.decision.held_back & ~found.grouped).sum()),
+        "contradicted": int(((found.contradicts > 0) & (found.scored.probability >= 0.5) & ~found.grouped).sum()),
         "kept_apart": int((found.apart & (found.scored.probability >= 0.5)).sum()),
         "reduction_ratio": round(1 - len(found.pairs) / every, 6) if every else 0.0,
         "sources_distinct": int(found.origins.distinct.sum()),

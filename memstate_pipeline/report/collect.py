@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -79,6 +80,7 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         "warnings": [
             *(str(error) for error in imported.get("errors", [])),
             *_not_understood(run),
+            *_abstained(notes),
             *over_bound_warnings(over_bound(topics, run.policy), run.policy),
         ],
     }
@@ -88,6 +90,12 @@ def _not_understood(run: Run) -> list[str]:
     failures = run.table("extractor", FAILURES) if run.has_table("extractor") else empty(FAILURES)
     effect = "session(s) placed without the language model, wholly or in part"
     return [f"{sessions} {effect}: {reason}" for reason, sessions in failures.iter_rows()]
+
+
+def _abstained(notes: Mapping[str, Any]) -> list[str]:
+    pairs = notes.get("duplicate_pairs", {}).get("counts", {}).get("abstained", 0)
+    cause = "too many likely duplicates contradict each other for their probabilities to be believed"
+    return [f"{pairs} likely pair(s) left to review, not merged: {cause}"] if pairs else []
 
 
 def _merged(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:

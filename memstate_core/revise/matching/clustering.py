@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.nearest import Ints
 
-MEAN = 0.5
+MEAN = 0.7
 """The mean probability at which two groups join: records of one thing differ in how much they state."""
 MAX_COMPONENT = 2048
 """Most topics that sure pairs may connect; larger components are not groups of duplicates and stay unmerged."""

@@ -85,7 +85,7 @@ def compare(corpus: Corpus, pairs: Candidates) -> Compared:
     surprise = overlap.shared - np.log(np.maximum(corpus.peers[a], 1))
     levels = {
         "title": _level(similarity, TITLE_EDGES),
-        "numbers": _numbers(corpus.title_units.overlap(a, b, numeric=True)),
+        "numbers": _numbers(corpus.title_units.overlap(a, b, numeric=True), corpus.title_units.share_code(a, b)),
         "rarity": np.where(similarity >= NEAR_TITLE, _level(surprise, SURPRISE_EDGES), NOTHING),
         "meaning": _level(meaning, MEANING_EDGES),
         "summary": _summary(corpus, pairs),
@@ -160,17 +160,17 @@ def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.flo
     return (letters + jaccard + containment) / 3, containment
 
 
-def _numbers(overlap: Overlap) -> Levels:
+def _numbers(overlap: Overlap, share_code: NDArray[np.bool_]) -> Levels:
     """Numbers, versions and codes of titles that both have some.
 
     0 none shared, 1 some shared and some in conflict, 2 few in conflict, 3 no conflict, 4 no conflict and the
-    shared ones are rare.
+    shared ones are rare, 5 both have a code that no third topic has.
     """
     shared, conflict = overlap.shared, overlap.conflict
     both = (shared + overlap.only_a > 0.01) & (shared + overlap.only_b > 0.01)
     level = np.where(shared <= 0.01, 0, np.where(conflict > 0.3 * shared, 1, np.where(conflict > 0.01, 2, 3)))
     level = np.where((level == 3) & (shared > RARE_CODE), 4, level)
-    return np.where(both, level, NOTHING)
+    return np.where(share_code, 5, np.where(both, level, NOTHING))
 
 
 def _summary(corpus: Corpus, pairs: Candidates) -> Levels:
@@ -186,19 +186,14 @@ def _time(corpus: Corpus, pairs: Candidates) -> Levels:
 
 def _fields(corpus: Corpus, pairs: Candidates) -> pl.DataFrame:
     """Values of the same name on both sides (columns pair, name, similarity in [0, 1])."""
-    values = corpus.fields.with_row_index("value").with_columns(pl.col("value", "row").cast(pl.Int64))
-    ends = pl.DataFrame({"a": pairs.a, "b": pairs.b}).with_row_index("pair").with_columns(pl.col("pair").cast(pl.Int64))
-    both = ends.join(values.rename({"row": "a"}), on="a").join(
-        values.rename({"row": "b"}), on=["b", "name"], suffix="_b"
-    )
-    letters = pair_products(corpus.values, corpus.values, both["value"].to_numpy(), both["value_b"].to_numpy())
+    both = corpus.value_pairs(pairs.a, pairs.b)
     one, other = pl.col("number"), pl.col("number_b")
     distance = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
     numeric = pl.when(one == other).then(1.0).otherwise(_near(distance / FAR_NUMBERS))
-    dated = _near((pl.col("day") - pl.col("day_b")).abs() / FAR_DAYS)
+    days = (pl.col("day") - pl.col("day_b")).abs()
+    dated = pl.when(days == 0).then(1.0).otherwise(_near(days / FAR_DAYS))
     same = pl.when(pl.col("text") == pl.col("text_b")).then(1.0)
-    words = pl.Series("letters", letters, pl.Float64)
-    alike = both.with_columns(similarity=same.otherwise(pl.coalesce(dated, numeric, words)))
+    alike = both.with_columns(similarity=same.otherwise(pl.coalesce(dated, numeric, "letters")))
     return alike.select("pair", "name", "similarity").sort("pair", "name")
 
 

@@ -11,9 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memstate_core.model.text import normalised
-from memstate_core.revise.matching.nearest import Ints, tfidf
+from memstate_core.revise.matching.nearest import Ints, pair_products, tfidf
 from memstate_core.revise.matching.tokens import letter_groups, words
-from memstate_core.revise.matching.unit_overlap import UnitIndex
+from memstate_core.revise.matching.typed_values import day, number
+from memstate_core.revise.matching.unit_overlap import UnitIndex, unit_rarity
 
 NONE = -1
 """Code of a missing kind, source or key."""
@@ -102,9 +103,33 @@ class Corpus:
         return tfidf([" ".join(row) for row in added], words), enough
 
     @cached_property
+    def beside_title(self) -> tuple[Any, NDArray[np.float32]]:
+        """Units of summary and field values (CSR of ones, (topics, units)), and the rarity of each in nats (units,)."""
+        summaries = self.topics["summary"].fill_null("")
+        return unit_rarity([" ".join(part) for part in zip(summaries, self._joined_values(), strict=True)])
+
+    @cached_property
     def values(self) -> Any:
         """Field values as letter groups, TF-IDF, CSR (rows of `fields`, groups)."""
         return tfidf(self.fields["text"].to_list(), letter_groups)
+
+    def value_pairs(self, a: Ints, b: Ints) -> pl.DataFrame:
+        """Values of the same field of both topics of pairs.
+
+        Args:
+            a: positions of topics (pairs,).
+            b: positions of the others (pairs,).
+
+        Returns:
+            Columns pair, name, text, number, day, the last three again with `_b`, and letters: the cosine of the
+            texts' letter groups.
+        """
+        values = self.fields.with_row_index("value").with_columns(pl.col("value", "row").cast(pl.Int64))
+        ends = pl.DataFrame({"a": a, "b": b}).with_row_index("pair").with_columns(pl.col("pair").cast(pl.Int64))
+        one = ends.join(values.rename({"row": "a"}), on="a")
+        both = one.join(values.rename({"row": "b"}), on=["b", "name"], suffix="_b")
+        letters = pair_products(self.values, self.values, both["value"].to_numpy(), both["value_b"].to_numpy())
+        return both.with_columns(letters=pl.Series(letters, dtype=pl.Float64)).drop("a", "b", "value", "value_b")
 
     def _joined_values(self) -> list[str]:
         joined = self.fields.group_by("row").agg(pl.col("text").str.join(" "))
@@ -119,17 +144,13 @@ def field_values(current: pl.DataFrame) -> pl.DataFrame:
         current: columns row, name, value_json, field_type; no null values.
 
     Returns:
-        Columns row, name, text (strings without quotes), number (null unless the text is a finite number),
-        day (days since 1970 of a date or datetime field, null where its text is not a date); sorted.
+        Columns row, name, text (strings without quotes), number (null unless the text is one finite number, a
+        duration, or a number with a unit or currency), day (days since 1970, null unless the text is a date); sorted.
     """
     raw = pl.col("value_json")
     is_text = raw.str.starts_with('"')
     decoded = pl.when(is_text).then(raw).otherwise(pl.lit('""')).str.json_decode(pl.String)
     plain = current.with_columns(text=pl.when(is_text).then(decoded).otherwise(raw))
-    number = pl.col("text").cast(pl.Float64, strict=False)
-    day = pl.col("text").str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False).cast(pl.Int32).cast(pl.Float64)
-    typed = {
-        "number": pl.when(number.is_finite()).then(number),
-        "day": pl.when(pl.col("field_type").is_in(["date", "datetime"])).then(day),
-    }
-    return plain.select("row", "name", "text", **typed).sort("row", "name")
+    return plain.select("row", "name", "text", number=number(pl.col("text")), day=day(pl.col("text"))).sort(
+        "row", "name"
+    )

@@ -21,8 +21,11 @@ from memstate_core.revise.matching.blocking import (
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
 from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.decision import Decision, decide, lifted
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, signs
+from memstate_core.revise.matching.siblings import joined as joined_signs
 from memstate_core.revise.matching.sources import Origins, learn_origins
 
 PROBABLE = 0.5
@@ -38,18 +41,24 @@ class Deduplicated:
         compared: agreement levels of the pairs.
         scored: weights and probabilities.
         apart: pairs that must not be one (pairs,).
+        contradicts: which sign keeps each pair from a merge of its own, as in `siblings.REASONS` (pairs,).
+        decision: the probabilities that count in clustering, and the pairs on which the run abstained.
         groups: a group's number for each topic (topics,).
         model: the fitted model.
         origins: sources of topics, and which are distinct.
+        sure: the probability from which a pair is likely.
     """
 
     pairs: Candidates
     compared: Compared
     scored: Scored
     apart: NDArray[np.bool_]
+    contradicts: Ints
+    decision: Decision
     groups: Ints
     model: MatchModel
     origins: Origins
+    sure: float
 
     @property
     def grouped(self) -> NDArray[np.bool_]:
@@ -79,9 +88,12 @@ def deduplicate(
     origins = learn_origins(corpus, pairs, plain.rankings)
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
-    model = fit(compared, relations, constraints.different(corpus, pairs), verdicts)
+    found = signs(corpus, pairs)
+    different = constraints.different(corpus, pairs) | (contradiction(found, pairs, relations) == BY_TITLE)
+    model = fit(compared, relations, different, verdicts)
     more = within_groups(corpus, pairs, score(model, compared, relations).probability >= PROBABLE)
     pairs, plain = joined(pairs, more), together(plain, compare(corpus, more))
+    found = joined_signs(found, signs(corpus, more))
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     scored = score(model, compared, relations)
@@ -91,9 +103,12 @@ def deduplicate(
         return np.asarray(kept_apart | ~compatible(corpus, some))
 
     apart = barred(pairs, scored.weight)
-    decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
-    groups = _groups(pairs, decided, apart, barred, topics=len(corpus), sure=sure)
-    return Deduplicated(pairs, compared, scored, apart, groups, model, origins)
+    contradicts = contradiction(found, pairs, relations)
+    raised = lifted(found, contradicts, relations, scored.probability)
+    decided = raised if decisive is None else decisive(pairs, raised)
+    decision = decide(corpus, found, contradicts, pairs, relations, decided, apart=apart, sure=sure)
+    groups = _groups(pairs, decision.probability, apart, barred, topics=len(corpus), sure=sure)
+    return Deduplicated(pairs, compared, scored, apart, contradicts, decision, groups, model, origins, sure)
 
 
 def _groups(

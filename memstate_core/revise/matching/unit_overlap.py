@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
 from memstate_core.revise.matching.nearest import Floats, Ints, pair_products
-from memstate_core.revise.matching.tokens import is_number, unit_groups, units
+from memstate_core.revise.matching.tokens import is_number, unit_groups, units, words
 
 ALIKE = 0.7
 """Cosine of letter groups from which two units count as variants of each other."""
 BACKGROUND = 200
 """Assumed topics outside the store, one of which has a given unit, so that a small store can have rare units."""
-_MIN_LENGTH = 4
+_MIN_LENGTH, _LONG = 4, 6
+_TWICE = 2
 _BLOCK = 1024
 
 
@@ -50,12 +52,18 @@ class UnitIndex:
 
     def __init__(self, titles: Sequence[str]) -> None:
         cut = [units(title) for title in titles]
-        vocabulary = sorted({unit for row in cut for unit in row}) or [""]
-        self._own = _incidence(cut, {unit: i for i, unit in enumerate(vocabulary)})
+        vocabulary = _vocabulary(cut)
+        column = {unit: place for place, unit in enumerate(vocabulary)}
+        self._own = _incidence(cut, column)
         frequency = np.asarray(self._own.sum(axis=0)).ravel()
-        self._rarity = np.log((len(cut) + BACKGROUND + 1) / (frequency + 1.5)).astype(np.float32)
+        self._rarity = _rarity(frequency, len(cut))
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
-        self._explained = _row_maximum(self._own, _variants(vocabulary, self._numeric))
+        variants = _variants(vocabulary, self._numeric)
+        self._explained = _row_maximum(self._own, variants)
+        written, parts = _compounds(titles, column)
+        self._exact = self._own.maximum(written).maximum((self._own @ parts).sign())
+        self._loose = self._exact.maximum(_row_maximum(self._own, _of_long_units(variants, vocabulary)).ceil())
+        self._codes = (frequency == _TWICE) & np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
 
     def overlap(self, a: Ints, b: Ints, *, numeric: bool | None = None) -> Overlap:
         """Compares pairs of titles.
@@ -71,6 +79,70 @@ class UnitIndex:
         in_b, in_a = (pair_products(weighted, self._explained, *pair) for pair in ((a, b), (b, a)))
         only = [np.maximum(total[own] - known, 0).astype(np.float32) for own, known in ((a, in_b), (b, in_a))]
         return Overlap(((in_a + in_b) / 2).astype(np.float32), *only)
+
+    def differences(self, a: Ints, b: Ints, *, variants: bool = True, numeric: bool = False) -> tuple[Floats, Floats]:
+        """How many units each title has that the other lacks, however common they are (two arrays, (pairs,)).
+
+        Words written as one or as two are the same.
+
+        Args:
+            a: positions of titles.
+            b: positions of the others.
+            variants: whether spelling variants of long words are the same.
+            numeric: only numbers and codes.
+        """
+        known = self._loose if variants else self._exact
+        own = self._own.multiply(self._numeric[None, :]).tocsr() if numeric else self._own
+        total = np.asarray(own.sum(axis=1)).ravel()
+        in_b, in_a = (pair_products(own, known, *pair) for pair in ((a, b), (b, a)))
+        return total[a] - in_b, total[b] - in_a
+
+    def share_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+        """Whether both titles have a code that no third title has (pairs,)."""
+        codes = self._own.multiply(self._codes[None, :]).tocsr()
+        return np.asarray(pair_products(codes, self._own, a, b) > 0)
+
+
+def unit_rarity(texts: Sequence[str]) -> tuple[Any, Floats]:
+    """Units of texts (CSR of ones, (texts, units)), and the rarity of each unit in nats (units,)."""
+    cut = [units(text) for text in texts]
+    own = _incidence(cut, {unit: place for place, unit in enumerate(_vocabulary(cut))})
+    return own, _rarity(np.asarray(own.sum(axis=0)).ravel(), len(cut))
+
+
+def _vocabulary(cut: Sequence[Sequence[str]]) -> list[str]:
+    return sorted({unit for row in cut for unit in row}) or [""]
+
+
+def _rarity(frequency: Floats, texts: int) -> Floats:
+    return np.log((texts + BACKGROUND + 1) / (frequency + 1.5)).astype(np.float32)
+
+
+def _is_code(unit: str) -> bool:
+    """Letters and digits mixed, or so many digits that the unit is no quantity and no year."""
+    digits = sum(char.isdigit() for char in unit)
+    mixed = 0 < digits < len(unit) and "." not in unit
+    return len(unit) >= _MIN_LENGTH and (mixed or digits > _MIN_LENGTH)
+
+
+def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]:
+    """Words that titles also write as two: where they do (titles, units), and the two of each (units, units)."""
+    pairs = [(row, one, other) for row, title in enumerate(titles) for one, other in pairwise(words(title))]
+    found = [
+        (row, *(column.get(part, -1) for part in (one + other, one, other)))
+        for row, one, other in pairs
+        if len(one + other) > _MIN_LENGTH and (one + other).isalpha()
+    ]
+    rows, whole, one, other = np.array([entry for entry in found if entry[1] >= 0], np.int64).reshape(-1, 4).T
+    written = _ones(rows, whole, (len(titles), len(column)))
+    ends = np.concatenate([one, other])
+    return written, _ones(np.tile(whole, 2)[ends >= 0], ends[ends >= 0], (len(column), len(column)))
+
+
+def _ones(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:
+    matrix = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
+    matrix.data[:] = 1
+    return matrix
 
 
 def _incidence(cut: list[list[str]], column: dict[str, int]) -> Any:
@@ -102,6 +174,14 @@ def _variants(vocabulary: list[str], numeric: NDArray[np.bool_]) -> Any:
         place = (np.concatenate([row[kept], own]) - start, np.concatenate([column[kept], own]))
         blocks.append(csr_matrix((entries, place), shape=(len(own), len(vocabulary))))
     return vstack(blocks).tocsr()
+
+
+def _of_long_units(variants: Any, vocabulary: list[str]) -> Any:
+    """The variants of units that are long enough for a difference of few letters to be one of spelling."""
+    every = variants.tocoo()
+    long = np.array([len(unit) >= _LONG for unit in vocabulary], dtype=bool)
+    kept = (every.row == every.col) | (long[every.row] & long[every.col])
+    return csr_matrix((every.data[kept], (every.row[kept], every.col[kept])), shape=every.shape)
 
 
 def _one_extends_other(one: NDArray[np.str_], other: NDArray[np.str_]) -> NDArray[np.bool_]:

@@ -58,7 +58,8 @@ def test_titles_are_more_alike_the_fewer_letters_and_words_differ() -> None:
         ("Unit 7 rev 3", "Unit 7 rev 4", 1),
         ("Unit 7 rev 3", "Unit 7", 3),
         ("Rocky II", "Rocky III", 0),
-        ("TV KDL-40V4100 2008", "TV KDL40V4100 2008", 4),
+        ("TV KDL-40V4100 2008", "TV KDL40V4100 2008", 5),
+        ("Room 12.25 2008", "Room 12.25 2008", 4),
         ("Unit 7", "Unit seven", None),
         ("Acme", "Acme", None),
     ],
@@ -127,8 +128,18 @@ def test_dates_are_compared_by_days(kind: str) -> None:
     assert apart("next week", "next week") == ALIKE
 
 
-def test_a_date_that_is_only_words_is_compared_by_its_letters() -> None:
-    assert field("2026-03-01", "2027-03-01") > 0
+def test_a_date_in_a_text_field_is_compared_by_days() -> None:
+    assert field("2026-03-01", "2027-03-01") == field("18-May-15", "June 11, 2013") == 0
+    assert field("18-May-15", "May 18 , 2015") == field("2015-05-18", "18 May 2015") == ALIKE
+    assert field("30 February 2015", "30 February 2016") > 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [("8.10 %", "8.1%", True), ("$ 1.29", "1.29", True), ("6:30", "4:02", False), ("1:02:03", "62:03", True)],
+)
+def test_numbers_with_units_and_durations_are_compared_as_numbers(one: str, other: str, same: bool) -> None:
+    assert (field(one, other) == ALIKE) is same
 
 
 @pytest.mark.parametrize("odd", ["nan", "inf", "Infinity", "-inf", "NaN"])

@@ -1,0 +1,238 @@
+"""Signs that two topics are siblings rather than duplicates, however much of them agrees.
+
+Families share a template: `Review of sprint 3` and `Review of sprint 18`, a deal a year with one customer, two
+children of one owner. Within a family most comparisons agree, so a fitted model takes siblings for duplicates.
+What separates them is what one states in place of the other. A pair with such a sign is never merged by the model
+alone. Two records of one thing from two duplicate-free sources may differ more, if they share a code that no
+other topic has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.nearest import Floats, Ints, pair_products
+from memstate_core.revise.matching.sources import SourceRelations
+from memstate_core.revise.matching.tokens import is_number, units
+
+Flags = NDArray[np.bool_]
+
+FAMILY = 3
+"""Other topics that share as much with one of a pair, from which on spelling variants count as different."""
+SAME_SHARE = 0.5
+"""Nats within which another topic shares as much."""
+SHORT_VALUE = 4
+"""Units of a field value up to which it names one thing, so that another value contradicts it."""
+ALIKE_VALUE = 0.7
+"""Similarity of letters from which two short values without different numbers are variants of each other."""
+NEAR_NUMBER = 0.005
+"""Relative distance of numbers up to which they are the same but for rounding."""
+_RANGE = r"(\d)\s*-\s*(\d)"
+MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
+"""Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
+TEMPLATE = 0.6
+"""Share of the shorter summary's units in the other from which both follow one template."""
+RARE = 2
+"""Summaries that have a word, up to which it is rare."""
+SHORT_SUMMARY, REPLACED = 12, 2
+"""Units of a summary, and of it in place of others, up to which common words too make another statement."""
+REASONS = ("", "title", "number", "field", "summary")
+"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries."""
+BY_TITLE = 1
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What contradicts in pairs, before sources and families are considered.
+
+    Attributes:
+        shared: nats of rarity that the titles share (pairs,).
+        title: both titles have units that the other lacks, variants of spelling aside (pairs,).
+        strict: the same with variants counted as different (pairs,).
+        equal: neither title has units that the other lacks (pairs,).
+        identical: titles have the same words in the same order, summaries the same units, or neither topic has a
+            summary, and at most one field contradicts (pairs,).
+        number: one title has numbers where the other has none of its own (pairs,).
+        fields: fields of which both topics have a value: columns pair, name, contradicts (the two name different
+            things); sorted.
+        summary: both summaries follow one template with different numbers or rare words (pairs,).
+        code: both titles share a code that no third topic has (pairs,).
+    """
+
+    shared: Floats
+    title: Flags
+    strict: Flags
+    equal: Flags
+    identical: Flags
+    number: Flags
+    fields: pl.DataFrame
+    summary: Flags
+    code: Flags
+
+
+def signs(corpus: Corpus, pairs: Candidates) -> Signs:
+    """What contradicts in pairs."""
+    index, a, b = corpus.title_units, pairs.a, pairs.b
+    loose, strict = index.differences(a, b), index.differences(a, b, variants=False)
+    numbers = index.differences(a, b, variants=False, numeric=True)
+    same, equal = ~_both(strict), (strict[0] <= 0) & (strict[1] <= 0)
+    summary, template = _summaries(corpus, pairs)
+    fields = _fields(corpus, pairs)
+    differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
+    return Signs(
+        shared=index.overlap(a, b).shared,
+        title=_both(loose),
+        strict=~same,
+        equal=equal,
+        identical=(corpus.title_code[a] == corpus.title_code[b]) & summary & (differing <= 1),
+        number=(numbers[0] > 0) ^ (numbers[1] > 0),
+        fields=fields,
+        summary=same & template,
+        code=index.share_code(a, b),
+    )
+
+
+def joined(one: Signs, other: Signs) -> Signs:
+    """The signs of both sets of pairs, the second after the first."""
+    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code")
+    fields = pl.concat([one.fields, other.fields.with_columns(pl.col("pair") + len(one.shared))])
+    return Signs(fields=fields, **{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat})
+
+
+def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations) -> Ints:
+    """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,)."""
+    family = _family(found.shared, pairs) >= FAMILY
+    excused = relations.competing & found.code
+    alone = ~relations.competing
+    title = (found.title | (found.strict & family)) & ~excused
+    field = _contradicting_fields(found, relations) & ~excused
+    by_reason = (title, found.number & alone, field, found.summary & alone)
+    return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
+
+
+def _contradicting_fields(found: Signs, relations: SourceRelations) -> Flags:
+    """Pairs with a field that contradicts, other than fields that are seen to vary among duplicates (pairs,).
+
+    Pairs that are duplicates for other reasons show what varies. Between duplicate-free sources, which have their
+    own vocabularies and prices, those are pairs with the same title or a code of their own; elsewhere, pairs with
+    the same title and summary. Where siblings have the same title and summary, nearly all of these pairs contradict
+    each other in the field that distinguishes the siblings, so a field varies there only if most of them agree.
+    """
+    contradicts = np.zeros(len(found.shared), bool)
+    sets = (
+        (relations.competing, found.equal | found.code, (VARYING, 1.0)),
+        (~relations.competing, found.identical, (VARYING, MOSTLY)),
+    )
+    for among, anchors, bounds in sets:
+        shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
+        counts = shown.group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
+        varies = (pl.col("len") >= MIN_ANCHORS) & pl.col("share").is_between(*bounds)
+        wrong = found.fields.filter(
+            pl.col("contradicts") & ~pl.col("name").is_in(counts.filter(varies)["name"].implode())
+        )
+        flagged = np.zeros(len(contradicts), bool)
+        flagged[wrong["pair"].to_numpy()] = True
+        contradicts |= flagged & among
+    return contradicts
+
+
+def _both(only: tuple[Floats, Floats]) -> Flags:
+    return np.asarray((only[0] > 0) & (only[1] > 0))
+
+
+def _family(shared: Floats, pairs: Candidates) -> Ints:
+    """How many other candidates share as much with a topic of the pair; the fewer of both topics (pairs,)."""
+    ends = np.concatenate([pairs.a, pairs.b]).astype(np.float64)
+    weight = np.minimum(np.tile(shared, 2).astype(np.float64), 900.0)
+    key = np.sort(ends * 1000 + weight)
+    counts = [
+        np.searchsorted(key, end * 1000.0 + 999) - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE)
+        for end in (pairs.a, pairs.b)
+    ]
+    return np.asarray(np.minimum(*counts) - 1, np.int64)
+
+
+def _fields(corpus: Corpus, pairs: Candidates) -> pl.DataFrame:
+    """Fields of which both topics have a value (columns pair, name, contradicts)."""
+    values = corpus.value_pairs(pairs.a, pairs.b)
+    one, other = values["number"], values["number_b"]
+    whole = (one == one.round()) & (other == other.round())
+    size = pl.select(pl.max_horizontal(one.abs(), other.abs(), 1e-12)).to_series()
+    numbers = (one != other) & (whole | ((one - other).abs() / size > NEAR_NUMBER))
+    days = (values["day"] - values["day_b"]).abs() >= 1
+    text = _contradicting_texts(values["text"], values["text_b"], values["letters"])
+    differs = pl.DataFrame({"days": days, "numbers": numbers, "text": text})
+    contradicts = differs.select(contradicts=pl.coalesce("days", "numbers", "text"))
+    return values.select("pair", "name").hstack(contradicts).sort("pair", "name")
+
+
+def _contradicting_texts(one: pl.Series, other: pl.Series, letters: pl.Series) -> NDArray[np.bool_]:
+    """Short values with other numbers, or of which each has a word that the other neither has nor abbreviates."""
+    texts = pl.concat([one, other]).unique().sort()
+    cut = [units(text) for text in texts.str.replace_all(_RANGE, "$1 $2")]
+    a, b = (texts.search_sorted(side).to_numpy().astype(np.int64) for side in (one, other))
+    every, numeric = _incidence(cut)
+    size = np.asarray(every.sum(axis=1)).ravel()
+    short = (np.minimum(size[a], size[b]) > 0) & (np.maximum(size[a], size[b]) <= SHORT_VALUE)
+    numbers, words = (every.multiply(chosen[None, :]).tocsr() for chosen in (numeric, ~numeric))
+    has, known = np.asarray(numbers.sum(axis=1)).ravel() > 0, (words @ _abbreviations(cut)).sign().tocsr()
+    count = np.asarray(words.sum(axis=1)).ravel()
+    lacks = [count[x] - pair_products(words, known, x, y) for x, y in ((a, b), (b, a))]
+    other_numbers = has[a] & has[b] & (pair_products(numbers, numbers, a, b) <= 0)
+    other_words = (lacks[0] > 0) & (lacks[1] > 0) & (letters.to_numpy() < ALIKE_VALUE)
+    return np.asarray(short & (other_numbers | other_words))
+
+
+def _abbreviations(cut: list[list[str]]) -> csr_matrix:
+    """Which units are themselves, or begin with or are the beginning of each other (units, units)."""
+    vocabulary = sorted({unit for row in cut for unit in row}) or [""]
+    column = {unit: place for place, unit in enumerate(vocabulary)}
+    found = [
+        (place, column[unit[:end]])
+        for place, unit in enumerate(vocabulary)
+        for end in range(1, len(unit) + 1)
+        if unit[:end] in column
+    ]
+    rows, columns = np.array(found, np.int64).reshape(-1, 2).T
+    ones = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(vocabulary),) * 2)
+    return ones.maximum(ones.T.tocsr())
+
+
+def _summaries(corpus: Corpus, pairs: Candidates) -> tuple[Flags, Flags]:
+    """Pairs of summaries with the same units, and pairs of one template with words or numbers that differ."""
+    cut = [units(text) for text in corpus.topics["summary"].fill_null("")]
+    every, numeric = _incidence(cut)
+    size = np.asarray(every.sum(axis=1)).ravel()
+    frequency = np.asarray(every.sum(axis=0)).ravel()
+    distinctive = every.multiply((numeric | (frequency <= RARE))[None, :]).tocsr()
+    shared = pair_products(every, every, pairs.a, pairs.b)
+    template = shared >= TEMPLATE * np.maximum(np.minimum(size[pairs.a], size[pairs.b]), 1)
+    identical = (shared >= size[pairs.a]) & (shared >= size[pairs.b])
+    short = np.minimum(size[pairs.a], size[pairs.b]) <= SHORT_SUMMARY
+    only = _only(every, pairs.a, pairs.b)
+    replaced = short & _both(only) & (np.maximum(*only) <= REPLACED)
+    differs = _both(_only(distinctive, pairs.a, pairs.b)) | replaced
+    return np.asarray(identical), np.asarray(template & differs)
+
+
+def _only(matrix: csr_matrix, a: Ints, b: Ints) -> tuple[Floats, Floats]:
+    """Units of one row that the other lacks, both ways."""
+    size, shared = np.asarray(matrix.sum(axis=1)).ravel(), pair_products(matrix, matrix, a, b)
+    return size[a] - shared, size[b] - shared
+
+
+def _incidence(cut: list[list[str]]) -> tuple[csr_matrix, NDArray[np.bool_]]:
+    """Rows of units as a matrix of ones, and which columns are numbers."""
+    vocabulary = sorted({unit for row in cut for unit in row}) or [""]
+    column = {unit: place for place, unit in enumerate(vocabulary)}
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in cut])]).astype(np.int64)
+    places = np.fromiter((column[unit] for row in cut for unit in row), dtype=np.int64, count=int(starts[-1]))
+    matrix = csr_matrix((np.ones(len(places), np.float32), places, starts), shape=(len(cut), len(vocabulary)))
+    return matrix, np.array([is_number(unit) for unit in vocabulary], dtype=bool)

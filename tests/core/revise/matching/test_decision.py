@@ -1,0 +1,83 @@
+"""Which likely pairs count: all where the fit is believed, else identical ones and those that evidence singles out."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from memstate_core.revise.matching.decision import WITNESSES, Decision, decide
+from memstate_core.revise.matching.siblings import contradiction, signs
+from memstate_core.revise.matching.sources import Origins
+from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
+
+SURE, LIKELY = 0.9, 0.95
+Topic = dict[str, Any]
+TABLES: list[Topic] = [{"title": "Oak table"}, {"title": "Oak table varnished"}]
+TRIPS: list[Topic] = [{"title": f"Trip to {place}"} for place in ("Oslo", "Graz", "Cork")]
+STORY = "bought from the widow of a carpenter near Vezelay after the autumn fair of nineteen cobblers"
+
+
+def decided(topics: list[Topic]) -> tuple[Decision, dict[tuple[int, int], int]]:
+    """The decision where every pair with a word of the title in common is likely, and the place of each pair."""
+    of = corpus(topics)
+    pairs = every_pair(of)
+    relations = Origins(csr_matrix((len(of), 1)), np.ones(1)).relations(pairs)
+    found = signs(of, pairs)
+    likely = np.where(found.shared > 0, LIKELY, 0.01)
+    contradicts = contradiction(found, pairs, relations)
+    nothing = np.zeros(len(pairs), bool)
+    result = decide(of, found, contradicts, pairs, relations, likely, apart=nothing, sure=SURE)
+    return result, {pair: place for place, pair in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))}
+
+
+def test_a_longer_title_is_merged_where_nothing_contradicts() -> None:
+    result, at = decided(TABLES)
+    assert result.probability[at[0, 1]] == LIKELY
+    assert result.contradicted == 0
+    assert not result.held_back.any()
+
+
+def test_a_longer_title_is_held_back_beside_siblings() -> None:
+    result, at = decided([*TABLES, *TRIPS])
+    assert result.contradicted == pytest.approx(2 / 3)
+    assert np.flatnonzero(result.held_back).tolist() == [at[0, 1]]
+    assert result.probability.max() < 0.1
+
+
+def test_identical_topics_are_merged_beside_siblings() -> None:
+    result, at = decided([{"title": "Oak table"}, {"title": "oak TABLE."}, *TRIPS])
+    assert np.flatnonzero(result.probability >= SURE).tolist() == [at[0, 1]]
+    assert not result.held_back.any()
+
+
+def test_a_summary_that_no_other_topic_shares_singles_a_pair_out() -> None:
+    tables = [table | {"summary": STORY} for table in TABLES]
+    result, at = decided([*tables, *TRIPS])
+    assert result.probability[at[0, 1]] == LIKELY
+    shared, at = decided([*tables, *TRIPS, {"title": "Walnut table", "summary": STORY}])
+    assert shared.probability[at[0, 1]] < SURE
+    assert shared.held_back[at[0, 1]]
+
+
+@pytest.mark.parametrize("witnesses", [WITNESSES - 1, WITNESSES])
+def test_witnesses_outweigh_a_field_that_contradicts(witnesses: int) -> None:
+    years = [{"title": "Deal with Anna", "fields": {"year": year}} for year in (2019, 2021)]
+    result, at = decided([*years, *({"title": "Deal with Anna"} for _ in range(witnesses))])
+    assert result.probability[at[0, 1]] == (np.nextafter(SURE, 0) if witnesses >= WITNESSES else 0)
+
+
+def test_no_witness_outweighs_titles_that_contradict() -> None:
+    trips = [{"title": "Trip to Oslo"}, {"title": "Trip to Graz"}]
+    result, at = decided([*trips, *({"title": "Trip to"} for _ in range(WITNESSES + 2))])
+    assert result.probability[at[0, 1]] == 0
+
+
+@pytest.mark.parametrize("deals", [2, 5, 20])
+def test_a_topic_that_lacks_the_field_joins_no_siblings(deals: int) -> None:
+    years = [{"title": "Deal with Anna", "fields": {"year": 2000 + at}} for at in range(deals)]
+    groups = dedupe([*years, {"title": "Deal with Anna"}]).groups
+    assert all(groups[one] != groups[other] for one, other in combinations(range(deals), 2))

@@ -1,0 +1,100 @@
+"""Siblings are never merged, whatever they share; rewritten copies among them are merged or put into review."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memstate_core.policy.settings import Policy
+from memstate_core.revise.matching.deduplication import Deduplicated
+from tests.core.revise.matching.corpora import dedupe
+from tests.core.revise.matching.families import (
+    REWRITINGS,
+    SLOTS,
+    TEMPLATES,
+    Store,
+    crowd,
+    deals,
+    family,
+    meetings,
+    memories,
+    store,
+)
+
+
+def found_in(made: Store) -> tuple[Deduplicated, NDArray[np.bool_], NDArray[np.bool_]]:
+    """What is found, and for each pair whether it is merged and whether it is of one thing."""
+    found = dedupe([{"id": f"t{number:05}", **topic} for number, topic in enumerate(made.topics)])
+    things = np.array(made.things)
+    return found, found.grouped, things[found.pairs.a] == things[found.pairs.b]
+
+
+def false_merges(made: Store) -> list[tuple[str, str]]:
+    """Titles of topics in one group that are not one thing."""
+    groups, things = found_in(made)[0].groups, np.array(made.things)
+    parts = [np.flatnonzero(groups == number) for number in np.flatnonzero(np.bincount(groups) > 1)]
+    pairs = [(a, b) for part in parts for a, b in combinations(part, 2) if things[a] != things[b]]
+    return [(made.topics[a]["title"], made.topics[b]["title"]) for a, b in pairs]
+
+
+@pytest.mark.parametrize("size", [5, 25])
+@pytest.mark.parametrize("slot", sorted(SLOTS))
+def test_siblings_stay_apart_beside_identical_copies(slot: str, size: int) -> None:
+    """Copies are merged where the title is more than the name, number or date that distinguishes the siblings."""
+    topics = [topic for template in range(len(TEMPLATES)) for topic in family(slot, template, size)]
+    made = store([*topics, *crowd(40)], "same")
+    found, merged, same = found_in(made)
+    bare = {SLOTS[slot](number) for number in range(size)}
+    identifying = np.array([made.topics[row]["title"] not in bare for row in found.pairs.a])
+    assert false_merges(made) == []
+    assert merged[same & identifying].all()
+
+
+def test_a_large_family_stays_apart() -> None:
+    assert false_merges(store([*family("number", 0, 200), *family("language", 1, 200)], "same", every=9)) == []
+
+
+@pytest.mark.parametrize("rewriting", sorted(REWRITINGS))
+@pytest.mark.parametrize("slot", ["name", "number"])
+def test_rewritten_siblings_are_merged_or_put_into_review(slot: str, rewriting: str) -> None:
+    topics = [topic for template in (0, 2, 4) for topic in family(slot, template, 12)]
+    made = store([*topics, *crowd(60)], rewriting)
+    found, merged, same = found_in(made)
+    assert false_merges(made) == []
+    seen = merged | (found.scored.probability >= Policy().review_probability)
+    assert seen[same].mean() > 0.5
+
+
+kinds = st.lists(
+    st.tuples(st.sampled_from(sorted(SLOTS)), st.integers(0, len(TEMPLATES) - 1), st.integers(2, 25)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda drawn: drawn[1],
+)
+
+
+@given(kinds, st.sampled_from(sorted(REWRITINGS)), st.integers(0, 60), st.integers(2, 7))
+@settings(max_examples=15, deadline=None)
+def test_no_mix_of_families_has_a_sibling_merged(
+    drawn: Sequence[tuple[str, int, int]], rewriting: str, others: int, every: int
+) -> None:
+    topics = [topic for slot, template, size in drawn for topic in family(slot, template, size)]
+    assert false_merges(store([*topics, *crowd(others)], rewriting, every=every)) == []
+
+
+@pytest.mark.parametrize("made", [memories(), meetings(30), deals(30)], ids=["memories", "meetings", "deals"])
+@pytest.mark.parametrize("rewriting", [None, "same", "case"])
+def test_what_agents_remember_stays_apart(made: list[dict[str, Any]], rewriting: str | None) -> None:
+    assert false_merges(store([*made, *crowd(40)], rewriting)) == []
+
+
+def test_copies_of_memories_are_found() -> None:
+    _, merged, same = found_in(store([*memories(), *crowd(40)], "same"))
+    assert merged[same].mean() > 0.8
