@@ -109,7 +109,7 @@ class Policy(Section):
     review_probability: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Probability from which a pair of topics that is not merged is suggested for review."""
     review_max_pairs: Annotated[int, Field(ge=0)] = 1000
-    """Number of suggestions that a shard keeps open at a time; the most informative pairs come first."""
+    """Number of suggestions that a scope keeps open at a time; the most informative pairs come first."""
     conflict_rule: Literal["newest", "confidence"] = "newest"
     """Which of two values of a field is current if both became true at the same time. `newest`: the value observed
     last, and the conflict stays visible. `confidence`: the value of higher confidence (none counts as the lowest),

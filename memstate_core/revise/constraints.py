@@ -79,9 +79,9 @@ def judged_different(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Agreement levels of judged pairs, for the fit (columns name, level, stratum, same)."""
+    """Agreement levels of judged pairs, for the fit of their scope (columns scope, name, level, stratum, same)."""
     payload = pl.col("payload_json").str.json_decode(_SUGGESTED)
-    shown = decisions.filter(pl.col("kind") == PAIR_SUGGESTED).select(_payload=payload).unnest("_payload")
+    shown = decisions.filter(pl.col("kind") == PAIR_SUGGESTED).select("scope", _payload=payload).unnest("_payload")
     last = shown.group_by("a", "b", maintain_order=True).last()
     given = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
     rows = (
@@ -97,7 +97,7 @@ def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
     joined = rows.join(title, on="pair", how="left").with_columns(pl.col("_title").fill_null(0))
     stratum = np.digitize(lower[joined["_title"].to_numpy()], STRATA)
     return joined.select(
-        "name", level=level, stratum=pl.Series(stratum, dtype=pl.Int64), same=pl.col("verdict") == SAME
+        "scope", "name", level=level, stratum=pl.Series(stratum, dtype=pl.Int64), same=pl.col("verdict") == SAME
     )
 
 

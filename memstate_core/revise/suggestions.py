@@ -13,8 +13,10 @@ DRIFT = 0.05
 """A suggestion is recorded again when its probability has changed by more than this."""
 
 
-def suggested(pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Decisions (columns DECISION) that update the open suggestions to the run's review band.
+def suggested(
+    pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, policy: Policy, searched: pl.Series
+) -> pl.DataFrame:
+    """Decisions (columns DECISION) that update the open suggestions of some scopes to the run's review band.
 
     The value of a pair rises with the model's uncertainty and with the length of its topics.
 
@@ -22,11 +24,17 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, p
         pairs: columns PAIRS.
         before: earlier decisions, in order.
         topics: columns id, title, summary of the topics compared.
-        policy: gives the number of open suggestions.
+        policy: gives the number of open suggestions of a scope.
+        searched: the scopes that were searched; suggestions of others stay as they are.
     """
     band = pairs.filter(pl.col("band") == REVIEW_BAND).join(judged_different(before), on=["a", "b"], how="anti")
-    best = _valued(band, topics).sort("value", "a", "b", descending=[True, False, False]).head(policy.review_max_pairs)
-    is_open = suggestions(before).select("a", "b", "scope", was="probability")
+    valued = _valued(band, topics).sort("value", "a", "b", descending=[True, False, False])
+    best = valued.filter(pl.int_range(pl.len()).over("scope") < policy.review_max_pairs)
+    is_open = (
+        suggestions(before)
+        .filter(pl.col("scope").is_in(searched.implode()))
+        .select("a", "b", "scope", was="probability")
+    )
     known = best.join(is_open.drop("scope"), on=["a", "b"], how="left", maintain_order="left")
     moved = pl.col("was").is_null() | ((pl.col("probability") - pl.col("was")).abs() > DRIFT)
     gone = is_open.join(best, on=["a", "b"], how="anti").sort("a", "b")

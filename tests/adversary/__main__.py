@@ -15,12 +15,17 @@ import traceback
 from pathlib import Path
 from random import Random
 
-from tests.adversary import as_of, files
+from tests.adversary import as_of, corruptions, files, kills, pills, tenants
 from tests.adversary.attack import Attack
 
 CLASSES: dict[str, Attack] = {
     "files": files.attack,
     "as of": as_of.attack,
+    "tenants": tenants.attack,
+    "pills together": pills.together,
+    "pills alone": pills.alone,
+    "corruptions": corruptions.attack,
+    "kills": kills.attack,
 }
 
 

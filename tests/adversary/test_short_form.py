@@ -7,14 +7,43 @@ from random import Random
 
 import pytest
 
-from tests.adversary import as_of, files
+from tests.adversary import as_of, corruptions, files, kills, pills, tenants
+
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
 def test_hostile_files_stop_nothing_and_each_is_accounted_for(tmp_path: Path) -> None:
     assert files.attack(Random(1), tmp_path, count=len(files.FILES)) == len(files.FILES)
 
 
-@pytest.mark.slow
 def test_the_past_is_that_of_a_world_that_ended_then(tmp_path: Path) -> None:
     assert as_of.attack(Random(1), tmp_path, count=2)
+
+
+def test_one_tenant_sees_nothing_of_another_and_of_what_it_changed(tmp_path: Path) -> None:
+    assert tenants.attack(Random(1), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [({"a": [1.0]}, {"a": [1.01]}), ({"a": 1}, {}), ([1], [1, 2]), ("a", "b"), (None, 0.0), ({"a": "x"}, {"a": ["x"]})],
+)
+def test_worlds_that_differ_are_found(one: object, other: object) -> None:
+    assert not tenants.alike(one, other)
+    assert tenants.alike(one, one)
+
+
+def test_a_thousand_hostile_rows_stop_no_night(tmp_path: Path) -> None:
+    assert pills.together(Random(1), tmp_path) == 1000
+
+
+def test_a_hostile_row_alone_stops_no_night(tmp_path: Path) -> None:
+    assert pills.alone(Random(1), tmp_path, count=1)
+
+
+def test_damage_to_a_snapshot_is_noticed_or_has_no_effect(tmp_path: Path) -> None:
+    assert corruptions.attack(Random(1), tmp_path, count=3)
+
+
+def test_a_night_that_was_killed_and_run_again_gives_the_state_of_a_calm_one(tmp_path: Path) -> None:
+    assert kills.attack(Random(1), tmp_path)

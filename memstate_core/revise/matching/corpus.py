@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ class Corpus:
         topics: columns id, scope, title, summary, topic_kind, created_at.
         fields: current values, sorted by row: columns row, name, text, number and day (null where it is neither).
         vectors: embeddings of unit length, float32 (topics, dimensions); zeros where there is none.
-        sources: columns row, source: distinct, of those topics all of whose evidence names a source.
-        keys: columns row, key: keys that observations gave.
+        sources: columns row, source: distinct, of those topics all of whose evidence names a source; sorted by row.
+        keys: columns row, key: keys that observations gave; sorted by row.
     """
 
     topics: pl.DataFrame
@@ -42,6 +43,17 @@ class Corpus:
 
     def __len__(self) -> int:
         return self.topics.height
+
+    def by_scope(self) -> dict[str, Corpus]:
+        """The topics of each scope by themselves."""
+        sizes = self.topics.group_by("scope", maintain_order=True).len()
+        ends = np.concatenate([[0], np.cumsum(sizes["len"].to_numpy())]).astype(np.int64)
+        frames = [[_slice(frame, *part) for part in pairwise(ends)] for frame in (self.fields, self.sources, self.keys)]
+        parts = zip(sizes["scope"], pairwise(ends), *frames, strict=True)
+        return {
+            scope: Corpus(self.topics[low:high], fields, self.vectors[low:high], sources, keys)
+            for scope, (low, high), fields, sources, keys in parts
+        }
 
     @cached_property
     def titles(self) -> list[str]:
@@ -135,6 +147,12 @@ class Corpus:
         joined = self.fields.group_by("row").agg(pl.col("text").str.join(" "))
         rows = pl.DataFrame({"row": np.arange(len(self))}).join(joined, on="row", how="left", maintain_order="left")
         return rows["text"].fill_null("").to_list()
+
+
+def _slice(frame: pl.DataFrame, low: np.int64, high: np.int64) -> pl.DataFrame:
+    """What belongs to the rows from `low` up to `high` of a frame sorted by row, with rows counted from `low`."""
+    first, last = (int(frame["row"].search_sorted(row, "left")) for row in (int(low), int(high)))
+    return frame[first:last].with_columns(pl.col("row") - int(low))
 
 
 def field_values(current: pl.DataFrame) -> pl.DataFrame:

@@ -99,7 +99,7 @@ def _identical(found: Signs, contradicts: Ints, relations: SourceRelations) -> F
 def _components(pairs: Candidates, linked: Flags, topics: int) -> Ints:
     """The connected component of each topic (topics,)."""
     links = coo_array((np.ones(linked.sum(), bool), (pairs.a[linked], pairs.b[linked])), shape=(topics, topics))
-    return connected_components(links, directed=False)[1].astype(np.int64)
+    return np.asarray(connected_components(links, directed=False)[1], np.int64)
 
 
 def _witnesses(pairs: Candidates, linked: Flags, topics: int) -> Ints:

@@ -38,7 +38,7 @@ def topics(sizes: dict[str, int] | None = None) -> pl.DataFrame:
 def night(
     pairs: pl.DataFrame, before: pl.DataFrame, sizes: dict[str, int] | None = None, most: int = 9
 ) -> pl.DataFrame:
-    decided = suggested(pairs, before, topics(sizes), Policy(review_max_pairs=most))
+    decided = suggested(pairs, before, topics(sizes), Policy(review_max_pairs=most), pl.Series(["user:aya"]))
     assert decided.schema == DECISION
     return decided
 

@@ -12,9 +12,9 @@ import pytest
 
 from memstate_core.model.frames import EVIDENCE_TOPIC, empty
 from memstate_core.revise.constraints import constraints
-from memstate_core.revise.duplicates import calibration
 from memstate_core.revise.matching import blocking
 from memstate_core.revise.matching.deduplication import Deduplicated
+from memstate_core.revise.scope_matches import calibration
 from tests.core.revise.matching.corpora import corpus, dedupe
 from tests.core.revise.test_verdicts import judged, ledger
 
@@ -141,7 +141,7 @@ def test_of_300_families_exact_repeats_are_merged_and_nothing_that_differs_in_a_
 
 def test_the_calibration_adds_up_to_what_was_compared_and_merged() -> None:
     found: Deduplicated = dedupe([*named(a={}, b={}, c={}), *crowd(60)])
-    table = calibration(found)
+    table = calibration([found])
     assert table["pairs"].sum() == len(found.pairs)
     assert table["merged"].sum() == found.grouped.sum() == 3
     expected = (1 - found.scored.probability[found.grouped]).sum()

@@ -1,0 +1,179 @@
+"""What a search for duplicates found in one scope, as frames: pairs by band, calibration, weights, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.model.frames import CALIBRATION, DECISION, MERGE_BAND, PAIRS, REVIEW_BAND, conform, empty, project
+from memstate_core.revise.matching.blocking import VIEWS, all_pairs, completeness
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
+from memstate_core.revise.matching.fellegi_sunter import contributions, explained
+from memstate_core.revise.thresholds import Probabilities
+from memstate_core.run.run import Run
+from memstate_core.state.decisions import MATCH_MODEL
+
+HELD_BACK = (
+    "not enough besides the title agrees",
+    "each title has words that the other lacks",
+    "only one title has a number",
+    "values of a field contradict each other",
+    "the summaries differ in a word or number",
+)
+"""Why likely pairs are not merged, by code of `siblings.REASONS`."""
+ABSTAINED = "abstained: likely pairs of the scope often contradict each other"
+COUNTS = (
+    "topics", "candidates", "merge_band", "review_band", "abstained", "contradicted", "kept_apart", "sources_distinct"
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ScopeMatches:
+    """What was found in one scope.
+
+    Attributes:
+        scope: its name.
+        corpus: its active topics.
+        found: the pairs and their groups.
+        review: the probability from which each pair is suggested for review (pairs,).
+    """
+
+    scope: str
+    corpus: Corpus
+    found: Deduplicated
+    review: Probabilities
+
+    @cached_property
+    def pairs(self) -> pl.DataFrame:
+        """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band."""
+        return _banded(self.corpus, self.found, self.review)
+
+    def model(self, run: Run) -> pl.DataFrame:
+        """The fitted model as a decision, with the embedding model and policy that it was fitted for."""
+        document: dict[str, Any] = {
+            "embedding_model": run.facts.embedding_model,
+            "policy": run.policy.digest(),
+            "pairs": self.found.model.pairs,
+            "match_rate": round(self.found.model.match_rate, 6),
+            "sources_distinct": int(self.found.origins.distinct.sum()),
+            "weights": explained(self.found.model),
+        }
+        row = {
+            "kind": MATCH_MODEL,
+            "scope": self.scope,
+            "payload_json": msgjson.encode(document).decode(),
+            "reason": "fitted on tonight's pairs",
+        }
+        return project(pl.DataFrame([row]), DECISION, nulls=("topic_id", "evidence_ids"))
+
+
+def calibration(found: Sequence[Deduplicated]) -> pl.DataFrame:
+    """Pairs by probability (columns CALIBRATION)."""
+    edges = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99])
+    probability = np.concatenate([np.empty(0), *(each.scored.probability for each in found)])
+    merged = np.concatenate([np.empty(0, bool), *(each.grouped for each in found)])
+    lower = edges[np.digitize(probability, edges) - 1]
+    rows = pl.DataFrame({"probability_from": lower, "merged": merged, "wrong": 1 - probability})
+    expected = pl.col("wrong").filter("merged").sum().round(2)
+    grouped = rows.group_by("probability_from").agg(pl.col("merged").sum(), pairs=pl.len(), expected_false=expected)
+    return conform(grouped.sort("probability_from", descending=True), CALIBRATION)
+
+
+def held_back(found: Sequence[Deduplicated]) -> pl.DataFrame:
+    """Likely pairs that are not merged, by reason (columns reason, pairs, scopes)."""
+    schema = {"reason": pl.String, "pairs": pl.Int64, "scopes": pl.Int64}
+    held = [_held_back(each).with_columns(scopes=pl.lit(1, pl.Int64)) for each in found]
+    return pl.concat([empty(schema), *held]).group_by("reason").sum().sort("reason")
+
+
+def weights(found: Sequence[ScopeMatches]) -> pl.DataFrame:
+    """Weights where titles are alike, from the least agreement to the most, of the scope with the most pairs."""
+    largest = sorted(found, key=lambda each: -each.found.model.pairs)[:1]
+    rows = [
+        {"scope": each.scope, "comparison": name, "weights": " ".join(f"{weight:.1f}" for weight in strata[-1])}
+        for each in largest
+        for name, strata in explained(each.found.model).items()
+    ]
+    return pl.DataFrame(rows, schema={"scope": pl.String, "comparison": pl.String, "weights": pl.String})
+
+
+def counts(found: Sequence[ScopeMatches]) -> dict[str, int | float]:
+    """What the step reports of all scopes together."""
+    every = sum(all_pairs(each.corpus) for each in found)
+    compared = sum(len(each.found.pairs) for each in found)
+    made = [_counts(each) for each in found]
+    summed: dict[str, int | float] = {name: sum(each[name] for each in made) for name in COUNTS}
+    seen_by = np.concatenate([np.empty((0, len(VIEWS)), bool), *(each.found.pairs.seen_by for each in found)])
+    probability = np.concatenate([np.empty(0), *(each.found.scored.probability for each in found)])
+    share = completeness(seen_by, probability)
+    rates: dict[str, int | float] = {"reduction_ratio": round(1 - compared / every, 6) if every else 0.0}
+    return summed | rates | ({"pair_completeness_estimate": round(share, 4)} if share is not None else {})
+
+
+def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.DataFrame:
+    """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band.
+
+    Args:
+        corpus: the topics.
+        found: the pairs and their groups.
+        review: the probability from which each pair is suggested for review (pairs,).
+    """
+    kept = np.flatnonzero(found.grouped | (found.scored.probability >= review))
+    ids = corpus.topics["id"]
+    frame = pl.DataFrame({
+        "row": kept,
+        "a": ids.gather(found.pairs.a[kept]),
+        "b": ids.gather(found.pairs.b[kept]),
+        "scope": corpus.topics["scope"].gather(found.pairs.a[kept]),
+        "probability": found.scored.probability[kept],
+        "weight": found.scored.weight[kept],
+        "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
+    })  # fmt: skip
+    joined = frame.join(_features(found, kept), on="row", how="left", maintain_order="left")
+    swapped = pl.col("a") > pl.col("b")
+    ends = {"a": pl.when(swapped).then("b").otherwise("a"), "b": pl.when(swapped).then("a").otherwise("b")}
+    return project(joined.with_columns(**ends), PAIRS).sort("a", "b")
+
+
+def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:
+    """The level and weight of each comparison (columns row, features)."""
+    compared = found.compared
+    chosen = np.isin(compared.pair, kept)
+    weight = contributions(found.model, compared)[chosen]
+    rows = pl.DataFrame({
+        "row": compared.pair[chosen],
+        "name": pl.Series(compared.names).gather(compared.comparison[chosen]),
+        "value": compared.level[chosen].astype(np.float64),
+        "weight": weight.round(3),
+    })  # fmt: skip
+    return rows.group_by("row", maintain_order=True).agg(features=pl.struct("name", "value", "weight"))
+
+
+def _held_back(found: Deduplicated) -> pl.DataFrame:
+    held = (found.scored.probability >= found.sure) & ~found.grouped & ~found.apart
+    reasons = pl.Series([HELD_BACK[int(code)] for code in found.contradicts], dtype=pl.String)
+    by_pair = pl.DataFrame({"reason": reasons, "abstained": found.decision.held_back, "held": held})
+    reason = pl.when("abstained").then(pl.lit(ABSTAINED)).otherwise("reason")
+    return by_pair.filter("held").select(reason=reason).group_by("reason").agg(pairs=pl.len().cast(pl.Int64))
+
+
+def _counts(matches: ScopeMatches) -> dict[str, int]:
+    """COUNTS of one scope."""
+    found, pairs, probable = matches.found, matches.pairs, matches.found.scored.probability >= PROBABLE
+    return {
+        "topics": len(matches.corpus),
+        "candidates": len(found.pairs),
+        "merge_band": pairs.filter(pl.col("band") == MERGE_BAND).height,
+        "review_band": pairs.filter(pl.col("band") == REVIEW_BAND).height,
+        "abstained": int((found.decision.held_back & ~found.grouped).sum()),
+        "contradicted": int(((found.contradicts > 0) & probable & ~found.grouped).sum()),
+        "kept_apart": int((found.apart & probable).sum()),
+        "sources_distinct": int(found.origins.distinct.sum()),
+    }
