@@ -14,6 +14,7 @@ from msgspec import json as msgjson
 from memstate_core.model.frames import CALIBRATION, DECISION, MERGE_BAND, PAIRS, REVIEW_BAND, conform, empty, project
 from memstate_core.revise.matching.blocking import VIEWS, all_pairs, completeness
 from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.decision import LIFT
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
 from memstate_core.revise.thresholds import Probabilities
@@ -143,7 +144,10 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
 
 
 def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:
-    """The level and weight of each comparison (columns row, features)."""
+    """The level and weight of each comparison (columns row, features).
+
+    What makes a pair identical counts as a comparison of its own.
+    """
     compared = found.compared
     chosen = np.isin(compared.pair, kept)
     weight = contributions(found.model, compared)[chosen]
@@ -153,7 +157,13 @@ def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.Data
         "value": compared.level[chosen].astype(np.float64),
         "weight": weight.round(3),
     })  # fmt: skip
-    return rows.group_by("row", maintain_order=True).agg(features=pl.struct("name", "value", "weight"))
+    same = kept[found.identical[kept]]
+    whole = pl.DataFrame({"row": same}).with_columns(
+        name=pl.lit("identical"), value=pl.lit(1.0), weight=pl.lit(round(LIFT, 3))
+    )
+    return (
+        pl.concat([rows, whole]).group_by("row", maintain_order=True).agg(features=pl.struct("name", "value", "weight"))
+    )
 
 
 def _held_back(found: Deduplicated) -> pl.DataFrame:

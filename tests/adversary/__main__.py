@@ -1,12 +1,13 @@
 """The long form: `python -m tests.adversary --minutes N [--seed S] [--only CLASS …]`.
 
 Runs the classes of attacks in turn until the time is up, and prints what was tried and what failed, each failure with
-the seed that repeats it. Exit code 1 if anything failed.
+the seed that repeats it. Exit code 1 if anything failed. The class `fuzz` needs atheris (extra `fuzz`).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import traceback
 from pathlib import Path
 from random import Random
 
-from tests.adversary import as_of, corruptions, files, kills, pills, tenants
+from tests.adversary import as_of, corruptions, files, fuzz, kills, pills, tenants
 from tests.adversary.attack import Attack
 
 CLASSES: dict[str, Attack] = {
@@ -26,7 +27,7 @@ CLASSES: dict[str, Attack] = {
     "pills alone": pills.alone,
     "corruptions": corruptions.attack,
     "kills": kills.attack,
-}
+} | ({"fuzz": fuzz.attack} if importlib.util.find_spec("atheris") else {})
 
 
 def main(arguments: list[str]) -> int:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.adversary import as_of, corruptions, files, kills, pills, tenants
+from tests.adversary import as_of, corruptions, files, fuzz, kills, pills, tenants
 
 pytestmark = pytest.mark.slow
 
@@ -47,3 +47,8 @@ def test_damage_to_a_snapshot_is_noticed_or_has_no_effect(tmp_path: Path) -> Non
 
 def test_a_night_that_was_killed_and_run_again_gives_the_state_of_a_calm_one(tmp_path: Path) -> None:
     assert kills.attack(Random(1), tmp_path)
+
+
+def test_any_bytes_as_a_file_are_read_to_the_end(tmp_path: Path) -> None:
+    pytest.importorskip("atheris", reason="the extra `fuzz` is not installed")
+    assert fuzz.attack(Random(1), tmp_path, seconds=5) > 10

@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.fellegi_sunter import Scored
 from memstate_core.revise.matching.nearest import Ints, pair_products
 from memstate_core.revise.matching.siblings import BY_TITLE, Flags, Signs
 from memstate_core.revise.matching.sources import SourceRelations
@@ -48,10 +49,16 @@ class Decision:
     held_back: Flags
 
 
-def lifted(found: Signs, contradicts: Ints, relations: SourceRelations, probability: Reals) -> Reals:
-    """Probabilities, of identical pairs raised by LIFT (pairs,)."""
-    odds = probability / np.maximum(1 - probability, 1e-12) * np.exp(LIFT)
-    return np.where(_identical(found, contradicts, relations), np.maximum(probability, odds / (1 + odds)), probability)
+def identical(found: Signs, contradicts: Ints, relations: SourceRelations) -> Flags:
+    """Pairs that are the same beyond doubt: nothing differs, or a code of their own names them in two sources."""
+    return np.asarray((contradicts == 0) & (found.identical | (found.code & relations.competing)))
+
+
+def lifted(scored: Scored, same: Flags) -> Scored:
+    """Scores, of some pairs raised by LIFT."""
+    odds = scored.probability / np.maximum(1 - scored.probability, 1e-12) * np.exp(LIFT)
+    raised = np.maximum(scored.probability, odds / (1 + odds))
+    return Scored(scored.weight + LIFT * same, np.where(same, raised, scored.probability))
 
 
 def decide(
@@ -80,20 +87,15 @@ def decide(
     free, likely = contradicts == 0, (probability >= sure) & ~apart
     component = _components(pairs, free & likely, len(corpus))
     share = _contradicted_share(component, pairs, free & likely, ~free & likely)
-    identical = _identical(found, contradicts, relations)
-    fitted = free & likely & ~identical
+    same = identical(found, contradicts, relations)
+    fitted = free & likely & ~same
     singled_out = _singled_out(corpus, component, pairs, fitted)
     believed = share <= MAX_CONTRADICTED
     held_back = fitted & ~singled_out & (not believed)
     joins = free | (_witnesses(pairs, free & likely, len(corpus)) >= WITNESSES)
     limit = np.where(joins & (contradicts != BY_TITLE) & believed, np.nextafter(sure, 0.0), 0.0)
-    starts = identical | singled_out | (fitted & believed)
+    starts = same | singled_out | (fitted & believed)
     return Decision(np.where(starts, probability, np.minimum(probability, limit)), share, held_back)
-
-
-def _identical(found: Signs, contradicts: Ints, relations: SourceRelations) -> Flags:
-    """Pairs that are the same beyond doubt: nothing differs, or a code of their own names them in two sources."""
-    return np.asarray((contradicts == 0) & (found.identical | (found.code & relations.competing)))
 
 
 def _components(pairs: Candidates, linked: Flags, topics: int) -> Ints:

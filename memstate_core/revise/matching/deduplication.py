@@ -21,7 +21,7 @@ from memstate_core.revise.matching.blocking import (
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.decision import Decision, decide, lifted
+from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, signs
@@ -39,7 +39,8 @@ class Deduplicated:
     Attributes:
         pairs: every pair that was compared.
         compared: agreement levels of the pairs.
-        scored: weights and probabilities.
+        scored: weights and probabilities, those of identical pairs raised.
+        identical: pairs that are the same beyond doubt (pairs,).
         apart: pairs that must not be one (pairs,).
         contradicts: which sign keeps each pair from a merge of its own, as in `siblings.REASONS` (pairs,).
         decision: the probabilities that count in clustering, and the pairs on which the run abstained.
@@ -52,6 +53,7 @@ class Deduplicated:
     pairs: Candidates
     compared: Compared
     scored: Scored
+    identical: NDArray[np.bool_]
     apart: NDArray[np.bool_]
     contradicts: Ints
     decision: Decision
@@ -96,19 +98,19 @@ def deduplicate(
     found = joined_signs(found, signs(corpus, more))
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
-    scored = score(model, compared, relations)
+    contradicts = contradiction(found, pairs, relations)
+    same = identical(found, contradicts, relations)
+    scored = lifted(score(model, compared, relations), same)
 
     def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
         kept_apart = constraints.apart(corpus, some, weight) | origins.relations(some).same
         return np.asarray(kept_apart | ~compatible(corpus, some))
 
     apart = barred(pairs, scored.weight)
-    contradicts = contradiction(found, pairs, relations)
-    raised = lifted(found, contradicts, relations, scored.probability)
-    decided = raised if decisive is None else decisive(pairs, raised)
+    decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     decision = decide(corpus, found, contradicts, pairs, relations, decided, apart=apart, sure=sure)
     groups = _groups(pairs, decision.probability, apart, barred, topics=len(corpus), sure=sure)
-    return Deduplicated(pairs, compared, scored, apart, contradicts, decision, groups, model, origins, sure)
+    return Deduplicated(pairs, compared, scored, same, apart, contradicts, decision, groups, model, origins, sure)
 
 
 def _groups(

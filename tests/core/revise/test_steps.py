@@ -10,6 +10,7 @@ import pytest
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import DECISION, PAIRS
+from memstate_core.night.verify import verify_store
 from memstate_core.run.store import Store, open_store
 from tests.core.revise.nights import Night, Topic, ids, night, pair, record, topics, transitions
 from tests.core.revise.test_verdicts import judged
@@ -176,3 +177,15 @@ def test_of_300_near_identical_topics_only_exact_repeats_are_merged(tmp_path: Pa
     right = [name for name in repeats if placed[name] == placed[name.removeprefix("again-")]]
     assert merged.counts["merges"] == len(right)
     assert len(right) > 0.9 * len(repeats)
+
+
+def test_a_merge_of_identical_topics_beside_siblings_passes_every_condition(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "home", {})
+    siblings = {
+        f"{word}-{n}": {"title": f"Weekly report on {word} {n}"} for n in range(5) for word in ("water", "heat")
+    }
+    record(store, {"one": {"title": "Weekly report"}, "other": {"title": "Weekly report"}, **siblings}, 1)
+    assert night(store, 2).merged.counts["merges"] == 1
+    found = [each for verdicts in verify_store(store).values() for each in verdicts]
+    assert found
+    assert all(each.passed for each in found), found

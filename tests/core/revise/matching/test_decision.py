@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from memstate_core.revise.matching.decision import WITNESSES, Decision, decide
+from memstate_core.revise.matching.decision import LIFT, WITNESSES, Decision, decide
 from memstate_core.revise.matching.siblings import contradiction, signs
 from memstate_core.revise.matching.sources import Origins
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
@@ -52,6 +52,16 @@ def test_identical_topics_are_merged_beside_siblings() -> None:
     result, at = decided([{"title": "Oak table"}, {"title": "oak TABLE."}, *TRIPS])
     assert np.flatnonzero(result.probability >= SURE).tolist() == [at[0, 1]]
     assert not result.held_back.any()
+
+
+def test_an_identical_pair_is_recorded_with_the_probability_that_merged_it() -> None:
+    """Condition C2 asks `merge_probability` of the strongest pair of each merge."""
+    others = [{"title": f"Weekly report on {word} {n}"} for n in range(5) for word in ("water", "heat", "light")]
+    found = dedupe([{"title": "Weekly report"}, {"title": "Weekly report"}, *others])
+    (merged,) = np.flatnonzero(found.grouped)
+    assert found.identical[merged]
+    assert found.scored.weight[merged] - LIFT < np.log(9) <= found.scored.weight[merged]
+    assert found.scored.probability[merged] >= SURE
 
 
 def test_a_summary_that_no_other_topic_shares_singles_a_pair_out() -> None:
