@@ -46,7 +46,8 @@ def undo(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="A merge, a topic merged away, or a topic that was archived, detached or summarised."
+            metavar="ID",
+            help="A merge, a topic merged away, archived, detached or summarised, or evidence that was set aside.",
         ),
     ],
     now: Now = None,
