@@ -12,11 +12,11 @@ from memstate_pipeline.assets.publish import publish_assets
 from memstate_pipeline.assets.revise import revise_assets
 from memstate_pipeline.assets.topics import topic_assets
 from memstate_pipeline.checks import asset_checks
-from memstate_pipeline.jobs import jobs
+from memstate_pipeline.jobs import import_job, nightly_job
 from memstate_pipeline.partitions import shard_partitions
 from memstate_pipeline.resources import FrameIOManager, StoreResource
 from memstate_pipeline.schedules import nightly_schedule
-from memstate_pipeline.sensors import inbox_sensor
+from memstate_pipeline.sensors import inbox_sensor, set_aside_sensor
 
 GROUPS = (ingest_assets, topic_assets, revise_assets, forget_assets, publish_assets)
 STALE_AFTER = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36), warn_window=timedelta(hours=26))
@@ -30,13 +30,13 @@ def build_defs(home: Path) -> dg.Definitions:
     """
     store = open_store(home)
     partitions = shard_partitions(store)
-    assets = [asset for group in GROUPS for asset in group(partitions)]
+    assets, nightly = [asset for group in GROUPS for asset in group(partitions)], nightly_job()
     return dg.Definitions(
         assets=dg.map_asset_specs(_with_freshness, assets),
         asset_checks=asset_checks(),
-        jobs=jobs(),
+        jobs=[nightly, import_job()],
         schedules=[nightly_schedule(store)],
-        sensors=[inbox_sensor(store)],
+        sensors=[inbox_sensor(store), set_aside_sensor(nightly)],
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},
     )
 

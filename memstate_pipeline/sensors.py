@@ -1,11 +1,15 @@
-"""Sensors: dumps in the inbox are imported into the ledger as they arrive, without waiting for the night."""
+"""Sensors: dumps in the inbox are imported as they arrive; a night that set evidence aside runs again at once."""
+
+from collections.abc import Iterator
 
 import dagster as dg
 
 from memstate_core.ingest.dumps import dumps_in
+from memstate_core.model.errors import EvidenceSetAside
 from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
 from memstate_pipeline.jobs import IMPORT_INBOX
+from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
 
 
 def inbox_sensor(store: Store) -> dg.SensorDefinition:
@@ -20,3 +24,38 @@ def inbox_sensor(store: Store) -> dg.SensorDefinition:
         return dg.RunRequest(run_key=sha256_text(repr(facts)))
 
     return inbox
+
+
+def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDefinition:
+    """Requests a run in place of one that ended because it set evidence aside; the new run leaves that evidence out.
+
+    Each such run sets at least one row aside, so this ends.
+    """
+
+    @dg.run_failure_sensor(
+        monitored_jobs=[nightly],
+        request_job=nightly,
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def set_aside(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:
+        failed = context.dagster_run
+        causes = [cause for event in context.get_step_failure_events() for cause in _causes(event)]
+        if EvidenceSetAside.__name__ not in causes or PLAN_TAG in failed.tags:
+            return dg.SkipReason(
+                f"run {failed.run_id} failed for another reason: {', '.join(causes) or 'no step failed'}"
+            )
+        tags = {NOW_TAG: failed.tags[NOW_TAG]} if NOW_TAG in failed.tags else {}
+        shard = failed.tags["dagster/partition"]
+        return dg.RunRequest(run_key=f"without/{failed.run_id}", partition_key=shard, tags=tags)
+
+    return set_aside
+
+
+def _causes(event: dg.DagsterEvent) -> Iterator[str]:
+    """The names of the errors of a failed step, from the outermost to the first cause."""
+    error = event.step_failure_data.error
+    while error is not None:
+        if error.cls_name is not None:
+            yield error.cls_name
+        error = error.cause

@@ -6,15 +6,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import polars as pl
 import pytest
 
 from memstate_core.ingest.importer import import_paths
+from memstate_core.model.errors import StoreLocked
 from memstate_core.model.text import parse_moment
 from memstate_core.night.verify import verify_store
 from memstate_core.run import apply
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
+from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.instance import dagster_instance
+from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.resources import NOW_TAG
 from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import NIGHT, run_memstate
 
@@ -43,18 +49,23 @@ def titles(store: Store) -> list[str]:
     return sorted(topic["title"] for topic in exported)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_settings")
-def test_a_night_publishes_without_the_row_that_breaks_a_step(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def poisoned(error: Exception) -> Any:
+    """A fold that raises an error where the poisoned row is in the evidence."""
     fold = apply.fold
 
     def fail(evidence: pl.DataFrame, *rest: Any) -> Any:
         if (evidence["summary"] == "poison").any():
-            raise OverflowError("a value too large for this machine")
+            raise error
         return fold(evidence, *rest)
 
+    return fail
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_settings")
+def test_a_night_publishes_without_the_row_that_breaks_a_step(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(apply, "fold", fail)
+        patch.setattr(apply, "fold", poisoned(OverflowError("a value too large for this machine")))
         done = maintain(store, parse_moment(NIGHT))
     assert done.summary["snapshot"] == "s0/1"
     assert titles(store) == ["Topic 0", "Topic 1", "Topic 3", "Topic 4"]
@@ -77,3 +88,42 @@ def test_a_night_publishes_without_the_row_that_breaks_a_step(store: Store, monk
     assert undone.document["action"] == "readmitted"
     assert titles(store) == [f"Topic {n}" for n in range(5)]
     assert run_memstate(store.home.root, "verify").code == 0
+
+
+# Through Dagster
+
+
+def ended(store: Store, patch: pytest.MonkeyPatch, error: Exception) -> tuple[Any, dg.ExecuteInProcessResult]:
+    """A run of the schedule that fails, and what the sensor makes of it."""
+    definitions = build_defs(store.home.root)
+    job = definitions.resolve_job_def(NIGHTLY)
+    sensor = definitions.get_repository_def().get_sensor_def("set_aside")
+    with patch.context() as within, dagster_instance(store.home) as instance:
+        within.setattr(apply, "fold", poisoned(error))
+        failed = job.execute_in_process(
+            partition_key="s0", instance=instance, tags={NOW_TAG: NIGHT}, raise_on_error=False
+        )
+        (event,) = [each for each in failed.all_events if each.event_type is dg.DagsterEventType.RUN_FAILURE]
+        context = dg.build_run_status_sensor_context(
+            sensor_name="set_aside", dagster_event=event, dagster_instance=instance, dagster_run=failed.dagster_run
+        )
+        return sensor(context.for_run_failure()), failed
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_settings")
+def test_a_run_that_set_evidence_aside_is_run_again_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    again, failed = ended(store, monkeypatch, OverflowError("a value too large for this machine"))
+    assert isinstance(again, dg.RunRequest)
+    assert again.run_key == f"without/{failed.run_id}"
+    assert (again.partition_key, again.tags[NOW_TAG]) == ("s0", NIGHT)
+    assert maintain(store, parse_moment(again.tags[NOW_TAG])).summary["snapshot"] == "s0/1"
+    assert len(titles(store)) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_settings")
+def test_a_run_that_failed_for_another_reason_is_not_run_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    skipped, _ = ended(store, monkeypatch, StoreLocked(str(store.home.root), "process 7"))
+    assert isinstance(skipped, dg.SkipReason)
+    assert "StoreLocked" in str(skipped.skip_message)
