@@ -44,7 +44,7 @@ def group(
     links = coo_array((start[start], (pairs.a[start], pairs.b[start])), shape=(topics, topics))
     component = connected_components(links, directed=False)[1].astype(np.int64)
     inside = np.flatnonzero(component[pairs.a] == component[pairs.b])
-    return _split(component, pairs, np.where(apart, -APART, probability), inside)
+    return _with_start(_split(component, pairs, np.where(apart, -APART, probability), inside), pairs, start)
 
 
 def joined(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -75,6 +75,14 @@ def _split(component: Ints, pairs: Candidates, probability: NDArray[np.float64],
         groups[part] = following + labels
         following += len(part) + 1
     return groups
+
+
+def _with_start(groups: Ints, pairs: Candidates, start: NDArray[np.bool_]) -> Ints:
+    """The groups; topics of one that the cut left without a pair that can start a group are on their own."""
+    kept = start & (groups[pairs.a] == groups[pairs.b])
+    started = np.zeros(int(groups.max(initial=0)) + 1, bool)
+    started[groups[pairs.a[kept]]] = True
+    return np.where(started[groups], groups, len(started) + np.arange(len(groups)))
 
 
 def _cut(part: Ints, a: Ints, b: Ints, probability: NDArray[np.float64]) -> Ints:
