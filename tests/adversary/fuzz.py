@@ -1,6 +1,6 @@
 """Fuzzing guided by coverage (atheris): any bytes as a file are read to the end, and every row is valid or refused.
 
-libFuzzer ends its process, so the attack runs in one of its own: `python -m tests.adversary.fuzz SECONDS SEED FOLDER`.
+libFuzzer ends its process, so the attack runs in one of its own: `python -m tests.adversary.fuzz LIMIT SEED FOLDER`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-SECONDS = 20
+LIMIT = "-max_total_time=20"
+"""The flag of libFuzzer that ends the attack: after so many seconds, or `-runs=N`."""
 NAMES = ("a.jsonl", "a.json", "a.txt", "a.zip", "a.jsonl.gz", "a.parquet")
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 SEEDS = (
@@ -25,16 +26,10 @@ SEEDS = (
 )
 
 
-def attack(random: Random, folder: Path, seconds: int = SECONDS) -> int:
+def attack(random: Random, folder: Path, limit: str = LIMIT) -> int:
     """Fuzzes the readers; the case that broke one is in the message."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.adversary.fuzz",
-        str(seconds),
-        str(random.randrange(1, 1 << 30)),
-        str(folder),
-    ]
+    seed = str(random.randrange(1, 1 << 30))
+    command = [sys.executable, "-m", "tests.adversary.fuzz", limit, seed, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     crashes = {path.name: path.read_bytes() for path in folder.glob("crash-*")}
     assert done.returncode == 0, f"{crashes}\n{done.stderr[-3000:]}"
@@ -43,8 +38,8 @@ def attack(random: Random, folder: Path, seconds: int = SECONDS) -> int:
     return int(runs.group(1))
 
 
-def main(seconds: str, seed: str, folder: str) -> None:
-    """Fuzzes until the time is up; the process ends here."""
+def main(limit: str, seed: str, folder: str) -> None:
+    """Fuzzes up to the limit; the process ends here."""
     import atheris  # type: ignore[import-untyped]
 
     with atheris.instrument_imports(include=["memstate_core.ingest"]):
@@ -75,7 +70,7 @@ def main(seconds: str, seed: str, folder: str) -> None:
         except UnreadableDump:
             pass  # it names the file
 
-    flags = [f"-max_total_time={seconds}", f"-seed={seed}", "-max_len=4096", f"-artifact_prefix={folder}/"]
+    flags = [limit, f"-seed={seed}", "-max_len=4096", f"-artifact_prefix={folder}/"]
     atheris.Setup([sys.argv[0], *flags, str(corpus)], one)
     atheris.Fuzz()
 
