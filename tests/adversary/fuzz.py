@@ -70,7 +70,8 @@ def main(limit: str, seed: str, folder: str) -> None:
         except UnreadableDump:
             pass  # it names the file
 
-    flags = [limit, f"-seed={seed}", "-max_len=4096", f"-artifact_prefix={folder}/"]
+    # The highest memory of a process counts that of the process it was started from, so libFuzzer's limit says nothing.
+    flags = [limit, "-rss_limit_mb=0", f"-seed={seed}", "-max_len=4096", f"-artifact_prefix={folder}/"]
     atheris.Setup([sys.argv[0], *flags, str(corpus)], one)
     atheris.Fuzz()
 
