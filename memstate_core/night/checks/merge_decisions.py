@@ -1,9 +1,8 @@
 """C2 for merges: both ends share a scope, and a probability or a verdict justifies each merge of the last run.
 
 A decision records the mean probability of a topic with the others of its group, and the logit of the strongest
-such pair. Groups join by average linkage at a mean of 0.7, so the mean over a group's decisions is at least one half
-(one topic may have less, and the survivor records none), unless a rule lowers the threshold. A group needs a
-pair that reaches `merge_probability`, or the probability of the merge rule that applies.
+such pair. A topic stays in a group only if the mean is at least one half, and a group needs a pair that reaches
+`merge_probability`, or the probability of the merge rule that applies.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def _automatic(merged: pl.DataFrame, policy: Policy) -> list[pl.DataFrame]:
     groups = merged.group_by("survivor").agg(
         pl.col("scope").first(),
         _surest=sure.max(),
-        _mean=pl.col("probability").mean(),
+        _lowest=pl.col("probability").min(),
         _odd=pl.col("probability").is_null().any(),
     )
     scopes = groups["scope"].unique().to_list()
@@ -75,8 +74,7 @@ def _automatic(merged: pl.DataFrame, policy: Policy) -> list[pl.DataFrame]:
     schema = {"scope": pl.String, "_asked": pl.Float64}
     groups = groups.join(pl.DataFrame(asked, schema=schema), on="scope", how="left", nulls_equal=True)
     weak = ~(pl.col("_surest") >= pl.col("_asked") - _ROUNDING).fill_null(False)
-    lowered = pl.col("_asked") < policy.merge_probability
-    weak = weak | pl.col("_odd") | ~(lowered | (pl.col("_mean") >= _LINKAGE - _ROUNDING)).fill_null(False)
+    weak = weak | pl.col("_odd") | ~(pl.col("_lowest") >= _LINKAGE - _ROUNDING).fill_null(False)
     return [violating(groups.filter(weak), "survivor", "a merge that the policy's probability does not ask for")]
 
 

@@ -19,6 +19,8 @@ from memstate_core.revise.matching.nearest import Ints
 
 MEAN = 0.7
 """The mean probability at which two groups join: records of one thing differ in how much they state."""
+LEAST_MEAN = 0.5
+"""The mean probability of a topic with the others of its group, below which it leaves the group (condition C2)."""
 MAX_COMPONENT = 2048
 """Most topics that sure pairs may connect; larger components are not groups of duplicates and stay unmerged."""
 APART = 1e6
@@ -26,13 +28,20 @@ APART = 1e6
 
 
 def group(
-    pairs: Candidates, probability: NDArray[np.float64], apart: NDArray[np.bool_], *, topics: int, sure: float
+    pairs: Candidates,
+    probability: NDArray[np.float64],
+    recorded: NDArray[np.float64],
+    apart: NDArray[np.bool_],
+    *,
+    topics: int,
+    sure: float,
 ) -> Ints:
     """Groups of duplicates.
 
     Args:
         pairs: scored pairs; within a group those that were not scored count as impossible.
-        probability: of a match (pairs,).
+        probability: of a match, as far as it counts (pairs,).
+        recorded: of a match, as it is recorded with a merge; its mean keeps each topic in its group (pairs,).
         apart: pairs that must never end in one group (pairs,).
         topics: how many topics there are.
         sure: the probability from which a pair can start a group.
@@ -44,7 +53,8 @@ def group(
     links = coo_array((start[start], (pairs.a[start], pairs.b[start])), shape=(topics, topics))
     component = connected_components(links, directed=False)[1].astype(np.int64)
     inside = np.flatnonzero(component[pairs.a] == component[pairs.b])
-    return _with_start(_split(component, pairs, np.where(apart, -APART, probability), inside), pairs, start)
+    groups = _split(component, pairs, np.where(apart, -APART, probability), inside)
+    return _with_start(_held_together(groups, pairs, recorded), pairs, start)
 
 
 def joined(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -75,6 +85,18 @@ def _split(component: Ints, pairs: Candidates, probability: NDArray[np.float64],
         groups[part] = following + labels
         following += len(part) + 1
     return groups
+
+
+def _held_together(groups: Ints, pairs: Candidates, probability: NDArray[np.float64]) -> Ints:
+    """The groups without topics whose mean probability with the others of their group is below LEAST_MEAN."""
+    while True:
+        within, topics = groups[pairs.a] == groups[pairs.b], len(groups)
+        ends = np.concatenate([pairs.a[within], pairs.b[within]])
+        total = np.bincount(ends, np.tile(probability[within], 2), minlength=topics)
+        weak = total < LEAST_MEAN * np.bincount(ends, minlength=topics)
+        if not weak.any():
+            return groups
+        groups = np.where(weak, groups.max(initial=0) + 1 + np.arange(topics), groups)
 
 
 def _with_start(groups: Ints, pairs: Candidates, start: NDArray[np.bool_]) -> Ints:

@@ -109,13 +109,14 @@ def deduplicate(
     apart = barred(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     decision = decide(corpus, found, contradicts, pairs, relations, decided, apart=apart, sure=sure)
-    groups = _groups(pairs, decision.probability, apart, barred, topics=len(corpus), sure=sure)
+    groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
     return Deduplicated(pairs, compared, scored, same, apart, contradicts, decision, groups, model, origins, sure)
 
 
 def _groups(
     pairs: Candidates,
     probability: NDArray[np.float64],
+    recorded: NDArray[np.float64],
     apart: NDArray[np.bool_],
     barred: Callable[[Candidates, NDArray[np.float64]], NDArray[np.bool_]],
     *,
@@ -127,11 +128,12 @@ def _groups(
     Clusters, checks the pairs inside the clusters that were not compared, and repeats while any is barred.
     """
     while True:
-        groups = group(pairs, probability, apart, topics=topics, sure=sure)
+        groups = group(pairs, probability, recorded, apart, topics=topics, sure=sure)
         unseen = missing_pairs(groups, pairs, at_most=MAX_COMPONENT)
         kept = unseen.where(barred(unseen, np.full(len(unseen), -np.inf)))
         if not len(kept):
             return groups
         pairs = joined(pairs, kept)
-        probability = np.append(probability, np.zeros(len(kept)))
+        nothing = np.zeros(len(kept))
+        probability, recorded = np.append(probability, nothing), np.append(recorded, nothing)
         apart = np.append(apart, np.ones(len(kept), bool))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from memstate_core.revise.matching import clustering
 from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.clustering import MEAN, group
+from memstate_core.revise.matching.clustering import LEAST_MEAN, MEAN, group
 
 SURE = 0.9
 Likely = dict[tuple[int, int], float]
@@ -29,7 +30,8 @@ def number(
     a, b = np.array([pair for pair, _ in rows], np.int64).reshape(-1, 2).T
     pairs = Candidates(a, b, np.ones((len(a), 3), bool))
     probability = np.array([value for _, value in rows], float)
-    return group(pairs, probability, np.array([pair in apart for pair, _ in rows], bool), topics=topics, sure=sure)
+    barred = np.array([pair in apart for pair, _ in rows], bool)
+    return group(pairs, probability, probability, barred, topics=topics, sure=sure)
 
 
 def together(numbers: Any) -> Groups:
@@ -117,7 +119,18 @@ def test_a_group_holds_together_on_average_and_by_a_sure_pair(likely: Likely) ->
     for members in groups(likely):
         inside = [value for (a, b), value in likely.items() if a in members and b in members]
         assert any(value >= SURE for value in inside)
+        own = [[value for pair, value in likely.items() if one in pair and members.issuperset(pair)] for one in members]
+        assert all(sum(values) >= LEAST_MEAN * len(values) for values in own)
         assert sum(inside) / (len(members) * (len(members) - 1) / 2) >= MEAN - 1e-9
+
+
+def test_a_topic_that_a_group_hardly_supports_leaves_it() -> None:
+    """Two groups join by their mean, though topic 0 is unlikely to be any of the other group's."""
+    one, other = range(4), range(4, 8)
+    likely = {(a, b): 0.96 if a == 0 else 1.0 for a, b in combinations(one, 2)}
+    likely |= dict.fromkeys(combinations(other, 2), 1.0)
+    likely |= {(a, b): 0.1 if a == 0 else 0.95 for a, b in product(one, other)}
+    assert groups(likely) == {frozenset(range(1, 8))}
 
 
 @given(scored, st.permutations(range(8)), st.randoms(use_true_random=False))
