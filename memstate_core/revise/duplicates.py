@@ -25,7 +25,18 @@ from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions as decisions_of
-from memstate_core.state.decisions import JUDGED, MATCH_MODEL, UNMERGED
+from memstate_core.state.decisions import (
+    ATTACHED,
+    EXPANDED,
+    JUDGED,
+    MATCH_MODEL,
+    READMITTED,
+    RESTORED,
+    UNMERGED,
+)
+
+BETWEEN_RUNS = (JUDGED, UNMERGED, RESTORED, ATTACHED, EXPANDED, READMITTED)
+"""Decisions that change what can be found in a scope without a change of its topics in the run that follows."""
 
 
 def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult:
@@ -46,8 +57,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
     corpus = load_corpus(store, run)
     searched = corpus.topics["scope"].unique(maintain_order=True) if stale is None else stale
-    parts = {scope: part for scope, part in corpus.by_scope().items() if scope in set(searched) and len(part) > 1}
-    found = _matches(store, run, corpus, changed, before, parts)
+    found = _matches(store, run, corpus, changed, before, searched)
     pairs, by_probability = _joined(PAIRS, [each.pairs for each in found]), calibration([each.found for each in found])
     run.keep_table("calibration", by_probability)
     suggestions = suggested(pairs, before, corpus.topics, run.policy, searched)
@@ -62,16 +72,17 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
 
 
 def _matches(
-    store: Store, run: Run, corpus: Corpus, changed: pl.DataFrame, before: pl.DataFrame, parts: dict[str, Corpus]
+    store: Store, run: Run, corpus: Corpus, changed: pl.DataFrame, before: pl.DataFrame, scopes: pl.Series
 ) -> list[ScopeMatches]:
-    """Searches scopes one by one."""
+    """Searches scopes one by one, but for those of a single topic."""
     limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
     verdicts, found = verdict_levels(before), []
-    for scope, part in parts.items():
-        own, judged = replace(thresholds, ids=part.topics["id"]), verdicts.filter(pl.col("scope") == scope)
-        result = deduplicate(part, limits, judged, sure=own.merge, decisive=own.decisive)
-        found.append(ScopeMatches(scope, part, result, own.of(result.pairs)[1]))
+    for scope, part in ((scope, corpus.of(scope)) for scope in scopes):
+        if len(part) > 1:
+            own, judged = replace(thresholds, ids=part.topics["id"]), verdicts.filter(pl.col("scope") == scope)
+            result = deduplicate(part, limits, judged, sure=own.merge, decisive=own.decisive)
+            found.append(ScopeMatches(scope, part, result, own.of(result.pairs)[1]))
     return found
 
 
@@ -84,8 +95,8 @@ def _stale_scopes(before: pl.DataFrame, run: Run, changed: pl.DataFrame) -> pl.S
     recorded = msgjson.decode(last["payload_json"][0])
     if (recorded["embedding_model"], recorded["policy"]) != (run.facts.embedding_model, run.policy.digest()):
         return None
-    judged = numbered.filter(pl.col("kind").is_in([JUDGED, UNMERGED]) & (pl.col("at") > last["at"][0]))
-    return pl.concat([changed["scope"], judged["scope"]]).drop_nulls().unique().sort()
+    since = numbered.filter(pl.col("kind").is_in(BETWEEN_RUNS) & (pl.col("at") > last["at"][0]))
+    return pl.concat([changed["scope"], since["scope"]]).drop_nulls().unique().sort()
 
 
 def _joined(schema: Schema, frames: list[pl.DataFrame]) -> pl.DataFrame:

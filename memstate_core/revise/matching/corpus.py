@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,16 +43,12 @@ class Corpus:
     def __len__(self) -> int:
         return self.topics.height
 
-    def by_scope(self) -> dict[str, Corpus]:
-        """The topics of each scope by themselves."""
-        sizes = self.topics.group_by("scope", maintain_order=True).len()
-        ends = np.concatenate([[0], np.cumsum(sizes["len"].to_numpy())]).astype(np.int64)
-        frames = [[_slice(frame, *part) for part in pairwise(ends)] for frame in (self.fields, self.sources, self.keys)]
-        parts = zip(sizes["scope"], pairwise(ends), *frames, strict=True)
-        return {
-            scope: Corpus(self.topics[low:high], fields, self.vectors[low:high], sources, keys)
-            for scope, (low, high), fields, sources, keys in parts
-        }
+    def of(self, scope: str) -> Corpus:
+        """The topics of one scope."""
+        low, high = (int(self.topics["scope"].search_sorted(scope, side)) for side in ("left", "right"))
+        parts = (_slice(frame, low, high) for frame in (self.fields, self.sources, self.keys))
+        fields, sources, keys = parts
+        return Corpus(self.topics[low:high], fields, self.vectors[low:high], sources, keys)
 
     @cached_property
     def titles(self) -> list[str]:
@@ -149,10 +144,10 @@ class Corpus:
         return rows["text"].fill_null("").to_list()
 
 
-def _slice(frame: pl.DataFrame, low: np.int64, high: np.int64) -> pl.DataFrame:
+def _slice(frame: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
     """What belongs to the rows from `low` up to `high` of a frame sorted by row, with rows counted from `low`."""
-    first, last = (int(frame["row"].search_sorted(row, "left")) for row in (int(low), int(high)))
-    return frame[first:last].with_columns(pl.col("row") - int(low))
+    first, last = (int(frame["row"].search_sorted(row, "left")) for row in (low, high))
+    return frame[first:last].with_columns(pl.col("row") - low)
 
 
 def field_values(current: pl.DataFrame) -> pl.DataFrame:

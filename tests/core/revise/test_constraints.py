@@ -154,28 +154,24 @@ def test_an_undone_merge_is_kept_apart_but_is_not_known_to_be_different() -> Non
 # Levels of judged pairs
 
 
-def _levels(decisions: pl.DataFrame) -> pl.DataFrame:
-    return verdict_levels(decisions).drop("scope")
-
-
 def test_verdicts_are_read_with_what_was_shown_last() -> None:
     shown = suggested("a", "b")
     shown[2]["features"] = [{"name": "title", "value": 5.0, "weight": 1.0}, {"name": "rank", "value": 2.0, "weight": 1}]
-    rows = _levels(ledger(suggested("a", "b"), shown, judged("a", "b", "same"), judged("c", "d", "same")))
-    assert rows.rows() == [("title", 5, 2, True), ("rank", 2, 2, True)]
+    rows = verdict_levels(ledger(suggested("a", "b"), shown, judged("a", "b", "same"), judged("c", "d", "same")))
+    assert rows.rows() == [("user:aya", "title", 5, 2, True), ("user:aya", "rank", 2, 2, True)]
 
 
 @pytest.mark.parametrize(("level", "stratum"), [(0, 0), (2, 0), (3, 1), (4, 1), (5, 2), (9, 2)])
 def test_the_stratum_of_a_verdict_is_that_of_its_title_level(level: int, stratum: int) -> None:
     shown = suggested("a", "b")
     shown[2]["features"] = [{"name": "title", "value": float(level), "weight": 1.0}]
-    rows = _levels(ledger(shown, judged("a", "b", "different")))
-    assert rows.rows() == [("title", level, stratum, False)]
+    rows = verdict_levels(ledger(shown, judged("a", "b", "different")))
+    assert rows.rows() == [("user:aya", "title", level, stratum, False)]
 
 
 def test_a_skip_and_a_pair_never_shown_teach_nothing() -> None:
-    assert _levels(ledger(suggested("a", "b"), judged("a", "b", "skip"))).is_empty()
-    assert _levels(ledger(judged("a", "b", "same"))).is_empty()
-    assert _levels(ledger()).schema == {
-        "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "same": pl.Boolean
+    assert verdict_levels(ledger(suggested("a", "b"), judged("a", "b", "skip"))).is_empty()
+    assert verdict_levels(ledger(judged("a", "b", "same"))).is_empty()
+    assert verdict_levels(ledger()).schema == {
+        "scope": pl.String, "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "same": pl.Boolean
     }  # fmt: skip

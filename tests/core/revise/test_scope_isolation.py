@@ -59,11 +59,12 @@ def test_a_scope_without_changes_is_not_searched_and_keeps_its_suggestions(tmp_p
 
 
 @pytest.mark.slow
-def test_a_scope_is_searched_again_after_a_verdict(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["judged", "restored"])
+def test_a_scope_is_searched_again_after_a_decision_between_runs(kind: str, tmp_path: Path) -> None:
     store, _ = nightly(tmp_path / "home", TOPICS | CROWD)
     known = ids(store)
-    verdict = judged(known["week-1"], known["week-2"], "different")
-    assert night(store, 3, [verdict]).found.counts["candidates"] > 0
+    made = judged(known["week-1"], known["week-2"], "different") if kind == "judged" else (kind, known["week-1"], {})
+    assert night(store, 3, [made]).found.counts["candidates"] > 0
     assert night(store, 4).found.counts["candidates"] == 0
 
 
@@ -81,10 +82,11 @@ def test_a_corpus_is_the_sum_of_its_scopes() -> None:
         for at, topic in enumerate(mixed("user:a", 7) + mixed("user:b", 1) + mixed("user:c", 12))
     ]
     whole, starts = corpus(topics), {"user:a": 0, "user:b": 7, "user:c": 8}
-    parts = whole.by_scope()
+    parts = {scope: whole.of(scope) for scope in starts}
     assert {scope: len(part) for scope, part in parts.items()} == {"user:a": 7, "user:b": 1, "user:c": 12}
     assert pl.concat([part.topics for part in parts.values()]).equals(whole.topics)
     assert np.array_equal(np.concatenate([part.vectors for part in parts.values()]), whole.vectors)
+    assert len(whole.of("user:b2")) == 0
     for name in ("fields", "sources", "keys"):
         frames = [getattr(part, name).with_columns(pl.col("row") + starts[scope]) for scope, part in parts.items()]
         assert pl.concat(frames).equals(getattr(whole, name))
@@ -96,7 +98,7 @@ def test_a_search_over_both_scopes_at_once_would_not_keep_them_apart() -> None:
     alone, together = dedupe(mine), dedupe(mine + theirs)
     own = together.pairs.a < len(mine)
     assert not np.allclose(np.sort(alone.scored.weight), np.sort(together.scored.weight[own])[: len(alone.pairs)])
-    part = corpus(mine + theirs).by_scope()["user:a"]
+    part = corpus(mine + theirs).of("user:a")
     limits = constraints(ledger(), empty(EVIDENCE_TOPIC))
     again = deduplicate(part, limits, NO_VERDICTS, sure=0.9)
     assert np.array_equal(alone.scored.probability, again.scored.probability)
