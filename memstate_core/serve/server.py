@@ -54,7 +54,9 @@ def server(store: Store, options: Options) -> uvicorn.Server:
 def run(store: Store, listening: socket.socket, options: Options) -> None:
     """Serves until SIGTERM or SIGINT; then running requests finish and journals are completed."""
     log_as_json(options.api_key)
+    serving = server(store, options)
     for number in (signal.SIGTERM, signal.SIGINT):
-        # At the end uvicorn raises the signal again, which would make a graceful shutdown look like a failure.
-        signal.signal(number, lambda *_: None)
-    server(store, options).run(sockets=[listening])
+        # uvicorn handles signals only once its loop runs, and at the end raises them again for the handler before it:
+        # a signal that came earlier must not be lost, nor a graceful shutdown look like a failure.
+        signal.signal(number, serving.handle_exit)
+    serving.run(sockets=[listening])

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.core.serve.conftest import serving_process
-from tests.pipeline.conftest import run_memstate
+from tests.pipeline.conftest import clean_environment, run_memstate
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +47,32 @@ def test_it_serves_until_it_is_stopped(home: Path, end: signal.Signals) -> None:
     lines = [json.loads(line) for line in (home / "serve.log").read_text().splitlines() if line.startswith("{")]
     assert {"memstate.access", "memstate.serve"} <= {line["logger"] for line in lines}
     assert not [line for line in lines if line["level"] != "info"]
+
+
+EARLY = """
+import os, pathlib, signal, sys
+import uvicorn
+from memstate_core.run.store import open_store
+from memstate_core.serve import server
+from memstate_core.serve.options import Options
+
+serve = uvicorn.Server.serve
+
+async def signalled_first(self, sockets=None):
+    os.kill(os.getpid(), int(sys.argv[2]))
+    await serve(self, sockets)
+
+uvicorn.Server.serve = signalled_first
+server.run(open_store(pathlib.Path(sys.argv[1])), server.bound("127.0.0.1", 0), Options())
+"""
+"""Signals the server before its event loop handles signals."""
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_during_the_start_stops_it(tmp_path: Path, end: signal.Signals) -> None:
+    done = warm.run(["-c", EARLY, str(tmp_path), str(end.value)], clean_environment(), timeout=60)
+    assert done.returncode == 0
+    assert "Finished server process" in done.stderr
 
 
 def test_help_and_definitions_load_no_web_framework() -> None:
