@@ -58,7 +58,8 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
 
     Topics of one scope joined by pairs of the merge band form a group; topics of different scopes are never merged.
     The survivor is the oldest topic (created_at, then id), whatever the order of pairs. A decision holds the mean
-    probability of the dropped topic with the others of its group, and the features of the strongest such pair.
+    probability of the dropped topic with the others of its group, the strongest such pair's other topic (`partner`)
+    and the features of that pair.
 
     Args:
         pairs: columns PAIRS.
@@ -70,7 +71,7 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     ranked = members.sort("group", "created_at", "id").with_columns(survivor=oldest)
     dropped = ranked.filter(pl.col("id") != pl.col("survivor")).sort("id")
     rows = dropped.join(_support(sure), on="id").rename({"title": "dropped_title", "topic_kind": "dropped_kind"})
-    payload = pl.struct("survivor", "dropped_title", "dropped_kind", "probability", "weight", "features")
+    payload = pl.struct("survivor", "dropped_title", "dropped_kind", "probability", "weight", "features", "partner")
     reason = pl.format(
         "the same with probability {}: {}", pl.col("probability").round(4), _strongest(pl.col("features"))
     )
@@ -79,11 +80,14 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
 
 
 def _support(sure: pl.DataFrame) -> pl.DataFrame:
-    """The evidence for each topic's merge (columns id, probability, weight, features)."""
-    ends = [sure.rename({end: "id"}).drop("scope", "b" if end == "a" else "a") for end in ("a", "b")]
-    both = pl.concat([ends[0], ends[1].select(ends[0].columns)]).sort("weight", descending=True)
+    """The evidence for each topic's merge (columns id, probability, weight, features, partner)."""
+    ends = [
+        sure.drop("scope").rename({"a": "id", "b": "partner"}),
+        sure.drop("scope").rename({"b": "id", "a": "partner"}),
+    ]
+    both = pl.concat([ends[0], ends[1].select(ends[0].columns)]).sort("weight", "partner", descending=[True, False])
     grouped = both.group_by("id", maintain_order=True)
-    return grouped.agg(pl.col("probability").mean(), pl.col("weight", "features").first())
+    return grouped.agg(pl.col("probability").mean(), pl.col("weight", "features", "partner").first())
 
 
 def _strongest(features: pl.Expr) -> pl.Expr:
