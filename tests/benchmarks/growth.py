@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scoring import Result, judged_groups, pair_keys
+from scoring import Labels, Result, pair_keys
 
 from memstate_core.model.frames import DECISION, EVIDENCE_TOPIC, empty
 from memstate_core.policy.settings import Policy
@@ -185,7 +185,8 @@ def measure(topics: int, seed: int) -> Measured:
         )
     total, cpu = time.perf_counter() - began, time.process_time() - began_cpu
     parts = {part: sum(seconds[name] for name in names) for part, names in PARTS.items()}
-    return Measured(topics, len(found.pairs), parts, total, cpu, _peak_mib(), judged_groups(found.groups, truth))
+    result = Labels.complete(truth, topics).judged_groups(found.groups)
+    return Measured(topics, len(found.pairs), parts, total, cpu, _peak_mib(), result)
 
 
 @contextmanager

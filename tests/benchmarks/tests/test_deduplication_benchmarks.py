@@ -35,8 +35,8 @@ def scoring(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_groups_are_judged_by_all_their_pairs(scoring: ModuleType) -> None:
     groups = np.array([0, 0, 0, 1, 1, 2])
     truth = scoring.pair_keys(np.array([1, 3, 5]), np.array([0, 4, 0]), 6)
-    result = scoring.judged_groups(groups, truth)
-    assert (result.pairs, result.true, result.all_true) == (4, 2, 3)
+    result = scoring.Labels.complete(truth, 6).judged_groups(groups)
+    assert (result.pairs, result.true, result.all_true, result.unlabelled) == (4, 2, 3, 0)
     assert (result.precision, result.recall) == (2 / 4, 2 / 3)
     assert result.f1 == pytest.approx(2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3))
 
@@ -46,6 +46,35 @@ def test_pairs_and_the_groups_that_they_connect(scoring: ModuleType) -> None:
     assert scoring.pair_keys(a, b, 4).tolist() == [1, 6]
     groups = scoring.components(a, b, 4)
     assert [groups[i] == groups[j] for i, j in combinations(range(4), 2)] == [True, True, False, True, False, False]
+    assert [part.tolist() for part in scoring.pairs_of(groups)] == [[0, 0, 1], [1, 2, 2]]
+
+
+def test_unlabelled_pairs_count_neither_for_nor_against(scoring: ModuleType) -> None:
+    """Repeats 0-1 (true), 0-2 and 1-2 (unlabelled), 3-4 (unlabelled); 2-3 is false."""
+    labels = scoring.Labels(scoring.pair_keys(np.array([0]), np.array([1]), 5), np.array([0, 0, 0, 1, 1]))
+    a, b = np.array([1, 0, 2, 3]), np.array([0, 2, 3, 4])
+    assert labels.unlabelled(a, b).tolist() == [False, True, False, True]
+    assert labels.judged(a, b) == scoring.Result(2, 1, 1, 2)
+    assert labels.judged_groups(np.array([0, 0, 0, 0, 1])) == scoring.Result(4, 1, 1, 2)
+
+
+def test_groups_are_judged_as_their_listed_pairs_are(scoring: ModuleType) -> None:
+    rng = np.random.default_rng(5)
+    truth = scoring.pair_keys(*scoring.pairs_of(rng.integers(12, size=40)), 40)
+    labels = scoring.Labels(truth, rng.integers(6, size=40))
+    groups = rng.integers(5, size=40)
+    assert labels.judged_groups(groups) == labels.judged(*scoring.pairs_of(groups))
+
+
+def test_a_ranking_gives_the_recall_at_a_precision(scoring: ModuleType) -> None:
+    labels = scoring.Labels.complete(scoring.pair_keys(np.array([0, 0, 0, 0]), np.array([1, 2, 3, 4]), 6), 6)
+    others, scores = np.array([5, 1, 2, 3, 4]), np.array([0.5, 0.9, 0.9, 0.5, 0.1])
+    ranking = scoring.Ranking.of(np.zeros(5, int), others, scores, labels)
+    assert ranking.recall_at(1) == 0.5
+    assert ranking.recall_at(0.8) == 1
+    assert ranking.recall_at(0.75) == 1
+    wrong = scoring.Ranking.of(np.array([1, 0]), np.array([2, 1]), np.array([0.9, 0.2]), labels)
+    assert (wrong.recall_at(0.95), wrong.recall_at(0.5)) == (0, 0.25)
 
 
 def test_made_topics_follow_from_the_seed_and_carry_their_duplicates(scoring: ModuleType) -> None:
@@ -92,6 +121,8 @@ def test_methods_are_compared_on_the_same_records(
     assert "5 records, 1 true pairs" in output
     assert "5 texts encoded" not in output
     assert "4 texts encoded" in output
-    lines_of = [line for line in output.splitlines() if line.startswith("| TF-IDF")]
-    assert len(lines_of) == 2
+    lines_of = [line for line in output.splitlines() if line.startswith(("| TF-IDF", "| same title"))]
+    assert len(lines_of) == 3
     assert all("| 1 | 1.000 | 1.000 | 1.000 |" in line for line in lines_of)
+    assert "hold 1 of 1 true pairs" in output
+    assert "| share true | 1.000 |" in output
