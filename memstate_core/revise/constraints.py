@@ -8,17 +8,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memstate_core.model.frames import PAIRS
-from memstate_core.model.verdicts import DIFFERENT, SAME
+from memstate_core.model.verdicts import DIFFERENT
 from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.comparisons import STRATA, TITLE_EDGES
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.state.decisions import PAIR_SUGGESTED, judgements, merges, undone
+from memstate_core.state.decisions import judgements, merges, undone
 from memstate_core.state.identity import survivors
 
 RENEWED = 2.0
 """How much the logit of a pair must exceed that of its undone merge before it is merged again."""
-_SUGGESTED = pl.Struct({"a": pl.String, "b": pl.String, "features": PAIRS["features"]})
 
 
 @dataclass(frozen=True)
@@ -76,29 +73,6 @@ def judged_different(decisions: pl.DataFrame) -> pl.DataFrame:
     """
     judged = judgements(decisions).filter(pl.col("verdict") == DIFFERENT)
     return _followed(judged, survivors(merges(decisions))).select("a", "b")
-
-
-def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Agreement levels of judged pairs, for the fit of their scope (columns scope, name, level, stratum, same)."""
-    payload = pl.col("payload_json").str.json_decode(_SUGGESTED)
-    shown = decisions.filter(pl.col("kind") == PAIR_SUGGESTED).select("scope", _payload=payload).unnest("_payload")
-    last = shown.group_by("a", "b", maintain_order=True).last()
-    given = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
-    rows = (
-        given.join(last, on=["a", "b"], maintain_order="left")
-        .with_row_index("pair")
-        .explode("features", empty_as_null=True)
-        .drop_nulls("features")
-        .unnest("features")
-    )
-    level = pl.col("value").cast(pl.Int64)
-    title = rows.filter(pl.col("name") == "title").select("pair", _title=level)
-    lower = np.array([0.0, *TITLE_EDGES])
-    joined = rows.join(title, on="pair", how="left").with_columns(pl.col("_title").fill_null(0))
-    stratum = np.digitize(lower[joined["_title"].to_numpy()], STRATA)
-    return joined.select(
-        "scope", "name", level=level, stratum=pl.Series(stratum, dtype=pl.Int64), same=pl.col("verdict") == SAME
-    )
 
 
 def _followed(pairs: pl.DataFrame, followed: pl.DataFrame) -> pl.DataFrame:

@@ -14,10 +14,11 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import CALIBRATION, DECISION, EVIDENCE_TOPIC, PAIRS, Schema, empty
-from memstate_core.revise.constraints import constraints, verdict_levels
+from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import deduplicate
 from memstate_core.revise.matching.load_corpus import load_corpus
+from memstate_core.revise.recorded_levels import verdict_levels
 from memstate_core.revise.scope_matches import ScopeMatches, calibration, counts, held_back, weights
 from memstate_core.revise.suggestions import suggested
 from memstate_core.revise.thresholds import thresholds_of

@@ -11,6 +11,7 @@ import polars as pl
 
 from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty, project
 from memstate_core.revise.matching.clustering import joined
+from memstate_core.revise.spot_checks import DECIDING, ESTIMATES, estimates, merge_checks
 from memstate_core.run.apply import apply_state, changes, fold_run
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run
@@ -36,8 +37,11 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
     with open_graph(run.graph, read_only=True) as graph:
         topics = graph.read(TOPIC, ["id", "scope", "title", "topic_kind", "created_at"], "r.state = 'active'")
     decided = decide(pairs, topics)
+    checked = _checked(store, run)
+    run.keep_table("spot_checks", checked)
+    tables = {"spot checks of earlier runs": checked} if checked.height else {}
     if not decided.height:
-        return StepResult(empty(CHANGES), {"merges": 0, "expected_false_merges": 0.0}, {}, decided)
+        return StepResult(empty(CHANGES), {"merges": 0, "expected_false_merges": 0.0}, tables, decided)
     run.decide(STEP, decided)
     state = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
@@ -50,7 +54,8 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
     )
     wrong = pairs.filter(pl.col("band") == MERGE_BAND).select(1 - pl.col("probability")).sum().item()
     counts = {"merges": decided.height, "expected_false_merges": round(float(wrong), 2), **refreshed.counts}
-    return StepResult(conform(frame, CHANGES), counts, {"merged": decided.drop("evidence_ids").head(20)}, decided)
+    tables = {"merged": decided.drop("evidence_ids").head(20), **tables}
+    return StepResult(conform(frame, CHANGES), counts, tables, decided)
 
 
 def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
@@ -77,6 +82,16 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     )
     decided = rows.with_columns(kind=pl.lit(MERGED), topic_id="id", payload_json=payload.struct.json_encode())
     return project(decided.with_columns(reason=reason), DECISION, nulls=("evidence_ids",))
+
+
+def _checked(store: Store, run: Run) -> pl.DataFrame:
+    """The precision of earlier runs whose merges people have checked (columns ESTIMATES), newest run first."""
+    if run.facts.transitions_version is None:
+        return empty(ESTIMATES)
+    table = store.ledger.scan("transitions", run.facts.transitions_version)
+    own = table.filter((pl.col("shard") == run.facts.shard) & pl.col("kind").is_in(DECIDING))
+    checks = merge_checks(own.sort("seq").collect(), run.policy.merge_probability)
+    return estimates(checks).filter(pl.col("answered") > 0)
 
 
 def _support(sure: pl.DataFrame) -> pl.DataFrame:

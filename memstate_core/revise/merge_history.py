@@ -37,6 +37,8 @@ MERGE_LIST: Schema = {
 """A recorded merge: survivor as decided, `into` the topic that the dropped one resolves to today, features by
 descending absolute weight, evidence of the dropped topic and of those merged into it."""
 
+NIGHTLY = "nightly run"
+"""The actor of a merge that no person decided."""
 _PAYLOAD = pl.Struct(
     {
         "survivor": pl.String,
@@ -72,7 +74,7 @@ def merge_list(served: Served) -> pl.DataFrame:
         id=merge_id(pl.col("dropped"), pl.col("survivor"), pl.col("run_id")),
         features=pl.col("features").fill_null([]).list.eval(pl.element().sort_by(size, descending=True)),
         evidence_ids=pl.col("evidence_ids").fill_null([]),
-        actor=pl.col("actor").fill_null("nightly run"),
+        actor=pl.col("actor").fill_null(NIGHTLY),
     )
     return project(rows.sort("seq", descending=True), MERGE_LIST)
 

@@ -36,7 +36,7 @@ def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
     listed = merge_list(served).filter((pl.col("id") == name) | (pl.col("dropped") == name))
     in_force = listed.filter(~pl.col("undone"))
     if in_force.height:
-        return _unmerged(served, in_force.head(1))
+        return unmerged(served, in_force.head(1))
     back = restore_decisions(served, [name], UNDONE)
     if back.height:
         return back
@@ -103,27 +103,42 @@ def nothing_to_undo(name: str, shards: Sequence[Served]) -> NothingToUndo:
     return NothingToUndo(name, ", ".join(served.snapshot.name for served in shards))
 
 
-def _unmerged(served: Served, merge: pl.DataFrame) -> pl.DataFrame:
-    """The decision that undoes a merge.
+def unmerged(served: Served, undone: pl.DataFrame) -> pl.DataFrame:
+    """The decisions that undo merges in force (columns DECISION), all at once.
 
-    It records the topics that the dropped one is separated from, so that none of them is merged with it again
+    Each records the topics that the dropped one is separated from, so that none of them is merged with it again
     for the same reasons, and the evidence of all of them, so that later evidence is recognised as new.
+
+    Args:
+        served: the shard.
+        undone: the merges (columns dropped, into, scope, survivor, weight, probability).
     """
-    held = served.evidence_topic.filter(pl.col("topic_id") == merge["into"][0])["evidence_id"].sort()
-    others = pl.lit(_parted(served, merge)).implode()
-    payload = pl.struct("survivor", "weight", "probability", others=others, actor=pl.lit(PERSON)).struct.json_encode()
+    held = served.evidence_topic.join(undone.select(topic_id="into").unique(), on="topic_id")
+    evidence = held.group_by(into="topic_id").agg(evidence_ids=pl.col("evidence_id").sort())
+    rows = undone.join(_parted(served, undone), on="dropped", how="left", maintain_order="left")
+    rows = rows.drop("evidence_ids", strict=False).join(evidence, on="into", how="left", maintain_order="left")
+    none = pl.lit([], pl.List(pl.String))
+    payload = pl.struct("survivor", "weight", "probability", "others", actor=pl.lit(PERSON)).struct.json_encode()
     columns = {
         "kind": pl.lit(UNMERGED),
         "topic_id": pl.col("dropped"),
         "payload_json": payload,
-        "evidence_ids": pl.lit(held).implode(),
+        "evidence_ids": pl.col("evidence_ids").fill_null(none),
         "reason": pl.lit(UNDONE),
     }
-    return project(merge.with_columns(**columns), DECISION)
+    return project(rows.with_columns(**columns), DECISION)
 
 
-def _parted(served: Served, merge: pl.DataFrame) -> pl.Series:
-    """The topics that remain together when a merge is undone: the one it resolves to, and those merged into that."""
-    left = survivors(merges(served.transitions).filter(pl.col("dropped") != merge["dropped"][0]))
-    within = left.filter(pl.col("survivor") == merge["into"][0])["dropped"]
-    return pl.concat([merge["into"], within]).sort()
+def _parted(served: Served, undone: pl.DataFrame) -> pl.DataFrame:
+    """The topics that each dropped topic is separated from (columns dropped, others).
+
+    They are the one that it resolves to, and those merged into that which do not go with the dropped one.
+    """
+    before = merges(served.transitions)
+    after = survivors(before.join(undone, on="dropped", how="anti"))
+    within = survivors(before).select(into="survivor", other="dropped")
+    roots = undone.select("into", other="into").unique()
+    members = pl.concat([roots, within.join(roots, on="into", how="semi")])
+    members = members.with_columns(_goes_with=pl.col("other").replace(after["dropped"], after["survivor"]))
+    pairs = undone.select("dropped", "into").join(members, on="into").filter(pl.col("_goes_with") != pl.col("dropped"))
+    return pairs.group_by("dropped").agg(others=pl.col("other").sort())

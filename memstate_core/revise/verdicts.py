@@ -1,6 +1,7 @@
 """Verdicts on pairs of topics: open pairs, and the decisions that follow from a verdict.
 
-`same` merges the two at once, `different` keeps them apart for good, `skip` puts the pair last.
+`same` merges the two at once, `different` keeps them apart for good, `skip` puts the pair last. A pair may also name a
+merge: the topic merged away and the one that it was merged into (`merge_verdicts`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from memstate_core.model.errors import VerdictRefused
 from memstate_core.model.frames import DECISION, PAIRS, Schema, project
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.matching.clustering import joined
+from memstate_core.revise.merge_verdicts import merge_undone
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import (
     ARCHIVED,
@@ -46,22 +48,25 @@ def open_pairs(served: Served) -> pl.DataFrame:
 
 
 def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) -> pl.DataFrame:
-    """Decisions (columns DECISION) that record verdicts, and the merges that follow.
+    """Decisions (columns DECISION) that record verdicts, and the merges and undone merges that follow.
 
     Args:
         served: the shard that holds the topics.
         verdicts: two topics and the verdict (same, different, skip); a topic that was merged away means
-            the one it resolves to.
+            the one it resolves to, but where the two are one topic today, in which case they name a merge.
 
     Raises:
-        VerdictRefused: a pair lies in two scopes or is one topic, or the verdicts contradict an
-            earlier verdict `different`.
+        VerdictRefused: a pair lies in two scopes, or is one topic and names no merge in force, or the verdicts
+            contradict an earlier verdict `different`.
     """
     raw = pl.DataFrame(list(verdicts), orient="row", schema=VERDICT).with_columns(given_a="a", given_b="b")
-    given = _scoped(served, _ordered(raw.with_columns(served.answering(pl.col("a", "b")))))
+    living = raw.with_columns(served.answering(pl.col("a", "b")))
+    are_one = living["a"] == living["b"]
+    given = _scoped(served, _ordered(living.filter(~are_one)))
     _refuse_unnamed(served, given.filter(pl.col("verdict") == SAME))
     _refuse_archived(served, given.filter(pl.col("verdict") == SAME))
-    rows = pl.concat([_judged(given), _merged(served, given)])
+    on_merges, undone = merge_undone(served, _scoped(served, _ordered(raw.filter(are_one))))
+    rows = pl.concat([undone, _judged(on_merges), _judged(given), _merged(served, given)])
     _refuse_contradictions(served.transitions.select(DECISION.keys()), rows)
     return rows
 
@@ -95,8 +100,6 @@ def _refuse_archived(served: Served, same: pl.DataFrame) -> None:
 
 def _ordered(given: pl.DataFrame) -> pl.DataFrame:
     """The last verdict on each pair, its smaller id first."""
-    for a, b in given.filter(pl.col("a") == pl.col("b")).select("a", "b").iter_rows():
-        raise VerdictRefused(a, b, f"they are one topic; `memstate merges --topic {a}` lists what was merged")
     turned = pl.col("a") > pl.col("b")
     ends = {"a": pl.when(turned).then("b").otherwise("a"), "b": pl.when(turned).then("a").otherwise("b")}
     return given.with_columns(**ends).unique(["a", "b"], keep="last", maintain_order=True)

@@ -13,6 +13,7 @@ import typer
 from memstate_pipeline.cli.corrections import correcting, named_topic, publish, published_line
 from memstate_pipeline.cli.options import Now, moment
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.spot_checks import check_lines, waiting_merges
 from memstate_pipeline.cli.text import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.verdicts import Verdict, ask_verdicts, given_verdicts
 from memstate_pipeline.cli.verdicts import located as located_verdicts
@@ -73,7 +74,7 @@ def undo(
 
 def review(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of pairs.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of pairs, and of merges.")] = 20,
     decide: Annotated[
         list[str] | None, typer.Option(metavar="A:B=VERDICT", help="Verdict on two topics: same, different or skip.")
     ] = None,
@@ -83,20 +84,24 @@ def review(
     now: Now = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """List candidate duplicates and record verdicts on them.
+    """List candidate duplicates and merges to check, and record verdicts on them.
 
-    The most informative pairs come first. On a terminal, asks for a verdict on each; otherwise pass --decide or --file.
+    The most informative pairs come first, then spot checks of merges. `same` confirms a merge, `different` undoes it.
+    On a terminal, asks for a verdict on each; otherwise pass --decide or --file.
     """
     from memstate_core.run.served_state import read_served
 
     at, store = moment(now), context.obj.store
     verdicts = given_verdicts(decide or [], file)
     if not decide and file is None:
-        pairs, waiting = _waiting(read_served(store), limit)
+        shards = read_served(store)
+        pairs, waiting = _waiting(shards, limit)
+        merged, checks = waiting_merges(store, shards, limit)
         if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            show({"open": waiting, "pairs": pairs}, as_json, lambda: _pair_list(pairs, waiting))
+            document = {"open": waiting, "pairs": pairs, "merged": merged, "spot_checks": checks}
+            show(document, as_json, lambda: [*_pair_list([*pairs, *merged], waiting), *check_lines(checks)])
             return
-        verdicts = ask_verdicts(pairs)
+        verdicts = ask_verdicts([*pairs, *merged])
     if not verdicts:
         show({"decided": []}, as_json, lambda: [_UNDECIDED])
         return
@@ -141,15 +146,18 @@ def confirm(
 
 def _judge(store: Store, verdicts: Sequence[Verdict], at: datetime | None) -> dict[str, Any]:
     from memstate_core.revise.verdicts import verdict_decisions
+    from memstate_core.state.decisions import judgements
 
     with correcting(store, "review") as shards:
         by_shard = located_verdicts(shards, verdicts)
-        if not by_shard:
+        made = {shard: verdict_decisions(shards[shard], said) for shard, said in by_shard.items()}
+        rows = {shard: decided for shard, decided in made.items() if decided.height}
+        if not rows:
             return {"decided": []}
-        rows = {shard: verdict_decisions(shards[shard], said) for shard, said in by_shard.items()}
         published = publish(store, shards, rows, at, "judged manually")
+    new = {frozenset(pair) for decided in rows.values() for pair in judgements(decided).select("a", "b").iter_rows()}
     decided = [{"a": a, "b": b, "verdict": word} for said in by_shard.values() for a, b, word in said]
-    return {**published, "decided": decided}
+    return {**published, "decided": [verdict for verdict in decided if frozenset((verdict["a"], verdict["b"])) in new]}
 
 
 def _waiting(shards: Mapping[str, Served], limit: int) -> tuple[list[dict[str, Any]], int]:

@@ -25,9 +25,7 @@ def pair_lines(pair: Mapping[str, Any]) -> list[str]:
     rows = [(name, a[key] or "", b[key] or "") for name, key in _PAIR_ROWS]
     rows += [("evidence", _evidence(a), _evidence(b))]
     rows += [(name, _value(a["fields"], name), _value(b["fields"], name)) for name in names]
-    skipped = ", skipped before" * bool(pair["skipped"])
-    heading = f"the same with probability {_number(pair['probability'])}{skipped}"
-    return [heading, f"  {a['id']}:{b['id']}", *_side_by_side(rows), *_features(pair["features"])]
+    return [_heading(pair), f"  {a['id']}:{b['id']}", *_side_by_side(rows), *_features(pair["features"])]
 
 
 def stale_lines(stale: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -35,6 +33,15 @@ def stale_lines(stale: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{row['title']}  [{row['topic_id']}]  {row['reason']}, since {row['since']}" for row in stale] or [
         "no topic is stale"
     ]
+
+
+def _heading(pair: Mapping[str, Any]) -> str:
+    """What is asked about a candidate pair, or about a merge, whose second topic is the one that is left."""
+    skipped = ", skipped before" * bool(pair["skipped"])
+    if "merge" not in pair:
+        return f"the same with probability {_number(pair['probability'])}{skipped}"
+    today = f", today {_number(pair['today'])}" * (pair["today"] != pair["probability"])
+    return f"merged {pair['at'][:10]} with probability {_number(pair['probability'])}{today}: right?{skipped}"
 
 
 def _merge(merge: Mapping[str, Any]) -> Iterator[str]:

@@ -46,27 +46,21 @@ def ask_verdicts(pairs: Sequence[Mapping[str, Any]]) -> list[Verdict]:
 
 
 def located(shards: Mapping[str, Served], verdicts: Sequence[Verdict]) -> dict[str, list[tuple[str, str, str]]]:
-    """Verdicts by the shard that holds both topics, with ids resolved to surviving topics.
-
-    A verdict of `same` on two ids of one topic is left out, so that verdicts can be given again after a crash
-    that left some of them recorded.
+    """Verdicts by the shard that holds both topics, with ids resolved to surviving topics; a merged pair keeps its ids.
 
     Raises:
         TopicNotFound: an id is unknown.
-        VerdictRefused: the two are one topic already and the verdict is not `same`, or they are in different
-            shards, hence in different scopes.
+        VerdictRefused: the two are in different shards, hence in different scopes.
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
     for pair, verdict in verdicts:
-        shard, a, b = _located(shards, pair, verdict)
-        if a == b:
-            continue
+        shard, a, b = _located(shards, pair)
         found.setdefault(shard, []).append((a, b, verdict))
     return found
 
 
-def _located(shards: Mapping[str, Served], pair: str, verdict: str) -> tuple[str, str, str]:
-    """The shard of a pair and its surviving topics; ids may contain colons, so every colon is tried."""
+def _located(shards: Mapping[str, Served], pair: str) -> tuple[str, str, str]:
+    """The shard of a pair and its topics; ids may contain colons, so every colon is tried."""
     from memstate_core.model.errors import TopicNotFound, VerdictRefused
 
     parts = pair.split(":")
@@ -77,10 +71,7 @@ def _located(shards: Mapping[str, Served], pair: str, verdict: str) -> tuple[str
             (shard, a), (other, b) = left[0], right[0]
             if shard != other:
                 raise VerdictRefused(a, b, "they belong to different scopes, and nothing is compared across scopes")
-            if a == b and verdict != SAME:
-                merged = [name for name in cut if name != a] or ["ID"]
-                raise VerdictRefused(*cut, f"they are one topic now; `memstate undo {merged[0]}` undoes the merge")
-            return shard, a, b
+            return (shard, *cut) if a == b else (shard, a, b)
     unknown = cuts[0][0] if not homes[0] else cuts[0][1]
     raise TopicNotFound(unknown, ", ".join(served.snapshot.name for served in shards.values()))
 

@@ -11,7 +11,8 @@ from memstate_core.forget.bound import over_bound, over_bound_warnings
 from memstate_core.forget.eviction_order import EVICTION_FITS
 from memstate_core.llm.understand import FAILURES
 from memstate_core.model.frames import CALIBRATION, PROBLEMS, empty
-from memstate_core.model.text import iso
+from memstate_core.model.text import iso, iso_expr
+from memstate_core.revise.spot_checks import ESTIMATES
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
@@ -68,6 +69,7 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         "counts": {name: notes.get(step, {}).get("counts", {}).get(key, 0) for name, (step, key) in COUNTED.items()},
         "expected_false_merges": notes.get("merges", {}).get("counts", {}).get("expected_false_merges"),
         "calibration": run.table("calibration", CALIBRATION).to_dicts(),
+        "spot_checks": run.table("spot_checks", ESTIMATES).with_columns(iso_expr(pl.col("at"))).to_dicts(),
         "seconds": {step: note["seconds"] for step, note in notes.items()},
         "checks": run.checks(),
         "ingest": {

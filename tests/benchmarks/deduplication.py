@@ -23,8 +23,9 @@ from scoring import Ranking
 from memstate_core.embed.encoder import Encoder
 from memstate_core.model.frames import DECISION, EVIDENCE_TOPIC, empty
 from memstate_core.policy.settings import Policy
-from memstate_core.revise.constraints import constraints, verdict_levels
+from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
+from memstate_core.revise.recorded_levels import verdict_levels
 
 HIGH = 0.95
 """The precision at which the recall of all rankings is compared, beside memstate's own."""

@@ -31,9 +31,10 @@ from scoring import Labels, Result, pair_keys
 
 from memstate_core.model.frames import DECISION, EVIDENCE_TOPIC, empty
 from memstate_core.policy.settings import Policy
-from memstate_core.revise.constraints import constraints, verdict_levels
+from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching import deduplication
 from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.recorded_levels import verdict_levels
 
 DIMENSIONS = 384
 TWIN_SHARE = 0.05

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from memstate_core.model.frames import EVIDENCE_TOPIC
-from memstate_core.revise.constraints import RENEWED, Constraints, constraints, verdict_levels
+from memstate_core.revise.constraints import RENEWED, Constraints, constraints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from tests.core.revise.matching.corpora import corpus, every_pair
-from tests.core.revise.test_verdicts import judged, ledger, merged, suggested, unmerged
+from tests.core.revise.test_verdicts import judged, ledger, merged, unmerged
 
 NAMES = ("a", "b", "c", "d")
 
@@ -149,29 +149,3 @@ def test_an_undone_merge_is_kept_apart_but_is_not_known_to_be_different() -> Non
     of = named("a", "b")
     assert not limits(*UNDONE).different(of, every_pair(of)).any()
     assert limits(judged("a", "b", "different")).different(of, every_pair(of)).all()
-
-
-# Levels of judged pairs
-
-
-def test_verdicts_are_read_with_what_was_shown_last() -> None:
-    shown = suggested("a", "b")
-    shown[2]["features"] = [{"name": "title", "value": 5.0, "weight": 1.0}, {"name": "rank", "value": 2.0, "weight": 1}]
-    rows = verdict_levels(ledger(suggested("a", "b"), shown, judged("a", "b", "same"), judged("c", "d", "same")))
-    assert rows.rows() == [("user:aya", "title", 5, 2, True), ("user:aya", "rank", 2, 2, True)]
-
-
-@pytest.mark.parametrize(("level", "stratum"), [(0, 0), (2, 0), (3, 1), (4, 1), (5, 2), (9, 2)])
-def test_the_stratum_of_a_verdict_is_that_of_its_title_level(level: int, stratum: int) -> None:
-    shown = suggested("a", "b")
-    shown[2]["features"] = [{"name": "title", "value": float(level), "weight": 1.0}]
-    rows = verdict_levels(ledger(shown, judged("a", "b", "different")))
-    assert rows.rows() == [("user:aya", "title", level, stratum, False)]
-
-
-def test_a_skip_and_a_pair_never_shown_teach_nothing() -> None:
-    assert verdict_levels(ledger(suggested("a", "b"), judged("a", "b", "skip"))).is_empty()
-    assert verdict_levels(ledger(judged("a", "b", "same"))).is_empty()
-    assert verdict_levels(ledger()).schema == {
-        "scope": pl.String, "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "same": pl.Boolean
-    }  # fmt: skip

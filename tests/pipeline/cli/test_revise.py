@@ -141,6 +141,28 @@ def test_different_is_refused_for_what_is_merged_with_the_way_out(home: Path, me
     assert memstate("undo", dropped).stdout.startswith("unmerged: ")
 
 
+def test_merges_are_asked_for_and_a_verdict_undoes_one(tmp_path: Path) -> None:
+    home, twice = tmp_path / "home", {"title": "Quartz lagoon harvest", "summary": "Signing at the harbour office"}
+    owned = twice | {"placement": "new_topic", "fields": [{"name": "owner", "value": "Aya"}]}
+    imported(home, [*ROWS, owned | {"observation_id": "one"}, owned | {"observation_id": "two"}])
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+    listed = run_memstate(home, "review", "--json").document
+    (pair,), (checks,) = listed["merged"], listed["spot_checks"]
+    assert (checks["merges"], checks["asked"], checks["answered"], checks["precision"]) == (1, 1, 0, None)
+    assert {pair[side]["title"] for side in ("a", "b")} == {twice["title"]}
+    named = f"{pair['a']['id']}:{pair['b']['id']}"
+    text = run_memstate(home, "review").stdout
+    assert named in text
+    assert "merged 2026-" in text
+    assert "right?" in text
+    verdict = run_memstate(home, "review", "--decide", f"{named}=different", "--json").document
+    assert verdict["decided"] == [{"a": pair["a"]["id"], "b": pair["b"]["id"], "verdict": "different"}]
+    assert run_memstate(home, "merges", "--json").document["merges"] == []
+    text = run_memstate(home, "review").stdout
+    assert "precision 0.000, between 0.000 and 0.000 (95 %); 1 of 1 spot checks of 1 merges, 1 wrong" in text
+    assert run_memstate(home, "review", "--json").document["merged"] == []
+
+
 def test_confirm_ends_a_stale_mark(home: Path, memstate: Memstate) -> None:
     imported(home, [{"topic_key": "yard", "observed_at": "2026-04-04T00:00:00Z", "summary": "It is flooded"}])
     assert memstate("maintain", "--now", NIGHT).code == 0
