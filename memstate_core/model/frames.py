@@ -310,10 +310,23 @@ PAIRS: Schema = {
     "weight": pl.Float64,
     "band": pl.String,
     "features": pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})),
+    "reading": pl.Struct(
+        {
+            "agree": pl.List(pl.String),
+            "differ": pl.List(pl.Struct({"name": pl.String, "a": pl.String, "b": pl.String})),
+            "only": pl.List(pl.String),
+            "shared": pl.String,
+            "shared_by": pl.Int64,
+            "shared_in_group": pl.Int64,
+        }
+    ),
 }
 """Pairs of topics (a < b) in the merge band or the review band; others are left out. The probability that both are the
 same, its logit before matches compete (`weight`, natural logarithm of the odds), and for each comparison the level of
-agreement (`value`) and the contribution to the logit (`weight`)."""
+agreement (`value`) and the contribution to the logit (`weight`). In the merge band `reading` names the parts (`title`,
+`summary`, `field:<name>`) that agree, those that differ with their values, those that only one topic has, and of what
+agrees the part that the fewest other topics of the scope share, with their number and how many of them are merged with
+the pair; it is null in the review band."""
 MERGE_BAND, REVIEW_BAND = "merge", "review"
 
 CALIBRATION: Schema = {

@@ -63,7 +63,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     run.keep_table("calibration", by_probability)
     suggestions = suggested(pairs, before, corpus.topics, run.policy, searched)
     tables = {
-        "pairs": pairs.drop("features").sort("weight", descending=True).head(20),
+        "pairs": pairs.drop("features", "reading").sort("weight", descending=True).head(20),
         "weights of agreement": weights(found),
         "calibration": by_probability,
         "what held merges back": held_back([each.found for each in found]),

@@ -11,6 +11,7 @@ import polars as pl
 
 from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty, project
 from memstate_core.revise.matching.clustering import joined
+from memstate_core.revise.reading_text import READING, reading_text
 from memstate_core.revise.spot_checks import DECIDING, ESTIMATES, estimates, merge_checks
 from memstate_core.run.apply import apply_state, changes, fold_run
 from memstate_core.run.embed_topics import refresh_embeddings
@@ -21,6 +22,8 @@ from memstate_core.state.decisions import MERGED
 from memstate_core.state.graph import TOPIC, open_graph
 
 STEP = "merges"
+SHOWN = 20
+"""Merges that the metadata of the step show."""
 
 
 def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
@@ -54,7 +57,7 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
     )
     wrong = pairs.filter(pl.col("band") == MERGE_BAND).select(1 - pl.col("probability")).sum().item()
     counts = {"merges": decided.height, "expected_false_merges": round(float(wrong), 2), **refreshed.counts}
-    tables = {"merged": decided.drop("evidence_ids").head(20), **tables}
+    tables = {"merged": _shown(decided), **tables}
     return StepResult(conform(frame, CHANGES), counts, tables, decided)
 
 
@@ -63,8 +66,8 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
 
     Topics of one scope joined by pairs of the merge band form a group; topics of different scopes are never merged.
     The survivor is the oldest topic (created_at, then id), whatever the order of pairs. A decision holds the mean
-    probability of the dropped topic with the others of its group, the strongest such pair's other topic (`partner`)
-    and the features of that pair.
+    probability of the dropped topic with the others of its group, the strongest such pair's other topic (`partner`),
+    and the features and the reading of that pair.
 
     Args:
         pairs: columns PAIRS.
@@ -76,7 +79,8 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     ranked = members.sort("group", "created_at", "id").with_columns(survivor=oldest)
     dropped = ranked.filter(pl.col("id") != pl.col("survivor")).sort("id")
     rows = dropped.join(_support(sure), on="id").rename({"title": "dropped_title", "topic_kind": "dropped_kind"})
-    payload = pl.struct("survivor", "dropped_title", "dropped_kind", "probability", "weight", "features", "partner")
+    recorded = ("survivor", "dropped_title", "dropped_kind", "probability", "weight", "features", "partner", "reading")
+    payload = pl.struct(recorded)
     reason = pl.format(
         "the same with probability {}: {}", pl.col("probability").round(4), _strongest(pl.col("features"))
     )
@@ -94,15 +98,30 @@ def _checked(store: Store, run: Run) -> pl.DataFrame:
     return estimates(checks).filter(pl.col("answered") > 0)
 
 
+def _shown(decided: pl.DataFrame) -> pl.DataFrame:
+    """The first merges, each with its reading as text."""
+    first = decided.drop("evidence_ids").head(SHOWN)
+    recorded = first["payload_json"].str.json_decode(pl.Struct({"reading": READING}))
+    texts = [reading_text(payload["reading"]) for payload in recorded]
+    return first.with_columns(reading=pl.Series(texts, dtype=pl.String))
+
+
 def _support(sure: pl.DataFrame) -> pl.DataFrame:
-    """The evidence for each topic's merge (columns id, probability, weight, features, partner)."""
+    """The evidence for each topic's merge (columns id, probability, weight, features, partner, reading)."""
     ends = [
-        sure.drop("scope").rename({"a": "id", "b": "partner"}),
-        sure.drop("scope").rename({"b": "id", "a": "partner"}),
+        sure.drop("scope").rename({one: "id", other: "partner"}).with_columns(reading=_from_side(one, other))
+        for one, other in (("a", "b"), ("b", "a"))
     ]
     both = pl.concat([ends[0], ends[1].select(ends[0].columns)]).sort("weight", "partner", descending=[True, False])
     grouped = both.group_by("id", maintain_order=True)
-    return grouped.agg(pl.col("probability").mean(), pl.col("weight", "features", "partner").first())
+    return grouped.agg(pl.col("probability").mean(), pl.col("weight", "features", "partner", "reading").first())
+
+
+def _from_side(one: str, other: str) -> pl.Expr:
+    """The readings of pairs with the values of topic `one` as those of the dropped topic."""
+    part = pl.element().struct
+    values = pl.struct(part.field("name"), dropped=part.field(one), partner=part.field(other))
+    return pl.col("reading").struct.with_fields(pl.field("differ").list.eval(values))
 
 
 def _strongest(features: pl.Expr) -> pl.Expr:

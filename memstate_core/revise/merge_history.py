@@ -10,6 +10,7 @@ import polars as pl
 from memstate_core.model.frames import MOMENT, PAIRS, Schema, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.model.text import iso_expr
+from memstate_core.revise.reading_text import READING, reading_text
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import MERGED, MOVED, SEGMENT_PLACED, UNMERGED, merges
 
@@ -28,6 +29,8 @@ MERGE_LIST: Schema = {
     "probability": pl.Float64,
     "weight": pl.Float64,
     "features": PAIRS["features"],
+    "comparison": READING,
+    "partner": pl.String,
     "evidence_ids": pl.List(pl.String),
     "reason": pl.String,
     "actor": pl.String,
@@ -35,7 +38,8 @@ MERGE_LIST: Schema = {
     "undone_at": MOMENT,
 }
 """A recorded merge: survivor as decided, `into` the topic that the dropped one resolves to today, features by
-descending absolute weight, evidence of the dropped topic and of those merged into it."""
+descending absolute weight, evidence of the dropped topic and of those merged into it. Features and `comparison` (the
+reading, null where none is recorded) are of the dropped topic and its `partner`."""
 
 NIGHTLY = "nightly run"
 """The actor of a merge that no person decided."""
@@ -46,6 +50,8 @@ _PAYLOAD = pl.Struct(
         "probability": pl.Float64,
         "weight": pl.Float64,
         "features": PAIRS["features"],
+        "reading": READING,
+        "partner": pl.String,
         "actor": pl.String,
     }
 )
@@ -60,6 +66,9 @@ def merge_list(served: Served) -> pl.DataFrame:
     """Every merge that a shard's ledger records, newest first (columns MERGE_LIST)."""
     made = _with_end(served.transitions)
     payload = made.with_columns(_payload=pl.col("payload_json").str.json_decode(_PAYLOAD)).unnest("_payload")
+    payload = payload.with_columns(
+        comparison=pl.when(pl.col("reading").struct.field("agree").is_not_null()).then("reading")
+    )
     titles = served.topics.select("id", "title")
     named = (
         payload.rename({"topic_id": "dropped"})
@@ -91,7 +100,9 @@ def merge_documents(
 
     Returns:
         `{id, at, run_id, scope, dropped: {id, title}, survivor: {id, title}, into: {id, title}, probability,
-        weight, features: [{name, value, weight}], evidence_ids, reason, actor, undone, undone_at}`.
+        weight, features: [{name, value, weight}], reading, comparison, partner, evidence_ids, reason, actor, undone,
+        undone_at}`. `reading` is the text of `comparison`: `{agree: [name], differ: [{name, dropped, partner}],
+        only: [name], shared, shared_by, shared_in_group}`; both are null where the merge records none.
     """
     rows = pl.concat([pl.DataFrame(schema=MERGE_LIST), *map(merge_list, shards)])
     if not undone_too:
@@ -100,8 +111,8 @@ def merge_documents(
         rows = rows.filter(pl.any_horizontal(pl.col("dropped", "survivor", "into") == topic))
     ends = [pl.struct(id=end, title=f"{end}_title").alias(end) for end in ("dropped", "survivor", "into")]
     documents = rows.with_columns(*ends, iso_expr(pl.col("at")), iso_expr(pl.col("undone_at")))
-    ordered = documents.sort("seq", descending=True)
-    return ordered.drop("seq", "dropped_title", "survivor_title", "into_title").to_dicts()
+    ordered = documents.sort("seq", descending=True).drop("seq", "dropped_title", "survivor_title", "into_title")
+    return [row | {"reading": reading_text(row["comparison"])} for row in ordered.to_dicts()]
 
 
 def _with_end(transitions: pl.DataFrame) -> pl.DataFrame:

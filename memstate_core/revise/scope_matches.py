@@ -17,6 +17,7 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import LIFT
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
+from memstate_core.revise.pair_reading import readings
 from memstate_core.revise.thresholds import Probabilities
 from memstate_core.run.run import Run
 from memstate_core.state.decisions import MATCH_MODEL
@@ -137,7 +138,9 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
         "weight": found.scored.weight[kept],
         "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
     })  # fmt: skip
-    joined = frame.join(_features(found, kept), on="row", how="left", maintain_order="left")
+    joined = frame
+    for added in (_features(found, kept), _readings(corpus, found, kept)):
+        joined = joined.join(added, on="row", how="left", maintain_order="left")
     swapped = pl.col("a") > pl.col("b")
     ends = {"a": pl.when(swapped).then("b").otherwise("a"), "b": pl.when(swapped).then("a").otherwise("b")}
     return project(joined.with_columns(**ends), PAIRS).sort("a", "b")
@@ -164,6 +167,13 @@ def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.Data
     return (
         pl.concat([rows, whole]).group_by("row", maintain_order=True).agg(features=pl.struct("name", "value", "weight"))
     )
+
+
+def _readings(corpus: Corpus, found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:
+    """The readings of the pairs in the merge band (columns row, reading)."""
+    merged = kept[found.grouped[kept]]
+    read = readings(corpus, found.pairs.a[merged], found.pairs.b[merged], found.groups)
+    return read.select("reading", row=pl.Series(merged).gather(read["pair"]))
 
 
 def _held_back(found: Deduplicated) -> pl.DataFrame:

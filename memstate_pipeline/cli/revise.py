@@ -33,7 +33,7 @@ def merges(
 ) -> None:
     """List merges, newest first.
 
-    Each has its probability and strongest features; `memstate undo ID` undoes it.
+    Each says what agreed, what differed and how many others share it; `memstate undo ID` undoes it.
     """
     from memstate_core.revise.merge_history import merge_documents
     from memstate_core.run.served_state import read_served

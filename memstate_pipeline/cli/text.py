@@ -14,7 +14,7 @@ _PAIR_ROWS = (("title", "title"), ("kind", "topic_kind"), ("summary", "summary")
 
 
 def merge_lines(merges: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Three lines for each merge: id, time, confidence; which topic into which; the strongest features."""
+    """Three lines for each merge: id, time, confidence; which topic into which; its reading, or the features."""
     return [line for merge in merges for line in _merge(merge)] or ["no merges"]
 
 
@@ -51,7 +51,11 @@ def _merge(merge: Mapping[str, Any]) -> Iterator[str]:
     confidence = f"probability {_number(merge['probability'])}, evidence {len(merge['evidence_ids'])}"
     yield f"{merge['id']}  {merge['at'][:16]}  {confidence}  {merge['reason']}{undone}"
     yield f"    {dropped['title']} [{dropped['id']}] into {survivor['title']} [{survivor['id']}]{later}"
-    yield from _features(merge["features"][:_STRONGEST], "    ")
+    if merge["reading"] is None:
+        yield from _features(merge["features"][:_STRONGEST], "    ")
+    else:
+        partner = f" (compared with {merge['partner']})" * (merge["partner"] != survivor["id"])
+        yield f"    {merge['reading']}{partner}"
 
 
 def _side_by_side(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:

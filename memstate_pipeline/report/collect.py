@@ -12,6 +12,7 @@ from memstate_core.forget.eviction_order import EVICTION_FITS
 from memstate_core.llm.understand import FAILURES
 from memstate_core.model.frames import CALIBRATION, PROBLEMS, empty
 from memstate_core.model.text import iso, iso_expr
+from memstate_core.revise.reading_text import READING, reading_text
 from memstate_core.revise.spot_checks import ESTIMATES
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
@@ -101,11 +102,15 @@ def _abstained(notes: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:
-    payload = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "probability": pl.Float64})
+    payload = pl.Struct(
+        {"survivor": pl.String, "dropped_title": pl.String, "probability": pl.Float64, "reading": READING}
+    )
     rows = decisions.filter(pl.col("kind") == MERGED).rename({"topic_id": "dropped"})
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(payload)).unnest("_payload")
     named = decoded.join(titles.rename({"topic_id": "survivor", "title": "survivor_title"}), on="survivor", how="left")
-    return named.select("survivor", "survivor_title", "dropped", "dropped_title", "scope", "probability", "reason")
+    texts = pl.Series("reading", [reading_text(row) for row in named["reading"]], dtype=pl.String)
+    columns = ("survivor", "survivor_title", "dropped", "dropped_title", "scope", "probability", "reason", "reading")
+    return named.with_columns(texts).select(columns)
 
 
 def _moved(decisions: pl.DataFrame, titles: pl.DataFrame, kind: str) -> pl.DataFrame:

@@ -33,7 +33,8 @@ class ReportData:
     Attributes:
         summary: the JSON of `maintain`, optionally with `policy` (for the threshold in the plot) and
             `explanations` (sentences on archivals).
-        merges: survivor, survivor_title, dropped, dropped_title, scope, probability, reason.
+        merges: survivor, survivor_title, dropped, dropped_title, scope, probability, reason, reading (null if the merge
+            records none).
         archived: topic_id, title, scope, salience, reason.
         restored: topic_id, title, scope, reason.
         problems: kind, topic_id, detail.

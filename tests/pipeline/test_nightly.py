@@ -45,6 +45,9 @@ def test_only_topics_that_agree_are_merged(demo_home: Path, demo_answer: dict[st
     merged = {topic["title"] for topic in topics if topic["merged_from"]}
     assert {" ".join(title.lower().split()) for title in merged} == TWINS
     assert demo_answer["maintain"]["counts"]["merges"] == 3
+    listed = run_memstate(demo_home, "merges", "--json").document["merges"]
+    assert {merge["comparison"]["agree"][0] for merge in listed} == {"title"}
+    assert all(merge["reading"].startswith("title") for merge in listed), listed
     assert sum(topic["title"] == "Jonas Falk" and topic["state"] == "active" for topic in topics) == 2
 
 

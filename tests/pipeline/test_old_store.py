@@ -50,6 +50,15 @@ def test_it_answers_a_query(home: Path) -> None:
     assert found["evidence"]
 
 
+def test_its_merges_are_listed_with_their_features(home: Path) -> None:
+    """That version recorded no readings."""
+    merges = answer(home, "merges", "--json").document["merges"]
+    assert [(row["reading"], row["comparison"], row["partner"]) for row in merges] == [(None, None, None)] * 3
+    names = [feature["name"] for feature in merges[0]["features"][:3]]
+    lines = answer(home, "merges").stdout.splitlines()
+    assert [part.split()[0] for part in lines[2].split(", ")] == names
+
+
 def test_it_verifies(home: Path) -> None:
     found = answer(home, "verify", "--json").document
     assert found["passed"]

@@ -55,9 +55,9 @@ def merges(pairs: Sequence[Pair], created: dict[str, int] | None = None) -> dict
     return dict(decided.merges(frame).select("dropped", "survivor").iter_rows())
 
 
-def payloads(pairs: Sequence[Pair]) -> dict[str, dict[str, Any]]:
+def payloads(pairs: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """What each decision records, by the topic that is dropped."""
-    rows = decide(pair_frame(pairs), topic_frame()).select("topic_id", "payload_json").rows()
+    rows = decide(pairs, topic_frame()).select("topic_id", "payload_json").rows()
     return {topic: msgjson.decode(payload) for topic, payload in rows}
 
 
@@ -103,16 +103,31 @@ def test_a_decision_holds_the_survivor_and_its_reasons() -> None:
     assert row["reason"] == "the same with probability 0.99: title, summary, field:owner"
     assert {feature["name"] for feature in payload.pop("features")} == {"title", "rank", "summary", "field:owner"}
     assert payload.pop("weight") == pytest.approx(math.log(99))
-    assert payload == {"survivor": "a", "dropped_title": "B", "dropped_kind": None, "probability": 0.99}
+    named = {"survivor": "a", "partner": "a", "dropped_title": "B", "dropped_kind": None}
+    assert payload == named | {"probability": 0.99, "reading": None}
 
 
 def test_in_a_group_a_decision_holds_the_mean_probability_and_the_strongest_pair() -> None:
-    recorded = payloads([("a", "b", 0.9), ("a", "c", 0.6), ("b", "c", 0.99)])
+    recorded = payloads(pair_frame([("a", "b", 0.9), ("a", "c", 0.6), ("b", "c", 0.99)]))
     assert {name: one["probability"] for name, one in recorded.items()} == pytest.approx({"b": 0.945, "c": 0.795})
     assert {name: one["weight"] for name, one in recorded.items()} == pytest.approx(
         {"b": math.log(99), "c": math.log(99)}
     )
     assert {one["survivor"] for one in recorded.values()} == {"a"}
+
+
+def test_a_decision_holds_the_reading_of_its_strongest_pair_from_its_own_side() -> None:
+    pairs = pair_frame([("a", "b", 0.9), ("a", "c", 0.6), ("b", "c", 0.99)])
+    values = [{"name": "field:price", "a": f"{a} of {a}{b}", "b": f"{b} of {a}{b}"} for a, b in pairs["a", "b"].rows()]
+    readings = [{"agree": ["title"], "differ": [value], "only": [], "shared_by": 2} for value in values]
+    recorded = payloads(pairs.with_columns(reading=pl.Series(readings, dtype=PAIRS["reading"])))
+    sides = {name: (one["partner"], one["reading"]["differ"]) for name, one in recorded.items()}
+    price = {"name": "field:price"}
+    assert sides == {
+        "b": ("c", [price | {"dropped": "b of bc", "partner": "c of bc"}]),
+        "c": ("b", [price | {"dropped": "c of bc", "partner": "b of bc"}]),
+    }
+    assert recorded["b"]["reading"]["shared_by"] == 2
 
 
 # Chains of merges over the nights

@@ -94,6 +94,13 @@ def test_the_decision_says_how_sure_it_was_and_why(first: tuple[Path, Night], st
         assert payload["dropped_title"] == QUARTZ["title"]
         assert store.settings.policy.merge_probability <= payload["probability"] <= 1
         assert {"title", "meaning", "summary", "rank", "field:owner"} <= {one["name"] for one in payload["features"]}
+        reading = payload["reading"]
+        assert reading["agree"] == ["title", "summary", "field:owner", "field:since"]
+        assert (reading["differ"], reading["only"]) == ([], [])
+        assert [reading[name] for name in ("shared", "shared_by", "shared_in_group")] == ["title", 1, 1]
+    assert first[1].merged.tables["merged"]["reading"].unique().to_list() == [
+        "title, summary, owner and since agree, nothing differs; 1 other has this title, in the same group"
+    ]
     assert first[1].merged.decisions is not None
     assert first[1].merged.decisions.schema == DECISION
 

@@ -14,7 +14,7 @@ import pytest
 
 from memstate_core.run.store import open_store
 from memstate_pipeline.cli.main import COMMANDS, app
-from tests.pipeline.cli.small_store import LATER, NEXT, ROWS, dump, ids, row
+from tests.pipeline.cli.small_store import LATER, NEXT, ROWS, dump, field, ids, row
 from tests.pipeline.cli.transcript import Terminal
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -87,13 +87,17 @@ def test_corrections(columns: int, terminal: Terminal, topics: dict[str, str]) -
 
 @WIDTHS
 def test_running(columns: int, terminal: Terminal, tmp_path: Path) -> None:
-    dump(tmp_path / "new.jsonl", [ROWS[0], row("pond", "Lily pond", "2026-04-07"), row("pond", "Lily pond", "never")])
+    tree = row("tree", "Serviceberry", "2026-04-06", summary=ROWS[4]["summary"], fields=[field("row", "3")])
+    again = {name: value for name, value in tree.items() if name != "topic_key"} | {"placement": "new_topic"}
+    pond = [row("pond", "Lily pond", "2026-04-07"), row("pond", "Lily pond", "never")]
+    dump(tmp_path / "new.jsonl", [ROWS[0], *pond, again])
     (tmp_path / "cut.jsonl.gz").write_bytes(b"\x1f\x8bnot really")
     (tmp_path / "keen.toml").write_text("[policy]\ntopic_count_soft_limit = 0\nsalience_half_life_days = 1.0\n")
     terminal.run("import", "new.jsonl", "cut.jsonl.gz", "--now", LATER)
     terminal.run("plan", "--now", LATER, "--output", "plan.json")
     terminal.run("apply", "plan.json")
     terminal.run("apply", "plan.json")
+    terminal.run("merges")
     terminal.run("maintain", "--now", LATER)
     terminal.run("rebuild")
     terminal.run("simulate", "--policies", "keen.toml", "--days", "3", "--now", LATER)

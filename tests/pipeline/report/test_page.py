@@ -29,7 +29,7 @@ from memstate_pipeline.report.format import (
 
 pytestmark = pytest.mark.slow
 
-MERGES = ("survivor", "survivor_title", "dropped", "dropped_title", "scope", "probability", "reason")
+MERGES = ("survivor", "survivor_title", "dropped", "dropped_title", "scope", "probability", "reason", "reading")
 ARCHIVED = ("topic_id", "title", "scope", "salience", "reason")
 RESTORED = ("topic_id", "title", "scope", "reason")
 PROBLEMS = ("kind", "topic_id", "detail")
@@ -102,7 +102,7 @@ def busy_night(title: str = "Acme renewal") -> ReportData:
     runs = range(5, 12)
     return replace(
         data,
-        merges=table(MERGES, [("t-1", title, "t-2", f"{title} 2", "user:aya", 0.9731, "same text")]),
+        merges=table(MERGES, [("t-1", title, "t-2", f"{title} 2", "user:aya", 0.9731, "same text", None)]),
         archived=table(ARCHIVED, [("t-3", title, "user:aya", 0.012, "salience below 0.05")]),
         restored=table(RESTORED, [("t-4", title, "user:aya", "asked for again")]),
         problems=table(PROBLEMS, [("dangling_edge", "t-5", f"part_of {title}")]),
