@@ -178,6 +178,14 @@ def test_explanations_are_beside_the_archived_topics() -> None:
     assert sentence in section(render_report(quiet_night(explanations=[sentence])), "archived")
 
 
+def test_a_merge_shows_its_reading_or_else_its_reason() -> None:
+    data = busy_night()
+    assert "same text" in section(render_report(data), "merged")
+    read = render_report(replace(data, merges=data.merges.with_columns(reading=pl.lit("price differs (<b> vs 2)"))))
+    assert "price differs (&lt;b&gt; vs 2)" in section(read, "merged")
+    assert "same text" not in section(read, "merged")
+
+
 def test_same_data_same_bytes() -> None:
     assert render_report(busy_night()) == render_report(busy_night())
 
