@@ -13,7 +13,7 @@ from memstate_core.revise.pair_reading import MAX_VALUE, readings
 from tests.core.revise.matching.corpora import corpus
 
 Topic = Mapping[str, Any]
-LAGOON = {"title": "Quartz lagoon", "summary": "Signed at the harbour"}
+LAGOON: dict[str, Any] = {"title": "Quartz lagoon", "summary": "Signed at the harbour"}
 
 
 def read(topics: Sequence[Topic], *pairs: tuple[int, int], group: Sequence[int] | None = None) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ def read(topics: Sequence[Topic], *pairs: tuple[int, int], group: Sequence[int] 
     return list(frame["reading"])
 
 
-def with_fields(**fields: object) -> Topic:
+def with_fields(**fields: object) -> dict[str, Any]:
     return {"fields": fields}
 
 

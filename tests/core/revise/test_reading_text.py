@@ -14,7 +14,14 @@ def differing(name: str, dropped: str | None = None, partner: str | None = None)
 
 
 def reading(**parts: Any) -> dict[str, Any]:
-    nothing = {"agree": [], "differ": [], "only": [], "shared": None, "shared_by": None, "shared_in_group": None}
+    nothing: dict[str, Any] = {
+        "agree": [],
+        "differ": [],
+        "only": [],
+        "shared": None,
+        "shared_by": None,
+        "shared_in_group": None,
+    }
     return nothing | parts
 
 
