@@ -12,7 +12,7 @@ import dagster as dg
 from memstate_core.state.home import Home
 
 DAGSTER_VARIABLE = "DAGSTER_HOME"
-_SETTINGS = """\
+_FIRST_SETTINGS = """\
 # Created by memstate; edit as you like.
 telemetry:
   enabled: false
@@ -21,14 +21,21 @@ concurrency:
     granularity: run
     default_limit: 1
 """
+"""The settings of homes that were made before runs were retried; if nobody edited them, they are replaced."""
+_SETTINGS = f"""\
+{_FIRST_SETTINGS}run_retries: # of runs whose process died; runs that failed are not repeated
+  enabled: true
+  max_retries: 2
+  retry_on_asset_or_op_failure: false
+"""
 
 
 def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of the instance, with settings: no telemetry, one writing run at a time."""
+    """The folder of the instance, with settings: no telemetry, one writing run at a time, retries after a death."""
     folder = Path(environ.get(DAGSTER_VARIABLE) or home.dagster)
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "dagster.yaml"
-    if not settings.exists():
+    if not settings.exists() or settings.read_text() == _FIRST_SETTINGS:
         settings.write_text(_SETTINGS)
     return folder
 

@@ -30,6 +30,13 @@ mutation Launch($tags: [ExecutionTag!]) {
   }) { __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } }
 }
 """
+RETRIES = """
+query Retries($parent: String!) {
+  runsOrError(filter: {tags: [{key: "dagster/parent_run_id", value: $parent}]}) {
+    ... on Runs { results { runId } } ... on PythonError { message }
+  }
+}
+"""
 STATUS = "query Status($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"
 
 
@@ -79,19 +86,59 @@ def _when_ready(ui: Ui, log: Path) -> Ui:
     raise AssertionError(log.read_text()[-3000:])
 
 
-def test_a_run_started_in_the_ui_publishes(ui: Ui, home: Path) -> None:
+def launched_run(ui: Ui) -> str:
     tags = [{"key": "dagster/partition", "value": "s0"}, {"key": "memstate/now", "value": NIGHT}]
     launched = ui.ask(LAUNCH, tags=tags)["launchRun"]
     assert launched["__typename"] == "LaunchRunSuccess", launched
+    return str(launched["run"]["runId"])
+
+
+def ended(ui: Ui, run_id: str) -> str:
+    """The status in which a run ended, or the last one after two minutes."""
     status = "QUEUED"
     for _ in range(240):
-        status = ui.ask(STATUS, id=launched["run"]["runId"])["runOrError"]["status"]
+        status = ui.ask(STATUS, id=run_id)["runOrError"]["status"]
         if status in ("SUCCESS", "FAILURE", "CANCELED"):
             break
         time.sleep(0.5)
-    assert status == "SUCCESS", (home / "ui.log").read_text()[-3000:]
+    return status
+
+
+def _process_of(home: Path, run_id: str) -> int:
+    """The process that holds the store for a run."""
+    for _ in range(240):
+        with contextlib.suppress(OSError, ValueError):
+            holder = json.loads((home / "run.lock").with_suffix(".holder.json").read_text())["holder"]
+            if run_id in holder:
+                return int(holder.split("process ")[1].split()[0].rstrip(","))
+        time.sleep(0.05)
+    raise AssertionError("no run held the store")
+
+
+def _retried(ui: Ui, run_id: str) -> str:
+    """The run that Dagster started in place of another."""
+    for _ in range(240):
+        if found := ui.ask(RETRIES, parent=run_id)["runsOrError"]["results"]:
+            return str(found[0]["runId"])
+        time.sleep(0.5)
+    raise AssertionError("no run was started in its place")
+
+
+def test_a_run_started_in_the_ui_publishes(ui: Ui, home: Path) -> None:
+    run_id = launched_run(ui)
+    assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
     published = run_memstate(home, "status", "--json").document
-    assert published["last_run"] == {"run_id": launched["run"]["runId"], "now": NIGHT}
+    assert published["last_run"] == {"run_id": run_id, "now": NIGHT}
+
+
+def test_a_run_whose_process_is_killed_runs_again_by_itself(ui: Ui, home: Path) -> None:
+    run_id = launched_run(ui)
+    os.kill(_process_of(home, run_id), signal.SIGKILL)
+    assert ended(ui, run_id) == "FAILURE", (home / "ui.log").read_text()[-3000:]
+    retry = _retried(ui, run_id)
+    assert ended(ui, retry) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
+    published = run_memstate(home, "status", "--json").document
+    assert published["last_run"] == {"run_id": retry, "now": NIGHT}
 
 
 @requires_chromium

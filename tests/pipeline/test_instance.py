@@ -1,0 +1,41 @@
+"""The settings of Dagster's instance: written once, and replaced only where nobody edited them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from memstate_core.state.home import Home
+from memstate_pipeline.instance import dagster_home
+
+OLD = """\
+# Created by memstate; edit as you like.
+telemetry:
+  enabled: false
+concurrency:
+  pools:
+    granularity: run
+    default_limit: 1
+"""
+"""As version 0.1.0 first wrote them."""
+
+
+def settings(home: Home) -> str:
+    return (dagster_home(home, {}) / "dagster.yaml").read_text()
+
+
+def test_a_new_home_retries_runs_that_died_and_no_others(tmp_path: Path) -> None:
+    written = yaml.safe_load(settings(Home(tmp_path)))
+    assert written["run_retries"] == {"enabled": True, "max_retries": 2, "retry_on_asset_or_op_failure": False}
+    assert written["telemetry"] == {"enabled": False}
+    assert written["concurrency"] == {"pools": {"granularity": "run", "default_limit": 1}}
+
+
+@pytest.mark.parametrize(("kept", "replaced"), [(OLD, True), (OLD + "# mine\n", False), ("", False)])
+def test_settings_of_an_older_version_are_replaced_unless_edited(tmp_path: Path, kept: str, replaced: bool) -> None:
+    home = Home(tmp_path)
+    home.dagster.mkdir(parents=True)
+    (home.dagster / "dagster.yaml").write_text(kept)
+    assert (settings(home) != kept) == replaced
