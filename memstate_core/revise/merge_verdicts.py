@@ -27,9 +27,9 @@ def merge_undone(served: Served, given: pl.DataFrame) -> tuple[pl.DataFrame, pl.
         VerdictRefused: no merge in force that a run made joined the two directly, so that the verdict does not say
             what to undo.
     """
-    standing = merge_list(served).filter(~pl.col("undone") & (pl.col("actor") == NIGHTLY))
+    in_force = merge_list(served).filter(~pl.col("undone") & (pl.col("actor") == NIGHTLY))
     ends = {"a": pl.min_horizontal("dropped", "survivor"), "b": pl.max_horizontal("dropped", "survivor")}
-    merged = standing.with_columns(**ends)
+    merged = in_force.with_columns(**ends)
     unclear = given.filter(pl.col("verdict") != SAME).join(merged, on=["a", "b"], how="anti")
     away = set(served.topics.filter(pl.col("merged_into").is_not_null())["id"])
     for a, b in unclear.select("a", "b").iter_rows():

@@ -44,8 +44,8 @@ CHECKS: Schema = {
     "doubted": pl.Boolean,
     "verdict": pl.String,
 }
-"""A merge that a run made by itself: its probability then and, as far as its recorded comparisons tell, under the
-scope's last model; the stratum that it is drawn from if it is asked for (`doubtful`, `others`), whether it would not
+"""A merge that a run made by itself: its probability then and, from its recorded comparisons, under the scope's
+last model; the stratum that it is drawn from if it is asked for (`doubtful`, `others`), whether it would not
 be made today, and the verdict on it."""
 ESTIMATES: Schema = {
     "run_id": pl.String,
