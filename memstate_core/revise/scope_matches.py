@@ -17,6 +17,7 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import LIFT
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
+from memstate_core.revise.matching.siblings import FAMILY
 from memstate_core.revise.pair_reading import readings
 from memstate_core.revise.thresholds import Probabilities
 from memstate_core.run.run import Run
@@ -122,12 +123,15 @@ def counts(found: Sequence[ScopeMatches]) -> dict[str, int | float]:
 def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.DataFrame:
     """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band.
 
+    Namesakes that contradict each other are never in the ignore band.
+
     Args:
         corpus: the topics.
         found: the pairs and their groups.
         review: the probability from which each pair is suggested for review (pairs,).
     """
-    kept = np.flatnonzero(found.grouped | (found.scored.probability >= review))
+    asked = (found.scored.probability >= review) | _namesakes(corpus, found)
+    kept = np.flatnonzero(found.grouped | asked)
     ids = corpus.topics["id"]
     frame = pl.DataFrame({
         "row": kept,
@@ -144,6 +148,13 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
     swapped = pl.col("a") > pl.col("b")
     ends = {"a": pl.when(swapped).then("b").otherwise("a"), "b": pl.when(swapped).then("a").otherwise("b")}
     return project(joined.with_columns(**ends), PAIRS).sort("a", "b")
+
+
+def _namesakes(corpus: Corpus, found: Deduplicated) -> np.typing.NDArray[np.bool_]:
+    """Pairs with a title that few topics have, of which something contradicts, unless they are kept apart (pairs,)."""
+    code, a, b = corpus.title_code, found.pairs.a, found.pairs.b
+    few = np.bincount(code)[code[a]] <= FAMILY
+    return np.asarray((code[a] == code[b]) & few & (found.contradicts > 0) & ~found.apart)
 
 
 def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:

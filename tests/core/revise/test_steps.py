@@ -76,8 +76,12 @@ def test_nothing_else_is_merged(first: tuple[Path, Night], store: Store) -> None
     assert len({*placed.values()}) == len(placed) - 2
 
 
-def test_the_same_title_with_conflicting_fields_is_two(store: Store) -> None:
-    assert ids(store)["week-1"] != ids(store)["week-2"]
+def test_the_same_title_with_conflicting_fields_is_two_and_goes_to_review(
+    first: tuple[Path, Night], store: Store
+) -> None:
+    placed = ids(store)
+    assert placed["week-1"] != placed["week-2"]
+    assert pair(first[1].found, placed["week-1"], placed["week-2"]) == ["review"]
 
 
 def test_different_keys_stay_two_though_all_else_agrees(first: tuple[Path, Night], store: Store) -> None:
