@@ -325,8 +325,8 @@ PAIRS: Schema = {
 same, its logit before matches compete (`weight`, natural logarithm of the odds), and for each comparison the level of
 agreement (`value`) and the contribution to the logit (`weight`). In the merge band `reading` names the parts (`title`,
 `summary`, `field:<name>`) that agree, those that differ with their values, those that only one topic has, and of what
-agrees the part that the fewest other topics of the scope share, with their number and how many of them are merged with
-the pair; it is null in the review band."""
+agrees the part that the fewest topics outside the pair's group share, with the number of other topics of the scope that
+share it and how many of them are in the group; it is null in the review band."""
 MERGE_BAND, REVIEW_BAND = "merge", "review"
 
 CALIBRATION: Schema = {

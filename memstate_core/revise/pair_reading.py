@@ -57,13 +57,14 @@ def _side_by_side(parts: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rarest(parts: pl.DataFrame, agreeing: pl.DataFrame) -> pl.DataFrame:
-    """What the fewest other topics share (columns pair, shared, shared_by, shared_in_group)."""
+    """What the fewest topics outside the pair's group share (columns pair, shared, shared_by, shared_in_group)."""
     same = parts.join(agreeing, on=["name", "key"], how="semi")
     counted = [(["name", "key"], "shared_by"), (["name", "key", "group"], "shared_in_group")]
     for columns, count in counted:
         others = same.group_by(columns).agg((pl.len().cast(pl.Int64) - 2).alias(count))
         agreeing = agreeing.join(others, on=columns, maintain_order="left")
-    first = agreeing.sort("pair", "shared_by", maintain_order=True).unique("pair", keep="first", maintain_order=True)
+    outside = pl.col("shared_by") - pl.col("shared_in_group")
+    first = agreeing.sort("pair", outside, maintain_order=True).unique("pair", keep="first", maintain_order=True)
     return first.rename({"name": "shared"}).select("pair", "shared", "shared_by", "shared_in_group")
 
 

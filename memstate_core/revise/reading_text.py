@@ -29,7 +29,7 @@ _LONGEST_NAME = 32
 
 
 def reading_text(reading: Mapping[str, Any] | None) -> str | None:
-    """A reading in one line, such as `title agrees, price differs (12 vs 14); 3 others have this title`.
+    """A reading in one line, such as `title agrees, price differs (12 vs 14); 3 others have the same title`.
 
     Args:
         reading: as a merge decision records it; None, or with a null `agree`, where it records none.
@@ -61,12 +61,12 @@ def _sharing(reading: Mapping[str, Any]) -> str:
     others, grouped = reading["shared_by"], reading["shared_in_group"]
     part = _name(reading["shared"])
     if not others:
-        return f"no other topic of the scope has this {part}"
-    have = f"1 other has this {part}" if others == 1 else f"{others:,} others have this {part}"
+        return f"no other topic of the scope has the same {part}"
+    have = f"1 other has the same {part}" if others == 1 else f"{others:,} others have the same {part}"
     if not grouped:
         return have
     among = f"{'all' if grouped == others else f'{grouped:,}'} of them "
-    return f"{have}, {among * (others > 1)}in the same group"
+    return f"{have}, {among * (others > 1)}in this group"
 
 
 def _name(name: str) -> str:

@@ -134,6 +134,12 @@ def test_of_the_others_those_of_the_same_group_are_counted_apart() -> None:
         assert (reading["shared_by"], reading["shared_in_group"]) == (3, 1)
 
 
+def test_topics_of_the_same_group_do_not_make_a_part_less_rare() -> None:
+    topics = [LAGOON | with_fields(year=1994)] * 2 + [LAGOON] * 3 + [{"title": "Other"} | with_fields(year=1994)]
+    (reading,) = read(topics, group=[0, 1, 2, 3, 4])
+    assert [reading[name] for name in ("shared", "shared_by", "shared_in_group")] == ["title", 3, 3]
+
+
 def test_where_nothing_agrees_nothing_is_shared() -> None:
     (reading,) = read([{"title": "One"}, {"title": "Two"}, {"title": "Two"}])
     assert (reading["agree"], reading["shared"], reading["shared_by"]) == ([], None, None)

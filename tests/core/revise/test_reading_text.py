@@ -34,19 +34,19 @@ def shared(by: int, in_group: int = 0, name: str = "title", **parts: Any) -> dic
     [
         (
             shared(0, agree=["title", "field:brand"], differ=[differing("field:price", "12", "14")]),
-            "title and brand agree, price differs (12 vs 14); no other topic of the scope has this title",
+            "title and brand agree, price differs (12 vs 14); no other topic of the scope has the same title",
         ),
         (
             shared(3, agree=["title", "summary"]),
-            "title and summary agree, nothing differs; 3 others have this title",
+            "title and summary agree, nothing differs; 3 others have the same title",
         ),
         (
             reading(differ=[differing("title", "One", "Two"), differing("summary")], only=["field:owner"]),
             "nothing agrees, title (One vs Two) and summary differ, only one has owner",
         ),
         (
-            shared(0, name="field:code", only=["summary", "field:owner"]),
-            "code agrees, nothing differs, only one has summary and owner; no other topic of the scope has this code",
+            shared(0, name="field:sku", only=["summary", "field:owner"]),
+            "sku agrees, nothing differs, only one has summary and owner; no other topic of the scope has the same sku",
         ),
     ],
 )
@@ -57,11 +57,11 @@ def test_a_reading_says_what_agrees_what_differs_and_who_shares_it(given: dict[s
 @pytest.mark.parametrize(
     ("others", "in_group", "text"),
     [
-        (1, 0, "1 other has this title"),
-        (1, 1, "1 other has this title, in the same group"),
-        (1234, 0, "1,234 others have this title"),
-        (3, 2, "3 others have this title, 2 of them in the same group"),
-        (3, 3, "3 others have this title, all of them in the same group"),
+        (1, 0, "1 other has the same title"),
+        (1, 1, "1 other has the same title, in this group"),
+        (1234, 0, "1,234 others have the same title"),
+        (3, 2, "3 others have the same title, 2 of them in this group"),
+        (3, 3, "3 others have the same title, all of them in this group"),
     ],
 )
 def test_others_of_the_same_group_are_named(others: int, in_group: int, text: str) -> None:
@@ -76,7 +76,7 @@ def test_many_parts_are_counted_and_long_names_cut() -> None:
     assert f"only one has {'x' * 31}…;" in str(reading_text(shared(0, only=[f"field:{'x' * 40}"])))
 
 
-def test_fields_called_like_the_texts_are_told_from_them() -> None:
+def test_fields_called_like_the_texts_are_marked_as_fields() -> None:
     given = shared(
         0, agree=["title", "field:title"], differ=[differing("summary"), differing("field:summary", "a", "b")]
     )

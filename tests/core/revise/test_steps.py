@@ -103,7 +103,7 @@ def test_the_decision_says_how_sure_it_was_and_why(first: tuple[Path, Night], st
         assert (reading["differ"], reading["only"]) == ([], [])
         assert [reading[name] for name in ("shared", "shared_by", "shared_in_group")] == ["title", 1, 1]
     assert first[1].merged.tables["merged"]["reading"].unique().to_list() == [
-        "title, summary, owner and since agree, nothing differs; 1 other has this title, in the same group"
+        "title, summary, owner and since agree, nothing differs; 1 other has the same title, in this group"
     ]
     assert first[1].merged.decisions is not None
     assert first[1].merged.decisions.schema == DECISION

@@ -9,7 +9,7 @@ import pytest
 from memstate_pipeline.cli.output import show_lines
 from memstate_pipeline.cli.text import merge_lines
 
-READING = "title agrees, price differs (12 vs 14); no other topic of the scope has this title"
+READING = "title agrees, price differs (12 vs 14); no other topic of the scope has the same title"
 
 
 def merge(reading: str | None, partner: str | None = "kept") -> dict[str, Any]:
