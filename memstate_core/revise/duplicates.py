@@ -19,6 +19,7 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import deduplicate
 from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.revise.recorded_levels import verdict_levels
+from memstate_core.revise.reliability import reliability
 from memstate_core.revise.scope_matches import ScopeMatches, calibration, counts, held_back, weights
 from memstate_core.revise.suggestions import suggested
 from memstate_core.revise.thresholds import thresholds_of
@@ -66,6 +67,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         "pairs": pairs.drop("features", "reading").sort("weight", descending=True).head(20),
         "weights of agreement": weights(found),
         "calibration": by_probability,
+        "reliability by verdicts": reliability(before),
         "what held merges back": held_back([each.found for each in found]),
     }
     decided = pl.concat([_joined(DECISION, [each.model(run) for each in found]), suggestions])

@@ -23,6 +23,8 @@ _RECORDED = pl.Struct(
         "b": pl.String,
         "survivor": pl.String,
         "partner": pl.String,
+        "actor": pl.String,
+        "probability": pl.Float64,
         "features": PAIRS["features"],
     }
 )
@@ -40,7 +42,7 @@ def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
         decisions: columns DECISION, in order.
     """
     given = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
-    rows = given.join(_shown(decisions), on=["a", "b"], maintain_order="left").with_row_index("pair")
+    rows = given.join(shown(decisions), on=["a", "b"], maintain_order="left").with_row_index("pair")
     labelled = levels(rows).join(rows.select("pair", "scope", "verdict"), on="pair", maintain_order="left")
     return labelled.select("scope", "name", "level", "stratum", same=pl.col("verdict") == SAME)
 
@@ -60,6 +62,33 @@ def levels(pairs: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(stratum=pl.Series(stratum, dtype=pl.Int64)).select(LEVELS.keys())
 
 
+def shown(decisions: pl.DataFrame) -> pl.DataFrame:
+    """What the models said of pairs when they last suggested or merged them.
+
+    The features of a merge are those of its pair only if no third topic supported it more; else they are null.
+
+    Args:
+        decisions: columns DECISION, in order.
+
+    Returns:
+        Columns a, b (a < b), scope, probability, features.
+    """
+    rows = decisions.filter(pl.col("kind").is_in([PAIR_SUGGESTED, MERGED])).select(
+        "kind", "scope", "topic_id", _payload=pl.col("payload_json").str.json_decode(_RECORDED)
+    )
+    rows = rows.unnest("_payload").filter(pl.col("actor").is_null())
+    merged = pl.col("kind") == MERGED
+    direct = (~merged | (pl.col("partner") == pl.col("survivor"))).fill_null(False)
+    ends = {
+        "a": pl.when(merged).then(pl.min_horizontal("topic_id", "survivor")).otherwise("a"),
+        "b": pl.when(merged).then(pl.max_horizontal("topic_id", "survivor")).otherwise("b"),
+    }
+    own = rows.with_columns(**ends, features=pl.when(direct).then("features"))
+    return own.group_by("a", "b", maintain_order=True).agg(
+        pl.col("scope", "probability").last(), pl.col("features").drop_nulls().last()
+    )
+
+
 def rescored(pairs: pl.DataFrame, decisions: pl.DataFrame) -> pl.Series:
     """The logit that the last model of its scope gives each recorded pair, from its recorded levels.
 
@@ -77,22 +106,6 @@ def rescored(pairs: pl.DataFrame, decisions: pl.DataFrame) -> pl.Series:
     return numbered.join(shift, on="pair", how="left", maintain_order="left").select(
         today=pl.col("weight") + pl.col("shift").fill_null(0.0)
     )["today"]
-
-
-def _shown(decisions: pl.DataFrame) -> pl.DataFrame:
-    """The last features with which each pair was suggested, or merged directly (columns a, b, scope, features)."""
-    rows = decisions.filter(pl.col("kind").is_in([PAIR_SUGGESTED, MERGED])).select(
-        "kind", "scope", "topic_id", _payload=pl.col("payload_json").str.json_decode(_RECORDED)
-    )
-    rows = rows.unnest("_payload")
-    direct = (pl.col("kind") == PAIR_SUGGESTED) | (pl.col("partner") == pl.col("survivor")).fill_null(False)
-    merged = pl.col("kind") == MERGED
-    ends = {
-        "a": pl.when(merged).then(pl.min_horizontal("topic_id", "survivor")).otherwise("a"),
-        "b": pl.when(merged).then(pl.max_horizontal("topic_id", "survivor")).otherwise("b"),
-    }
-    shown = rows.filter(direct).with_columns(**ends).select("a", "b", "scope", "features")
-    return shown.group_by("a", "b", maintain_order=True).last()
 
 
 def _last_weights(decisions: pl.DataFrame) -> pl.DataFrame:

@@ -19,6 +19,7 @@ from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
 from memstate_core.revise.matching.siblings import FAMILY
 from memstate_core.revise.pair_reading import readings
+from memstate_core.revise.reliability import band
 from memstate_core.revise.thresholds import Probabilities
 from memstate_core.run.run import Run
 from memstate_core.state.decisions import MATCH_MODEL
@@ -79,13 +80,13 @@ class ScopeMatches:
 
 def calibration(found: Sequence[Deduplicated]) -> pl.DataFrame:
     """Pairs by probability (columns CALIBRATION)."""
-    edges = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99])
     probability = np.concatenate([np.empty(0), *(each.scored.probability for each in found)])
     merged = np.concatenate([np.empty(0, bool), *(each.grouped for each in found)])
-    lower = edges[np.digitize(probability, edges) - 1]
-    rows = pl.DataFrame({"probability_from": lower, "merged": merged, "wrong": 1 - probability})
+    rows = pl.DataFrame({"probability": probability, "merged": merged, "wrong": 1 - probability})
     expected = pl.col("wrong").filter("merged").sum().round(2)
-    grouped = rows.group_by("probability_from").agg(pl.col("merged").sum(), pairs=pl.len(), expected_false=expected)
+    grouped = rows.group_by(probability_from=band(pl.col("probability"))).agg(
+        pl.col("merged").sum(), pairs=pl.len(), expected_false=expected
+    )
     return conform(grouped.sort("probability_from", descending=True), CALIBRATION)
 
 
