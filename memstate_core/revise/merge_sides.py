@@ -23,6 +23,8 @@ _SHOWN = ("probability", "today", "drawn_from", "doubted", "run_id")
 def merged_pairs(store: Store, served: Served, checks: pl.DataFrame) -> list[dict[str, Any]]:
     """Merges with the content of both topics, in the order of the frame.
 
+    A merge of which one topic has no evidence left, since all was set aside, is left out.
+
     Args:
         store: the store.
         served: the shard that holds the topics.
@@ -42,6 +44,7 @@ def merged_pairs(store: Store, served: Served, checks: pl.DataFrame) -> list[dic
         | {"features": sorted(row["features"] or [], key=lambda feature: -abs(feature["weight"] or 0.0))}
         | {"a": sides[row["dropped"], row["id"]], "b": sides[row["survivor"], row["id"]]}
         for row in checks.to_dicts()
+        if {(row["dropped"], row["id"]), (row["survivor"], row["id"])} <= sides.keys()
     ]
 
 
@@ -49,27 +52,34 @@ def _sides(store: Store, served: Served, checks: pl.DataFrame) -> dict[tuple[str
     """The documents of both sides of merges, by topic and merge."""
     split = _split(served, checks)
     evidence = store.ledger.scan("evidence", served.snapshot.manifest.evidence_version)
-    named = evidence.filter(pl.col("evidence_id").is_in(split["evidence_id"].unique().implode()))
-    rows = named.select(STATING).collect()
-    policy = Policy.recorded(served.snapshot.manifest.policy)
-    histories = revisions(in_order(assertions(rows, split.drop("id", "merge"), _segments(served, split)), policy))
-    parts = topic_parts(histories)
-    held = split.join(rows.select("evidence_id", "observed_at"), on="evidence_id").group_by("topic_id", "id", "merge")
-    sized = held.agg(
-        pl.col("scope").first(),
-        evidence=pl.len(),
-        created=pl.col("observed_at").min(),
-        last=pl.col("observed_at").max(),
-    )
-    fields = histories.filter((pl.col("part") == "field") & (pl.col("rank") == 0))
-    values = fields.group_by("topic_id").agg(_fields=pl.struct("name", "value_json").sort())
-    known = sized.join(parts, on="topic_id", how="left").join(values, on="topic_id", how="left")
+    wanted = pl.col("evidence_id").is_in(split["evidence_id"].unique().implode())
+    rows = evidence.filter(wanted).select(STATING).collect()
+    stated = assertions(rows, split.select(EVIDENCE_TOPIC.keys()), _segments(served, split))
+    histories = revisions(in_order(stated, Policy.recorded(served.snapshot.manifest.policy)))
+    names = served.topics.select("id", named="title")
+    known = _extent(rows, split).join(topic_parts(histories), on="topic_id", how="left").join(names, on="id")
+    known = known.join(_values(histories), on="topic_id", how="left")
     return {(row["id"], row["merge"]): _document(row) for row in known.to_dicts()}
+
+
+def _extent(rows: pl.DataFrame, split: pl.DataFrame) -> pl.DataFrame:
+    """How much evidence each side has, and from when to when."""
+    held = split.join(rows.select("evidence_id", at="observed_at"), on="evidence_id")
+    return held.group_by("topic_id", "scope", "id", "merge").agg(
+        evidence=pl.len(), created=pl.col("at").min(), last=pl.col("at").max()
+    )
+
+
+def _values(histories: pl.DataFrame) -> pl.DataFrame:
+    """The current fields of each side (columns topic_id, values)."""
+    fields = histories.filter((pl.col("part") == "field") & (pl.col("rank") == 0))
+    return fields.group_by("topic_id").agg(values=pl.struct("name", "value_json").sort())
 
 
 def _document(row: dict[str, Any]) -> dict[str, Any]:
     shown = {name: row.get(name) for name in ("id", "scope", "title", "topic_kind", "summary")}
-    fields = {field["name"]: msgjson.decode(field["value_json"]) for field in row["_fields"] or []}
+    shown["title"] = shown["title"] or row["named"]
+    fields = {field["name"]: msgjson.decode(field["value_json"]) for field in row["values"] or []}
     dates = {"created_at": iso(row["created"]), "updated_at": iso(row["last"])}
     return shown | dates | {"fields": fields, "evidence": row["evidence"]}
 
@@ -82,8 +92,8 @@ def _split(served: Served, checks: pl.DataFrame) -> pl.DataFrame:
     """
     listed = merge_list(served).join(checks.select("id"), on="id", how="semi")
     away = listed.select("scope", "into", merge="id", id="dropped", evidence_id="evidence_ids").explode("evidence_id")
-    away = away.drop_nulls("evidence_id")
     whole = served.evidence_topic.select("evidence_id", into="topic_id")
+    away = away.join(whole, on=["evidence_id", "into"], how="semi")
     rest = listed.select("scope", "into", merge="id", id="survivor").join(whole, on="into")
     rest = rest.join(away, on=["merge", "evidence_id"], how="anti")
     both = pl.concat([away.select(rest.columns), rest])

@@ -9,13 +9,16 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import VerdictRefused
+from memstate_core.model.frames import DECISION
 from memstate_core.night.verify import verify_store
+from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.merge_sides import merged_pairs
 from memstate_core.revise.recorded_levels import verdict_levels
 from memstate_core.revise.spot_checks import ESTIMATES, merge_checks, open_checks
 from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.decisions import judgements
+from tests.core.frames import filled
 from tests.core.night.corrections import decide, shard, state_hash, undo
 from tests.core.revise.nights import Topic, ids, night, night_without_duplicates, record
 
@@ -147,6 +150,17 @@ def test_what_was_stated_after_the_merge_is_on_the_side_that_is_left(store: Stor
     (pair,) = (pair for pair in merged_pairs(store, shard(store), checks(store)) if pair["a"]["id"] == dropped)
     assert (pair["a"]["evidence"], pair["b"]["evidence"]) == (1, 2)
     assert "Postponed to autumn" == pair["b"]["summary"] != pair["a"]["summary"]
+
+
+def test_a_merge_whose_evidence_was_set_aside_is_not_shown(store: Store) -> None:
+    (dropped, _), *others = merged_ends(store)
+    (listed,) = merge_list(shard(store)).filter(pl.col("dropped") == dropped)["evidence_ids"].to_list()
+    aside = {"kind": "set_aside", "scope": "user:aya", "evidence_ids": listed, "payload_json": "{}", "reason": "test"}
+    decide(store, filled(pl.DataFrame([aside]), DECISION), 2.5)
+    waiting = open_checks(checks(store)).filter(pl.col("dropped") == dropped)
+    assert waiting.height == 1
+    assert merged_pairs(store, shard(store), waiting) == []
+    assert len(merged_pairs(store, shard(store), open_checks(checks(store)))) == len(others)
 
 
 def test_the_next_fit_learns_from_verdicts_and_doubts_merges_like_the_rejected_ones(store: Store) -> None:
