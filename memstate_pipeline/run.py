@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from memstate_core.model.text import iso
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.state.snapshots import combined_state_hash
+from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import NIGHTLY
@@ -62,6 +63,8 @@ def maintain(
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
     paths: list[tuple[Path, Path]] = []
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
+        if not on_clone:
+            end_dead_runs(store.home, instance, datetime.now(UTC))
         waiting = list(store.shards)
         while waiting:
             shard = waiting[0]

@@ -1,6 +1,7 @@
-"""Sensors: dumps in the inbox are imported as they arrive; a night that set evidence aside runs again at once."""
+"""Sensors: imports dumps as they arrive, runs a night again that set evidence aside, ends runs whose process died."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -8,6 +9,7 @@ from memstate_core.ingest.dumps import dumps_in
 from memstate_core.model.errors import EvidenceSetAside
 from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
+from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.jobs import IMPORT_INBOX
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
 
@@ -50,6 +52,17 @@ def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDef
         return dg.RunRequest(run_key=f"without/{failed.run_id}", partition_key=shard, tags=tags)
 
     return set_aside
+
+
+def dead_runs_sensor(store: Store) -> dg.SensorDefinition:
+    """Marks runs as failed whose process is gone, so that they keep no other run waiting."""
+
+    @dg.sensor(name="dead_runs", minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
+    def dead_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        ended = end_dead_runs(store.home, context.instance, datetime.now(UTC))
+        return dg.SkipReason(f"marked as failed: {', '.join(ended)}" if ended else "every running run is alive")
+
+    return dead_runs
 
 
 def _causes(event: dg.DagsterEvent) -> Iterator[str]:

@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
+from memstate_core.run.store import open_store
 from tests.browser import chromium, requires_chromium
 from tests.pipeline.conftest import NIGHT, run_memstate
+from tests.pipeline.test_dead_runs import killed_run
 
 pytestmark = pytest.mark.slow
 LAUNCH = """
@@ -139,6 +141,13 @@ def test_a_run_whose_process_is_killed_runs_again_by_itself(ui: Ui, home: Path) 
     assert ended(ui, retry) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
     published = run_memstate(home, "status", "--json").document
     assert published["last_run"] == {"run_id": retry, "now": NIGHT}
+
+
+def test_a_killed_command_keeps_no_later_run_waiting(ui: Ui, home: Path) -> None:
+    dead = killed_run(open_store(home, {}).home)
+    run_id = launched_run(ui)
+    assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
+    assert ui.ask(STATUS, id=dead)["runOrError"]["status"] == "FAILURE"
 
 
 @requires_chromium

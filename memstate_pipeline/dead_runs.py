@@ -1,0 +1,64 @@
+"""Runs that Dagster takes for running although their process is gone, after a kill or a power cut.
+
+Such a run would hold its place in the pool for ever, and no later run would begin. A run holds the store's lock from
+its start to its end, and the kernel releases the lock of a dead process, so a silent run that does not hold the lock is
+dead. It is marked as failed, which frees its place; Dagster's daemon then starts it again (`run_retries`).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+
+from memstate_core.model.errors import StoreLocked
+from memstate_core.state.home import Home
+from memstate_core.state.lock import exclusive
+
+STARTED_AND_SILENT = timedelta(seconds=30)
+"""How long a run that has started may be silent without holding the lock: longer than from its start to its lock."""
+STARTING_AND_SILENT = timedelta(minutes=5)
+"""How long a run may take from its launch to its start."""
+REASON = "its process is gone: it was killed, or the machine stopped. Nothing was published by it, and nothing is lost."
+_SILENCE = {
+    dg.DagsterRunStatus.STARTING: STARTING_AND_SILENT,
+    dg.DagsterRunStatus.STARTED: STARTED_AND_SILENT,
+    dg.DagsterRunStatus.CANCELING: STARTED_AND_SILENT,
+}
+
+
+def end_dead_runs(home: Home, instance: dg.DagsterInstance, now: datetime) -> list[str]:
+    """Marks dead runs as failed, if Dagster's instance is the home's own, so that all its runs lock this store.
+
+    Returns:
+        The ids of the runs.
+    """
+    if Path(instance.root_directory) != home.dagster:
+        return []
+    silent = _silent(instance, now)
+    if not silent:
+        return []
+    try:
+        with exclusive(home.lock, "the search for dead runs"):
+            dead = silent
+    except StoreLocked as error:
+        dead = [run for run in silent if run.run_id not in error.facts["holder"]]
+    for run in dead:
+        instance.report_run_failed(run, f"Run {run.run_id} is marked as failed, since {REASON}")
+    return [run.run_id for run in dead]
+
+
+def _silent(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
+    """Runs that are neither queued nor ended, and of which nothing was recorded for some time."""
+    records = instance.get_run_records(dg.RunsFilter(statuses=list(_SILENCE)))
+    return [record.dagster_run for record in records if now - _last_event(instance, record) > _silence(record)]
+
+
+def _silence(record: dg.RunRecord) -> timedelta:
+    return _SILENCE[record.dagster_run.status]
+
+
+def _last_event(instance: dg.DagsterInstance, record: dg.RunRecord) -> datetime:
+    last = instance.get_records_for_run(record.dagster_run.run_id, limit=1, ascending=False).records
+    return datetime.fromtimestamp(last[0].timestamp, UTC) if last else record.create_timestamp
