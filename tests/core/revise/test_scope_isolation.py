@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from memstate_core.model.frames import EVIDENCE_TOPIC, empty
-from memstate_core.revise.constraints import constraints, verdict_levels
+from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.deduplication import deduplicate
+from memstate_core.revise.recorded_levels import verdict_levels
 from memstate_core.run.store import Store, open_store
 from tests.core.revise.matching.corpora import NO_VERDICTS, corpus, dedupe
 from tests.core.revise.nights import Night, Topic, ids, night, record
