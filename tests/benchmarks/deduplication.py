@@ -33,9 +33,9 @@ HIGH = 0.95
 
 def report(name: str, labelled: Labelled) -> str:
     """The section of one set: every method, and how reliable memstate's probabilities are."""
-    began = time.perf_counter()
+    began = time.process_time()
     found = _matched(labelled)
-    own = _row(found, labelled, time.perf_counter() - began)
+    own = _row(found, labelled, time.process_time() - began)
     rows = [own, *(row for peer in PEERS for row in peer(labelled))]
     labels, pairs = labelled.labels, found.pairs
     found_true = f"{labels.true(pairs.a, pairs.b).sum():,} of {len(labels.truth):,} true pairs"
@@ -66,7 +66,7 @@ def _row(found: Deduplicated, labelled: Labelled, seconds: float) -> Row:
 
 
 def _table(rows: Sequence[Row], precision: float) -> list[str]:
-    counts = ["pairs", "precision", "recall", "F1", "seconds", "false pairs", "expected false", "unlabelled"]
+    counts = ["pairs", "precision", "recall", "F1", "CPU s", "false pairs", "expected false", "unlabelled"]
     head = ["method", *counts, f"recall at P {HIGH:.2f} *", f"at P {precision:.3f} *"]
     return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(_line(row, precision) for row in rows)]
 

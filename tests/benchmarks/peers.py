@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -34,7 +34,7 @@ class Row:
     Attributes:
         method: its name.
         result: what it found.
-        seconds: how long it took.
+        seconds: CPU time that it took.
         expected: how many false pairs it expects itself, if it has probabilities.
         ranking: its candidates by score, if it has scores.
     """
@@ -48,9 +48,9 @@ class Row:
 
 def same_title(labelled: Labelled) -> list[Row]:
     """Pairs of one scope with the same normalised title, unless both have a field, or a key, that differs."""
-    began = time.perf_counter()
+    began = time.process_time()
     a, b = unopposed(labelled.corpus)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     return [Row("same title and nothing against it", labelled.labels.judged(a, b), seconds)]
 
 
@@ -59,19 +59,18 @@ def unopposed(corpus: Corpus) -> tuple[Ints, Ints]:
     titles = corpus.topics.select("scope", row=pl.int_range(pl.len(), dtype=pl.Int64), title=plain(pl.col("title")))
     titled = titles.filter(pl.col("title") != "")
     pairs = titled.join(titled, on=["scope", "title"], suffix="_b").filter(pl.col("row") < pl.col("row_b"))
-    values = corpus.fields.select("row", "name", value=plain(pl.col("text")))
-    keys = corpus.keys.select("row", name=pl.lit(None, pl.String), value="key")
-    for known in (values, keys):
-        pairs = pairs.join(_differing(pairs, known), on=["row", "row_b"], how="anti")
+    values = corpus.fields.with_columns(text=plain(pl.col("text"))).filter(pl.col("text") != "")
+    keys = corpus.keys.select("row", text="key", number=pl.lit(None, pl.Float64), day=pl.lit(None, pl.Float64))
+    for known, of in ((values, ["name"]), (keys, [])):
+        pairs = pairs.join(_differing(pairs, known, of), on=["row", "row_b"], how="anti")
     return pairs["row"].to_numpy(), pairs["row_b"].to_numpy()
 
 
-def _differing(pairs: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
-    """Pairs for which a value of the same name differs (columns row, row_b)."""
-    both = pairs.join(values, on="row").join(
-        values, left_on=["row_b", "name"], right_on=["row", "name"], nulls_equal=True, suffix="_b"
-    )
-    return both.filter(pl.col("value") != pl.col("value_b")).select("row", "row_b")
+def _differing(pairs: pl.DataFrame, values: pl.DataFrame, of: list[str]) -> pl.DataFrame:
+    """Pairs with values, of the same columns `of`, that differ as text, number and date (columns row, row_b)."""
+    both = pairs.join(values, on="row").join(values, left_on=["row_b", *of], right_on=["row", *of], suffix="_b")
+    equal = [pl.col(form).eq(pl.col(f"{form}_b")).fill_null(value=False) for form in ("text", "number", "day")]
+    return both.filter(~pl.any_horizontal(equal)).select("row", "row_b")
 
 
 def cosine(labelled: Labelled) -> list[Row]:
@@ -93,10 +92,10 @@ def semhash(labelled: Labelled) -> list[Row]:
     from semhash import SemHash
 
     records = [{"text": text, "row": str(row)} for row, text in enumerate(labelled.texts)]
-    began = time.perf_counter()
+    began = time.process_time()
     index = SemHash.from_embeddings(labelled.corpus.vectors, records, model=Encoder(), columns=["text"])
     filtered = index.self_deduplicate().filtered
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     groups = np.arange(len(records))
     for one in filtered:
         groups[int(one.record["row"])] = int(one.duplicate_of["row"])
@@ -104,31 +103,40 @@ def semhash(labelled: Labelled) -> list[Row]:
 
 
 def splink(labelled: Labelled) -> list[Row]:
-    """Splink's clusters at two thresholds; expected are the false pairs among the candidates within clusters."""
+    """Splink's clusters, and those of a Splink that is given that each source is free of duplicates."""
     if find_spec("splink") is None:
         return []
+    rows = _splink_rows(labelled, "Splink", SPLINK_STEPS, between_sources=False)
+    corpus = labelled.corpus
+    if corpus.sources["row"].n_unique() < len(corpus) or corpus.sources["source"].n_unique() == 1:
+        return rows
+    return rows + _splink_rows(labelled, "Splink, sources given as clean", SPLINK_STEPS[:1], between_sources=True)
+
+
+def _splink_rows(labelled: Labelled, name: str, steps: Sequence[float], *, between_sources: bool) -> list[Row]:
+    """Clusters at each threshold; expected are the false pairs among the candidates within clusters."""
     from splink_peer import predict
 
-    labels, began = labelled.labels, time.perf_counter()
-    found = predict(labelled.corpus)
-    seconds = time.perf_counter() - began
-    ranking = Ranking.of(found.a, found.b, found.probability, labels)
+    labels, began = labelled.labels, time.process_time()
+    found = predict(labelled.corpus, between_sources=between_sources)
+    seconds = time.process_time() - began
+    ranking = Ranking.of(found.a, found.b, found.weight, labels)
     rows = []
-    for step in SPLINK_STEPS:
+    for step in steps:
         linked = found.probability >= step
         groups = components(found.a[linked], found.b[linked], len(labelled.corpus))
         counted = (groups[found.a] == groups[found.b]) & ~labels.unlabelled(found.a, found.b)
-        expected = float((1 - found.probability)[counted].sum())
-        rows.append(Row(f"Splink, clusters from {step:.2f}", labels.judged_groups(groups), seconds, expected, ranking))
+        expected, result = float((1 - found.probability)[counted].sum()), labels.judged_groups(groups)
+        rows.append(Row(f"{name}, clusters from {step:.2f}", result, seconds, expected, ranking))
     return rows
 
 
 def _thresholded(name: str, rows_of: Callable[[], Any], labelled: Labelled) -> list[Row]:
     """Pairs, then components, each at the threshold with the best F1; choosing it is not timed."""
-    labels, began = labelled.labels, time.perf_counter()
+    labels, began = labelled.labels, time.process_time()
     rows = rows_of()
     a, b, similarity = _similar(rows)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     cuts = [(step, similarity >= step) for step in STEPS]
     pairs = [(step, labels.judged(a[cut], b[cut])) for step, cut in cuts]
     grouped = [(step, labels.judged_groups(components(a[cut], b[cut], rows.shape[0]))) for step, cut in cuts]

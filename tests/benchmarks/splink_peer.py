@@ -42,22 +42,33 @@ TEXT, NUMBER, DATE = "text", "number", "date"
 
 @dataclass(frozen=True)
 class Predicted:
-    """Candidates (a, b), each once, and the probability of each that both records are the same (pairs,)."""
+    """Candidates (a, b), each once, the probability that both are the same, and its logit to base 2 (pairs,)."""
 
     a: Ints
     b: Ints
     probability: Reals
+    weight: Reals
 
 
-def predict(corpus: Corpus) -> Predicted:
-    """Scores the candidates of a corpus."""
+def predict(corpus: Corpus, *, between_sources: bool = False) -> Predicted:
+    """Scores the candidates of a corpus.
+
+    Args:
+        corpus: the records.
+        between_sources: links the sources and takes each to be free of duplicates, which Splink cannot find out
+            itself; every record must have a source then.
+    """
     logging.getLogger("splink").setLevel(logging.ERROR)  # which reports every iteration
     records, types = _records(corpus)
-    linker = Linker(records.to_arrow(), _settings(records, types), db_api=DuckDBAPI(), set_up_basic_logging=False)
+    if between_sources:
+        records = records.join(corpus.sources, on="row", maintain_order="left")
+    tables = records.partition_by("source", include_key=False) if between_sources else [records]
+    settings = _settings(records, types, "link_only" if between_sources else "dedupe_only")
+    linker = Linker([table.to_arrow() for table in tables], settings, db_api=DuckDBAPI(), set_up_basic_logging=False)
     _train(linker, records, types)
     scored = linker.inference.predict().as_duckdbpyrelation().pl()
     a, b = (scored[name].cast(pl.Int64).to_numpy() for name in ("row_l", "row_r"))
-    return Predicted(a, b, scored["match_probability"].to_numpy())
+    return Predicted(a, b, scored["match_probability"].to_numpy(), scored["match_weight"].to_numpy())
 
 
 # --- columns
@@ -82,10 +93,11 @@ def _fields(corpus: Corpus) -> Iterator[pl.DataFrame]:
     for _, values in corpus.fields.group_by("name", maintain_order=True):
         if values.height < MIN_SHARE * len(corpus):
             continue
-        forms = {form: values[form].is_not_null().mean() for form in ("number", "day")}
-        if forms["number"] >= 1 - MIN_SHARE:
+        given = values.filter(plain(pl.col("text")) != "")
+        forms = given.select(pl.col("number", "day").is_not_null().mean()).row(0, named=True)
+        if (forms["number"] or 0) >= 1 - MIN_SHARE:
             yield values.select("row", value="number")
-        elif forms["day"] >= 1 - MIN_SHARE:
+        elif (forms["day"] or 0) >= 1 - MIN_SHARE:
             yield values.select("row", value=pl.col("day").round().cast(pl.Int32).cast(pl.Date))
         else:
             yield values.select("row", value=plain(pl.col("text")))
@@ -105,10 +117,10 @@ def _rare_words(base: pl.DataFrame) -> pl.DataFrame:
 # --- model
 
 
-def _settings(records: pl.DataFrame, types: dict[str, str]) -> SettingsCreator:
+def _settings(records: pl.DataFrame, types: dict[str, str], link_type: str) -> SettingsCreator:
     equal = [name for name in types if 0 < _pairs_sharing(records, name) <= PAIRS_PER_RECORD * records.height]
     return SettingsCreator(
-        link_type="dedupe_only",
+        link_type=link_type,
         unique_id_column_name="row",
         comparisons=[_comparison(name, form) for name, form in types.items()],
         blocking_rules_to_generate_predictions=[
@@ -148,15 +160,22 @@ def _training_rules(records: pl.DataFrame, others: list[str]) -> list[str]:
 
     A session trains the columns that its rule leaves out, so a title alone has none.
     """
-    starts = records.select(pl.col("title").str.head(letters).alias(str(letters)) for letters in PREFIXES)
+    heads = (pl.col("title").str.head(letters).alias(str(letters)) for letters in PREFIXES)
+    starts = records.select(pl.col("^source$"), *heads)
     sharing = {name: _pairs_sharing(records, name) for name in others}
     enough = max(1, MIN_SHARE * records.height)
-    prefixes = [name for name in starts.columns if _pairs_sharing(starts, name) >= enough][:1]
+    prefixes = [name for name in map(str, PREFIXES) if _pairs_sharing(starts, name) >= enough][:1]
     tight = sorted((name for name in others if sharing[name] >= enough), key=lambda name: sharing[name])
     return [f"substr(title, 1, {letters})" for letters in prefixes if others] + tight[:1]
 
 
 def _pairs_sharing(records: pl.DataFrame, *columns: str) -> int:
-    """Pairs with equal values of all these columns."""
-    sizes = records.select(columns).drop_nulls().group_by(columns).len()["len"].cast(pl.Int64).to_numpy()
-    return int((sizes * (sizes - 1) // 2).sum()) if len(sizes) else 0
+    """Pairs with equal values of all these columns; where records have a source, pairs of different ones."""
+    given = records.drop_nulls(columns)
+    within = _pairs_in_groups(given, *columns, "source") if "source" in given.columns else 0
+    return _pairs_in_groups(given, *columns) - within
+
+
+def _pairs_in_groups(records: pl.DataFrame, *columns: str) -> int:
+    sizes = records.group_by(columns).len()["len"].cast(pl.Int64)
+    return int((sizes * (sizes - 1) // 2).sum())

@@ -52,8 +52,8 @@ def test_the_title_rule_joins_equal_titles_with_nothing_against_them() -> None:
     from peers import unopposed
 
     corpus = _corpus([
-        {"title": "Sprint 18: Review", "fields": {"owner": "Ann", "room": "4"}},
-        {"title": "sprint  18 review!", "fields": {"owner": "ANN"}},
+        {"title": "Sprint 18: Review", "fields": {"owner": "Ann", "room": "4", "price": "$ 1.50"}},
+        {"title": "sprint  18 review!", "fields": {"owner": "ANN", "price": 1.5, "date": "?"}},
         {"title": "Sprint 18 review", "fields": {"owner": "Bob"}},
         {"title": "Sprint 18 review", "scope": "user:ann"},
         {"title": "Sprint 19 review", "key": "s19"},
@@ -85,7 +85,8 @@ def test_repeats_of_a_title_have_no_label_within_a_source_or_across_them() -> No
 
 
 @pytest.mark.slow
-def test_splink_finds_rewritten_records_and_weighs_them() -> None:
+@pytest.mark.parametrize("between_sources", [False, True])
+def test_splink_finds_rewritten_records_and_weighs_them(between_sources: bool) -> None:
     """Of 300 records, 60 are written again with a mistyped title, another case and a rounded price."""
     pytest.importorskip("splink")
     from scoring import Labels, Ranking, pair_keys
@@ -94,11 +95,13 @@ def test_splink_finds_rewritten_records_and_weighs_them() -> None:
     draw = random.Random(3)
     records = [_product(draw) for _ in range(300)]
     corpus = _corpus(records + [_rewritten(record) for record in records[:60]])
-    found = predict(corpus)
+    found = predict(corpus, between_sources=between_sources)
     labels = Labels.complete(pair_keys(np.arange(60), np.arange(300, 360), 360), 360)
     assert len(set(zip(found.a.tolist(), found.b.tolist(), strict=True))) == len(found.a)
     assert ((found.probability >= 0) & (found.probability <= 1)).all()
-    assert Ranking.of(found.a, found.b, found.probability, labels).recall_at(0.95) > 0.9
+    assert Ranking.of(found.a, found.b, found.weight, labels).recall_at(0.95) > 0.9
+    across = (found.a < 300) != (found.b < 300)
+    assert across.all() == between_sources
 
 
 def _product(draw: random.Random) -> dict[str, Any]:
@@ -106,7 +109,7 @@ def _product(draw: random.Random) -> dict[str, Any]:
         return "".join(draw.choice("bdfgklmnprst") + draw.choice("aeiou") for _ in range(3))
 
     maker = {"maker": f"{word()} {word()}", "price": str(draw.randrange(100, 9999) / 10)}
-    return {"title": f"{word()} {word()} {word()} {draw.randrange(1000)}", "fields": maker}
+    return {"title": f"{word()} {word()} {word()} {draw.randrange(1000)}", "fields": maker, "source": "shop/a"}
 
 
 def _rewritten(product: dict[str, Any]) -> dict[str, Any]:
@@ -114,4 +117,5 @@ def _rewritten(product: dict[str, Any]) -> dict[str, Any]:
     return {
         "title": f"{title[:15]}{title[16:]}".upper(),
         "fields": {"maker": product["fields"]["maker"], "price": str(round(price))},
+        "source": "shop/b",
     }
