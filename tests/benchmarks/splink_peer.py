@@ -35,7 +35,8 @@ PAIRS_PER_RECORD = 20
 """Candidates that a column may bring, by record, for its equal values to be a blocking rule."""
 RECALL = 0.7
 """The recall of the deterministic rules that the documentation's examples assume."""
-RANDOM_PAIRS = 2e6
+RANDOM_PAIRS = 1e6
+"""Random pairs for u, the default; more take minutes on long texts."""
 SEED = 7
 TEXT, NUMBER, DATE = "text", "number", "date"
 
