@@ -47,23 +47,40 @@ class Row:
 
 
 def same_title(labelled: Labelled) -> list[Row]:
-    """Pairs of one scope with the same normalised title, unless both have a field, or a key, that differs."""
+    """Pairs of one scope with the same normalised title; then those of them with nothing against it."""
     began = time.process_time()
-    a, b = unopposed(labelled.corpus)
-    seconds = time.process_time() - began
-    return [Row("same title and nothing against it", labelled.labels.judged(a, b), seconds)]
+    pairs = _same_title(labelled.corpus)
+    between = time.process_time()
+    kept = _unopposed(pairs, labelled.corpus)
+    ended = time.process_time()
+    return [
+        Row("same title", labelled.labels.judged(*_ends(pairs)), between - began),
+        Row("same title and nothing against it", labelled.labels.judged(*_ends(kept)), ended - began),
+    ]
 
 
 def unopposed(corpus: Corpus) -> tuple[Ints, Ints]:
-    """Pairs (a, b) of the rule `same_title`."""
+    """Pairs (a, b) of one scope with the same normalised title of which no field or key differs where both have it."""
+    return _ends(_unopposed(_same_title(corpus), corpus))
+
+
+def _ends(pairs: pl.DataFrame) -> tuple[Ints, Ints]:
+    return pairs["row"].to_numpy(), pairs["row_b"].to_numpy()
+
+
+def _same_title(corpus: Corpus) -> pl.DataFrame:
+    """Pairs (columns row, row_b) of the same scope and normalised title, which is not empty."""
     titles = corpus.topics.select("scope", row=pl.int_range(pl.len(), dtype=pl.Int64), title=plain(pl.col("title")))
     titled = titles.filter(pl.col("title") != "")
-    pairs = titled.join(titled, on=["scope", "title"], suffix="_b").filter(pl.col("row") < pl.col("row_b"))
+    return titled.join(titled, on=["scope", "title"], suffix="_b").filter(pl.col("row") < pl.col("row_b"))
+
+
+def _unopposed(pairs: pl.DataFrame, corpus: Corpus) -> pl.DataFrame:
     values = corpus.fields.with_columns(text=plain(pl.col("text"))).filter(pl.col("text") != "")
     keys = corpus.keys.select("row", text="key", number=pl.lit(None, pl.Float64), day=pl.lit(None, pl.Float64))
     for known, of in ((values, ["name"]), (keys, [])):
         pairs = pairs.join(_differing(pairs, known, of), on=["row", "row_b"], how="anti")
-    return pairs["row"].to_numpy(), pairs["row_b"].to_numpy()
+    return pairs
 
 
 def _differing(pairs: pl.DataFrame, values: pl.DataFrame, of: list[str]) -> pl.DataFrame:

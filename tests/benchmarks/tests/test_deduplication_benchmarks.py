@@ -122,7 +122,7 @@ def test_methods_are_compared_on_the_same_records(
     assert "5 texts encoded" not in output
     assert "4 texts encoded" in output
     lines_of = [line for line in output.splitlines() if line.startswith(("| TF-IDF", "| same title"))]
-    assert len(lines_of) == 3
+    assert len(lines_of) == 4
     assert all("| 1 | 1.000 | 1.000 | 1.000 |" in line for line in lines_of)
     assert "hold 1 of 1 true pairs" in output
     assert "| share true | 1.000 |" in output
