@@ -354,6 +354,8 @@ def conform(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     Raises:
         FrameMismatch: a column is missing, or one is not declared.
     """
+    if frame.schema == schema:
+        return frame
     unknown = [name for name in frame.columns if name not in schema]
     missing = [name for name in schema if name not in frame.columns]
     if unknown or missing:

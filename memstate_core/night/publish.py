@@ -69,10 +69,11 @@ def graph_counts(graph: Graph) -> dict[str, int]:
     """
     states = dict(graph.read(TOPIC, ["state"])["state"].value_counts().iter_rows())
     named = {state: int(states.get(state, 0)) for state in ("active", "archived", "merged")}
-    apart = [graph.read(table, [table.owner], "r.detached = true")[table.owner] for table in (FIELD, EDGE)]
+    fields, edges = (graph.read(table, [table.owner, "detached"]) for table in (FIELD, EDGE))
+    apart = [rows.filter("detached").to_series() for rows in (fields, edges)]
     named["detached"] = pl.concat(apart).n_unique()
-    tables = {"fields": FIELD, "revisions": REVISION, "edges": EDGE}
-    return named | {name: graph.read(table, [table.key[0]]).height for name, table in tables.items()}
+    revisions = graph.read(REVISION, ["id"]).height
+    return named | {"fields": fields.height, "revisions": revisions, "edges": edges.height}
 
 
 def draft(store: Store, run: Run) -> Snapshot:

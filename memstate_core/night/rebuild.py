@@ -19,7 +19,7 @@ from memstate_core.night.publish import publish
 from memstate_core.revise.dependency import recorded_queue
 from memstate_core.run.apply import update_topics
 from memstate_core.run.base_check import require_ledger
-from memstate_core.run.begin import last_published, last_published_payload, next_number, recover
+from memstate_core.run.begin import last_published_payload, next_number, recover
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run, RunFacts
 from memstate_core.run.store import Store
@@ -89,8 +89,7 @@ def _last_manifest(store: Store, shard: str) -> Manifest:
 
 def ensure_served(store: Store, shard: str, run_id: str) -> None:
     """Rebuilds a shard if the last snapshot that its ledger records as published is not kept any more."""
-    recover(store, shard)
-    recorded = last_published(store, shard)
+    recorded = recover(store, shard)
     if recorded is not None and recorded not in numbers(store.home, shard):
         rebuild(store, shard, run_id)
 
@@ -101,7 +100,7 @@ def _fold_again(store: Store, recorded: Manifest, scratch: Path, run_id: str) ->
         shard=recorded.shard,
         shards=store.settings.store.shards,
         now=recorded.now,
-        number=next_number(store, recorded.shard),
+        number=next_number(store, recorded.shard, recorded.number),
         base=None,
         evidence_version=recorded.evidence_version,
         transitions_version=store.ledger.version("transitions"),

@@ -48,14 +48,14 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: M
         SnapshotDamaged: the served snapshot has other files than its manifest says.
         DiskFull: the disk has no room for the run's copy of the graph and for what it publishes.
     """
-    recover(store, shard)
+    recorded = recover(store, shard)
     base = sound_base(store, shard)
     facts = RunFacts(
         run_id=run_id,
         shard=shard,
         shards=store.settings.store.shards,
         now=now,
-        number=next_number(store, shard),
+        number=next_number(store, shard, recorded),
         base=None if base is None else base.manifest.number,
         evidence_version=store.ledger.version("evidence") if pinned is None else pinned.evidence_version,
         transitions_version=store.ledger.version("transitions"),
@@ -104,12 +104,15 @@ def base_links(store: Store, run: Run) -> pl.DataFrame:
     return conform(pl.read_parquet(path, columns=list(EVIDENCE_TOPIC), glob=False), EVIDENCE_TOPIC)
 
 
-def recover(store: Store, shard: str) -> None:
+def recover(store: Store, shard: str) -> int | None:
     """Completes or discards what a killed run left.
 
     A run's commit point is the ledger's record that it published. If that record names a later snapshot
     than CURRENT does, or CURRENT names none, CURRENT is moved now. A folder that no record names was never published
     and is removed.
+
+    Returns:
+        The number of the last snapshot that the ledger records as published.
 
     Raises:
         LedgerDamaged: the recorded decisions are not as they were written, or lack a snapshot that CURRENT names.
@@ -126,6 +129,7 @@ def recover(store: Store, shard: str) -> None:
     unpublished = [number for number in kept if number > (recorded or 0)]
     for number in unpublished:
         shutil.rmtree(store.home.snapshots(shard) / str(number))
+    return recorded
 
 
 def _named(store: Store, shard: str) -> int:
@@ -136,9 +140,9 @@ def _named(store: Store, shard: str) -> int:
         return 0
 
 
-def next_number(store: Store, shard: str) -> int:
-    """The number of the shard's next snapshot; a recorded number is never reused."""
-    return 1 + max(last_published(store, shard) or 0, *numbers(store.home, shard), 0)
+def next_number(store: Store, shard: str, recorded: int | None) -> int:
+    """The number of the shard's next snapshot, given the last recorded one; a recorded number is never reused."""
+    return 1 + max(recorded or 0, *numbers(store.home, shard), 0)
 
 
 def last_published(store: Store, shard: str) -> int | None:

@@ -29,10 +29,9 @@ def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -
     if facts.evidence_version is None:
         return pl.DataFrame(schema={name: EVIDENCE[name] for name in columns or EVIDENCE})
     table = ledger.scan("evidence", facts.evidence_version)
-    scopes = table.select(pl.col("scope").unique().sort()).collect()["scope"]
-    own = scopes_of_shard(scopes, facts.shard, facts.shards)
-    if len(own) < len(scopes):
-        table = table.filter(pl.col("scope").is_in(own.implode()))
+    if facts.shards > 1:
+        scopes = table.select(pl.col("scope").unique().sort()).collect()["scope"]
+        table = table.filter(pl.col("scope").is_in(scopes_of_shard(scopes, facts.shard, facts.shards).implode()))
     left_out = _left_out(ledger, run)
     if left_out.len():
         table = table.filter(~pl.col("evidence_id").is_in(left_out.implode()))

@@ -262,4 +262,5 @@ def _to_graph(frame: pl.DataFrame) -> Any:
 
 def _from_graph(frame: Any, schema: Schema) -> pl.DataFrame:
     moments = [name for name, dtype in schema.items() if isinstance(dtype, pl.Datetime)]
-    return conform(frame.with_columns(pl.col(moments).dt.replace_time_zone("UTC")), schema)
+    zoned = frame.with_columns(pl.col(moments).dt.replace_time_zone("UTC")) if moments else frame
+    return conform(zoned, schema)

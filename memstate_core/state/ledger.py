@@ -18,6 +18,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from deltalake.exceptions import TableNotFoundError
 
 from memstate_core.model.frames import ACCESSES, EVIDENCE, QUARANTINE, TRANSITIONS, Schema, conform, empty
+from memstate_core.state.ledger_commits import commit_name
 from memstate_core.state.ledger_keeper import Keeper
 from memstate_core.state.lock import exclusive
 
@@ -45,6 +46,7 @@ class Ledger:
         self.root = root
         self._wait = lock_wait_seconds
         self.chain = Keeper(root)
+        self._listed: dict[str, tuple[tuple[int, int, int, int], list[str]]] = {}
 
     @contextmanager
     def writing(self, holder: str) -> Iterator[None]:
@@ -67,21 +69,14 @@ class Ledger:
 
     def scan(self, table: str, version: int | None = None) -> pl.LazyFrame:
         """The rows of a table, at its newest version or at a given one, lazily."""
-        delta = self._open(table)
-        if delta is None:
-            return empty(TABLES[table]).lazy()
-        if version is not None:
-            delta.load_as_version(version)
-        return self._rows(table, _files(delta))
+        return self._rows(table, self._active(table) if version is None else self._files_at(table, version))
 
     def since(self, table: str, version: int | None) -> pl.LazyFrame:
         """Rows of the files that a table did not have at a version: all later rows, and older ones compacted since."""
         delta = self._open(table)
         if delta is None or version is None:
             return self.scan(table)
-        now = set(_files(delta))
-        delta.load_as_version(version)
-        return self._rows(table, sorted(now.difference(_files(delta))))
+        return self._rows(table, sorted(set(_files(delta)).difference(self._files_at(table, version))))
 
     def count(self, table: str) -> int:
         """How many rows a table holds."""
@@ -98,24 +93,25 @@ class Ledger:
         Returns:
             Whether the batch was written now.
         """
-        known = self.last_transaction(table, app_id)
+        delta = self._open(table)
+        known = None if delta is None else delta.transaction_version(app_id)
         if known is not None and known >= app_version:
             return False
         write_deltalake(
-            self._uri(table),
+            delta or self._uri(table),
             conform(rows, TABLES[table]),
             mode="append",
-            configuration={"delta.dataSkippingNumIndexedCols": "0"} if self._open(table) is None else None,
+            configuration={"delta.dataSkippingNumIndexedCols": "0"} if delta is None else None,
             commit_properties=CommitProperties(app_transactions=[Transaction(app_id, app_version)]),
             post_commithook_properties=_KEEP_LOG,
         )
-        self._compact(table)
+        self._compact(delta or DeltaTable(self._uri(table)))
         self.chain.record(table, self._active)
         return True
 
-    def _open(self, table: str) -> DeltaTable | None:
+    def _open(self, table: str, version: int | None = None) -> DeltaTable | None:
         try:
-            return DeltaTable(self._uri(table))
+            return DeltaTable(self._uri(table), version=version)
         except TableNotFoundError:
             return None
 
@@ -123,6 +119,24 @@ class Ledger:
         """The data files of a table's newest version, relative to it."""
         delta = self._open(table)
         return [] if delta is None else _files(delta)
+
+    def _files_at(self, table: str, version: int) -> list[str]:
+        """The data files of a version, relative to the table.
+
+        The answer for the last version asked of each table is kept: a version never changes, and each step of a run
+        reads the version that the run pinned. It is read again if the file of its commit is another one.
+        """
+        commit = self.root / table / commit_name(version)
+        found = commit.stat() if commit.exists() else None
+        mark = None if found is None else (version, found.st_ino, found.st_size, found.st_mtime_ns)
+        kept = self._listed.get(table)
+        if kept is not None and kept[0] == mark:
+            return kept[1]
+        delta = self._open(table, version)
+        files = [] if delta is None else _files(delta)
+        if mark is not None:
+            self._listed[table] = mark, files
+        return files
 
     def _uri(self, table: str) -> str:
         """The table's URI, with special characters of its path escaped."""
@@ -135,8 +149,8 @@ class Ledger:
         paths = [self.root / table / file for file in files]
         return pl.scan_parquet(paths, glob=False).select(*TABLES[table]).cast(TABLES[table])  # type: ignore[arg-type]
 
-    def _compact(self, table: str) -> None:
-        delta = DeltaTable(self._uri(table))
+    @staticmethod
+    def _compact(delta: DeltaTable) -> None:
         sizes = pl.Series(delta.get_add_actions().column("size_bytes"))
         if (2 * sizes < COMPACTED_BYTES).sum() > COMPACT_FILES:
             delta.optimize.compact(

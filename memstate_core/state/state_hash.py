@@ -13,28 +13,32 @@ import hashlib
 
 import polars as pl
 
-from memstate_core.model.frames import EDGES, FIELDS, REVISIONS, TOPICS, Schema
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
 
 _LEFT_OUT = {
     "recorded_at", "strength", "reinforced_at", "created_at", "updated_at", "conflicts", "rivals", "settled_at",
     "half_life_days", "failed_strength", "summarises", "detached", "pinned",
 }  # fmt: skip
-_MARKS = (("detached", FIELD, ["topic_id", "name"]), ("detached", EDGE, list(EDGE.key)), ("pinned", TOPIC, ["id"]))
-_PARTS: dict[str, Schema] = {"topic": TOPICS, "field": FIELDS, "revision": REVISIONS, "edge": EDGES}
+_MARKS = (
+    ("detached", "field", ["topic_id", "name"]),
+    ("detached", "edge", list(EDGE.key)),
+    ("pinned", "topic", ["id"]),
+)
+_PARTS = {"topic": TOPIC, "field": FIELD, "revision": REVISION, "edge": EDGE}
 
 
 def state_hash(graph: Graph) -> str:
     """The hash of what a graph holds."""
-    tables = {"topic": TOPIC, "field": FIELD, "revision": REVISION, "edge": EDGE}
     digest = hashlib.sha256()
-    for part, schema in _PARTS.items():
-        lines = canonical_lines(part, graph.read(tables[part], [name for name in schema if name not in _LEFT_OUT]))
-        digest.update("\n".join(lines).encode())
+    marked: dict[tuple[str, str], pl.DataFrame] = {}
+    for part, table in _PARTS.items():
+        marks = {name: columns for name, of, columns in _MARKS if of == part}
+        rows = graph.read(table, [name for name in table.schema if name not in _LEFT_OUT or name in marks])
+        marked |= {(name, part): rows.filter(name).select(columns) for name, columns in marks.items()}
+        digest.update("\n".join(canonical_lines(part, rows.drop(list(marks)))).encode())
         digest.update(b"\x1e")
-    for name, table, columns in _MARKS:
-        marked = graph.read(table, columns, f"r.{name} = true")
-        digest.update("\n".join(canonical_lines(f"{name} {table.name}", marked)).encode())
+    for name, part, _ in _MARKS:
+        digest.update("\n".join(canonical_lines(f"{name} {_PARTS[part].name}", marked[name, part])).encode())
     return digest.hexdigest()
 
 

@@ -41,6 +41,8 @@ class Check:
 
 def violating(rows: pl.DataFrame, subject: str, problem: str) -> pl.DataFrame:
     """One violation for each distinct subject (columns VIOLATIONS)."""
+    if rows.is_empty():
+        return empty(VIOLATIONS)
     return rows.select(subject=pl.col(subject), problem=pl.lit(problem)).unique().sort("subject")
 
 

@@ -45,20 +45,19 @@ def write_facts(folder: Path, graph: Graph) -> None:
 def current_facts(graph: Graph) -> dict[str, pl.DataFrame]:
     """The rows of each file: the columns of its table and `scope`, sorted by scope, topic and key."""
     owners = graph.read(TOPIC, ["id", "scope"], f"r.state = '{SERVED_STATE}'").rename({"id": "owner"})
+    fields, edges = graph.read(FIELD), graph.read(EDGE)
+    off = fields.filter("detached").select("topic_id", "name")
+    attached = {
+        "fields": fields.filter(~pl.col("detached")),
+        "revisions": current_revisions(graph).join(off, on=["topic_id", "name"], how="anti"),
+        "reviews": graph.read(REVIEW),
+        "edges": edges.filter(~pl.col("detached")),
+    }
     facts = {}
-    for name, table in TABLES.items():
-        found = current_revisions(graph) if table is REVISION else graph.read(table)
-        rows = _attached(table, found, graph).join(owners, left_on=table.owner, right_on="owner")
-        facts[name] = rows.sort("scope", table.owner, *table.key)
+    for name, rows in attached.items():
+        owner, key = TABLES[name].owner, TABLES[name].key
+        facts[name] = rows.join(owners, left_on=owner, right_on="owner").sort("scope", owner, *key)
     return facts
-
-
-def _attached(table: Table, rows: pl.DataFrame, graph: Graph) -> pl.DataFrame:
-    """Rows that are not detached, nor values of a detached field."""
-    if table is REVISION:
-        off = graph.read(FIELD, ["topic_id", "name"], "r.detached = true")
-        return rows.join(off, on=["topic_id", "name"], how="anti")
-    return rows.filter(~pl.col("detached")) if "detached" in rows.columns else rows
 
 
 def current_revisions(graph: Graph, where: str = "", **given: Any) -> pl.DataFrame:

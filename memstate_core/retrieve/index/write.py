@@ -83,11 +83,13 @@ def matrix(embeddings: pl.Series) -> Vectors:
 
 def index_problems(folder: Path, graph: Graph) -> list[str]:
     """Differences between the index files and the graph; empty if there are none."""
-    return _topic_problems(folder, graph) + _evidence_problems(folder, graph) + fact_problems(folder, graph)
+    topics = graph.read(TOPIC)
+    expected = served_topics(topics, graph.read(VECTOR))
+    files = _topic_problems(folder, expected) + _evidence_problems(folder, topics["id"])
+    return files + fact_problems(folder, graph)
 
 
-def _topic_problems(folder: Path, graph: Graph) -> list[str]:
-    expected = served_topics(graph.read(TOPIC), graph.read(VECTOR))
+def _topic_problems(folder: Path, expected: pl.DataFrame) -> list[str]:
     ids = pl.read_parquet(folder / "topics.parquet", columns=["id"], glob=False)["id"]
     vectors = np.load(folder / "topic_vectors.npy", mmap_mode="r")
     if not ids.equals(expected["id"]):
@@ -106,7 +108,7 @@ def _difference(found: pl.Series, expected: pl.Series) -> str:
     return f"only one of them has {', '.join(odd[:3])}" if odd else "the order differs"
 
 
-def _evidence_problems(folder: Path, graph: Graph) -> list[str]:
+def _evidence_problems(folder: Path, known: pl.Series) -> list[str]:
     evidence = pl.read_parquet(folder / "evidence.parquet", glob=False)
     lengths = {name: _rows_of(folder / f"{name}.npy") for name in ("windows", "window_lengths", "evidence_vectors")}
     problems = [
@@ -120,7 +122,6 @@ def _evidence_problems(folder: Path, graph: Graph) -> list[str]:
     order = ["scope", "observed_at", "evidence_id"]
     if not evidence.select(order).equals(evidence.select(order).sort(order)):
         problems.append(f"evidence.parquet is not sorted by {', '.join(order)}")
-    known = graph.read(TOPIC, ["id"])["id"]
     unknown = evidence.filter(~pl.col("topic_id").is_in(known.implode()))["topic_id"].unique().sort()
     if len(unknown):
         problems.append(f"evidence.parquet names {len(unknown)} topics that the graph lacks, first {unknown[0]}")
