@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, PAIRS, SEGMENTS, project
+from memstate_core.model.frames import DECISION, PAIRS, SEGMENTS, empty, project
 from memstate_core.model.verdicts import SAME, SKIP
 from memstate_core.state.identity import survivors
 
@@ -33,6 +33,7 @@ _SEGMENT_PAYLOAD = pl.Struct(
 )
 _SEGMENT_DEFAULTS: dict[str, object] = {"provenance": "import", "fields": [], "links": []}
 _MERGE_PAYLOAD = pl.Struct({"survivor": pl.String, "dropped_title": pl.String, "dropped_kind": pl.String})
+_MERGES = dict.fromkeys(("survivor", "dropped_title", "dropped_kind", "scope", "dropped"), pl.String)
 _UNDO_PAYLOAD = pl.Struct({"survivor": pl.String, "weight": pl.Float64, "others": pl.List(pl.String)})
 _VERDICT_COLUMNS = ("verdict", "_at")
 _PAIR_PAYLOAD = pl.Struct(
@@ -55,6 +56,8 @@ def set_aside(decisions: pl.DataFrame) -> pl.Series:
         decisions: recorded decisions in their order (at least columns kind and evidence_ids).
     """
     rows = decisions.filter(pl.col("kind").is_in([SET_ASIDE, READMITTED])).select("kind", id="evidence_ids")
+    if rows.is_empty():
+        return pl.Series("id", [], pl.String)
     last = rows.explode("id").group_by("id", maintain_order=True).agg(pl.col("kind").last())
     return last.filter(pl.col("kind") == SET_ASIDE)["id"]
 
@@ -68,6 +71,8 @@ def segment_decisions(segments: pl.DataFrame) -> pl.DataFrame:
 def segments(decisions: pl.DataFrame) -> pl.DataFrame:
     """The recorded segments (columns SEGMENTS); columns that earlier versions did not record have their defaults."""
     rows = decisions.filter(pl.col("kind") == SEGMENT_PLACED).drop("reason")
+    if rows.is_empty():
+        return empty(SEGMENTS)
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(_SEGMENT_PAYLOAD)).unnest("_payload")
     given = [pl.col(name).fill_null(pl.lit(value, SEGMENTS[name])) for name, value in _SEGMENT_DEFAULTS.items()]
     return project(decoded.with_columns(given), SEGMENTS)
@@ -81,9 +86,11 @@ def merges(decisions: pl.DataFrame) -> pl.DataFrame:
         dropped_kind, scope.
     """
     rows = decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED]))
+    if rows.is_empty():
+        return empty(_MERGES)
     last = rows.group_by("topic_id", maintain_order=True).last().filter(pl.col("kind") == MERGED)
     decoded = last.with_columns(_payload=pl.col("payload_json").str.json_decode(_MERGE_PAYLOAD))
-    return decoded.unnest("_payload").select("survivor", "dropped_title", "dropped_kind", "scope", dropped="topic_id")
+    return decoded.unnest("_payload").rename({"topic_id": "dropped"}).select(_MERGES.keys())
 
 
 def separations(merges: pl.DataFrame) -> pl.DataFrame:

@@ -37,8 +37,10 @@ def fold_edges(
     An edge is valid from the earliest time given until the end that the newest observation states. Self-edges that
     result from merges are left out.
     """
+    linked = segments.filter(pl.col("links").list.len() > 0)
+    of_segments = [_of_segments(linked)] if linked.height else []
     stated = (
-        pl.concat([_of_evidence(evidence, evidence_topic), _of_segments(segments)], how="diagonal")
+        pl.concat([_of_evidence(evidence, evidence_topic), *of_segments], how="diagonal")
         .with_columns(to_id=answering(pl.col("_named"), aliases, followed))
         .join(topics.select(to_id="id", scope="scope", _exists=pl.lit(True)), on=["to_id", "scope"], how="left")
         .filter(pl.col("to_id") != pl.col("from_id"))
@@ -81,8 +83,9 @@ def _of_evidence(evidence: pl.DataFrame, evidence_topic: pl.DataFrame) -> pl.Dat
 def _of_segments(segments: pl.DataFrame) -> pl.DataFrame:
     """Each edge of a segment, one row per turn of the segment, since all of them are its evidence."""
     return (
-        segments.filter(pl.col("links").list.len() > 0)
-        .select("scope", "links", "evidence_ids", from_id="topic_id", valid_from="began_at", observed_at="ended_at")
+        segments.select(
+            "scope", "links", "evidence_ids", from_id="topic_id", valid_from="began_at", observed_at="ended_at"
+        )
         .with_columns(_position=pl.int_ranges(0, pl.col("links").list.len()))
         .explode("links", "_position")
         .unnest("links")

@@ -160,6 +160,8 @@ def _topics(placed: pl.DataFrame, histories: pl.DataFrame, used: pl.DataFrame, p
 def _tombstones(
     merged: pl.DataFrame, names: pl.DataFrame, followed: pl.DataFrame, placed: pl.DataFrame
 ) -> pl.DataFrame:
+    if merged.is_empty():
+        return empty(TOPICS)
     ends = followed.rename({"dropped": "id", "survivor": "merged_into"})
     ended = merged.select("scope", id="dropped").join(ends, on="id").join(names, on="id")
     spans = placed.group_by(merged_into="_topic").agg(
@@ -188,6 +190,8 @@ def _with_ladder(topics: pl.DataFrame, ladder: LadderState, followed: pl.DataFra
 
 
 def _detached(rows: pl.DataFrame, detached: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    if detached.is_empty():
+        return conform(rows.with_columns(detached=pl.lit(False)), schema)
     marked = rows.drop("detached").join(detached.with_columns(detached=True), on=detached.columns, how="left")
     return conform(marked.with_columns(pl.col("detached").fill_null(False)), schema)
 

@@ -18,7 +18,7 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.model.frames import FIELDS, REVISIONS, project
+from memstate_core.model.frames import FIELDS, REVISIONS, empty, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.policy.settings import Policy
 from memstate_core.state.strength import strength
@@ -140,7 +140,10 @@ def _rivals(numbered: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
 
     Only moments with more than one value are looked at, and those are few.
     """
-    values = _contested(numbered)
+    tied = _tied(numbered)
+    if tied.is_empty():
+        return empty({"_run": numbered.schema["_run"], **{name: REVISIONS[name] for name in ("rivals", "settled_at")}})
+    values = _contested(numbered, tied)
     shown = pl.col("_run") == pl.col("_shown")
     leads = values.filter(shown & pl.col("exclusive")).select("_shown", "_precedence")
     others = values.filter(~shown & pl.col("exclusive")).join(leads, on=["_shown", "_precedence"], how="semi")
@@ -153,11 +156,16 @@ def _rivals(numbered: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
     return rivals.select("_run", "rivals").join(settled, on="_run", how="left")
 
 
-def _contested(numbered: pl.DataFrame) -> pl.DataFrame:
-    """Values at valid times with several: the last run of each, its precedence, and the run that is shown."""
+def _tied(numbered: pl.DataFrame) -> pl.DataFrame:
+    """The valid times with several values (columns _MOMENT)."""
     at_once = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in _MOMENT)
     tied = numbered.filter((at_once & (pl.col("_run") != pl.col("_run").shift())).fill_null(False))
-    contested = numbered.join(tied.select(_MOMENT).unique(), on=_MOMENT, how="semi")
+    return tied.select(_MOMENT).unique()
+
+
+def _contested(numbered: pl.DataFrame, tied: pl.DataFrame) -> pl.DataFrame:
+    """Values at valid times with several: the last run of each, its precedence, and the run that is shown."""
+    contested = numbered.join(tied, on=_MOMENT, how="semi")
     marked = contested.with_columns(_shown=pl.col("_run").max().over(_MOMENT))
     return marked.group_by(*_MOMENT, "_shown", "value_json").agg(
         pl.col("_run").max(), pl.col("_precedence").max(), pl.col("exclusive").all()

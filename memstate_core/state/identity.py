@@ -15,6 +15,8 @@ def survivors(merges: pl.DataFrame) -> pl.DataFrame:
         ValueError: the merges form a circle, which no decision of this system can make.
     """
     followed = merges.select("dropped", "survivor")
+    if followed.is_empty():
+        return followed
     for _ in range(64):
         step = followed.select(survivor="dropped", _next="survivor")
         moved = followed.join(step, on="survivor", how="left")
@@ -37,6 +39,8 @@ def across_scopes(merges: pl.DataFrame, homes: pl.DataFrame) -> pl.DataFrame:
     Returns:
         Rows of `merges`.
     """
+    if merges.is_empty():
+        return merges
     ends = merges
     for end in ("dropped", "survivor"):
         ends = ends.join(

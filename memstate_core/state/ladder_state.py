@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from memstate_core.model.frames import empty
 from memstate_core.state.decisions import (
     ARCHIVED,
     ATTACHED,
@@ -63,11 +64,28 @@ class LadderState:
     held: pl.DataFrame
 
 
+def _targets(*names: str, **more: pl.DataType | type[pl.DataType]) -> pl.DataFrame:
+    return empty(dict.fromkeys(names, pl.String) | more)
+
+
+_AT_REST = LadderState(
+    archived=_targets("topic_id"),
+    fields=_targets("topic_id", "name"),
+    edges=_targets("from_id", "to_id", "kind"),
+    summaries=_targets("topic_id", "name", keep=pl.Int64),
+    pins=_targets("topic_id"),
+    held=_targets("topic_id", "last_event_at"),
+)
+"""No step is in force."""
+
+
 def ladder_state(decisions: pl.DataFrame) -> LadderState:
     """Reads the ladder's decisions (at least columns DECISION, in their order)."""
     rows = decisions.filter(pl.col("kind").is_in([*_TAKEN, *_TAKEN.values()])).select(
         "kind", "topic_id", "payload_json"
     )
+    if rows.is_empty():
+        return _AT_REST
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(PAYLOAD)).unnest("_payload")
     fields = decoded.explode("fields", empty_as_null=True).rename({"fields": "name"})
     edge = pl.col("edges").struct

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import REVISIONS, project
+from memstate_core.model.frames import REVISIONS, empty, project
 from memstate_core.model.ids import uuid_expr
 from memstate_core.model.text import iso_expr
 from memstate_core.policy.settings import Policy
@@ -34,6 +34,8 @@ def summarised(histories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy)
     """
     own = histories.filter(pl.col("part") == "field")
     counts = own.group_by(SLOT).agg(_count=pl.len().cast(pl.Int64))
+    if summaries.is_empty() and not (counts["_count"] > policy.max_field_history).any():
+        return histories, empty(REVISIONS)
     trimmed = pl.when(pl.col("_count") > policy.max_field_history).then(max(1, policy.max_field_history - 1))
     kept = counts.join(summaries, on=SLOT, how="left").join(_contested(own), on=SLOT, how="left")
     asked = pl.min_horizontal("keep", trimmed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from memstate_core.model.frames import empty
 from memstate_core.policy.settings import Policy
 from memstate_core.state.assertions import from_evidence, from_segments
 from memstate_core.state.history import in_order, revisions, topic_parts
@@ -38,6 +39,8 @@ def tombstone_names(
     Returns:
         Columns id, title, topic_kind.
     """
+    if merged.is_empty():
+        return empty(_NAMED)
     owner = owning(pl.col("topic_id"), aliases)
     dropped = owner.is_in(merged["dropped"].implode())
     evidence_topic = placements.filter(dropped).select("evidence_id", topic_id=owner)
@@ -63,4 +66,5 @@ def _alone(own: pl.DataFrame, evidence_topic: pl.DataFrame, segments: pl.DataFra
     return first.join(parts, on="topic_id", how="left").rename({"topic_id": "id"})
 
 
+_NAMED = {"id": pl.String, "title": pl.String, "topic_kind": pl.String}
 _NAMES = pl.DataFrame(schema=dict.fromkeys(("topic_id", "title", "topic_kind"), pl.String))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import MOMENT, Schema, project
+from memstate_core.model.frames import MOMENT, Schema, empty, project
 from memstate_core.policy.settings import Policy
 from memstate_core.state.identity import answering
 
@@ -35,6 +35,8 @@ def access_events(
         followed: columns dropped, survivor.
         policy: gives the weight of an access.
     """
+    if accesses.is_empty():
+        return empty(ACCESS_EVENTS)
     once = accesses.unique("access_id").sort("access_id")
     moved = once.with_columns(
         topic_id=answering(pl.col("topic_id"), aliases, followed), weight=pl.lit(policy.query_salience_bump)
