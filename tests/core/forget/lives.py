@@ -46,6 +46,7 @@ from tests.core.strategies import day
 AYA = "user:aya"
 FAST = {"salience_half_life_days": 1.0, "topic_count_soft_limit": 1}
 """Everything fades within days, and any topic is pressure."""
+KEPT = {"summary_keep_revisions": 2}
 
 
 @cache
@@ -196,3 +197,16 @@ class Life:
         """Recorded decisions of some kinds, in order."""
         rows = self.store.ledger.scan("transitions").filter(pl.col("kind").is_in(kinds)).collect().sort("seq")
         return rows.to_dicts()
+
+
+def begun(root: Path, **policy: Any) -> Life:
+    """`acme` has a history of six owners, `boat` mentions it, `cat` is part of `boat`; all of it on day 0."""
+    life = Life(root, **KEPT | policy)
+    for hour in range(5):
+        life.says(hour / 100, {"acme": owner(f"owner {hour}")})
+    life.says(0.1, {
+        "acme": owner("Aya", title="Acme renewal"),
+        "boat": owner("Ben", edges=[{"to_topic_key": "acme", "kind": "mentions"}]),
+        "cat": {"title": "Cat food", "edges": [{"to_topic_key": "boat", "kind": "part_of"}]},
+    })  # fmt: skip
+    return life

@@ -18,8 +18,7 @@ from memstate_core.model.frames import MOMENT
 from memstate_core.night.verify import verify
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Policy
-from tests.core.forget.lives import AYA, Life, topic_id
-from tests.core.forget.test_ladder import begun
+from tests.core.forget.lives import AYA, Life, begun, topic_id
 from tests.core.strategies import day
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,39 +14,12 @@ from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Override
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
 from memstate_core.state.state_hash import state_hash
-from tests.core.forget.lives import AYA, Life, owner, topic_id
+from tests.core.forget.lives import AYA, KEPT, Life, begun, owner, topic_id
 
 pytestmark = pytest.mark.slow
 
-KEPT = {"summary_keep_revisions": 2}
 CALM: dict[str, Any] = {"topic_count_soft_limit": 100}
 """No scope is under pressure, so only summaries and rules matter."""
-
-
-def begun(root: Path, **policy: Any) -> Life:
-    """`acme` has a history of six owners, `boat` mentions it, `cat` is part of `boat`; all of it on day 0."""
-    life = Life(root, **KEPT | policy)
-    for hour in range(5):
-        life.says(hour / 100, {"acme": owner(f"owner {hour}")})
-    life.says(0.1, {
-        "acme": owner("Aya", title="Acme renewal"),
-        "boat": owner("Ben", edges=[{"to_topic_key": "acme", "kind": "mentions"}]),
-        "cat": {"title": "Cat food", "edges": [{"to_topic_key": "boat", "kind": "part_of"}]},
-    })  # fmt: skip
-    return life
-
-
-@pytest.fixture(scope="module")
-def faded_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home whose topics were all forgotten in the night of day 10; tests copy it."""
-    life = begun(tmp_path_factory.mktemp("faded") / "home")
-    assert life.night(10) == {"archived": 3, "summarised": 1, "detached": 3}
-    return life.home.root
-
-
-@pytest.fixture
-def faded(faded_home: Path, tmp_path: Path) -> Life:
-    return Life(shutil.copytree(faded_home, tmp_path / "home"), **KEPT)
 
 
 def owners(life: Life) -> list[Any]:

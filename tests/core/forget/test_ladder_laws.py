@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,7 @@ from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.merge import merge_duplicates
-from tests.core.forget.lives import AYA, Life, owner, topic_id
-from tests.core.forget.test_ladder import KEPT, begun
+from tests.core.forget.lives import AYA, Life, begun, owner, topic_id
 from tests.core.frames import filled
 
 pytestmark = pytest.mark.slow
@@ -34,18 +32,6 @@ STEPS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "summarised": ("summarised", "expanded", "acme", {"fields": ["owner"], "keep": 2}),
     "pinned": ("pinned", "unpinned", "acme", {}),
 }
-
-
-@pytest.fixture(scope="module")
-def young_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    life = begun(tmp_path_factory.mktemp("young") / "home")
-    assert life.night(0.5) == {}
-    return life.home.root
-
-
-@pytest.fixture
-def young(young_home: Path, tmp_path: Path) -> Life:
-    return Life(shutil.copytree(young_home, tmp_path / "home"), **KEPT)
 
 
 def decision(kind: str, key: str, said: dict[str, Any]) -> pl.DataFrame:

@@ -10,8 +10,8 @@ import pytest
 from memstate_core.forget.manual_actions import pin_decisions, restore_decisions
 from memstate_core.revise.undo import undo_decisions
 from memstate_core.state.graph import EDGE, FIELD, TOPIC
-from tests.core.forget.lives import Life, owner, topic_id
-from tests.core.forget.test_ladder import KEPT, begun, owners
+from tests.core.forget.lives import KEPT, Life, owner, topic_id
+from tests.core.forget.test_ladder import owners
 
 pytestmark = pytest.mark.slow
 
@@ -19,15 +19,17 @@ ALL = ["restored", "attached", "expanded"]
 
 
 @pytest.fixture(scope="module")
-def faded_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    life = begun(tmp_path_factory.mktemp("faded") / "home")
-    life.night(10)
+def merged_home(young_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which `boat` was merged into `acme`, and faded with it in the night of day 10."""
+    life = Life(shutil.copytree(young_home, tmp_path_factory.mktemp("merged") / "home"), **KEPT)
+    life.merges("acme", "boat", 0.6)
+    assert life.night(10)["archived"] == 2
     return life.home.root
 
 
 @pytest.fixture
-def faded(faded_home: Path, tmp_path: Path) -> Life:
-    return Life(shutil.copytree(faded_home, tmp_path / "home"), **KEPT)
+def merged(merged_home: Path, tmp_path: Path) -> Life:
+    return Life(shutil.copytree(merged_home, tmp_path / "home"), **KEPT)
 
 
 def pinned(life: Life) -> list[str]:
@@ -109,55 +111,43 @@ def test_pinning_twice_and_letting_go_of_what_is_loose_decide_nothing(faded: Lif
     assert pin_decisions(faded.served(), [topic_id("boat")], on=True).height == 1
 
 
-def test_a_pin_follows_its_topic_into_a_merge_and_back(tmp_path: Path) -> None:
-    life = begun(tmp_path)
-    life.night(0.5)
+def test_a_pin_follows_its_topic_into_a_merge_and_back(young: Life) -> None:
     acme, boat = topic_id("acme"), topic_id("boat")
-    life.pins("boat", 0.5)
-    life.merges("acme", "boat", 0.6)
-    assert (life.states("acme", "boat"), pinned(life)) == (["active", "merged"], [acme])
-    assert life.night(30) == {"archived": 1}
-    life.undoes("boat", 30)
-    assert pinned(life) == [boat]
-    assert life.states("acme", "boat") == ["active", "active"]
-    assert life.night(30.1) == {"archived": 1, "summarised": 1, "detached": 1}
+    young.pins("boat", 0.5)
+    young.merges("acme", "boat", 0.6)
+    assert (young.states("acme", "boat"), pinned(young)) == (["active", "merged"], [acme])
+    assert young.night(30) == {"archived": 1}
+    young.undoes("boat", 30)
+    assert pinned(young) == [boat]
+    assert young.states("acme", "boat") == ["active", "active"]
+    assert young.night(30.1) == {"archived": 1, "summarised": 1, "detached": 1}
 
 
-def test_letting_go_of_a_topic_lets_go_of_the_pins_on_all_that_it_is_one_with(tmp_path: Path) -> None:
-    life = begun(tmp_path)
-    life.night(0.5)
+def test_letting_go_of_a_topic_lets_go_of_the_pins_on_all_that_it_is_one_with(young: Life) -> None:
     for key in ("acme", "boat"):
-        life.pins(key, 0.5)
-    life.merges("acme", "boat", 0.6)
-    rows = pin_decisions(life.served(), [topic_id("acme")], on=False)
+        young.pins(key, 0.5)
+    young.merges("acme", "boat", 0.6)
+    rows = pin_decisions(young.served(), [topic_id("acme")], on=False)
     assert set(rows["topic_id"]) == {topic_id("acme"), topic_id("boat")}
-    life.decides(rows, 0.7)
-    assert pinned(life) == []
-    life.undoes("boat", 0.8)
-    assert pinned(life) == []
+    young.decides(rows, 0.7)
+    assert pinned(young) == []
+    young.undoes("boat", 0.8)
+    assert pinned(young) == []
 
 
 # Merges and the ladder
 
 
-def test_use_of_a_topic_that_was_merged_away_brings_its_survivor_back(tmp_path: Path) -> None:
-    life = begun(tmp_path)
-    life.night(0.5)
-    life.merges("acme", "boat", 0.6)
-    assert life.night(10)["archived"] == 2
-    life.accesses(10.5, "boat")
-    assert life.night(11) == {"restored": 1}
-    assert life.states("acme", "boat", "cat") == ["active", "merged", "archived"]
+def test_use_of_a_topic_that_was_merged_away_brings_its_survivor_back(merged: Life) -> None:
+    merged.accesses(10.5, "boat")
+    assert merged.night(11) == {"restored": 1}
+    assert merged.states("acme", "boat", "cat") == ["active", "merged", "archived"]
 
 
-def test_what_a_merge_took_in_comes_out_of_it_as_if_never_merged(tmp_path: Path) -> None:
+def test_what_a_merge_took_in_comes_out_of_it_as_if_never_merged(merged: Life, tmp_path: Path) -> None:
     """The survivor was archived meanwhile; the unmerged topic was not, and is archived in its own night."""
-    life = begun(tmp_path)
-    life.night(0.5)
-    life.merges("acme", "boat", 0.6)
-    life.night(10)
-    life.undoes("boat", 10.1)
-    assert life.states("acme", "boat", "cat") == ["archived", "active", "archived"]
-    assert life.night(10.2)["archived"] == 1
-    assert life.read(EDGE, ["kind"], "r.detached = true")["kind"].to_list() == ["mentions"]
-    assert life.rebuilt(tmp_path / "fold") == life.state_hash()
+    merged.undoes("boat", 10.1)
+    assert merged.states("acme", "boat", "cat") == ["archived", "active", "archived"]
+    assert merged.night(10.2)["archived"] == 1
+    assert merged.read(EDGE, ["kind"], "r.detached = true")["kind"].to_list() == ["mentions"]
+    assert merged.rebuilt(tmp_path / "fold") == merged.state_hash()

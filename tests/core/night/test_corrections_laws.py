@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +30,25 @@ from tests.core.strategies import BUFFER_MIB, NO_SEGMENTS, evidence_frame, fill,
 
 pytestmark = pytest.mark.slow
 
-Stage = tuple[list[Observation], pl.DataFrame]
-"""The evidence and the decisions (columns DECISION) at one time."""
+
+@dataclass(frozen=True)
+class Stage:
+    """The evidence and the decisions (columns DECISION) at one time, and the state that they fold to."""
+
+    stream: list[Observation]
+    decisions: pl.DataFrame
+    state: State
 
 
-def settled_fold(stream: list[Observation], decisions: pl.DataFrame) -> tuple[State, pl.DataFrame]:
-    """A fold whose placement follows the merges in force, as the `placements` step does; with the placements."""
+def state_of(stream: list[Observation], decisions: pl.DataFrame) -> State:
+    """A fold whose placement follows the merges in force, as the `placements` step does."""
     evidence, merged = evidence_frame(stream), decided.merges(decisions)
     placed = place_named(evidence, NO_SEGMENTS, [*merged["dropped"], *merged["survivor"]])
-    return fold(evidence, placed.placements, placed.aliases, decisions, Policy()), placed.placements
+    return fold(evidence, placed.placements, placed.aliases, decisions, Policy())
 
 
-def state_of(stage: Stage) -> State:
-    return settled_fold(*stage)[0]
+def stage(stream: list[Observation], decisions: pl.DataFrame) -> Stage:
+    return Stage(stream, decisions, state_of(stream, decisions))
 
 
 def decision(kind: str, topic: dict[str, Any], survivor: str) -> pl.DataFrame:
@@ -65,11 +72,10 @@ def histories(draw: st.DrawFn) -> list[Stage]:
     """
     stream = draw(streams(min_size=4))
     imported, decisions = draw(st.integers(2, len(stream))), empty(DECISION)
-    stages = [(stream[:imported], decisions)]
+    stages = [stage(stream[:imported], decisions)]
     for _ in range(draw(st.integers(2, 7))):
         act = draw(st.sampled_from(("import", "merge", "merge", "undo")))
-        topics = state_of(stages[-1]).topics
-        living = topics.filter(pl.col("state") == "active").sort("scope", "id")
+        living = stages[-1].state.topics.filter(pl.col("state") == "active").sort("scope", "id")
         pairs = living.join(living, on="scope", suffix="_b").filter(pl.col("id") != pl.col("id_b")).to_dicts()
         in_force = decided.merges(decisions).sort("dropped").to_dicts()
         if act == "import":
@@ -81,7 +87,7 @@ def histories(draw: st.DrawFn) -> list[Stage]:
             merge = draw(st.sampled_from(in_force))
             topic = {"id": merge["dropped"], "title": None, "topic_kind": None, "scope": merge["scope"]}
             decisions = pl.concat([decisions, decision("unmerged", topic, merge["survivor"])])
-        stages.append((stream[:imported], decisions))
+        stages.append(stage(stream[:imported], decisions))
     return stages
 
 
@@ -99,21 +105,21 @@ def without_what_was_undone(decisions: pl.DataFrame) -> pl.DataFrame:
 @settings(max_examples=40, deadline=None)
 @given(histories())
 def test_a_history_with_undone_merges_folds_to_the_one_without(stages: list[Stage]) -> None:
-    stream, decisions = stages[-1]
-    assert canonical(state_of((stream, decisions))) == canonical(state_of((stream, without_what_was_undone(decisions))))
+    last = stages[-1]
+    assert canonical(last.state) == canonical(state_of(last.stream, without_what_was_undone(last.decisions)))
 
 
 @settings(max_examples=10, deadline=None)
 @given(histories())
 def test_a_graph_that_lived_through_it_has_the_hash_of_one_that_did_not(stages: list[Stage]) -> None:
-    stream, decisions = stages[-1]
+    last = stages[-1]
     with tempfile.TemporaryDirectory() as folder:
         with open_graph(Path(folder) / "lived", buffer_mib=BUFFER_MIB) as graph:
-            for stage in stages:
-                fill(graph, state_of(stage))
+            for each in stages:
+                fill(graph, each.state)
             lived = state_hash(graph)
         with open_graph(Path(folder) / "never", buffer_mib=BUFFER_MIB) as graph:
-            fill(graph, state_of((stream, without_what_was_undone(decisions))))
+            fill(graph, state_of(last.stream, without_what_was_undone(last.decisions)))
             never = state_hash(graph)
     assert lived == never
 
@@ -124,17 +130,17 @@ def test_the_conditions_accept_every_stage(stages: list[Stage]) -> None:
     """Undoing a merge makes values current that another topic's had outranked; that is not a revival."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"graph-{place}" for place in range(len(stages))]
-        for path, stage in zip(paths, stages, strict=True):
+        for path, each in zip(paths, stages, strict=True):
             with open_graph(path, buffer_mib=BUFFER_MIB) as graph:
-                fill(graph, state_of(stage))
+                fill(graph, each.state)
         for place in range(1, len(stages)):
             for check in verdicts(paths[place], paths[place - 1], stages[place]):
                 assert check.passed, check.violations.rows()
 
 
-def verdicts(graph: Path, base: Path, stage: Stage) -> list[Check]:
-    (stream, decisions), state = stage, state_of(stage)
-    subject = subject_of(graph, evidence_frame(stream), decisions, aliases=state.aliases, held=state.evidence_topic)
+def verdicts(graph: Path, base: Path, at: Stage) -> list[Check]:
+    evidence, beside = evidence_frame(at.stream), {"aliases": at.state.aliases, "held": at.state.evidence_topic}
+    subject = subject_of(graph, evidence, at.decisions, **beside)
     return [query_soundness(subject), transition_soundness(subject, tables(base).revisions), provenance(subject)]
 
 
@@ -142,12 +148,12 @@ def verdicts(graph: Path, base: Path, stage: Stage) -> list[Check]:
 def test_a_chain_is_taken_apart_in_either_order(order: tuple[str, str]) -> None:
     """`b` into `a`, then `a` into `c`: freeing `b` leaves `a` in `c`, freeing `a` keeps `b` with it."""
     stream = [observation(n, topic_id=name, title=name) for n, name in enumerate("abc")]
-    topics = {row["id"]: row for row in state_of((stream, empty(DECISION))).topics.to_dicts()}
+    topics = {row["id"]: row for row in state_of(stream, empty(DECISION)).topics.to_dicts()}
     merged = [decision("merged", topics["b"], "a"), decision("merged", topics["a"], "c")]
     into = {"b": "a", "a": "c"}
     first, second = (decision("unmerged", topics[name], into[name]) for name in order)
-    half = state_of((stream, pl.concat([*merged, first])))
+    half = state_of(stream, pl.concat([*merged, first]))
     expected = {"b": {"e00": "c", "e01": "b", "e02": "c"}, "a": {"e00": "a", "e01": "a", "e02": "c"}}
     assert dict(half.evidence_topic.select("evidence_id", "topic_id").iter_rows()) == expected[order[0]]
-    whole = state_of((stream, pl.concat([*merged, first, second])))
-    assert canonical(whole) == canonical(state_of((stream, empty(DECISION))))
+    whole = state_of(stream, pl.concat([*merged, first, second]))
+    assert canonical(whole) == canonical(state_of(stream, empty(DECISION)))

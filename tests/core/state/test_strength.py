@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memstate_core.policy.settings import Policy
+from memstate_core.state.fold import State
 from memstate_core.state.strength import salience, strength
 from tests.core.strategies import EPOCH, SCOPES, accessed, day, field, folded, observation
 
@@ -241,18 +242,27 @@ def test_a_run_dated_long_before_every_event_has_numbers() -> None:
 # Scopes
 
 
-@given(st.lists(st.tuples(days, st.booleans(), st.sampled_from((None, ["owner"]))), max_size=8))
-def test_a_scopes_salience_never_depends_on_accesses_in_another(
-    history: list[tuple[float, bool, list[str] | None]],
-) -> None:
+def one_a_scope(*used: dict[str, Any]) -> State:
+    """The fold of a topic in each scope, with accesses."""
     stream = [
         observation(number, topic_id=f"t-{number}", scope=scope, fields=[field("owner", '"Aya"')])
         for number, scope in enumerate(SCOPES)
     ]
+    return folded(stream, accesses=accessed(*used))
+
+
+@pytest.fixture(scope="module")
+def alone() -> State:
+    return one_a_scope({"topic_id": "t-0", "at": 3})
+
+
+@pytest.mark.slow
+@given(history=st.lists(st.tuples(days, st.booleans(), st.sampled_from((None, ["owner"]))), max_size=8))
+def test_a_scopes_salience_never_depends_on_accesses_in_another(
+    alone: State, history: list[tuple[float, bool, list[str] | None]]
+) -> None:
     foreign = [{"topic_id": "t-1", "at": when, "failed": no, "fields": named} for when, no, named in history]
-    mine = {"topic_id": "t-0", "at": 3}
-    alone = folded(stream, accesses=accessed(mine))
-    together = folded(stream, accesses=accessed(mine, *foreign))
+    together = one_a_scope({"topic_id": "t-0", "at": 3}, *foreign)
     own = pl.col("id") == "t-0"
     assert together.topics.filter(own).equals(alone.topics.filter(own))
     of_mine = pl.col("topic_id") == "t-0"

@@ -115,8 +115,9 @@ def test_a_use_ahead_of_the_evidence_is_the_last_event() -> None:
 def test_the_order_of_accesses_does_not_matter(recorded: list[dict[str, Any]], chance: Any) -> None:
     frame = accessed(*recorded)
     mixed = frame[chance.sample(range(frame.height), frame.height)]
-    assert folded(STREAM, accesses=mixed).topics.equals(folded(STREAM, accesses=frame).topics)
-    assert folded(STREAM, accesses=mixed).fields.equals(folded(STREAM, accesses=frame).fields)
+    one, other = folded(STREAM, accesses=mixed), folded(STREAM, accesses=frame)
+    assert one.topics.equals(other.topics)
+    assert one.fields.equals(other.fields)
 
 
 @given(accesses)
