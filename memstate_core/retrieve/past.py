@@ -84,7 +84,7 @@ class Past:
 def read_past(
     ledger: Ledger, manifest: Manifest, graph: Graph, served: pl.DataFrame, scope: str, moment: datetime
 ) -> Past:
-    """Folds a scope as of a moment.
+    """Folds a scope as of a moment, without evidence that is set aside today: no fold can digest it.
 
     Args:
         ledger: the ledger.
@@ -95,7 +95,9 @@ def read_past(
         moment: the moment.
     """
     policy = Policy.recorded(manifest.policy)
-    evidence, transitions = _evidence(ledger, manifest, graph, served, scope), _transitions(ledger, manifest, scope)
+    transitions = _transitions(ledger, manifest, scope)
+    evidence = _evidence(ledger, manifest, graph, served, scope)
+    evidence = evidence.filter(~pl.col("evidence_id").is_in(decided.set_aside(transitions).implode()))
     by_then = transitions.filter(pl.col("at") <= moment)
     segments = transitions.filter(pl.col("kind") == decided.SEGMENT_PLACED)
     accesses = ledger.scan("accesses", manifest.accesses_version).filter(pl.col("at") <= moment).collect()

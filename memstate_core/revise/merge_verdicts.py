@@ -20,8 +20,9 @@ def merge_undone(served: Served, given: pl.DataFrame) -> tuple[pl.DataFrame, pl.
         given: columns a, b (a < b), verdict; each pair is one topic today.
 
     Returns:
-        The verdicts to record (rows of `given`), and the decisions (columns DECISION) that undo the merges judged
-        `different`. A verdict `same` that says nothing new is left out, so that verdicts can be given again.
+        The verdicts to record (rows of `given`, with the scope), and the decisions (columns DECISION) that undo the
+        merges judged `different`. A verdict `same` that says nothing new is left out, so that verdicts can be given
+        again.
 
     Raises:
         VerdictRefused: no merge in force that a run made joined the two directly, so that the verdict does not say
@@ -33,11 +34,12 @@ def merge_undone(served: Served, given: pl.DataFrame) -> tuple[pl.DataFrame, pl.
     unclear = given.filter(pl.col("verdict") != SAME).join(merged, on=["a", "b"], how="anti")
     away = set(served.topics.filter(pl.col("merged_into").is_not_null())["id"])
     for a, b in unclear.select("a", "b").iter_rows():
-        dropped = a if a in away else b
-        raise VerdictRefused(a, b, f"they are one topic now; `memstate undo {dropped}` undoes the merge")
+        dropped = [topic for topic in (a, b) if topic in away]
+        way_out = f"they are one topic now; `memstate undo {dropped[0]}` undoes the merge" if dropped else ""
+        raise VerdictRefused(a, b, way_out or "they are ids of one topic, which no merge made")
     known = judgements(served.transitions).filter(pl.col("verdict") == SAME).with_columns(_known=True)
-    named = given.join(merged.select("a", "b"), on=["a", "b"], how="semi", maintain_order="left")
+    named = given.join(merged.select("a", "b", "scope"), on=["a", "b"], maintain_order="left")
     marked = named.join(known, on=["a", "b", "verdict"], how="left", maintain_order="left")
-    recorded = marked.filter(pl.col("_known").is_null()).select(given.columns)
+    recorded = marked.filter(pl.col("_known").is_null()).drop("_known")
     wrong = recorded.filter(pl.col("verdict") == DIFFERENT)
     return recorded, unmerged(served, merged.join(wrong, on=["a", "b"], how="semi"))

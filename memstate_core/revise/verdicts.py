@@ -65,7 +65,7 @@ def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) 
     given = _scoped(served, _ordered(living.filter(~are_one)))
     _refuse_unnamed(served, given.filter(pl.col("verdict") == SAME))
     _refuse_archived(served, given.filter(pl.col("verdict") == SAME))
-    on_merges, undone = merge_undone(served, _scoped(served, _ordered(raw.filter(are_one))))
+    on_merges, undone = merge_undone(served, _ordered(raw.filter(are_one)))
     rows = pl.concat([undone, _judged(on_merges), _judged(given), _merged(served, given)])
     _refuse_contradictions(served.transitions.select(DECISION.keys()), rows)
     return rows

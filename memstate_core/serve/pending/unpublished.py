@@ -24,6 +24,7 @@ from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store
 from memstate_core.serve.pending.fair_share import fair_share, row_bytes
 from memstate_core.serve.pending.inbox_view import InboxObservations, InboxView
+from memstate_core.state import decisions as decided
 from memstate_core.state.graph import TOPIC
 
 _IDENTITY = ["scope", "observation_id"]
@@ -93,6 +94,7 @@ class UnpublishedView:
             mine = [shard for shard in shards if versions[shard] == version]
             found.append(self._of_shards(self._store.ledger.since("evidence", version), mine))
         new = _without(pl.concat(found).unique(_IDENTITY, keep="any"), readers)
+        new = new.filter(~pl.col("evidence_id").is_in(self._set_aside().implode()))
         # Keys and sizes first, so that a large import is not loaded to be cut.
         keys = new.select("evidence_id", "scope", "imported_at", _bytes=row_bytes()).collect()
         newest = keys.sort("imported_at", "evidence_id", descending=True)
@@ -100,6 +102,14 @@ class UnpublishedView:
         rows = new.filter(pl.col("evidence_id").is_in(kept["evidence_id"].implode())).collect()
         cut = keys.join(kept, on="evidence_id", how="anti")["scope"]
         return conform(rows.sort("imported_at", descending=True), EVIDENCE), frozenset(cut)
+
+    def _set_aside(self) -> pl.Series:
+        """The evidence that no run takes in."""
+        if self._store.ledger.version("transitions") is None:
+            return pl.Series(dtype=pl.String)
+        kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])
+        rows = self._store.ledger.scan("transitions").filter(kinds).sort("seq")
+        return decided.set_aside(rows.select("kind", "evidence_ids").collect())
 
     def _of_shards(self, rows: pl.LazyFrame, mine: list[str]) -> pl.LazyFrame:
         shards = self._store.shards

@@ -131,6 +131,16 @@ def test_verdicts_on_pairs_that_no_run_merged_are_refused(store: Store) -> None:
         verdict_decisions(shard(store), [(dropped, other, "different")])
 
 
+def test_an_alias_and_its_topic_are_no_merge(store: Store) -> None:
+    served = shard(store)
+    alias, topic = (
+        served.aliases.join(served.topics, left_on="topic_id", right_on="id").select("alias", "topic_id").row(0)
+    )
+    with pytest.raises(VerdictRefused, match="ids of one topic"):
+        verdict_decisions(served, [(alias, topic, "different")])
+    assert verdict_decisions(served, [(alias, topic, "same")]).is_empty()
+
+
 def test_both_topics_are_shown_as_they_were_apart(store: Store) -> None:
     waiting = open_checks(checks(store))
     pairs = merged_pairs(store, shard(store), waiting)
