@@ -118,7 +118,7 @@ class Policy(Section):
     """Number of extension edges that the dependency review follows from a changed topic, and archiving from a topic
     that stays."""
     dependency_max_topics: Annotated[int, Field(ge=1)] = 10_000
-    """Number of dependent topics that one run queues for review at most, nearest first."""
+    """Number of dependent topics of a scope that one run queues for review at most, nearest first."""
 
     @model_validator(mode="after")
     def _limits_in_order(self) -> Policy:

@@ -2,7 +2,7 @@
 
 Dependencies follow extension edges only, never associations: a part depends on its whole, a detail on what it
 details, an extension and a derivation on their source. The search is breadth first, ends at cycles, and stops
-at the numbers of hops and topics that policy sets.
+at the numbers of hops and topics (of each scope) that policy sets.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def queue_reviews(run: Run, changed: pl.DataFrame) -> StepResult:
     run.keep_table("changes", changed)
     with open_graph(run.graph) as graph:
         titles = graph.read(TOPIC, ["id", "scope", "title"], "r.state <> 'merged'").rename({"id": "topic_id"})
-        found = affected(changed["topic_id"], dependents(graph.read(EDGE, ["from_id", "to_id", "kind"])), run.policy)
+        dependence = dependents(graph.read(EDGE, ["from_id", "to_id", "kind"]))
+        found = affected(changed["topic_id"], dependence, titles, run.policy)
         fresh = _reasoned(found, titles, run)
         waiting = graph.read(REVIEW).join(fresh, on="id", how="anti")
         ended = waiting.filter(pl.col("topic_id").is_in(ids)).vstack(waiting.join(titles, on="topic_id", how="anti"))
@@ -45,7 +46,8 @@ def queue_reviews(run: Run, changed: pl.DataFrame) -> StepResult:
         _recorded(fresh, titles, REVIEW_QUEUED),
         _recorded(ended.unique("id").with_columns(reason=pl.lit("the topic itself changed")), titles, REVIEW_ENDED),
     ]
-    capped = found.height == run.policy.dependency_max_topics
+    a_scope = found.join(titles, on="topic_id").group_by("scope").len()
+    capped = (a_scope["len"] >= run.policy.dependency_max_topics).any()
     counts = {"queued": fresh.height, "waiting": queue.height, "capped": int(capped)}
     tables = {"queued for review": fresh.select("topic_id", "reason").head(20)}
     return StepResult(queue, counts, tables, pl.concat(decided))

@@ -22,13 +22,14 @@ def dependents(edges: pl.DataFrame) -> pl.DataFrame:
     return extension.select(base=base, dependent=dependent).unique().sort("base", "dependent")
 
 
-def affected(changed: pl.Series, dependence: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def affected(changed: pl.Series, dependence: pl.DataFrame, topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Topics that depend on changed ones and did not change themselves, nearest first.
 
     Args:
         changed: topic ids.
         dependence: columns base, dependent.
-        policy: gives the caps.
+        topics: the topics that may be queued (columns topic_id, scope).
+        policy: gives the caps; the one on topics holds for each scope, so that no scope fills another's queue.
 
     Returns:
         Columns topic_id, cause_topic_id (the changed topic it depends on most directly), hops.
@@ -45,4 +46,6 @@ def affected(changed: pl.Series, dependence: pl.DataFrame, policy: Policy) -> pl
         if not frontier.height:
             break
         reached = pl.concat([reached, frontier])
-    return reached.filter(pl.col("hops") > 0).head(policy.dependency_max_topics)
+    found = reached.filter(pl.col("hops") > 0)
+    found = found.join(topics.select("topic_id", "scope"), on="topic_id", maintain_order="left")
+    return found.filter(pl.int_range(pl.len()).over("scope") < policy.dependency_max_topics).drop("scope")

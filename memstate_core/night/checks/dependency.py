@@ -62,14 +62,14 @@ def _unqueued(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
     changed, reached = _changes(subject), pl.DataFrame(schema={"topic_id": pl.String, "hops": pl.Int64})
     if len(changed):
         reached = _reached(subject.graph.edges, changed, policy.dependency_max_hops)
-    living = subject.graph.living.select("id")
-    due = reached.join(living, left_on="topic_id", right_on="id", how="semi")
+    scopes = subject.graph.living.select("scope", topic_id="id")
+    due = reached.join(scopes, on="topic_id")
     moved = due.filter(pl.col("topic_id").is_in(_by_reference(subject).implode()))
     missed = due.join(queue, on="topic_id", how="anti").join(moved, on="topic_id", how="anti")
-    if due.height >= policy.dependency_max_topics:
-        fresh = queue.join(subject.recorded.last, on="seq", how="semi")
-        farthest = fresh["hops"].max() if fresh.height >= policy.dependency_max_topics else None
-        missed = missed if farthest is None else missed.filter(pl.col("hops") < farthest)
+    fresh = queue.join(subject.recorded.last, on="seq", how="semi").join(scopes, on="topic_id")
+    full = fresh.group_by("scope").agg(pl.len(), farthest=pl.col("hops").max())
+    missed = missed.join(full.filter(pl.col("len") >= policy.dependency_max_topics), on="scope", how="left")
+    missed = missed.filter((pl.col("hops") < pl.col("farthest")).fill_null(True))
     return [violating(missed, "topic_id", "depends on a change and is not queued for review")]
 
 

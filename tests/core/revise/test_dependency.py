@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 import pytest
@@ -17,7 +18,7 @@ from memstate_core.revise.dependency import queue_reviews, recorded_queue
 from memstate_core.run.run import Run
 from memstate_core.state.dependents import affected, dependents
 from memstate_core.state.edges import EXTENSION_KINDS
-from memstate_core.state.graph import open_graph
+from memstate_core.state.graph import REVIEW, open_graph
 from tests.core.frames import filled
 from tests.core.night.checks.subjects import subject_of
 from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, edge, evidence_frame, fill, folded, observation
@@ -26,6 +27,7 @@ Pair = tuple[str, str]
 """A base and what depends on it."""
 
 TOPICS = "abcdefg"
+NAMES = f"{TOPICS}xyz"
 webs = st.lists(st.tuples(st.sampled_from(TOPICS), st.sampled_from(TOPICS)), max_size=16)
 changes = st.lists(st.sampled_from(TOPICS), max_size=3)
 
@@ -34,9 +36,16 @@ def web(pairs: Sequence[Pair]) -> pl.DataFrame:
     return pl.DataFrame(pairs, orient="row", schema={"base": pl.String, "dependent": pl.String}).unique()
 
 
-def reached(changed: Sequence[str], pairs: Sequence[Pair], **policy: int) -> dict[str, int]:
+def topics(scopes: Mapping[str, str]) -> pl.DataFrame:
+    """The topics by name; those in `scopes` have that scope, all others the first."""
+    return pl.DataFrame({"topic_id": [*NAMES], "scope": [scopes.get(name, SCOPES[0]) for name in NAMES]})
+
+
+def reached(
+    changed: Sequence[str], pairs: Sequence[Pair], scopes: Mapping[str, str] = MappingProxyType({}), **policy: int
+) -> dict[str, int]:
     """Topics and hops that `affected` answers, in its order."""
-    found = affected(pl.Series([*changed], dtype=pl.String), web(pairs), Policy(**policy))
+    found = affected(pl.Series([*changed], dtype=pl.String), web(pairs), topics(scopes), Policy(**policy))
     return dict(found.select("topic_id", "hops").iter_rows())
 
 
@@ -87,7 +96,8 @@ def dependence(edges: list[tuple[str, str, str]]) -> list[Pair]:
 
 @given(changes, webs, st.integers(1, 8))
 def test_it_reaches_what_a_plain_search_finds(changed: list[str], pairs: list[Pair], max_hops: int) -> None:
-    found = affected(pl.Series(changed, dtype=pl.String), web(pairs), Policy(dependency_max_hops=max_hops))
+    policy = Policy(dependency_max_hops=max_hops)
+    found = affected(pl.Series(changed, dtype=pl.String), web(pairs), topics({}), policy)
     expected = by_a_plain_search(changed, pairs, max_hops)
     assert {row[0]: (row[2], row[1]) for row in found.iter_rows()} == expected
     assert found["hops"].is_sorted()
@@ -116,6 +126,17 @@ def test_it_stops_at_the_cap_on_hops() -> None:
 def test_it_stops_at_the_cap_on_topics_and_the_nearest_come_first() -> None:
     pairs = [("a", "z"), ("z", "b"), ("a", "y")]
     assert reached("a", pairs, dependency_max_topics=2) == {"y": 1, "z": 1}
+
+
+def test_each_scope_has_its_own_cap_on_topics() -> None:
+    pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("x", "y"), ("y", "z")]
+    others = dict.fromkeys("xyz", SCOPES[1])
+    assert reached("ax", pairs, others, dependency_max_topics=2) == {"b": 1, "c": 1, "y": 1, "z": 2}
+
+
+def test_a_merged_topic_takes_no_place_under_the_cap() -> None:
+    pairs = [("a", "m"), ("m", "b"), ("a", "z")]
+    assert reached("a", pairs, dependency_max_topics=2) == {"z": 1, "b": 2}
 
 
 def test_no_change_reaches_nothing() -> None:
@@ -182,6 +203,38 @@ def test_a_dependent_that_was_evaluated_anew_is_not_asked_for_again(chain: Run, 
         check = dependency_consistency(subject_of(chain.graph, evidence_frame(CHAIN), earlier, last))
         assert check.passed, f"the night on which {changed!r} changed: {check.violations.rows()}"
         earlier = pl.concat([earlier, last])
+
+
+def test_a_full_queue_of_one_scope_excuses_no_other(tmp_path: Path) -> None:
+    """Both scopes change; under a cap of one topic each has its nearest dependent queued, and the check wants both."""
+    stream = [
+        observation(number, topic_id=f"{name}{part}", scope=scope, edges=edges)
+        for number, (name, scope, part, edges) in enumerate(
+            (name, scope, part, [edge("part_of", to_topic_id=f"{name}0")] if part else [])
+            for name, scope in zip("ab", SCOPES, strict=True)
+            for part in range(3)
+        )
+    ]
+    run = begin(tmp_path / "run", dependency_max_topics=1)
+    with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
+        fill(graph, folded(stream))
+    changed = pl.DataFrame(
+        [(f"{name}0", scope, "updated") for name, scope in zip("ab", SCOPES, strict=True)], orient="row", schema=CHANGES
+    )
+    result = queue_reviews(run, changed)
+    assert (result.frame["topic_id"].to_list(), result.counts["capped"]) == (["a1", "b1"], 1)
+    assert result.decisions is not None
+    updated = changed.select("topic_id", "scope", kind=pl.lit("topic_updated"))
+
+    def violations(decided: pl.DataFrame) -> list[str]:
+        with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
+            graph.sync(REVIEW, result.frame.join(decided, on="topic_id", how="semi"))
+        last = filled(pl.concat([updated, decided], how="diagonal"), DECISION)
+        subject = subject_of(run.graph, evidence_frame(stream), empty(DECISION), last, policy=run.policy)
+        return dependency_consistency(subject).violations["subject"].sort().to_list()
+
+    assert violations(result.decisions) == []
+    assert violations(result.decisions.filter(pl.col("scope") == SCOPES[0])) == ["b1", "b2"]
 
 
 @pytest.fixture
