@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 from scoring import Ints, Labels, Reals
 
-EDGES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
-"""Where the bands begin, as in the `calibration` table of a run."""
+from memstate_core.revise.reliability import band
 
 
 def reliability(a: Ints, b: Ints, probability: Reals, labels: Labels) -> pl.DataFrame:
     """Labelled pairs by probability.
 
     Returns:
-        Columns from (where the band begins), pairs, mean (of the probabilities), true (the share that is);
-        from the highest band on, empty ones left out.
+        Columns from (where the band begins, as in a run's metadata), pairs, mean (of the probabilities), true (the
+        share that is); from the highest band on, empty ones left out.
     """
     kept = ~labels.unlabelled(a, b)
-    band = np.array(EDGES)[np.digitize(probability[kept], EDGES) - 1]
-    rows = pl.DataFrame({"from": band, "probability": probability[kept], "true": labels.true(a[kept], b[kept])})
+    rows = pl.DataFrame({"probability": probability[kept], "true": labels.true(a[kept], b[kept])})
     means = {"mean": pl.col("probability").mean(), "true": pl.col("true").mean()}
-    return rows.group_by("from").agg(pl.len().alias("pairs"), **means).sort("from", descending=True)
+    banded = rows.group_by(band(pl.col("probability")).alias("from"))
+    return banded.agg(pl.len().alias("pairs"), **means).sort("from", descending=True)
 
 
 def lines(table: pl.DataFrame) -> list[str]:
