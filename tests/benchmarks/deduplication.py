@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -66,17 +66,19 @@ def _row(found: Deduplicated, labelled: Labelled, seconds: float) -> Row:
 
 
 def _table(rows: Sequence[Row], precision: float) -> list[str]:
+    """The methods, with the recall of their rankings at HIGH and, unless it is 0, at a given precision."""
+    levels = {f"recall at P {HIGH:.2f} *": HIGH} | ({f"at P {precision:.3f} *": precision} if precision else {})
     counts = ["pairs", "precision", "recall", "F1", "CPU s", "false pairs", "expected false", "unlabelled"]
-    head = ["method", *counts, f"recall at P {HIGH:.2f} *", f"at P {precision:.3f} *"]
-    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(_line(row, precision) for row in rows)]
+    head = ["method", *counts, *levels]
+    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(_line(row, levels.values()) for row in rows)]
 
 
-def _line(row: Row, precision: float) -> str:
+def _line(row: Row, levels: Iterable[float]) -> str:
     found, ranking = row.result, row.ranking
     rates = [f"{rate:.3f}" for rate in (found.precision, found.recall, found.f1)]
     expected = "" if row.expected is None else f"{row.expected:.1f}"
     counts = [f"{found.pairs - found.true:,}", expected, f"{found.unlabelled:,}"]
-    ranked = ["" if ranking is None else f"{ranking.recall_at(least):.3f}" for least in (HIGH, precision)]
+    ranked = ["" if ranking is None else f"{ranking.recall_at(least):.3f}" for least in levels]
     return f"| {' | '.join([row.method, f'{found.pairs:,}', *rates, f'{row.seconds:.1f}', *counts, *ranked])} |"
 
 

@@ -28,6 +28,8 @@ MIN_SHARE = 0.1
 numbers or dates for a column not to be text, counted from above."""
 RARE = 100
 """Titles that may share a word for it to bring candidates."""
+SUMMARY_LETTERS = 100
+"""Letters of a summary that are compared: Jaro-Winkler is for short texts, and takes minutes on long ones."""
 FIRST_LETTERS = 8
 PREFIXES = (32, 24, 16, 12, FIRST_LETTERS)
 """First letters of titles of which the longest with enough pairs is the first blocking rule of training."""
@@ -78,7 +80,7 @@ def predict(corpus: Corpus, *, between_sources: bool = False) -> Predicted:
 def _records(corpus: Corpus) -> tuple[pl.DataFrame, dict[str, str]]:
     """Cleaned records with columns row, words (rare ones of the title) and those compared, and the latter's types."""
     enough = corpus.remainder[1]
-    texts = {"title": plain(pl.col("title")), "summary": plain(pl.col("summary"))}
+    texts = {"title": plain(pl.col("title")), "summary": plain(pl.col("summary")).str.head(SUMMARY_LETTERS)}
     base = corpus.topics.select(row=pl.int_range(pl.len()), **texts)
     fields = {f"field_{index}": values for index, values in enumerate(_fields(corpus))}
     for name, values in fields.items():
