@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 from msgspec import convert
 
 from memstate_core.forget.salience import update_salience
@@ -23,6 +25,7 @@ from memstate_core.run.begin import last_published_payload, next_number, recover
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run, RunFacts
 from memstate_core.run.store import Store
+from memstate_core.state.decisions import CORRECTIONS
 from memstate_core.state.graph import REVIEW, open_graph
 from memstate_core.state.snapshots import Manifest, numbers
 from memstate_core.state.state_hash import state_hash
@@ -75,7 +78,7 @@ def fold_recorded(store: Store, shard: str, scratch: Path, run_id: str) -> Folde
     recorded = _last_manifest(store, shard)
     embedding = store.settings.embedding.model_copy(update={"model": recorded.embedding_model})
     as_recorded = Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
-    run = _fold_again(as_recorded, recorded, scratch, run_id)
+    run = fold_again(as_recorded, recorded, recorded.policy, scratch, run_id)
     with open_graph(run.graph, read_only=True) as graph:
         return Folded(run, as_recorded, recorded, state_hash(graph))
 
@@ -94,23 +97,45 @@ def ensure_served(store: Store, shard: str, run_id: str) -> None:
         rebuild(store, shard, run_id)
 
 
-def _fold_again(store: Store, recorded: Manifest, scratch: Path, run_id: str) -> Run:
+def fold_again(
+    store: Store,
+    published: Manifest,
+    policy: dict[str, Any],
+    scratch: Path,
+    run_id: str,
+    corrections: pl.DataFrame | None = None,
+) -> Run:
+    """Folds a shard's ledger into a new working graph.
+
+    Args:
+        store: the store, whose embedding model is used.
+        published: the snapshot whose evidence, accesses and logical time are used.
+        policy: the policy of the fold, as a manifest records it.
+        scratch: the folder of the run.
+        run_id: the run's name.
+        corrections: decisions to apply after the recorded ones (columns DECISION).
+
+    Returns:
+        The run, whose working graph and tables hold the result.
+    """
     facts = RunFacts(
         run_id=run_id,
-        shard=recorded.shard,
+        shard=published.shard,
         shards=store.settings.store.shards,
-        now=recorded.now,
-        number=next_number(store, recorded.shard, recorded.number),
+        now=published.now,
+        number=next_number(store, published.shard, published.number),
         base=None,
-        evidence_version=recorded.evidence_version,
+        evidence_version=published.evidence_version,
         transitions_version=store.ledger.version("transitions"),
-        accesses_version=recorded.accesses_version,
+        accesses_version=published.accesses_version,
         ledger_head=store.ledger.chain.head,
         fresh_graph=True,
-        embedding_model=recorded.embedding_model,
-        policy=recorded.policy,
+        embedding_model=store.encoder.model,
+        policy=policy,
     )
     run = Run.begin(scratch, facts)
+    if corrections is not None:
+        run.decide(CORRECTIONS, corrections)
     with open_graph(run.graph):
         pass
     place(store, run, empty({"evidence_id": TRANSITIONS["run_id"]}))
@@ -119,5 +144,5 @@ def _fold_again(store: Store, recorded: Manifest, scratch: Path, run_id: str) ->
     update_salience(run)
     transitions = store.ledger.scan("transitions", facts.transitions_version).sort("seq").collect()
     with open_graph(run.graph) as graph:
-        graph.sync(REVIEW, recorded_queue(transitions.filter(transitions["shard"] == recorded.shard)))
+        graph.sync(REVIEW, recorded_queue(transitions.filter(transitions["shard"] == published.shard)))
     return run

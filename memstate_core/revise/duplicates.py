@@ -59,7 +59,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
     corpus = load_corpus(store, run)
     searched = corpus.topics["scope"].unique(maintain_order=True) if stale is None else stale
-    found = _matches(store, run, corpus, changed, before, searched)
+    found = search_scopes(store, run, corpus, changed, before, searched, verdict_levels(before))
     pairs, by_probability = _joined(PAIRS, [each.pairs for each in found]), calibration([each.found for each in found])
     run.keep_table("calibration", by_probability)
     suggestions = suggested(pairs, before, corpus.topics, run.policy, searched)
@@ -74,18 +74,34 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     return StepResult(pairs, counts(found), tables, decided)
 
 
-def _matches(
-    store: Store, run: Run, corpus: Corpus, changed: pl.DataFrame, before: pl.DataFrame, scopes: pl.Series
+def search_scopes(
+    store: Store,
+    run: Run,
+    corpus: Corpus,
+    changed: pl.DataFrame,
+    before: pl.DataFrame,
+    scopes: pl.Series,
+    verdicts: pl.DataFrame,
 ) -> list[ScopeMatches]:
-    """Searches scopes one by one, but for those of a single topic."""
+    """Searches scopes one by one, but for those of a single topic.
+
+    Args:
+        store: the store.
+        run: gives the policy and the evidence of topics.
+        corpus: the active topics.
+        changed: topics that the run has changed so far (columns CHANGES).
+        before: earlier decisions, in order.
+        scopes: the scopes to search.
+        verdicts: agreement levels of judged pairs (as of `verdict_levels`).
+    """
     limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
-    verdicts, found = verdict_levels(before), []
+    found = []
     for scope, part in ((scope, corpus.of(scope)) for scope in scopes):
         if len(part) > 1:
             own, judged = replace(thresholds, ids=part.topics["id"]), verdicts.filter(pl.col("scope") == scope)
             result = deduplicate(part, limits, judged, sure=own.merge, decisive=own.decisive)
-            found.append(ScopeMatches(scope, part, result, own.of(result.pairs)[1]))
+            found.append(ScopeMatches(scope, part, result, *own.of(result.pairs)))
     return found
 
 

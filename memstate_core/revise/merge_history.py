@@ -43,6 +43,7 @@ reading, null where none is recorded) are of the dropped topic and its `partner`
 
 NIGHTLY = "nightly run"
 """The actor of a merge that no person decided."""
+
 _PAYLOAD = pl.Struct(
     {
         "survivor": pl.String,

@@ -7,7 +7,7 @@ import polars as pl
 from memstate_core.model.errors import VerdictRefused
 from memstate_core.model.verdicts import DIFFERENT, SAME
 from memstate_core.revise.merge_history import NIGHTLY, merge_list
-from memstate_core.revise.undo import unmerged
+from memstate_core.revise.unmerge import unmerge_decisions
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import judgements
 
@@ -42,4 +42,4 @@ def merge_undone(served: Served, given: pl.DataFrame) -> tuple[pl.DataFrame, pl.
     marked = named.join(known, on=["a", "b", "verdict"], how="left", maintain_order="left")
     recorded = marked.filter(pl.col("_known").is_null()).drop("_known")
     wrong = recorded.filter(pl.col("verdict") == DIFFERENT)
-    return recorded, unmerged(served, merged.join(wrong, on=["a", "b"], how="semi"))
+    return recorded, unmerge_decisions(served, merged.join(wrong, on=["a", "b"], how="semi"))

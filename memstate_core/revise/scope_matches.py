@@ -46,12 +46,14 @@ class ScopeMatches:
         scope: its name.
         corpus: its active topics.
         found: the pairs and their groups.
+        merge: the probability from which each pair is merged (pairs,).
         review: the probability from which each pair is suggested for review (pairs,).
     """
 
     scope: str
     corpus: Corpus
     found: Deduplicated
+    merge: Probabilities
     review: Probabilities
 
     @cached_property

@@ -12,11 +12,10 @@ from memstate_core.model.errors import MergeUndone, NothingToUndo, NotStale
 from memstate_core.model.frames import DECISION, project
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.merge_history import merge_list
+from memstate_core.revise.unmerge import UNDONE, unmerge_decisions
 from memstate_core.run.served_state import Served
-from memstate_core.state.decisions import READMITTED, REVIEW_ENDED, SET_ASIDE, UNMERGED, merges, set_aside
-from memstate_core.state.identity import survivors
+from memstate_core.state.decisions import READMITTED, REVIEW_ENDED, SET_ASIDE, set_aside
 
-UNDONE = "undone by a person"
 CONFIRMED = "confirmed by a person"
 
 
@@ -36,7 +35,7 @@ def undo_decisions(served: Served, name: str) -> pl.DataFrame | None:
     listed = merge_list(served).filter((pl.col("id") == name) | (pl.col("dropped") == name))
     in_force = listed.filter(~pl.col("undone"))
     if in_force.height:
-        return unmerged(served, in_force.head(1))
+        return unmerge_decisions(served, in_force)
     back = restore_decisions(served, [name], UNDONE)
     if back.height:
         return back
@@ -101,44 +100,3 @@ def stale_documents(shards: Sequence[Served]) -> list[dict[str, Any]]:
 def nothing_to_undo(name: str, shards: Sequence[Served]) -> NothingToUndo:
     """The error for an id that names nothing to undo."""
     return NothingToUndo(name, ", ".join(served.snapshot.name for served in shards))
-
-
-def unmerged(served: Served, undone: pl.DataFrame) -> pl.DataFrame:
-    """The decisions that undo merges in force (columns DECISION), all at once.
-
-    Each records the topics that the dropped one is separated from, so that none of them is merged with it again
-    for the same reasons, and the evidence of all of them, so that later evidence is recognised as new.
-
-    Args:
-        served: the shard.
-        undone: the merges (columns dropped, into, scope, survivor, weight, probability).
-    """
-    held = served.evidence_topic.join(undone.select(topic_id="into").unique(), on="topic_id")
-    evidence = held.group_by(into="topic_id").agg(evidence_ids=pl.col("evidence_id").sort())
-    rows = undone.join(_parted(served, undone), on="dropped", how="left", maintain_order="left")
-    rows = rows.drop("evidence_ids", strict=False).join(evidence, on="into", how="left", maintain_order="left")
-    none = pl.lit([], pl.List(pl.String))
-    payload = pl.struct("survivor", "weight", "probability", "others", actor=pl.lit(PERSON)).struct.json_encode()
-    columns = {
-        "kind": pl.lit(UNMERGED),
-        "topic_id": pl.col("dropped"),
-        "payload_json": payload,
-        "evidence_ids": pl.col("evidence_ids").fill_null(none),
-        "reason": pl.lit(UNDONE),
-    }
-    return project(rows.with_columns(**columns), DECISION)
-
-
-def _parted(served: Served, undone: pl.DataFrame) -> pl.DataFrame:
-    """The topics that each dropped topic is separated from (columns dropped, others).
-
-    They are the one that it resolves to, and those merged into that which do not go with the dropped one.
-    """
-    before = merges(served.transitions)
-    after = survivors(before.join(undone, on="dropped", how="anti"))
-    within = survivors(before).select(into="survivor", other="dropped")
-    roots = undone.select("into", other="into").unique()
-    members = pl.concat([roots, within.join(roots, on="into", how="semi")])
-    members = members.with_columns(_goes_with=pl.col("other").replace(after["dropped"], after["survivor"]))
-    pairs = undone.select("dropped", "into").join(members, on="into").filter(pl.col("_goes_with") != pl.col("dropped"))
-    return pairs.group_by("dropped").agg(others=pl.col("other").sort())

@@ -27,6 +27,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.TopicNotFound: 404,
     errors.NothingToUndo: 404,
     errors.MergeUndone: 409,
+    errors.MergesUnknown: 404,
     errors.VerdictRefused: 409,
     errors.NotStale: 409,
     errors.SnapshotDamaged: 503,

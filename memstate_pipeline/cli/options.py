@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -59,3 +60,16 @@ def parsed_stages(given: str) -> frozenset[str]:
     if wanted - STAGES:
         raise typer.BadParameter(f"unknown stage in {given!r}: expected some of {', '.join(sorted(STAGES))}")
     return wanted
+
+
+def numbered_lines(file: Path) -> list[tuple[str, str]]:
+    """The lines of a file that are not blank, each without white space around it and with where it is.
+
+    Raises:
+        typer.BadParameter: the file cannot be read.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error}") from error
+    return [(line.strip(), f"{file}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.corrections import correcting, named_topic, publish, published_line
+from memstate_pipeline.cli.judged_merges import review_merged
 from memstate_pipeline.cli.options import Now, moment
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.spot_checks import check_lines, waiting_merges
 from memstate_pipeline.cli.text import merge_lines, pair_lines, stale_lines
+from memstate_pipeline.cli.undo_file import undo_file
 from memstate_pipeline.cli.verdicts import Verdict, ask_verdicts, given_verdicts
 from memstate_pipeline.cli.verdicts import located as located_verdicts
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from memstate_core.run.served_state import Served
     from memstate_core.run.store import Store
 
+PAIRS_SHOWN = 20
 _UNDECIDED = "no verdict was recorded"
 
 
@@ -45,36 +48,41 @@ def merges(
 def undo(
     context: typer.Context,
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="ID",
             help="A merge, a topic merged away, archived, detached or summarised, or evidence that was set aside.",
         ),
-    ],
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='Merges to undo, all at once: an ID or {"id": ID} a line.'),
+    ] = None,
     now: Now = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Undo a merge or a step of forgetting, and publish."""
-    from memstate_core.revise.undo import nothing_to_undo, undo_decisions
+    """Undo a merge or a step of forgetting, and publish.
 
+    With --file, undoes many merges and publishes once.
+    """
     at, store = moment(now), context.obj.store
-    with correcting(store, "undo") as shards:
-        found = {shard: rows for shard, served in shards.items() if (rows := undo_decisions(served, name)) is not None}
-        if not found:
-            raise nothing_to_undo(name, list(shards.values()))
-        published = publish(store, shards, found, at, "undone manually")
-    undone = next(iter(found.values()))
-    topic_id = undone["topic_id"][0]
-    back = None if topic_id is None else named_topic(store, topic_id)
-    kind = " and ".join(undone["kind"].unique(maintain_order=True))
-    shown = f"evidence {name}" if back is None else f"{back['title']}  [{back['id']}]"
-    lines = [f"{kind}: {shown}", published_line(published)]
-    show({**published, "action": kind, "topic": back}, as_json, lambda: lines)
+    if name is not None and file is None:
+        _undo(store, name, at, as_json)
+    elif file is not None and name is None:
+        undo_file(store, file, at, as_json)
+    else:
+        raise typer.BadParameter("expected either ID or --file FILE")
 
 
 def review(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of pairs, and of merges.")] = 20,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Maximum number of pairs and merges. Default: 20; --merged: all."),
+    ] = None,
+    merged: Annotated[
+        bool, typer.Option("--merged", help="List automatic merges that today's model would not make.")
+    ] = False,
     decide: Annotated[
         list[str] | None, typer.Option(metavar="A:B=VERDICT", help="Verdict on two topics: same, different or skip.")
     ] = None,
@@ -92,16 +100,21 @@ def review(
     from memstate_core.run.served_state import read_served
 
     at, store = moment(now), context.obj.store
+    if merged:
+        if decide or file is not None:
+            raise typer.BadParameter("--merged lists merges; it takes no --decide and no --file")
+        review_merged(store, limit, as_json)
+        return
     verdicts = given_verdicts(decide or [], file)
     if not decide and file is None:
         shards = read_served(store)
-        pairs, waiting = _waiting(shards, limit)
-        merged, checks = waiting_merges(store, shards, limit)
+        pairs, waiting = _waiting(shards, limit or PAIRS_SHOWN)
+        doubtful, checks = waiting_merges(store, shards, limit or PAIRS_SHOWN)
         if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            document = {"open": waiting, "pairs": pairs, "merged": merged, "spot_checks": checks}
-            show(document, as_json, lambda: [*_pair_list([*pairs, *merged], waiting), *check_lines(checks)])
+            document = {"open": waiting, "pairs": pairs, "merged": doubtful, "spot_checks": checks}
+            show(document, as_json, lambda: [*_pair_list([*pairs, *doubtful], waiting), *check_lines(checks)])
             return
-        verdicts = ask_verdicts([*pairs, *merged])
+        verdicts = ask_verdicts([*pairs, *doubtful])
     if not verdicts:
         show({"decided": []}, as_json, lambda: [_UNDECIDED])
         return
@@ -142,6 +155,23 @@ def confirm(
         as_json,
         lambda: [f"confirmed: {', '.join(confirmed)}", published_line(published)],
     )
+
+
+def _undo(store: Store, name: str, at: datetime | None, as_json: bool) -> None:
+    from memstate_core.revise.undo import nothing_to_undo, undo_decisions
+
+    with correcting(store, "undo") as shards:
+        found = {shard: rows for shard, served in shards.items() if (rows := undo_decisions(served, name)) is not None}
+        if not found:
+            raise nothing_to_undo(name, list(shards.values()))
+        published = publish(store, shards, found, at, "undone manually")
+    undone = next(iter(found.values()))
+    topic_id = undone["topic_id"][0]
+    back = None if topic_id is None else named_topic(store, topic_id)
+    kind = " and ".join(undone["kind"].unique(maintain_order=True))
+    shown = f"evidence {name}" if back is None else f"{back['title']}  [{back['id']}]"
+    lines = [f"{kind}: {shown}", published_line(published)]
+    show({**published, "action": kind, "topic": back}, as_json, lambda: lines)
 
 
 def _judge(store: Store, verdicts: Sequence[Verdict], at: datetime | None) -> dict[str, Any]:

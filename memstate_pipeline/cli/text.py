@@ -39,16 +39,16 @@ def _heading(pair: Mapping[str, Any]) -> str:
     """What is asked about a candidate pair, or about a merge, whose second topic is the one that is left."""
     skipped = ", skipped before" * bool(pair["skipped"])
     if "merge" not in pair:
-        return f"the same with probability {_number(pair['probability'])}{skipped}"
-    today = f", today {_number(pair['today'])}" * (pair["today"] != pair["probability"])
-    return f"merged {pair['at'][:10]} with probability {_number(pair['probability'])}{today}: right?{skipped}"
+        return f"the same with probability {number(pair['probability'])}{skipped}"
+    today = f", today {number(pair['today'])}" * (pair["today"] != pair["probability"])
+    return f"merged {pair['at'][:10]} with probability {number(pair['probability'])}{today}: right?{skipped}"
 
 
 def _merge(merge: Mapping[str, Any]) -> Iterator[str]:
     undone = f"  undone {merge['undone_at'][:16]}" if merge["undone"] else ""
     dropped, survivor, into = merge["dropped"], merge["survivor"], merge["into"]
     later = f", now in {into['title']} [{into['id']}]" * (into["id"] not in (survivor["id"], dropped["id"]))
-    confidence = f"probability {_number(merge['probability'])}, evidence {len(merge['evidence_ids'])}"
+    confidence = f"probability {number(merge['probability'])}, evidence {len(merge['evidence_ids'])}"
     yield f"{merge['id']}  {merge['at'][:16]}  {confidence}  {merge['reason']}{undone}"
     yield f"    {dropped['title']} [{dropped['id']}] into {survivor['title']} [{survivor['id']}]{later}"
     if merge["reading"] is None:
@@ -66,11 +66,12 @@ def _side_by_side(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _features(features: Iterable[Mapping[str, Any]], indent: str = "  ") -> list[str]:
-    parts = [f"{f['name']} {_number(f['value'])} ({_number(f['weight'], '+')})" for f in features]
+    parts = [f"{f['name']} {number(f['value'])} ({number(f['weight'], '+')})" for f in features]
     return [indent + ", ".join(parts)] if parts else []
 
 
-def _number(value: float | None, sign: str = "") -> str:
+def number(value: float | None, sign: str = "") -> str:
+    """A number with four digits."""
     return "unknown" if value is None else f"{value:{sign}.4g}"
 
 

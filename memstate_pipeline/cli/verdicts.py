@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP, VERDICTS
+from memstate_pipeline.cli.options import numbered_lines
 from memstate_pipeline.cli.output import show_lines
 from memstate_pipeline.cli.text import pair_lines
 
@@ -28,7 +29,9 @@ def given_verdicts(decide: Sequence[str], file: Path | None) -> list[Verdict]:
     Raises:
         typer.BadParameter: an option is not A:B=VERDICT, or a line of the file is not such a document.
     """
-    return [_option(text) for text in decide] + ([] if file is None else _lines(file))
+    return [_option(text) for text in decide] + (
+        [] if file is None else [_line(*each) for each in numbered_lines(file)]
+    )
 
 
 def ask_verdicts(pairs: Sequence[Mapping[str, Any]]) -> list[Verdict]:
@@ -82,14 +85,6 @@ def _option(text: str) -> Verdict:
     if verdict not in VERDICTS or not left or not right:
         raise typer.BadParameter(f"{text!r} is not a verdict: expected A:B=VERDICT with {', '.join(VERDICTS)}")
     return pair, verdict
-
-
-def _lines(file: Path) -> list[Verdict]:
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error}") from error
-    return [_line(line, f"{file}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
 
 
 def _line(line: str, where: str) -> Verdict:

@@ -9,6 +9,7 @@
     ├── TopicNotFound        no topic, tombstone or alias has this id
     ├── NothingToUndo        no merge and no archived topic has this id
     ├── MergeUndone          the merge is undone already
+    ├── MergesUnknown        some ids name no merge
     ├── VerdictRefused       a verdict on two topics contradicts recorded ones
     ├── NotStale             the topic is not queued for review
     ├── SnapshotDamaged      a published file differs from its manifest
@@ -55,6 +56,7 @@ from memstate_core.model.errors.inputs import (
     HomeUnsupported,
     KeyRefused,
     KeysDamaged,
+    MergesUnknown,
     MergeUndone,
     NotAllowed,
     NothingToUndo,
@@ -96,6 +98,7 @@ __all__ = [
     "LedgerDamaged",
     "MemstateError",
     "MergeUndone",
+    "MergesUnknown",
     "ModelUnavailable",
     "NotAllowed",
     "NotFound",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memstate_core.model.errors.base import MemstateError
 
 
@@ -89,6 +91,18 @@ class MergeUndone(MemstateError):
             merge_id=merge_id,
             dropped=dropped,
             undone_at=undone_at,
+        )
+
+
+class MergesUnknown(MemstateError):
+    """Some ids name no merge, so none of the merges was undone."""
+
+    def __init__(self, names: Sequence[str], snapshot: str) -> None:
+        super().__init__(
+            f"no merge has the id {', '.join(map(repr, names))} in snapshot {snapshot}, and no topic of that id was "
+            "merged away. Nothing was undone. `memstate merges --all` lists every merge.",
+            names=list(names),
+            snapshot=snapshot,
         )
 
 

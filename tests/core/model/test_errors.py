@@ -25,6 +25,7 @@ from memstate_core.model.errors import (
     KeysDamaged,
     LedgerDamaged,
     MemstateError,
+    MergesUnknown,
     MergeUndone,
     ModelUnavailable,
     NotAllowed,
@@ -61,6 +62,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (TopicNotFound("t-1", "s0/3"), 1, ["t-1", "s0/3"]),
     (NothingToUndo("m-1", "s0/3"), 1, ["m-1", "s0/3", "memstate merges"]),
     (MergeUndone("m-1", "t-1", "2026-01-01"), 1, ["m-1", "t-1", "2026-01-01", "memstate merges"]),
+    (MergesUnknown(["m-1", "m-2"], "s0/3"), 1, ["'m-1', 'm-2'", "s0/3", "memstate merges --all"]),
     (VerdictRefused("t-1", "t-2", "they are one topic"), 1, ["t-1", "t-2", "they are one topic"]),
     (NotStale("t-1"), 1, ["t-1", "memstate confirm"]),
     (

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.model.text import parse_moment
 from memstate_core.run.store import open_store
 from memstate_pipeline.cli.main import COMMANDS, app
+from tests.core.night.older_merges import merge_as_before
 from tests.pipeline.cli.small_store import LATER, NEXT, ROWS, dump, field, ids, row
 from tests.pipeline.cli.transcript import Terminal
 
@@ -83,6 +85,22 @@ def test_corrections(columns: int, terminal: Terminal, topics: dict[str, str]) -
     terminal.run("pin", yard, "--off", "--now", LATER)
     terminal.run("undo", "nobody")
     compare("corrections", columns, terminal.text)
+
+
+@WIDTHS
+def test_merges_of_an_older_version(columns: int, terminal: Terminal, topics: dict[str, str], tmp_path: Path) -> None:
+    budget, tree, hostile = (topics[name] for name in ("Budget", "Serviceberry", "Red"))
+    terminal.run("review", "--merged")
+    merge_as_before(open_store(tmp_path / "home"), [(tree, budget), (hostile, budget)], parse_moment(LATER))
+    terminal.run("review", "--merged")
+    terminal.run("review", "--merged", "--limit", "1")
+    (tmp_path / "merges.txt").write_text(f"{tree}\n{hostile}\n")
+    (tmp_path / "unknown.txt").write_text(f"{tree}\nnobody\n")
+    terminal.run("undo", "--file", "unknown.txt", "--now", LATER)
+    terminal.run("undo", "--file", "merges.txt", "--now", LATER)
+    terminal.run("undo", "--file", "merges.txt", "--now", LATER)
+    terminal.run("undo")
+    compare("older_merges", columns, terminal.text)
 
 
 @WIDTHS

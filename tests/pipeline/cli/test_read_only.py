@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.model.text import parse_moment
+from memstate_core.run.store import open_store
+from tests.core.night.older_merges import merge_as_before
+from tests.pipeline.cli.small_store import LATER, ids
 from tests.pipeline.conftest import clean_environment
 
 MOUNT = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && ! touch "$0/probe" 2>/dev/null && exec "$@"'
@@ -48,3 +52,13 @@ def test_it_reads_without_writing(home: Path, command: tuple[str, ...]) -> None:
         assert set(failed) <= {"home", "disk"}
     else:
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_it_judges_merges_again_without_writing(home: Path) -> None:
+    topics = ids(open_store(home))
+    merge_as_before(open_store(home), [(topics["Serviceberry"], topics["Budget"])], parse_moment(LATER))
+    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "review", "--merged", "--json"]
+    done = read_only(home, *command)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["refused"] == 1

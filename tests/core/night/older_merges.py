@@ -1,0 +1,40 @@
+"""Merges as a nightly run of an older version recorded them, whatever today's model says about the pairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.model.frames import DECISION
+from memstate_core.night.corrections import correct
+from memstate_core.run.served_state import read_served
+from memstate_core.run.store import Store
+from tests.core.frames import filled
+
+
+def merge_as_before(store: Store, pairs: Sequence[tuple[str, str]], at: datetime) -> str:
+    """Merges the first topic of each pair into the second; answers the state hash."""
+    served = read_served(store)["s0"]
+    topics = {row["id"]: row for row in served.topics.select("id", "scope", "title", "topic_kind").to_dicts()}
+    rows = [
+        {
+            "kind": "merged",
+            "scope": topics[dropped]["scope"],
+            "topic_id": dropped,
+            "payload_json": json.dumps(
+                {
+                    "survivor": survivor,
+                    "dropped_title": topics[dropped]["title"],
+                    "dropped_kind": topics[dropped]["topic_kind"],
+                    "probability": 0.95,
+                    "weight": 3.0,
+                    "features": [{"name": "owner", "value": 1.0, "weight": 3.0}],
+                }
+            ),
+        }
+        for dropped, survivor in pairs
+    ]
+    return correct(store, "s0", "older", at, filled(pl.DataFrame(rows), DECISION), "the same").state_hash
