@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-import pyarrow.parquet as pq
 from polars.exceptions import PanicException
 
 from memstate_core.ingest.api_files import is_signed, written_at
 from memstate_core.ingest.containers.compression import packing_of
 from memstate_core.ingest.containers.parquet import parquet_rows
+from memstate_core.ingest.containers.parquet_slices import ParquetSlices
 from memstate_core.ingest.containers.source import Source, plain_source, zip_source
 from memstate_core.ingest.formats import OBSERVATIONS, chosen, reader
 from memstate_core.ingest.formats.shared.base import Reading
@@ -167,9 +167,9 @@ def _dump(path: Path, file: BinaryIO, longest: int, format: str | None, api_key:
             raise BrokenContainer(
                 f"format {format} was asked for, expected {reader(format).expected}, but it is parquet"
             )
-        table = pq.ParquetFile(file, pre_buffer=False)
-        count = max(1, table.metadata.num_rows)
-        return OpenDump(path, total, lambda line: total * line // count, parquet_rows(table, longest))
+        slices = ParquetSlices(file, total)
+        count = max(1, slices.metadata.num_rows)
+        return OpenDump(path, total, lambda line: total * line // count, parquet_rows(slices, longest))
     source = zip_source(path, file) if packing == ".zip" else plain_source(path, file, packing)
     if format is None and _is_of_the_api(source, api_key):
         format = OBSERVATIONS

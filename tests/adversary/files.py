@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,6 +43,15 @@ def _zipped(members: dict[str, bytes]) -> bytes:
 _FAR = pa.table({"text": ["x"], "observed_at": pa.array([2**62], pa.timestamp("ms"))})
 _WIDE = pa.table({"text": ["x"], "confidence": pa.array([1], pa.decimal256(60, 2))})
 
+
+def _repeated(rows: int) -> bytes:
+    """A Parquet file of less than a kilobyte, with rows of a megabyte that share one value."""
+    written = io.BytesIO()
+    column = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array(["x" * (1 << 20)]))
+    pq.write_table(pa.table({"text": column}), written, compression="zstd", store_schema=False)
+    return written.getvalue()
+
+
 FILES: tuple[Callable[[Random], Made], ...] = (
     lambda random: (b"bytes.jsonl", random.randbytes(random.randrange(4000))),
     lambda random: (b"bytes.json", random.randbytes(200)),
@@ -62,6 +72,7 @@ FILES: tuple[Callable[[Random], Made], ...] = (
     lambda _: (b"nul.jsonl", b"\x00" * 5000 + GOOD),
     lambda _: (b"far.parquet", _parquet(_FAR)),
     lambda _: (b"wide.parquet", _parquet(_WIDE)),
+    lambda random: (b"bomb.parquet", _repeated(random.choice([20, 10_000_000]))),
     lambda _: (b"chatgpt.json", json.dumps([{"mapping": {"a": {"parent": "a", "children": ["a"]}}}] * 3).encode()),
     lambda random: (
         b"turns.jsonl",

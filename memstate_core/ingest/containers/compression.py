@@ -23,7 +23,7 @@ UNPACK_ERRORS = (EOFError, zlib.error, zstandard.ZstdError)
 BLOCK = 1 << 20
 MAX_RATIO = 200
 """Largest allowed ratio of unpacked to packed size; text reaches about 20."""
-_RATIO_FROM_BYTES = 256 << 20
+RATIO_FROM_BYTES = 256 << 20
 """Up to this many unpacked bytes any ratio is allowed, since reading them takes seconds."""
 _PACKED_BLOCK = 1 << 12
 
@@ -65,7 +65,7 @@ def _within_ratio(file: BinaryIO, blocks: Iterator[bytes]) -> Iterator[bytes]:
     given = 0
     for block in blocks:
         given += len(block)
-        if given > max(_RATIO_FROM_BYTES, MAX_RATIO * file.tell()):
+        if given > max(RATIO_FROM_BYTES, MAX_RATIO * file.tell()):
             found = f"its first {file.tell():,} bytes unpack to more than {given - len(block):,}"
             raise BrokenContainer(f"{found}, expected at most {MAX_RATIO} times as many: it looks like a bomb")
         yield block

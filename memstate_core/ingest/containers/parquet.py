@@ -13,33 +13,34 @@ from decimal import Decimal
 from typing import Any
 
 import polars as pl
-import pyarrow.parquet as pq
 
+from memstate_core.ingest.containers.parquet_slices import ParquetSlices
 from memstate_core.ingest.raw_rows import RawRow, RowAssembler
 
-ROWS_AT_A_TIME = 10_000
 
-
-def parquet_rows(table: pq.ParquetFile, longest: int) -> Iterator[RawRow]:
+def parquet_rows(slices: ParquetSlices, longest: int) -> Iterator[RawRow]:
     """The rows of a parquet file as JSON, read a slice at a time.
 
     Args:
-        table: the open file.
+        slices: the open file.
         longest: most bytes, as JSON, of a row that is kept whole.
 
     Raises:
+        BrokenContainer: the file unpacks to more than MAX_RATIO times its size.
         pyarrow.ArrowException: the file is damaged.
         OSError: likewise.
     """
     assembler = RowAssembler(longest)
     number = 0
-    for batch in table.iter_batches(batch_size=ROWS_AT_A_TIME):
-        frame = pl.from_arrow(batch)
+    for part in slices:
+        frame = pl.from_arrow(part)
         assert isinstance(frame, pl.DataFrame)
         for row in frame.iter_rows(named=True):
             number += 1
             text = json.dumps(_without_nulls(row) or {}, default=_as_json, ensure_ascii=False, separators=(",", ":"))
-            raw = assembler.finish(number, text.encode("utf-8", "surrogateescape"))
+            encoded = text.encode("utf-8", "surrogateescape")
+            slices.count(len(encoded))
+            raw = assembler.finish(number, encoded)
             if raw is not None:
                 yield raw
 
