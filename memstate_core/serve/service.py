@@ -59,12 +59,13 @@ class Service(Reading):
         who.require(Role.WRITE)
         asked = request(rows[0]) if alone else None
         with span("memstate.ingest", observations=len(rows)):
-            accepted = accept(rows if asked is None else [asked.line], self.store.settings, clock(), who)
+            now = clock()
+            accepted = accept(rows if asked is None else [asked.line], self.store.settings, now, who)
             if not who.sees_all:
                 self._check_topic_ids(accepted)
             description = {} if asked is None else self._describe(asked, accepted)
             name = self._inbox.append(accepted.lines)
-        self._pending.note(name, accepted.lines)
+        self._pending.note(name, accepted.lines, now)
         self.counters.add(Count.OBSERVATIONS_ACCEPTED, len(accepted.observation_ids))
         return {
             "accepted": len(accepted.observation_ids),

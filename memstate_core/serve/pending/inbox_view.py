@@ -1,8 +1,11 @@
 """The observations in the inbox, as evidence: those acknowledged by this process and those that others put there.
 
 The folder is the truth: an accepted observation stays there until a run has it durable in the ledger, so this view has
-everything that was acknowledged, also after a restart. Lines accepted by this process are kept in memory until they
-are parsed, so that its own files are not read back. Nothing is parsed before the first request asks for it.
+everything that was acknowledged, also after a restart. Lines accepted by this process are parsed from memory, so that
+its own files are not read back. Nothing is parsed before a request asks for it or the lines become too many.
+
+Invariant: of scopes within their share (`fair_share`) no row leaves because others write. Files that this process has
+not read yet may wait for others, one request for each `FILES_BYTES`; they are not displaced.
 """
 
 from __future__ import annotations
@@ -11,11 +14,9 @@ import os
 import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
 from pathlib import Path
 
 import polars as pl
-from cachetools import FIFOCache
 
 from memstate_core.ingest.api_files import written_at
 from memstate_core.ingest.dumps import open_dump
@@ -32,10 +33,11 @@ from memstate_core.serve.observations import clock_at
 from memstate_core.serve.pending.fair_share import fair_share, row_bytes
 
 FILES_BYTES = 256 << 20
-"""How many bytes of files are read, the newest files first; what is kept of them is bounded by `fair_share`."""
+"""How many bytes of files one request reads, the newest files first; the next request continues. Rows that were read
+stay, within the bounds of `fair_share`. A larger file is not read."""
 
-UNREAD_BYTES = 16 << 20
-"""How many bytes of acknowledged lines are held until they are parsed; beyond that they are read from their files."""
+UNPARSED_BYTES = 16 << 20
+"""How many bytes of acknowledged lines are held before they are parsed, whether or not a request asks for them."""
 
 _BATCH_ROWS, _BATCH_BYTES = 5_000, 16 << 20
 _ROWS = {**EVIDENCE, "_file": pl.String}
@@ -70,19 +72,6 @@ class _File:
         return datetime.fromtimestamp(self.at / 1e9, UTC)
 
 
-class _Lines(FIFOCache[str, bytes]):
-    """Acknowledged lines by file; `dropped` names the files of which some were evicted."""
-
-    def __init__(self) -> None:
-        super().__init__(UNREAD_BYTES, getsizeof=len)
-        self.dropped: set[str] = set()
-
-    def popitem(self) -> tuple[str, bytes]:
-        name, lines = super().popitem()
-        self.dropped.add(name)
-        return name, lines
-
-
 class InboxView:
     """A thread-safe view of one inbox."""
 
@@ -90,70 +79,85 @@ class InboxView:
         self._inbox, self._settings = inbox, settings
         self._longest = settings.ingest.max_line_mib << 20
         self._lock, self._noting = threading.Lock(), threading.Lock()
-        self._lines = _Lines()
+        self._lines: dict[str, bytes] = {}
+        self._held = 0
         self._known: dict[str, _File] = {}
-        self._unread: set[str] = set()
+        self._due: set[str] = set()
+        self._skipped: set[str] = set()
         self._cut: dict[str, frozenset[str]] = {}
         self._rows = empty(_ROWS)
         self._version = 0
 
-    def note(self, name: str, lines: bytes) -> None:
-        """Keeps acknowledged lines of a file, to be parsed when they are asked for."""
+    def note(self, name: str, lines: bytes, now: datetime) -> None:
+        """Keeps acknowledged lines of a file, to be parsed when they are asked for or when they become too many."""
         with self._noting:
-            whole = self._lines.get(name, b"") + lines
-            if name in self._lines.dropped or len(whole) > UNREAD_BYTES:
-                self._lines.pop(name, None)
-                self._lines.dropped.add(name)
-            else:
-                self._lines[name] = whole
+            self._lines[name] = self._lines.get(name, b"") + lines
+            self._held += len(lines)
+            is_full = self._held > UNPARSED_BYTES
+        if is_full:
+            with self._lock:
+                self._update(now, reads=False)
 
     def observations(self, now: datetime) -> InboxObservations:
         """The observations in the inbox at this time, within the limits."""
         with self._lock:
-            lines = self._take_lines()
-            files, others = _files(self._inbox)
-            found = {file.name: file for file in files}
-            gone = {name for name, file in self._known.items() if found.get(name) != file}
-            again = lines.keys() | lines.dropped | (self._unread | self._cut.keys() if gone else set())
-            fresh = [file for file in files if self._known.get(file.name) != file or file.name in again]
-            if gone or fresh:
-                self._known = found
-                self._unread &= found.keys()
-                self._cut = {name: scopes for name, scopes in self._cut.items() if name in found}
-                self._rows = self._rows.filter(~pl.col("_file").is_in(sorted(gone)))
-                self._read(fresh, lines, now)
-                self._version += 1
+            others = self._update(now, reads=True)
             cut = frozenset[str]().union(*self._cut.values())
-            return InboxObservations(self._rows.select(*EVIDENCE), cut, not (others or self._unread), self._version)
+            complete = not (others or self._skipped or self._due - self._cut.keys())
+            return InboxObservations(self._rows.select(*EVIDENCE), cut, complete, self._version)
 
-    def _take_lines(self) -> _Lines:
+    def _update(self, now: datetime, *, reads: bool) -> bool:
+        """Adds what is new and, if `reads`, not noted; returns whether the inbox has dumps of other kinds."""
+        lines = self._take_lines()
+        files, others = _files(self._inbox)
+        found = {file.name: file for file in files}
+        gone = {name for name, file in self._known.items() if found.get(name) != file}
+        fresh = {file.name for file in files if self._known.get(file.name) != file}
+        self._due = (self._due | fresh | (self._cut.keys() if gone else set())) & found.keys()
+        if gone or self._due or lines:
+            self._known = found
+            self._skipped = (self._skipped & found.keys()) - fresh
+            self._cut = {name: scopes for name, scopes in self._cut.items() if name in found}
+            self._rows = self._rows.filter(~pl.col("_file").is_in(sorted(gone)))
+            self._add_lines(lines, now)
+            if reads:
+                self._read(now)
+            self._version += 1
+        return others
+
+    def _take_lines(self) -> dict[str, bytes]:
         """The lines kept since last time."""
         with self._noting:
-            lines, self._lines = self._lines, _Lines()
+            lines, self._lines, self._held = self._lines, {}, 0
         return lines
 
-    def _read(self, fresh: list[_File], lines: _Lines, now: datetime) -> None:
-        """Reads files, the newest first, and drops what is beyond the limits."""
-        newest = sorted(self._known.values(), key=lambda file: file.at, reverse=True)
-        sizes = accumulate(file.size for file in newest)
-        within = {file.name for file, size in zip(newest, sizes, strict=True) if size <= FILES_BYTES}
-        self._unread |= self._known.keys() - within
-        self._keep(self._rows.filter(pl.col("_file").is_in(sorted(within))))
-        for file in sorted(fresh, key=lambda file: file.at, reverse=True):
-            if file.name in within:
-                self._unread.discard(file.name)
-                self._cut.pop(file.name, None)
-                self._add(file, lines.get(file.name), now)
+    def _add_lines(self, lines: dict[str, bytes], now: datetime) -> None:
+        """Adds the rows of acknowledged lines, whose files need not be read then."""
+        self._due -= lines.keys() - self._cut.keys()
+        for name in lines.keys() & self._known.keys():
+            self._add_rows(list(line_rows([lines[name]], self._longest)), self._known[name], now)
 
-    def _add(self, file: _File, lines: bytes | None, now: datetime) -> None:
+    def _read(self, now: datetime) -> None:
+        """Reads files that are due, as many as fit the limit: those never read first, the newest first of each."""
+        due = sorted((self._known[name] for name in self._due), key=lambda file: (file.name in self._cut, -file.at))
+        unspent = FILES_BYTES
+        for file in due:
+            if file.size > FILES_BYTES:
+                self._skipped.add(file.name)
+            elif file.size > unspent:
+                continue
+            else:
+                unspent -= file.size
+                self._cut.pop(file.name, None)
+                self._add(file, now)
+            self._due.remove(file.name)
+
+    def _add(self, file: _File, now: datetime) -> None:
         """Adds the rows of a file, batch by batch; none of one that is gone or damaged."""
-        if lines is not None:
-            self._add_rows(list(line_rows([lines], self._longest)), file, now)
-            return
         try:
             with open_dump(self._inbox / file.name, self._longest, follow=False) as dump:
                 if dump.format != OBSERVATIONS:
-                    self._unread.add(file.name)
+                    self._skipped.add(file.name)
                     return
                 for rows in dump.batches(_BATCH_ROWS, _BATCH_BYTES):
                     self._add_rows(rows, file, now)

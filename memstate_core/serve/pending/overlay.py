@@ -54,9 +54,9 @@ class Pending:
         self._keeping = threading.Lock()
         self._vectors: LRUCache[str, Vectors] = LRUCache(SCOPE_ROWS)
 
-    def note(self, name: str, lines: bytes) -> None:
+    def note(self, name: str, lines: bytes, now: datetime) -> None:
         """Keeps acknowledged lines of a file in the inbox."""
-        self._view.inbox.note(name, lines)
+        self._view.inbox.note(name, lines, now)
 
     def topics(
         self, readers: Sequence[SnapshotReader], ids: Collection[str], scopes: Collection[str] | None, now: datetime
