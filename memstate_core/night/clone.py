@@ -2,8 +2,8 @@
 
 Files that are never rewritten in place are hard links, so a clone of a large store takes little time and
 space: the data and log files of Delta tables, and published snapshots. Files that may be rewritten are copies: the
-settings, the dumps in the inbox, which their writer may still change, and journal segments that wait to be
-collected. The embedding cache is shared, since it only saves time.
+settings, the dumps in the inbox, which their writer may still change, journal segments that wait to be collected, and
+evidence that failed runs set aside for the next one. The embedding cache is shared, since it only saves time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from memstate_core.ingest.accesses.journal_segments import waiting_segments
 from memstate_core.ingest.dumps import dumps_in
 from memstate_core.model.errors import StoreNotFound
 from memstate_core.policy.settings import FILE_NAME
+from memstate_core.run.run import pending_path
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.home import Home
 from memstate_core.state.ledger_chain import CHAIN
@@ -55,6 +56,9 @@ def _clone(store: Store, clone: Home, holder: str) -> None:
     home = store.home
     clone.inbox.mkdir(parents=True)
     clone.accesses.mkdir()
+    pending = [pending_path(home.work(shard)) for shard in store.shards]
+    set_aside = clone.work(_NAME).parent
+    set_aside.mkdir(parents=True, exist_ok=True)
     home.cache.parent.mkdir(parents=True, exist_ok=True)
     clone.cache.parent.symlink_to(home.cache.parent.absolute(), target_is_directory=True)
     with ExitStack() as locks:
@@ -66,6 +70,7 @@ def _clone(store: Store, clone: Home, holder: str) -> None:
         copies = [(home.root / FILE_NAME, clone.root)]
         copies += [(dump, clone.inbox) for dump in (dumps_in(home.inbox) if home.inbox.is_dir() else [])]
         copies += [(segment, clone.accesses) for segment in waiting_segments(home.accesses)]
+        copies += [(file, set_aside) for file in pending]
         for file, target in copies:
             with suppress(FileNotFoundError):
                 shutil.copy2(file, target / file.name)

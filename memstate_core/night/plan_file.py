@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -118,6 +118,12 @@ def actions(decisions: pl.DataFrame, shard: str) -> list[Action]:
     payloads = [None if text is None else msgjson.decode(text) for text in ordered["payload_json"]]
     found = convert(ordered.drop("payload_json").with_columns(payload=pl.lit(None)).to_dicts(), list[Action])
     return [structs.replace(action, payload=payload) for action, payload in zip(found, payloads, strict=True)]
+
+
+def decisions_of(planned: Iterable[Action]) -> pl.DataFrame:
+    """Actions of one shard as decisions (columns DECISION), the reverse of `actions`."""
+    rows = [structs.asdict(action) | {"payload_json": msgjson.encode(action.payload).decode()} for action in planned]
+    return pl.DataFrame([{name: row[name] for name in DECISION} for row in rows], DECISION)
 
 
 def sealed(plan: Plan) -> Plan:

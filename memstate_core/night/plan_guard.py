@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from msgspec import json as msgjson
 from msgspec import structs, to_builtins
 
@@ -20,11 +21,13 @@ from memstate_core.ingest.accesses.journal_segments import waiting_segments
 from memstate_core.ingest.dumps import dumps_in, shown
 from memstate_core.model.errors import PlanStale
 from memstate_core.model.text import iso
-from memstate_core.night.plan_file import Action, Base, Facts, Plan, actions
+from memstate_core.night.plan_file import Action, Base, Facts, Plan, actions, decisions_of
 from memstate_core.policy.settings import Settings
 from memstate_core.run.run import PLAN_FILE, Run
 from memstate_core.run.store import Store
+from memstate_core.run.view import shard_evidence
 from memstate_core.state.current import current_snapshot
+from memstate_core.state.decisions import SET_ASIDE
 from memstate_core.state.graph import open_graph
 from memstate_core.state.state_hash import state_hash
 
@@ -65,10 +68,29 @@ def require_unmoved(store: Store, plan: Plan, shard: str) -> None:
         raise PlanStale(plan.name, shard, differences)
 
 
-def expect(run: Run, plan: Plan) -> None:
-    """Stores the plan with a shard's run, whose result must match it before it publishes."""
+def expect(store: Store, run: Run, plan: Plan) -> None:
+    """Stores the plan with a shard's run, whose result must match it before it publishes.
+
+    The run sets aside the evidence that the plan sets aside before its first step, since the run of the plan found it
+    only by failing.
+
+    Raises:
+        PlanStale: the plan sets aside evidence that the shard does not have.
+    """
     own = [action for action in plan.actions if action.shard == run.facts.shard]
     (run.scratch / PLAN_FILE).write_bytes(msgjson.encode(structs.replace(plan, actions=own)))
+    earlier = run.decisions(SET_ASIDE)
+    planned = decisions_of(action for action in own if action.kind == SET_ASIDE)
+    ids = pl.col("evidence_ids").list.join(" ")
+    added = planned.join(earlier, on=ids, how="anti")
+    have = shard_evidence(store.ledger, run, ["evidence_id", "scope"])
+    named = added.select("scope", evidence_id="evidence_ids").explode("evidence_id")
+    unknown = named.join(have, on=["evidence_id", "scope"], how="anti", nulls_equal=True)["evidence_id"]
+    if unknown.len():
+        problems = [f"evidence {name} to set aside: found none in its scope" for name in unknown]
+        raise PlanStale(plan.name, run.facts.shard, problems)
+    if added.height:
+        run.decide(SET_ASIDE, pl.concat([earlier, added]))
 
 
 def require_planned(run: Run) -> None:

@@ -36,6 +36,7 @@ DEATHS = 2
 
 Fails = Callable[[pl.Series], bool]
 _NAME = "evidence_id"
+_QUARANTINE_ID = uuid_expr("quarantine", pl.lit(SET_ASIDE), pl.col(_NAME))
 
 
 @contextmanager
@@ -135,20 +136,41 @@ def _keep(store: Store, run: Run, guilty: pl.Series, reason: str) -> None:
         kind=pl.lit(SET_ASIDE), evidence_ids=pl.concat_list(_NAME), reason=pl.lit(reason), payload_json=pl.lit("{}")
     )
     run.set_aside(project(named, DECISION, nulls=["topic_id"]))
+    _quarantine(store, run, rows.with_columns(reason=pl.lit(reason)))
+
+
+def quarantine_set_aside(store: Store, run: Run) -> None:
+    """Lists the evidence that a run sets aside in the quarantine, where it is missing there.
+
+    It is missing if a plan set the evidence aside, since the run of the plan failed on a clone.
+    """
+    decided = run.decisions(SET_ASIDE).select("reason", evidence_id="evidence_ids").explode(_NAME)
+    if decided.is_empty():
+        return
+    columns = [_NAME, "payload_json", "source_uri", "content_sha256"]
+    found = store.ledger.scan("evidence", run.facts.evidence_version).join(decided.lazy(), on=_NAME).sort(_NAME)
+    rows = found.select("reason", *columns).collect().with_columns(quarantine_id=_QUARANTINE_ID)
+    listed = store.ledger.scan("quarantine").select("quarantine_id").collect()
+    missing = rows.join(listed, on="quarantine_id", how="anti")
+    if missing.height:
+        _quarantine(store, run, missing)
+
+
+def _quarantine(store: Store, run: Run, rows: pl.DataFrame) -> None:
     with store.ledger.writing(f"run {run.facts.run_id}, setting evidence aside"):
         version = 1 + (store.ledger.last_transaction("quarantine", SET_ASIDE) or 0)
-        store.ledger.append("quarantine", _refusals(rows, reason, run.facts.now, run.facts.run_id), SET_ASIDE, version)
+        store.ledger.append("quarantine", _refusals(rows, run.facts.now, run.facts.run_id), SET_ASIDE, version)
 
 
-def _refusals(rows: pl.DataFrame, reason: str, now: datetime, run_id: str) -> pl.DataFrame:
+def _refusals(rows: pl.DataFrame, now: datetime, run_id: str) -> pl.DataFrame:
     raw = pl.col("payload_json").fill_null("")
     return project(
         rows.with_columns(
-            quarantine_id=uuid_expr("quarantine", pl.lit(SET_ASIDE), pl.col(_NAME)),
+            quarantine_id=_QUARANTINE_ID,
             file=pl.coalesce("source_uri", pl.lit("evidence")),
             line=pl.lit(0, pl.Int64),
             reason=pl.lit(Reason.SET_ASIDE.value),
-            detail=pl.format("evidence {}: {}", _NAME, pl.lit(reason)),
+            detail=pl.format("evidence {}: {}", _NAME, "reason"),
             raw=raw.cast(pl.Binary),
             raw_bytes=raw.str.len_bytes().cast(pl.Int64),
             raw_sha256="content_sha256",

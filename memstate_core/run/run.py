@@ -83,7 +83,7 @@ class Run:
     @property
     def pending(self) -> Path:
         """The file with evidence set aside by failed runs, which the next run decides before its first step."""
-        return self.scratch.with_name(f"{self.scratch.name}.{SET_ASIDE}.parquet")
+        return pending_path(self.scratch)
 
     def set_aside(self, decisions: pl.DataFrame) -> None:
         """Keeps decisions (columns DECISION) for the next run."""
@@ -194,6 +194,11 @@ class Run:
             ),
             TRANSITIONS,
         )
+
+
+def pending_path(scratch: Path) -> Path:
+    """The file with evidence of a shard that failed runs set aside and that no run has recorded yet."""
+    return scratch.with_name(f"{scratch.name}.{SET_ASIDE}.parquet")
 
 
 def deaths_path(scratch: Path) -> Path:

@@ -46,7 +46,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         if set_aside_after_deaths(opened, run, deaths):
             run = begin_run(opened, shard, run_id, now)
         if plan is not None:
-            expect(run, plan)
+            expect(opened, run, plan)
         result = _with_import(new_evidence(opened, run), imported, accesses)
         seconds = time.perf_counter() - began
         run.keep("evidence", result, seconds)

@@ -6,6 +6,7 @@ import polars as pl
 from memstate_core.ingest import unreported
 from memstate_core.night.plan_guard import require_planned
 from memstate_core.night.publish import publish
+from memstate_core.night.set_aside import quarantine_set_aside
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.report.collect import collect
 from memstate_pipeline.report.page import write_report
@@ -21,6 +22,7 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         """Publishes the working graph: verifies it, then moves CURRENT; refuses if the run differs from its plan."""
         run = store.run(context.partition_key)
         require_planned(run)
+        quarantine_set_aside(store.store, run)
         return materialize(context, store.store, run, lambda: publish(store.store, run))
 
     @asset(partitions, "publish", "kuzu", after=["snapshot"])

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import polars as pl
 import pytest
+from msgspec import structs
+from polars.testing import assert_frame_equal
 
 from memstate_core.ingest.importer import import_paths
-from memstate_core.model.errors import StoreLocked
+from memstate_core.model.errors import PlanStale, StoreLocked
 from memstate_core.model.text import parse_moment
+from memstate_core.night.clone import cloned
+from memstate_core.night.plan_file import read_plan, sealed, write_plan
 from memstate_core.night.verify import verify_store
 from memstate_core.run import apply
 from memstate_core.run.store import Store, open_store
@@ -20,6 +25,7 @@ from memstate_core.state.current import current_snapshot
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.planning import apply_plan, plan_on
 from memstate_pipeline.resources import NOW_TAG
 from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import NIGHT, run_memstate
@@ -88,6 +94,48 @@ def test_a_night_publishes_without_the_row_that_breaks_a_step(store: Store, monk
     assert undone.document["action"] == "readmitted"
     assert titles(store) == [f"Topic {n}" for n in range(5)]
     assert run_memstate(store.home.root, "verify").code == 0
+
+
+# By a plan
+
+
+def changed(path: Path, to: Path, evidence_id: str) -> Path:
+    """A plan that sets another row aside, under a hash that fits."""
+    plan = read_plan(path)
+    own = [structs.replace(each, evidence_ids=[evidence_id]) for each in plan.actions if each.kind == "set_aside"]
+    write_plan(sealed(structs.replace(plan, actions=[*own, *plan.actions[len(own) :]])), to)
+    return to
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_settings")
+def test_a_plan_that_sets_a_row_aside_is_applied_in_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(tmp_path / "home")
+    store.home.inbox.mkdir(parents=True)
+    (store.home.inbox / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    by_night, by_changed_plan = (open_store(tmp_path / name) for name in ("night", "changed"))
+    for other in (by_night, by_changed_plan):
+        shutil.copytree(store.home.root, other.home.root)
+    path = tmp_path / "plan.json"
+    monkeypatch.setattr(apply, "fold", poisoned(OverflowError("a value too large for this machine")))
+    with cloned(store) as clone:
+        write_plan(plan_on(clone, parse_moment(NIGHT)), path)
+    assert read_plan(path).summary["set_aside"] == 1
+
+    done = apply_plan(store, path)
+    assert done.summary["snapshot"] == "s0/1"
+    maintain(by_night, parse_moment(NIGHT))
+    served, expected = (current_snapshot(each.home, "s0") for each in (store, by_night))
+    assert served is not None
+    assert expected is not None
+    assert served.manifest.state_hash == expected.manifest.state_hash
+    listed, also = (each.ledger.scan("quarantine").drop("run_id").collect() for each in (store, by_night))
+    assert listed["reason"].to_list() == ["set_aside"]
+    assert_frame_equal(listed, also)
+
+    with pytest.raises(PlanStale, match="evidence 0000 to set aside"):
+        apply_plan(by_changed_plan, changed(path, tmp_path / "changed.json", "0000"))
+    assert current_snapshot(by_changed_plan.home, "s0") is None
 
 
 # Through Dagster

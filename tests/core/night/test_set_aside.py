@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from memstate_core.model.errors import EvidenceSetAside, StoreLocked
 from memstate_core.night import placements, replay
 from memstate_core.night import set_aside as subject
+from memstate_core.night.clone import cloned
 from memstate_core.run.begin import begin_run
 from memstate_core.run.run import died_in
 from memstate_core.run.store import Store, open_store
 from memstate_core.run.view import shard_evidence
+from memstate_core.state.decisions import SET_ASIDE
 from tests.core.strategies import day, evidence_frame, observation
 
 pytestmark = pytest.mark.slow
@@ -95,6 +97,9 @@ def test_guilty_evidence_is_left_out_of_the_next_run_and_named_in_the_quarantine
     with pytest.raises(EvidenceSetAside, match="2 pieces of evidence, first e03: ValueError: cannot digest this"):  # noqa: SIM117
         with subject.contained(store, run, "placements"):
             placements.place(store, run, shard_evidence(store.ledger, run, ["evidence_id"]))
+    with cloned(store) as clone:
+        planned = begin_run(clone, "s0", "planned", day(10)).decisions(SET_ASIDE)
+    assert planned["evidence_ids"].to_list() == [["e03"], ["e07"]]
     again = begin_run(store, "s0", "second", day(10))
     kept = shard_evidence(store.ledger, again, ["evidence_id"])
     assert sorted(set(evidence_frame(stream(*range(12)))["evidence_id"]) - set(kept["evidence_id"])) == ["e03", "e07"]
