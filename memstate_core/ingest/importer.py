@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
@@ -93,9 +93,8 @@ class Importer:
     ) -> None:
         if format is not None:
             reader(format)
-        days = settings.ingest.max_future_days
-        clock = Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
-        self._rules = Rules(parse_scope(default_scope) if default_scope else GLOBAL_SCOPE, clock)
+        scope = parse_scope(default_scope) if default_scope else GLOBAL_SCOPE
+        self._rules = Rules(scope, Clock.at(now, settings))
         self._ledger, self._deduplication = ledger, Deduplication(ledger)
         self._batch_rows = settings.ingest.chunk_rows
         self._longest = settings.ingest.max_line_mib << 20

@@ -6,7 +6,7 @@ Ids are derived from content, so they are known before any run has seen the obse
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -65,12 +65,6 @@ class ObservationsRefused(Exception):
         self.refusals = refusals
 
 
-def clock_at(now: datetime, settings: Settings) -> Clock:
-    """The clock that decides which times are in the future, as in an import at this time."""
-    days = settings.ingest.max_future_days
-    return Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
-
-
 def observations_in(body: bytes) -> list[bytes]:
     """The observations of a body, each as one line: the elements of an array, or the body itself.
 
@@ -97,7 +91,7 @@ def accept(rows: list[bytes], settings: Settings, now: datetime, who: Principal 
     """
     longest = settings.ingest.max_line_mib << 20
     found = list(line_rows([b"\n".join(rows)], longest))
-    batch = validate_batch(found, Rules(GLOBAL_SCOPE, clock_at(now, settings)), longest)
+    batch = validate_batch(found, Rules(GLOBAL_SCOPE, Clock.at(now, settings)), longest)
     _check_scopes(batch, who)
     refusals = [*batch.refusals, *_conflicts(batch)]
     if refusals:

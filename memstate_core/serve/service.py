@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.model.text import iso
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import Resolved, resolve
@@ -13,7 +14,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.inbox_writer import InboxWriter
-from memstate_core.serve.observations import Accepted, accept, clock_at
+from memstate_core.serve.observations import Accepted, accept
 from memstate_core.serve.options import Options
 from memstate_core.serve.placement_requests import Request, describe_single, request
 from memstate_core.serve.reading import Document, Reading, clock
@@ -112,7 +113,7 @@ class Service(Reading):
         )
         now = clock()
         when = iso(at or now)
-        clock_at(now, self.store.settings).spelling(when, "$.at")
+        Clock.at(now, self.store.settings).spelling(when, "$.at")
         access = Access(found["topic_id"], at or now, found["scope"], fields or None, failed)
         self._accesses.record([access])
         self._accesses.flush()

@@ -7,7 +7,7 @@ that, so a crash in between means that it is read again and changes nothing.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -87,8 +87,7 @@ class _Collector:
     """One collection in progress; its view of the ledger is shared by all segments."""
 
     def __init__(self, ledger: Ledger, settings: Settings, now: datetime, run_id: str) -> None:
-        days = settings.ingest.max_future_days
-        self._clock = Clock(now + timedelta(days=days), f"a larger ingest.max_future_days (it is {days:g})")
+        self._clock = Clock.at(now, settings)
         self._ledger, self._deduplication = ledger, Deduplication(ledger)
         self._now, self._run_id = now, run_id
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.model.text import iso, parse_moment
+from memstate_core.policy.settings import Settings
 
 _IN_ONE_SPELLING = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z").fullmatch
 
@@ -27,6 +28,13 @@ class Clock:
 
     latest: datetime
     setting: str
+
+    @classmethod
+    def at(cls, now: datetime, settings: Settings) -> Clock:
+        """The clock of an import at this time: `ingest.max_future_days` later, as far as the calendar goes."""
+        days = settings.ingest.max_future_days
+        left = datetime.max.replace(tzinfo=UTC) - now
+        return cls(now + min(timedelta(days=days), left), f"a larger ingest.max_future_days (it is {days:g})")
 
     def spelling(self, text: str, where: str, open_end: bool = False) -> str:
         """The canonical form of a time.

@@ -24,12 +24,12 @@ from memstate_core.ingest.evidence_frame import evidence_frame
 from memstate_core.ingest.formats import OBSERVATIONS
 from memstate_core.ingest.raw_rows import RawRow, line_rows
 from memstate_core.ingest.validation.batch import validate_batch
+from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.errors import UnreadableDump
 from memstate_core.model.frames import EVIDENCE, empty
 from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
-from memstate_core.serve.observations import clock_at
 from memstate_core.serve.pending.fair_share import fair_share, row_bytes
 
 FILES_BYTES = 256 << 20
@@ -166,7 +166,7 @@ class InboxView:
 
     def _add_rows(self, rows: list[RawRow], file: _File, now: datetime) -> None:
         """Adds the rows that a run would accept, as evidence of the time when the file was written."""
-        records = validate_batch(rows, Rules(GLOBAL_SCOPE, clock_at(now, self._settings)), self._longest).records
+        records = validate_batch(rows, Rules(GLOBAL_SCOPE, Clock.at(now, self._settings)), self._longest).records
         fresh = evidence_frame(records, file.moment, "").with_columns(_file=pl.lit(file.name))
         every = pl.concat([self._rows, fresh]).unique(_KEY, keep="first", maintain_order=True)
         self._keep(every.sort("imported_at", descending=True, maintain_order=True))
