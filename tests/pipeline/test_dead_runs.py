@@ -49,7 +49,7 @@ def killed_run(home: Home) -> str:
     note = home.lock.with_suffix(".holder.json")
     with tempfile.TemporaryFile() as output:
         process = warm.Process(arguments, clean_environment(), output, output)
-        while not note.exists():
+        while not (note.exists() and note.read_text().endswith("}")):
             assert process.returncode is None, "it ended before it was killed"
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
