@@ -20,7 +20,7 @@ STARTED_AND_SILENT = timedelta(seconds=30)
 """How long a run that has started may be silent without holding the lock: longer than from its start to its lock."""
 STARTING_AND_SILENT = timedelta(minutes=5)
 """How long a run may take from its launch to its start."""
-REASON = "its process is gone: it was killed, or the machine stopped. Nothing was published by it, and nothing is lost."
+REASON = "its process is gone: it was killed, or the machine stopped. The next run does what it had not published."
 _SILENCE = {
     dg.DagsterRunStatus.STARTING: STARTING_AND_SILENT,
     dg.DagsterRunStatus.STARTED: STARTED_AND_SILENT,
