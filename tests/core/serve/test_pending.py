@@ -21,8 +21,7 @@ from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store, open_store
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.options import Options
-from memstate_core.serve.pending import fair_share, inbox_view
-from memstate_core.serve.pending.inbox_view import InboxView
+from memstate_core.serve.pending import fair_share
 from memstate_core.serve.pending.overlay import EMBEDDED_A_QUESTION, Pending
 from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
@@ -245,40 +244,6 @@ def test_of_two_contents_of_an_observation_the_one_that_the_run_accepts_is_shown
 # Bounds
 
 
-def test_the_newest_are_kept_and_a_cut_is_reported(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fair_share, "SCOPE_ROWS", 4)
-    inbox = tmp_path / "inbox"
-    inbox.mkdir()
-    view = InboxView(inbox, store.settings)
-
-    def texts_now() -> list[str]:
-        return view.observations(NOW).rows["text"].to_list()
-
-    def write(number: int, lines: int, noted: bool) -> Path:
-        name = f"api-{number * 10**9:020d}-x.jsonl"
-        data = b"".join(json.dumps({"text": f"{number}/{line}"}).encode() + b"\n" for line in range(lines))
-        (inbox / name).write_bytes(data)
-        if noted:
-            view.note(name, data, NOW)
-        return inbox / name
-
-    first = write(1, 2, noted=True)
-    write(2, 2, noted=False)
-    assert texts_now() == ["2/0", "2/1", "1/0", "1/1"]
-    assert view.observations(NOW).cut == frozenset()
-    last = write(3, 1, noted=True)
-    assert texts_now() == ["3/0", "2/0", "2/1", "1/0"]
-    assert view.observations(NOW).cut == {"global:global"}
-    last.unlink()
-    assert texts_now() == ["2/0", "2/1", "1/0", "1/1"]
-    assert view.observations(NOW).cut == frozenset()
-    first.unlink()
-    assert texts_now() == ["2/0", "2/1"]
-    assert view.observations(NOW).complete
-
-
 def test_rows_of_one_scope_push_out_none_of_another(
     client: Client, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,75 +263,6 @@ def test_rows_of_one_scope_push_out_none_of_another(
     assert report.accepted == 31
     assert ask(client, "The sauna of spruce", scope="user:a")["pending"] == {"observations": 1, "complete": True}
     assert ask(client, "Pebble", scope="user:flood")["pending"] == {"observations": 5, "complete": False}
-
-
-class Inbox:
-    """A folder with one file per number, numbered by age, and a view of it."""
-
-    def __init__(self, folder: Path, store: Store) -> None:
-        folder.mkdir()
-        self._folder, self.view = folder, InboxView(folder, store.settings)
-
-    def write(self, number: int, scope: str, lines: int, *, noted: bool) -> None:
-        rows = ({"text": f"{number}/{line}", "scope": {"type": "user", "id": scope}} for line in range(lines))
-        data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-        name = f"api-{number * 10**9:020d}-x.jsonl"
-        (self._folder / name).write_bytes(data)
-        if noted:
-            self.view.note(name, data, NOW)
-
-    def texts(self) -> set[str]:
-        return set(self.view.observations(NOW).rows["text"])
-
-
-@pytest.mark.parametrize("noted", [True, False])
-def test_newer_files_of_a_scope_take_no_row_that_was_read(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: bool
-) -> None:
-    monkeypatch.setattr(inbox_view, "FILES_BYTES", 300)
-    inbox = Inbox(tmp_path / "inbox", store)
-    inbox.write(1, "b", 1, noted=noted)
-    assert inbox.texts() == {"1/0"}
-    for number in (2, 3):
-        inbox.write(number, "a", 5, noted=noted)
-        assert "1/0" in inbox.texts()
-    assert len(inbox.texts()) == 11
-    assert inbox.view.observations(NOW).complete
-
-
-def test_acknowledged_lines_of_a_scope_stay_while_others_write_and_nobody_asks(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inbox_view, "FILES_BYTES", 300)
-    monkeypatch.setattr(inbox_view, "UNPARSED_BYTES", 100)
-    inbox = Inbox(tmp_path / "inbox", store)
-    for number, scope, lines in ((1, "b", 1), (2, "a", 5), (3, "a", 5)):
-        inbox.write(number, scope, lines, noted=True)
-    assert len(inbox.texts()) == 11
-    assert inbox.view.observations(NOW).complete
-
-
-def test_after_a_restart_each_request_reads_further_and_a_file_beyond_the_limit_is_reported(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inbox_view, "FILES_BYTES", 330)
-    inbox = Inbox(tmp_path / "inbox", store)
-    for number, scope, lines in ((1, "b", 1), (2, "a", 5), (3, "a", 5)):
-        inbox.write(number, scope, lines, noted=False)
-    first = inbox.view.observations(NOW)
-    assert (set(first.rows["text"]), first.complete) == ({"1/0", *(f"3/{line}" for line in range(5))}, False)
-    assert len(inbox.texts()) == 11
-    assert inbox.view.observations(NOW).complete
-    inbox.write(4, "a", 9, noted=False)
-    assert len(inbox.texts()) == 11
-    assert not inbox.view.observations(NOW).complete
-
-
-@pytest.mark.parametrize("limit", ["TOTAL_ROWS", "TOTAL_BYTES"])
-def test_the_total_is_shared_round_by_round(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_share, limit, 4)
-    rows = pl.DataFrame({"scope": ["a", "a", "a", "b", "a", "c"], "n": range(6)})
-    assert fair_share.fair_share(rows, pl.lit(1))["n"].to_list() == [0, 1, 3, 5]
 
 
 def test_a_row_of_another_scope_dated_back_hides_no_pending_update(client: Client) -> None:
