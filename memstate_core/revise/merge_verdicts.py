@@ -12,8 +12,8 @@ from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import judgements
 
 
-def merge_undone(served: Served, given: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What verdicts on pairs that are one topic mean.
+def verdicts_on_merges(served: Served, given: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What follows from verdicts on pairs that are one topic.
 
     Args:
         served: the shard that holds the topics.

@@ -15,7 +15,7 @@ from memstate_core.model.errors import VerdictRefused
 from memstate_core.model.frames import DECISION, PAIRS, Schema, project
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.matching.clustering import joined
-from memstate_core.revise.merge_verdicts import merge_undone
+from memstate_core.revise.merge_verdicts import verdicts_on_merges
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import (
     ARCHIVED,
@@ -65,7 +65,7 @@ def verdict_decisions(served: Served, verdicts: Sequence[tuple[str, str, str]]) 
     given = _scoped(served, _ordered(living.filter(~are_one)))
     _refuse_unnamed(served, given.filter(pl.col("verdict") == SAME))
     _refuse_archived(served, given.filter(pl.col("verdict") == SAME))
-    on_merges, undone = merge_undone(served, _ordered(raw.filter(are_one)))
+    on_merges, undone = verdicts_on_merges(served, _ordered(raw.filter(are_one)))
     rows = pl.concat([undone, _judged(on_merges), _judged(given), _merged(served, given)])
     _refuse_contradictions(served.transitions.select(DECISION.keys()), rows)
     return rows
