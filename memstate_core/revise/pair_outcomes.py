@@ -18,7 +18,6 @@ search did not compare them), and the reason if they are not one."""
 NOT_COMPARED = "not compared: of two kinds, or too little in common"
 KEPT_APART = "kept apart by a verdict, an undone merge, keys, kinds or sources"
 UNLIKELY = "its probability is below the threshold"
-OUTVOTED = "other topics of the group are too unlike it"
 _COMPARED: Schema = {"a": pl.String, "b": pl.String, "today": pl.Float64, "why": pl.String}
 
 
@@ -62,5 +61,5 @@ def _compared(matches: ScopeMatches, pairs: pl.DataFrame) -> pl.DataFrame:
         (found.decision.held_back[row], ABSTAINED),
         (today < matches.merge[row], UNLIKELY),
     )
-    why = np.select([holds for holds, _ in reasons], [reason for _, reason in reasons], OUTVOTED)
+    why = np.select([holds for holds, _ in reasons], [reason for _, reason in reasons], HELD_BACK[0])
     return asked.select("a", "b", today=pl.Series(today), why=pl.Series(why, dtype=pl.String)).select(_COMPARED.keys())

@@ -25,7 +25,7 @@ from memstate_core.run.run import Run
 from memstate_core.state.decisions import MATCH_MODEL
 
 HELD_BACK = (
-    "not enough besides the title agrees",
+    "other topics of the group are too unlike it",
     "each title has words that the other lacks",
     "only one title has a number",
     "values of a field contradict each other",
