@@ -11,14 +11,15 @@ import polars as pl
 
 from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty, project
 from memstate_core.revise.matching.clustering import joined
+from memstate_core.revise.merge_precision import ESTIMATES, estimates
 from memstate_core.revise.reading_text import READING, reading_text
-from memstate_core.revise.spot_checks import DECIDING, ESTIMATES, estimates, merge_checks
+from memstate_core.revise.spot_checks import DECIDING, merge_checks
 from memstate_core.run.apply import apply_state, changes, fold_run
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import MERGED
+from memstate_core.state.decisions import JUDGED, MERGED, UNMERGED
 from memstate_core.state.graph import TOPIC, open_graph
 
 STEP = "merges"
@@ -93,9 +94,10 @@ def _checked(store: Store, run: Run) -> pl.DataFrame:
     if run.facts.transitions_version is None:
         return empty(ESTIMATES)
     table = store.ledger.scan("transitions", run.facts.transitions_version)
-    own = table.filter((pl.col("shard") == run.facts.shard) & pl.col("kind").is_in(DECIDING))
-    checks = merge_checks(own.sort("seq").collect(), run.policy.merge_probability)
-    return estimates(checks).filter(pl.col("answered") > 0)
+    own = table.filter((pl.col("shard") == run.facts.shard) & pl.col("kind").is_in(DECIDING)).sort("seq").collect()
+    if not own["kind"].is_in([JUDGED, UNMERGED]).any():
+        return empty(ESTIMATES)
+    return estimates(merge_checks(own, run.policy.merge_probability)).filter(pl.col("answered") > 0)
 
 
 def _shown(decided: pl.DataFrame) -> pl.DataFrame:

@@ -42,7 +42,8 @@ def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
         decisions: columns DECISION, in order.
     """
     given = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
-    rows = given.join(shown(decisions), on=["a", "b"], maintain_order="left").with_row_index("pair")
+    pairs = shown(decisions if given.height else decisions.clear())
+    rows = given.join(pairs, on=["a", "b"], maintain_order="left").with_row_index("pair")
     labelled = levels(rows).join(rows.select("pair", "scope", "verdict"), on="pair", maintain_order="left")
     return labelled.select("scope", "name", "level", "stratum", same=pl.col("verdict") == SAME)
 

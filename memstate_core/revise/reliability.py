@@ -35,9 +35,9 @@ def reliability(decisions: pl.DataFrame) -> pl.DataFrame:
         decisions: columns DECISION, in order.
     """
     given = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
-    judged = given.join(shown(decisions), on=["a", "b"])
-    if judged.is_empty():
+    if given.is_empty():
         return empty(RELIABILITY)
+    judged = given.join(shown(decisions), on=["a", "b"])
     grouped = judged.group_by(probability_from=band(pl.col("probability"))).agg(
         verdicts=pl.len().cast(pl.Int64),
         expected_same=pl.col("probability").mean().round(3),

@@ -1,19 +1,18 @@
-"""Spot checks: the merges that people are asked to check, and the precision that follows from their verdicts.
+"""Spot checks: the merges that people are asked to check.
 
 Of the merges that a run made by itself, the most doubtful are asked for, and a random sample of the others. So the
-precision of the run can be estimated with an interval, whatever the probabilities are worth. Where a merge of a scope
-was rejected, those that the scope's next model supports less than the policy asks are asked for too; they count only
-if they are in the sample.
+precision of the run can be estimated (`merge_precision`), whatever the probabilities are worth. Where a merge of a
+scope was rejected, those that the scope's next model supports less than the policy asks are asked for too; they count
+only if they are in the sample.
 """
 
 from __future__ import annotations
 
 import polars as pl
-from scipy.special import betaincinv
 
 from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.frames import MOMENT, PAIRS, Schema, project
-from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
+from memstate_core.model.verdicts import DIFFERENT, SKIP
 from memstate_core.revise.merge_history import merge_id
 from memstate_core.revise.recorded_levels import logistic, rescored
 from memstate_core.state.decisions import JUDGED, MATCH_MODEL, MERGED, UNMERGED, judgements
@@ -22,8 +21,8 @@ DOUBTFUL = 10
 """Merges with the lowest probability that are asked for, of each run."""
 DRAWN = 20
 """Other merges that are asked for, drawn at random, of each run."""
-CONFIDENCE = 0.95
-"""Probability with which the interval covers the precision."""
+DOUBTFUL_ONES, OTHERS = "doubtful", "others"
+"""The strata that merges are drawn from."""
 SHIFT = -0.05
 """Change of the logit from which the scope's model is said to support a merge less than when it was made."""
 
@@ -47,18 +46,6 @@ CHECKS: Schema = {
 """A merge that a run made by itself: its probability then and, from its recorded comparisons, under the scope's
 last model; the stratum that it is drawn from if it is asked for (`doubtful`, `others`), whether it would not
 be made today, and the verdict on it."""
-ESTIMATES: Schema = {
-    "run_id": pl.String,
-    "at": MOMENT,
-    "merges": pl.Int64,
-    "asked": pl.Int64,
-    "answered": pl.Int64,
-    "wrong": pl.Int64,
-    "precision": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-}
-"""A run's merges and the verdicts on its sample: the share that is right, null without verdicts, and its interval."""
 
 _PAYLOAD = pl.Struct(
     {
@@ -105,47 +92,6 @@ def open_checks(checks: pl.DataFrame) -> pl.DataFrame:
     return waiting.sort(skipped, certain, age, "drawn_from", "today", "id", nulls_last=True)
 
 
-def estimates(checks: pl.DataFrame) -> pl.DataFrame:
-    """The precision of each run's merges (columns ESTIMATES), newest run first.
-
-    The doubtful ones count as found; those without a verdict widen the interval as if all were wrong, or all right.
-    The share of the others has the interval of Clopper and Pearson (1934), or none if all have a verdict.
-
-    Args:
-        checks: columns CHECKS.
-    """
-    judged = pl.col("verdict").is_in([SAME, DIFFERENT])
-    wrong = pl.col("verdict") == DIFFERENT
-    doubtful, drawn = pl.col("drawn_from") == "doubtful", pl.col("drawn_from") == "others"
-    by_run = checks.group_by("run_id", maintain_order=True).agg(
-        at=pl.col("at").max(),
-        merges=pl.len().cast(pl.Int64),
-        asked=pl.col("drawn_from").count().cast(pl.Int64),
-        answered=(judged & pl.col("drawn_from").is_not_null()).sum().cast(pl.Int64),
-        wrong=(wrong & pl.col("drawn_from").is_not_null()).sum().cast(pl.Int64),
-        _doubtful=doubtful.sum().cast(pl.Float64),
-        _d_answered=(judged & doubtful).sum().cast(pl.Float64),
-        _d_right=((judged & ~wrong) & doubtful).sum().cast(pl.Float64),
-        _answered=(judged & drawn).sum().cast(pl.Float64),
-        _right=((judged & ~wrong) & drawn).sum().cast(pl.Float64),
-    )
-    others = pl.col("merges") - pl.col("_doubtful")
-    low, high = _interval(by_run["_right"], by_run["_answered"], by_run.select(others).to_series())
-    rows = by_run.with_columns(_low=low, _high=high)
-    open_doubts = pl.col("_doubtful") - pl.col("_d_answered")
-    share = pl.when(others == 0).then(0.0).otherwise(pl.col("_right") / pl.col("_answered"))
-    found = pl.when(pl.col("_doubtful") == 0).then(0.0).otherwise(pl.col("_d_right") / pl.col("_d_answered"))
-    exact = (pl.col("_doubtful") * found + others * share) / pl.col("merges")
-    return project(
-        rows.with_columns(
-            precision=pl.when(exact.is_finite()).then(exact),
-            low=(pl.col("_d_right") + others * pl.col("_low")) / pl.col("merges"),
-            high=(pl.col("_d_right") + open_doubts + others * pl.col("_high")) / pl.col("merges"),
-        ),
-        ESTIMATES,
-    )
-
-
 def _made(transitions: pl.DataFrame) -> pl.DataFrame:
     """Merges by runs, with the verdict on each: of a person who judged the pair or who undid the merge.
 
@@ -169,15 +115,5 @@ def _sampled(made: pl.DataFrame) -> pl.DataFrame:
     doubt = pl.struct("probability", "id").rank("ordinal").over("run_id") <= DOUBTFUL
     marked = made.with_columns(_doubtful=doubt)
     drawn = pl.col("id").rank("ordinal").over("run_id", "_doubtful") <= DRAWN
-    stratum = pl.when("_doubtful").then(pl.lit("doubtful")).when(drawn).then(pl.lit("others"))
+    stratum = pl.when("_doubtful").then(pl.lit(DOUBTFUL_ONES)).when(drawn).then(pl.lit(OTHERS))
     return marked.with_columns(drawn_from=stratum)
-
-
-def _interval(right: pl.Series, answered: pl.Series, size: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """The interval of a share, as Clopper and Pearson give it; exact where all were answered."""
-    tail = (1 - CONFIDENCE) / 2
-    k, n = right.to_numpy(), answered.to_numpy()
-    low = pl.Series(betaincinv(k.clip(1e-9), n - k + 1, tail)).set(right == 0, 0.0)
-    high = pl.Series(betaincinv(k + 1, (n - k).clip(1e-9), 1 - tail)).set(right == answered, 1.0)
-    share, complete = right / answered, (answered == size) & (size > 0)
-    return low.zip_with(~complete, share), high.zip_with(~complete, share)

@@ -20,11 +20,12 @@ def waiting_merges(
 
     Returns:
         Documents as `revise.merge_sides.merged_pairs` gives them; and for each run `run_id`, `at`, `merges`, `asked`,
-        `answered`, `wrong`, `precision` (null until both strata have a verdict), `low` and `high` (95 %).
+        `answered`, `wrong`, `precision` (null until all asked for have a verdict), `low` and `high` (95 %).
     """
     from memstate_core.model.text import iso
+    from memstate_core.revise.merge_precision import estimates
     from memstate_core.revise.merge_sides import merged_pairs
-    from memstate_core.revise.spot_checks import estimates, merge_checks, open_checks
+    from memstate_core.revise.spot_checks import merge_checks, open_checks
 
     probability = store.settings.policy.merge_probability
     checks = {shard: merge_checks(served.transitions, probability) for shard, served in shards.items()}

@@ -12,8 +12,8 @@ from memstate_core.forget.eviction_order import EVICTION_FITS
 from memstate_core.llm.understand import FAILURES
 from memstate_core.model.frames import CALIBRATION, PROBLEMS, empty
 from memstate_core.model.text import iso, iso_expr
+from memstate_core.revise.merge_precision import ESTIMATES
 from memstate_core.revise.reading_text import READING, reading_text
-from memstate_core.revise.spot_checks import ESTIMATES
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED

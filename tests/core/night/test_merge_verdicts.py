@@ -12,9 +12,10 @@ from memstate_core.model.errors import VerdictRefused
 from memstate_core.model.frames import DECISION
 from memstate_core.night.verify import verify_store
 from memstate_core.revise.merge_history import merge_list
+from memstate_core.revise.merge_precision import ESTIMATES
 from memstate_core.revise.merge_sides import merged_pairs
 from memstate_core.revise.recorded_levels import verdict_levels
-from memstate_core.revise.spot_checks import ESTIMATES, merge_checks, open_checks
+from memstate_core.revise.spot_checks import merge_checks, open_checks
 from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.decisions import judgements
