@@ -1,6 +1,8 @@
-"""Set-up for every test: one profile of hypothesis, and a run history that waits for no disk.
+"""Set-up for every test: one profile of hypothesis, a run history that waits for no disk, and one thread of Polars.
 
-Hypothesis has no deadlines, and on CI the same examples each time.
+Hypothesis has no deadlines, and on CI the same examples each time. Workers of xdist share the cores already, and the
+frames of tests are small: more threads take a tenth more CPU. That they change no state is the subject of
+`tests/pipeline/test_threads.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ from collections import Counter
 
 import pytest
 from hypothesis import settings
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # read when Polars is imported
 
 from tests.run_history import hurried
 
