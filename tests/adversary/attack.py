@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from memstate_core.embed.encoder import Encoder
 from memstate_core.ingest.importer import import_paths
 from memstate_core.ingest.report import ImportReport
 from memstate_core.run.store import Store, open_store
@@ -20,11 +21,22 @@ Attack = Callable[[Random, Path], int]
 Row = dict[str, Any]
 
 
+_ENCODER = Encoder()
+"""The model, which all stores of a process share, so that it is loaded once."""
+
+
 def a_store(folder: Path, settings: str = "") -> Store:
     """An empty store."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "memstate.toml").write_text(settings)
-    return open_store(folder, {})
+    return opened(folder)
+
+
+def opened(folder: Path) -> Store:
+    """The store in a folder."""
+    store = open_store(folder, {})
+    vars(store)["encoder"] = _ENCODER
+    return store
 
 
 def imported(store: Store, rows: Sequence[Row], at: int) -> ImportReport:

@@ -16,7 +16,7 @@ from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import served
 from tests.adversary.attack import a_store, imported
-from tests.adversary.tenants import MINE, rows_of
+from tests.adversary.rows import MINE, rows_of
 from tests.core.revise.nights import night
 
 KINDS = ("flip", "cut", "empty", "garbage", "append", "delete")

@@ -12,7 +12,7 @@ from memstate_core.night.verify import verify_store
 from memstate_core.run.store import open_store
 from tests import warm
 from tests.adversary.attack import a_store, imported
-from tests.adversary.tenants import MINE, rows_of
+from tests.adversary.rows import MINE, rows_of
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
 

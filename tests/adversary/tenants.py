@@ -1,101 +1,127 @@
-"""Two tenants: what one of them asks is answered alike in two worlds that differ only in the rows of the other."""
+"""Two tenants over HTTP: what one of them is answered is alike in two worlds that differ only in the other's rows.
+
+In one world the other tenant has rows from the beginning and sends requests between mine; in the other world there is
+nobody else. The same requests of mine go to a real server of each world, before and after a night.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from memstate_core.model.errors import TopicNotFound
+from memstate_core.ingest.accesses.collect import collect_accesses
+from memstate_core.ingest.inbox import import_inbox
 from memstate_core.model.ids import uuid_text
-from memstate_core.retrieve.query import Question, answer
-from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.topic import topic_record
+from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.store import Store
-from memstate_core.state.current import served
+from memstate_core.serve.options import Options
 from tests.adversary.attack import Row, a_store, imported
-from tests.core.revise.nights import night
-from tests.core.strategies import day
+from tests.adversary.requests import Request, reads, sequence
+from tests.adversary.rows import MINE, SECRET, THEIRS, hostile, rows_of, twins
+from tests.core.night.corrections import decide, shard
+from tests.core.revise.nights import night, topics
+from tests.core.serve.conftest import Answer, Client, served
+from tests.core.serve.test_scopes import key_for
+from tests.core.strategies import EPOCH, day
 
-MINE, THEIRS = "user:mine", "user:theirs"
-_WORDS = ("gate", "yard", "quay", "renewal", "contract", "ferry", "lamp", "bench")
-_QUESTIONS = ("Is the gate of the yard open?", "contract renewal", "Secret")
-
-
-def rows_of(random: Random, scope: str, count: int, keys: str) -> list[Row]:
-    """Observations and turns of a scope, with topics named by keys that begin alike."""
-    kind, _, name = scope.partition(":")
-    rows = []
-    for number in range(count):
-        words = " ".join(random.choices(_WORDS, k=4))
-        row: Row = {"scope": {"type": kind, "id": name}, "observation_id": f"{name}/{keys}/{number}"}
-        row["observed_at"] = f"2026-01-0{random.randrange(1, 4)}T{random.randrange(24):02}:00:00Z"
-        if random.random() < 0.4:
-            row |= {"text": f"We spoke of the {words}", "session_id": f"s{random.randrange(2)}", "actor": "Ines"}
-        else:
-            fields = [{"name": random.choice(("owner", "state")), "value": random.choice(_WORDS)}]
-            row |= {"topic_key": f"{keys}{random.randrange(4)}", "title": words, "fields": fields}
-        rows.append(row)
-    return rows
+_CHANGING = frozenset({"file", "request_id", "version_ids"})
+"""Keys of answers that differ from request to request; `version_ids` follow from all that was written."""
+Seen = tuple[Request, int, str, Any]
+"""A request of mine, and the status, content type and document that answered it."""
 
 
-def _hostile(random: Random, count: int) -> list[Row]:
-    """Rows of the other tenant that aim at ids, keys, titles and edges of mine."""
-    rows = rows_of(random, THEIRS, count, "mine")
-    for row in rows:
-        aimed = uuid_text("key", MINE, f"mine{random.randrange(4)}")
-        match random.randrange(4):
-            case 0:
-                row |= {"topic_id": aimed, "title": "Secret of another"}
-            case 1:
-                row |= {"edges": [{"to_topic_id": aimed, "kind": "part_of"}], "title": "Secret edge"}
-            case 2:
-                fields = [{"name": "owner", "value": "Secret", "ref_topic_id": aimed}]
-                row |= {"topic_key": "mine1", "title": "Secret reference", "fields": fields}
-            case _:
-                pass
-    return rows
+class World:
+    """A store with a key for each tenant."""
+
+    def __init__(self, folder: Path, rows: list[Row], scopes: Sequence[str]) -> None:
+        self.store = a_store(folder)
+        imported(self.store, rows, at=4)
+        night(self.store, 5)
+        pairs = [(uuid_text("key", scope, "ada"), uuid_text("key", scope, "al"), "same") for scope in scopes]
+        verdicts = verdict_decisions(shard(self.store), pairs)
+        assert verdicts is not None
+        decide(self.store, verdicts, 5.5)
+        self._keys = {
+            scope == MINE: key_for(self.store, scope.partition(":")[2], "admin", [scope], number)
+            for number, scope in enumerate((MINE, THEIRS), start=1)
+        }
+
+    def answers(self, requests: Sequence[Request]) -> list[Seen]:
+        """Sends requests in order to a server of this world; returns the answers to mine."""
+        with served(self.store, Options(rate_limit=0, record=False)) as client:
+            client.until_ready()
+            seen = []
+            for request in requests:
+                for answer in self._answered(client, request):
+                    assert answer.status < 500, (request, answer.content)
+                    assert answer.status not in (401, 429), request
+                    if request.is_mine:
+                        assert SECRET.encode() not in answer.content, request
+                        kind = str(answer.headers["content-type"])
+                        seen.append((request, answer.status, kind, _lasting(answer.document)))
+            return seen
+
+    def _answered(self, client: Client, request: Request) -> list[Answer]:
+        """The answer, and those of the later pages."""
+        headers = {"X_API_Key": self._keys[request.is_mine], "X_Request_Id": "attack"}
+        found = [client(request.method, request.path, request.body, **headers)]
+        while request.follows and found[-1].status == 200 and (cursor := found[-1].document["next_cursor"]):
+            first, _, _ = request.path.partition("&cursor=")
+            found.append(client("GET", f"{first}&cursor={cursor}", **headers))
+        return found
+
+    def night(self, at: int) -> None:
+        """A night with what the server wrote."""
+        store = self.store
+        import_inbox(store.home, store.ledger, store.settings, now=day(at), run_id=f"inbox-{at}")
+        collect_accesses(store.home, store.ledger, store.settings, day(at), f"accesses-{at}")
+        night(store, at)
 
 
-def _world(folder: Path, mine: list[Row], theirs: list[Row]) -> Store:
-    store = a_store(folder)
-    imported(store, [*mine, *theirs], at=4)
-    night(store, 5)
-    return store
+def attack(random: Random, folder: Path, count: int = 40) -> int:
+    """A sequence of requests to the worlds with and without the other tenant, a night, and reads of what it made."""
+    mine = [*rows_of(random, MINE, 12, "mine"), *twins(MINE)]
+    theirs = [*hostile(random, 12), *twins(THEIRS)]
+    shared, alone = (
+        World(folder / name, rows, scopes)
+        for name, rows, scopes in (("shared", [*mine, *theirs], (MINE, THEIRS)), ("alone", mine, (MINE,)))
+    )
+    ids = _ids(shared.store)
+    requests = sequence(random, ids, count)
+    cases = _compared(shared, alone, requests)
+    tomorrow = (datetime.now(UTC) - EPOCH).days + 2
+    for world in (shared, alone):
+        world.night(tomorrow)
+    return cases + _compared(shared, alone, reads(random, ids, count // 4))
 
 
-def _seen(store: Store) -> list[Any]:
-    """Everything that my tenant is shown."""
-    with ExitStack() as stack:
-        readers = [stack.enter_context(SnapshotReader(snapshot)) for snapshot in served(store.home, store.shards)]
-        seen: list[Any] = []
-        for text in _QUESTIONS:
-            for as_of in (None, day(1)):
-                question = Question(text, scopes=(MINE,), explain=True, top_k=50, evidence_k=50, as_of=as_of)
-                seen.append(answer(readers, store.encoder, store.home.cache, question))
-        ids = [uuid_text("key", scope, f"mine{number}") for scope in (MINE, THEIRS) for number in range(4)]
-        return [*seen, *(_record(readers, topic_id) for topic_id in ids)]
+def _compared(shared: World, alone: World, requests: Sequence[Request]) -> int:
+    with_them = shared.answers(requests)
+    without = alone.answers([request for request in requests if request.is_mine])
+    assert len(with_them) == len(without)
+    for one, other in zip(with_them, without, strict=True):
+        assert alike(one[1:], other[1:]), f"rows of another tenant change an answer: {one} {other[1:]}"
+    return len(with_them)
 
 
-def _record(readers: list[SnapshotReader], topic_id: str) -> Any:
-    try:
-        return topic_record(readers, topic_id, history=True, scopes=(MINE,))
-    except TopicNotFound:
-        return None
+def _ids(store: Store) -> list[str]:
+    """Ids of topics of both tenants, merged ones included, of topics that may come, and of none."""
+    found = topics(store).sort("id")
+    merged = found.filter(found["state"] == "merged")
+    assert set(merged["scope"]) == {MINE, THEIRS}, "no merged topics to ask for"
+    coming = [uuid_text("key", scope, key) for scope in (MINE, THEIRS) for key in ("mine0", "mine3", "unused")]
+    return [*merged["id"], *dict.fromkeys([*found["id"], *coming]), "no-such-topic"]
 
 
-def attack(random: Random, folder: Path, count: int = 12) -> int:
-    """The worlds with and without the other tenant's rows look alike from my scope."""
-    mine = rows_of(random, MINE, count, "mine")
-    worlds = [_world(folder / name, mine, theirs) for name, theirs in (("with", _hostile(random, count)), ("none", []))]
-    with_them, alone = (_seen(store) for store in worlds)
-    assert "Secret of another" not in json.dumps(with_them, default=str)
-    assert alike(with_them, alone), "rows of another tenant change what mine is shown"
-    return count
+def _lasting(document: Any) -> Any:
+    """A document without what differs from request to request."""
+    if isinstance(document, Mapping):
+        return {key: value for key, value in document.items() if key not in _CHANGING}
+    return document
 
 
 def alike(one: Any, other: Any) -> bool:
