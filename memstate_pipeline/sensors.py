@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from memstate_core.ingest.dumps import dumps_in
+from memstate_core.ingest.inbox import waiting
+from memstate_core.ingest.unfinished import state_of
 from memstate_core.model.errors import EvidenceSetAside
 from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
@@ -15,15 +16,17 @@ from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
 
 
 def inbox_sensor(store: Store) -> dg.SensorDefinition:
-    """Requests one import for each new set of files, known by name, size and modification time."""
+    """Requests one import for each new set of complete files, known by name, size and modification time."""
 
     @dg.sensor(job_name=IMPORT_INBOX, minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
     def inbox() -> dg.RunRequest | dg.SkipReason:
-        files = dumps_in(store.home.inbox) if store.home.inbox.exists() else []
+        files, unfinished = waiting(store.home, store.settings)
         if not files:
-            return dg.SkipReason(f"{store.home.inbox} holds no dumps")
-        facts = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-        return dg.RunRequest(run_key=sha256_text(repr(facts)))
+            being_written = ", ".join(path.name for path in unfinished)
+            return dg.SkipReason(
+                f"being written: {being_written}" if unfinished else f"{store.home.inbox} holds no dumps"
+            )
+        return dg.RunRequest(run_key=sha256_text(repr([(path.name, state_of(path)) for path in files])))
 
     return inbox
 

@@ -1,15 +1,17 @@
 """The inbox: dumps dropped into a folder are imported once and moved away, never deleted or overwritten.
 
 Invariant: a file is moved only after its rows are committed to the ledger. After a crash between the two, the next
-run imports the file again, which changes nothing, and moves it then.
+run imports the file again, which changes nothing, and moves it then. A file is read when it is complete; one that grows
+after it was moved returns.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -17,21 +19,26 @@ from memstate_core.ingest.api_files import read_key
 from memstate_core.ingest.containers.compression import MAGIC
 from memstate_core.ingest.dumps import dumps_in
 from memstate_core.ingest.importer import Importer
+from memstate_core.ingest.moved_files import MovedFiles
 from memstate_core.ingest.report import ImportReport
+from memstate_core.ingest.unfinished import FileState, WallClock, complete, state_of, unfinished
 from memstate_core.policy.settings import Settings
 from memstate_core.state.files import make_folder
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 
+_CLOCK = WallClock()
 _LONGEST_STEM = 200
 """Bytes of a file's name that are kept where a number is added; file systems allow 255 for the whole name."""
 
 
-def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetime, run_id: str) -> ImportReport:
+def import_inbox(
+    home: Home, ledger: Ledger, settings: Settings, *, now: datetime, run_id: str, clock: WallClock = _CLOCK
+) -> ImportReport:
     """Imports the files of the inbox into the ledger, and moves each to `processed` or `failed`.
 
     A file that cannot be read to its end goes to `failed`; the rows before the damage are kept. So does a symbolic
-    link, which is not followed. A file that changed while it was read stays where it is, for the next run.
+    link, which is not followed. A file that is being written, or changed while it was read, stays for the next run.
 
     Args:
         home: the home of the inbox; folders below it, hidden files, *.tmp and *.part are ignored.
@@ -39,41 +46,63 @@ def import_inbox(home: Home, ledger: Ledger, settings: Settings, *, now: datetim
         settings: the home's settings.
         now: the time of the import, UTC.
         run_id: the run id of the rows.
+        clock: the machine's clock, which says when a file changed last.
 
     Raises:
         StoreLocked: another process held the ledger's lock for longer than the timeout.
     """
-    key = read_key(home.inbox_key)
+    key, moved = read_key(home.inbox_key), MovedFiles(home)
     importer = Importer(ledger, settings, now=now, run_id=run_id, follow_links=False, api_key=key)
-    files = dumps_in(home.inbox, links=True) if home.inbox.is_dir() else []
-    before: deque[tuple[Path, tuple[int, int] | None]] = deque()
+    _return_grown(home, moved, clock)
+    found = dumps_in(home.inbox, links=True) if home.inbox.is_dir() else []
+    files = complete(found, settings.ingest.inbox_settle_seconds, clock)
+    before: deque[tuple[Path, FileState | None]] = deque()
     for report in importer.read_files(_with_state(files, before)):
         path, state = before.popleft()
-        if state is not None and _state(path) == state:
-            move_into(path, home.processed if report.error is None else home.failed)
+        if state is not None and state_of(path) == state:
+            folder = home.processed if report.error is None else home.failed
+            move_into(path, folder, partial(moved.add, size=state.size, at=clock.now()))
     return importer.report()
 
 
-def _with_state(files: Iterable[Path], states: deque[tuple[Path, tuple[int, int] | None]]) -> Iterator[Path]:
+def waiting(home: Home, settings: Settings, clock: WallClock = _CLOCK) -> tuple[list[Path], list[Path]]:
+    """The files that an import would read now, and those that are still being written.
+
+    Among the former are files that grew after they were moved.
+    """
+    found = dumps_in(home.inbox, links=True) if home.inbox.is_dir() else []
+    open_files = unfinished(found, settings.ingest.inbox_settle_seconds, clock)
+    return [*MovedFiles(home).grown(), *(path for path in found if path not in open_files)], open_files
+
+
+def _return_grown(home: Home, moved: MovedFiles, clock: WallClock) -> None:
+    """Moves files that grew back into the inbox."""
+    grown = moved.grown()
+    for path in grown:
+        move_into(path, home.inbox)
+    moved.forget(grown, clock.now())
+
+
+def _with_state(files: Iterable[Path], states: deque[tuple[Path, FileState | None]]) -> Iterator[Path]:
     """The files; the state of each is recorded just before it is read, in the order of the reports."""
     for path in files:
-        states.append((path, _state(path)))
+        states.append((path, state_of(path)))
         yield path
 
 
-def _state(path: Path) -> tuple[int, int] | None:
-    """Size and modification time of a file, which change with it; None if it is gone."""
-    try:
-        found = path.lstat()
-    except FileNotFoundError:
-        return None
-    return found.st_size, found.st_mtime_ns
+def move_into(path: Path, folder: Path, before: Callable[[Path], None] | None = None) -> None:
+    """Moves a file into a folder of the same file system, under its name or a numbered one if that is taken.
 
-
-def move_into(path: Path, folder: Path) -> None:
-    """Moves a file into a folder of the same file system, under its name or a numbered one if that is taken."""
+    Args:
+        path: the file.
+        folder: the folder.
+        before: called with the place that the file is about to get.
+    """
     make_folder(folder)
-    path.rename(_free_name(folder / path.name))
+    place = _free_name(folder / path.name)
+    if before is not None:
+        before(place)
+    path.rename(place)
 
 
 def _free_name(wanted: Path) -> Path:

@@ -9,7 +9,7 @@ import polars as pl
 
 from memstate_core.ingest import unreported
 from memstate_core.ingest.accesses.collect import AccessReport, collect_accesses
-from memstate_core.ingest.inbox import import_inbox
+from memstate_core.ingest.inbox import import_inbox, waiting
 from memstate_core.ingest.report import ImportReport
 from memstate_core.model.text import parse_moment
 from memstate_core.night.placements import place
@@ -47,7 +47,8 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
             run = begin_run(opened, shard, run_id, now)
         if plan is not None:
             expect(opened, run, plan)
-        result = _with_import(new_evidence(opened, run), imported, accesses)
+        being_written = waiting(opened.home, opened.settings)[1]
+        result = _with_import(new_evidence(opened, run), imported, accesses, being_written)
         seconds = time.perf_counter() - began
         run.keep("evidence", result, seconds)
         run.keep_import({**unreported.together([*earlier.values(), imported.to_json()]), "covers": [*earlier]})
@@ -81,7 +82,10 @@ def planned(context: dg.AssetExecutionContext) -> Plan | None:
     return read_plan(Path(given)) if given else None
 
 
-def _with_import(result: StepResult, imported: ImportReport, accesses: AccessReport) -> StepResult:
+def _with_import(
+    result: StepResult, imported: ImportReport, accesses: AccessReport, being_written: list[Path]
+) -> StepResult:
     counts = {name: getattr(imported, name) for name in ("read", "accepted", "duplicate", "quarantined")}
+    counts["files_being_written"] = len(being_written)
     collected = {"accesses": accesses.accepted, "accesses_quarantined": accesses.quarantined}
     return StepResult(result.frame, {**result.counts, **counts, **collected}, result.tables)

@@ -1,5 +1,6 @@
 """The code location: assets in their groups, the job, the schedule, the sensor."""
 
+import os
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,11 +72,16 @@ def test_the_sensor_asks_once_for_the_same_files(definitions: dg.Definitions, tm
     assert isinstance(sensor(dg.build_sensor_context()), dg.SkipReason)
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "a.jsonl").write_text("{}\n")
+    being_written = sensor(dg.build_sensor_context())
+    assert isinstance(being_written, dg.SkipReason)
+    assert being_written.skip_message == "being written: a.jsonl"
+    os.utime(tmp_path / "inbox" / "a.jsonl", (0, 0))
     first, again = sensor(dg.build_sensor_context()), sensor(dg.build_sensor_context())
     assert isinstance(first, dg.RunRequest)
     assert isinstance(again, dg.RunRequest)
     assert first.run_key == again.run_key
     (tmp_path / "inbox" / "b.jsonl").write_text("{}\n")
+    os.utime(tmp_path / "inbox" / "b.jsonl", (0, 0))
     later = sensor(dg.build_sensor_context())
     assert isinstance(later, dg.RunRequest)
     assert later.run_key != first.run_key
