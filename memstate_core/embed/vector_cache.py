@@ -1,6 +1,10 @@
 """The embedding cache: one vector for each pair of model and text, kept across runs and rebuilds.
 
 A text is identified by the SHA-256 of its bytes. The file itself is the business of `cache_file`.
+
+Invariant: a vector is what the model returned for the text. SQLite does not notice changed bytes, so an entry ends in
+the CRC-32 of its text's hash and its vector, and one that differs counts as absent. Entries of the first version have
+none.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import polars as pl
@@ -24,9 +29,12 @@ BATCH = 2048
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS vectors(model TEXT, hash TEXT, vector BLOB, PRIMARY KEY(model, hash)) WITHOUT ROWID"
 )
+_VECTOR = 4 * DIMENSION
+"""Bytes of a vector."""
 _FIND = (
     "SELECT hash, vector FROM json_each(?) AS wanted CROSS JOIN vectors"
-    f" WHERE model = ? AND hash = wanted.value AND length(vector) = {4 * DIMENSION}"
+    " WHERE model = ? AND hash = wanted.value AND typeof(vector) = 'blob'"
+    f" AND length(vector) IN ({_VECTOR}, {_VECTOR + 4})"
 )
 
 
@@ -74,14 +82,24 @@ def embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
 
 
 def _look_up(cache: CacheFile, model: str, hashes: pl.Series) -> pl.DataFrame:
-    rows = cache.select(_FIND, (json.dumps(hashes.sort().to_list()), model))
+    found = cache.select(_FIND, (json.dumps(hashes.sort().to_list()), model))
+    rows = [(text, entry[:_VECTOR]) for text, entry in found if _is_sound(text, entry)]
     return pl.DataFrame(rows, schema={"hash": pl.String, "vector": pl.Binary}, orient="row")
+
+
+def _entry(text_hash: str, vector: bytes) -> bytes:
+    """A vector as it is stored, with its checksum."""
+    return vector + crc32(vector, crc32(text_hash.encode())).to_bytes(4)
+
+
+def _is_sound(text_hash: str, entry: bytes) -> bool:
+    return len(entry) == _VECTOR or entry == _entry(text_hash, entry[:_VECTOR])
 
 
 def _encode_batch(cache: CacheFile, encoder: Encoder, batch: pl.DataFrame) -> pl.DataFrame:
     vectors = encoder.encode(batch["text"].to_list())
     blobs = pl.Series("vector", [vector.tobytes() for vector in vectors], dtype=pl.Binary)
     frame = batch.select("hash", blobs)
-    rows = frame.select(pl.lit(encoder.model), "hash", "vector").rows()
+    rows = [(encoder.model, text, _entry(text, vector)) for text, vector in frame.iter_rows()]
     cache.insert("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
     return frame

@@ -3,6 +3,7 @@
 Their rows were validated and acknowledged one by one, so the format of such a file is never guessed from its content:
 a row may look like a chat export. The name is enough; the header, an HMAC-SHA256 of the rows under a secret of the
 home, says the same of a file that was renamed. Nothing else depends on the secret: a home without it reads by name.
+The header has the plain SHA-256 of the rows too, so that a changed file is noticed with any secret or none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -23,9 +25,10 @@ _KEY_BYTES = 32
 _HEADER_BYTES = 256
 
 
-class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     memstate_api: int
     signature: str
+    sha256: str | None = None
 
 
 def file_name(nanoseconds: int, token: str) -> str:
@@ -41,7 +44,8 @@ def written_at(name: str) -> int | None:
 
 def signed(rows: bytes, key: bytes) -> bytes:
     """The content of a file: its header, then the rows."""
-    return msgspec.json.encode(_Header(1, hmac.digest(key, rows, "sha256").hex())) + b"\n" + rows
+    header = _Header(1, hmac.digest(key, rows, "sha256").hex(), hashlib.sha256(rows).hexdigest())
+    return msgspec.json.encode(header) + b"\n" + rows
 
 
 def is_header(line: bytes) -> bool:
@@ -51,22 +55,46 @@ def is_header(line: bytes) -> bool:
 
 def is_signed(blocks: Iterable[bytes], key: bytes | None) -> bool:
     """Whether a file begins with a header that this key signed over all that follows."""
+    header, rows = _split(blocks)
+    if header is None or key is None:
+        return False
+    running = hmac.new(key, digestmod=hashlib.sha256)
+    for piece in rows:
+        running.update(piece)
+    return hmac.compare_digest(header.signature, running.hexdigest())
+
+
+def damage(name: str, blocks: Iterable[bytes]) -> str | None:
+    """What happened to a file since a server wrote it; None if nothing did, or if no server wrote it.
+
+    Args:
+        name: its name.
+        blocks: its content.
+    """
+    header, rows = _split(blocks)
+    if header is None:
+        is_empty = not any(rows)
+        return "it is empty, expected the rows that a server acknowledged" if is_empty and written_at(name) else None
+    if header.sha256 is None:  # of a version that wrote no digest
+        return None
+    running = hashlib.sha256()
+    for piece in rows:
+        running.update(piece)
+    found = running.hexdigest()
+    if found == header.sha256:
+        return None
+    return f"its rows have SHA-256 {found}, a server wrote {header.sha256}: the file was changed or cut since then"
+
+
+def _split(blocks: Iterable[bytes]) -> tuple[_Header | None, Iterator[bytes]]:
+    """The header of a file and what follows it; without a header, the whole content."""
     pieces = iter(blocks)
     head = b""
     while b"\n" not in head and len(head) <= _HEADER_BYTES and (piece := next(pieces, b"")):
         head += piece
     line, _, rest = head.partition(b"\n")
     header = _header(line)
-    if header is None or key is None:
-        return False
-    return hmac.compare_digest(header.signature, _signature(rest, pieces, key))
-
-
-def _signature(first: bytes, rest: Iterator[bytes], key: bytes) -> str:
-    running = hmac.new(key, first, hashlib.sha256)
-    for piece in rest:
-        running.update(piece)
-    return running.hexdigest()
+    return header, chain([head if header is None else rest], pieces)
 
 
 def _header(line: bytes) -> _Header | None:

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from polars.exceptions import PanicException
 
-from memstate_core.ingest.api_files import is_signed, written_at
+from memstate_core.ingest.api_files import damage, is_signed, written_at
 from memstate_core.ingest.containers.compression import packing_of
 from memstate_core.ingest.containers.parquet import parquet_rows
 from memstate_core.ingest.containers.parquet_slices import ParquetSlices
@@ -171,8 +171,9 @@ def _dump(path: Path, file: BinaryIO, longest: int, format: str | None, api_key:
         count = max(1, slices.metadata.num_rows)
         return OpenDump(path, total, lambda line: total * line // count, parquet_rows(slices, longest))
     source = zip_source(path, file) if packing == ".zip" else plain_source(path, file, packing)
-    if format is None and _is_of_the_api(source, api_key):
-        format = OBSERVATIONS
+    if format is None:
+        _check_undamaged(source)
+        format = OBSERVATIONS if _is_of_the_api(source, api_key) else None
     name, reading = chosen(source, format), Reading(longest)
     archive = source.archive
     rows = _rows(source, name, reading)
@@ -187,6 +188,12 @@ def _is_of_the_api(source: Source, key: bytes | None) -> bool:
     return source.archive is None and (
         written_at(source.path.name) is not None or is_signed(source.members[0].blocks(), key)
     )
+
+
+def _check_undamaged(source: Source) -> None:
+    """Refuses a file that has changed since a server wrote it, unless a format is asked for."""
+    if source.archive is None and (problem := damage(source.path.name, source.members[0].blocks())):
+        raise BrokenContainer(f"{problem}; with --format {OBSERVATIONS} it is read as it is")
 
 
 def _rows(source: Source, format: str, reading: Reading) -> Iterator[RawRow]:

@@ -2,13 +2,15 @@
 
 A line is a JSON object that ends in a line feed: `topic_id`, `at` (ISO 8601, UTC) and `source`, optionally `fields`,
 `failed` and `scope` (TYPE:ID). A line `{"segment": NAME}` is a heading: it makes the digests of segments with equal
-accesses differ.
+accesses differ. Our own writer adds `crc32`, of the line without it, so that a changed line is refused; others may
+leave it out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, NamedTuple
+from zlib import crc32
 
 import msgspec
 from msgspec import Meta, Struct
@@ -42,6 +44,7 @@ class AccessRecord(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaul
     fields: Annotated[Sequence[_Name], Meta(max_length=1024)] | None = None
     failed: bool = False
     scope: _Name | None = None
+    crc32: int | None = None
 
 
 class ParsedLines(NamedTuple):
@@ -53,8 +56,13 @@ class ParsedLines(NamedTuple):
 
 
 def written(line: AccessRecord | dict[str, str]) -> bytes:
-    """A line of a segment, with its line feed."""
-    return msgspec.json.encode(line) + b"\n"
+    """A line of a segment, with its line feed; of an access with its checksum."""
+    checked = msgspec.structs.replace(line, crc32=_checksum(line)) if isinstance(line, AccessRecord) else line
+    return msgspec.json.encode(checked) + b"\n"
+
+
+def _checksum(access: AccessRecord) -> int:
+    return crc32(msgspec.json.encode(msgspec.structs.replace(access, crc32=None)))
 
 
 def heading(segment: str) -> dict[str, str]:
@@ -103,6 +111,9 @@ def read_access(raw: bytes, clock: Clock) -> Record | None:
     for key in _REQUIRED:
         _require(content, key)
     record = _typed(content)
+    if record.crc32 is not None and record.crc32 != (found := _checksum(record)):
+        problem = f"$.crc32 is {record.crc32}, the line has {found}: it was changed after it was written"
+        raise Rejection(Reason.BAD_VALUE, problem)
     at, scope = clock.spelling(record.at, "$.at"), _scope(record.scope)
     return record.topic_id, at, record.source, _fields(record.fields), record.failed, scope
 

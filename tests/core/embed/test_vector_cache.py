@@ -84,6 +84,33 @@ def test_a_vector_of_another_length_is_replaced(path: Path) -> None:
     assert embed(path, encoder, ["a", "bb"]).cached == 2
 
 
+@pytest.mark.parametrize("place", [0, 700, 4 * DIMENSION - 1, 4 * DIMENSION])
+def test_a_vector_with_a_flipped_bit_is_replaced(path: Path, place: int) -> None:
+    """SQLite does not notice it, and the changed vector went into merges and snapshots."""
+    encoder = CountingEncoder()
+    embed(path, encoder, ["a", "bb"])
+    with closing(sqlite3.connect(path)) as database, database:
+        ((digest, entry),) = database.execute("SELECT hash, vector FROM vectors ORDER BY hash LIMIT 1").fetchall()
+        flipped = entry[:place] + bytes([entry[place] ^ 1]) + entry[place + 1 :]
+        database.execute("UPDATE vectors SET vector = ? WHERE hash = ?", (flipped, digest))
+    found = embed(path, encoder, ["a", "bb"])
+    assert (found.encoded, found.cached) == (1, 1)
+    assert np.array_equal(found.vectors, vectors_of(["a", "bb"]))
+    assert embed(path, encoder, ["a", "bb"]).cached == 2
+
+
+def test_the_vector_of_another_text_and_a_text_in_its_place_are_replaced(path: Path) -> None:
+    encoder, longest = CountingEncoder(), "x" * (4 * DIMENSION + 4)
+    embed(path, encoder, ["a", "bb"])
+    swapped = "UPDATE vectors SET vector = (SELECT vector FROM vectors AS other WHERE other.hash > vectors.hash)"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"{swapped} WHERE hash = (SELECT min(hash) FROM vectors)")
+    assert embed(path, encoder, ["a", "bb"]).encoded == 1
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE vectors SET vector = ?", (longest,))
+    assert embed(path, encoder, ["a", "bb"]).encoded == 2
+
+
 def test_a_cache_of_the_first_version_is_read(path: Path) -> None:
     """Version 0.1.0 wrote this table with a temporary table beside it; its entries stay valid."""
     path.parent.mkdir()

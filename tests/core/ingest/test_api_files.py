@@ -8,7 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.ingest.api_files import file_name, is_header, is_signed, make_key, read_key, signed, written_at
+from memstate_core.ingest.api_files import (
+    damage,
+    file_name,
+    is_header,
+    is_signed,
+    make_key,
+    read_key,
+    signed,
+    written_at,
+)
+from memstate_core.ingest.importer import import_paths
+from memstate_core.ingest.inbox import import_inbox
+from memstate_core.run.store import open_store
+from tests.core.strategies import day
 
 KEY, ROWS = b"k" * 32, b'{"text": "x"}\n{"text": "y"}\n'
 
@@ -40,6 +53,45 @@ def test_a_changed_file_another_key_and_no_header_are_not_signed() -> None:
     assert not is_signed([content], b"another")
     assert not is_signed([content], None)
     assert not is_header(b'{"memstate_api": 1, "signature": "s", "text": "x"}')
+
+
+@pytest.mark.parametrize("key", [KEY, b"another", None])
+@pytest.mark.parametrize(
+    "content",
+    [signed(ROWS, KEY).replace(b'"x"', b'"z"'), signed(ROWS, KEY)[:-14], signed(ROWS, KEY)[:-1], b""],
+    ids=["changed", "a row less", "cut", "emptied"],
+)
+def test_a_file_that_changed_since_it_was_acknowledged_fails_and_is_named(
+    tmp_path: Path, content: bytes, key: bytes | None
+) -> None:
+    """Its rows were imported with their changed values, or without the ones that were cut off."""
+    store, name = open_store(tmp_path, {}), file_name(1, "x")
+    store.home.inbox.mkdir()
+    if key is not None:
+        store.home.inbox_key.write_bytes(key)
+    (store.home.inbox / name).write_bytes(content)
+    report = import_inbox(store.home, store.ledger, store.settings, now=day(5), run_id="r")
+    assert report.accepted == 0
+    assert [name in error.message for error in report.errors] == [True]
+    assert (store.home.failed / name).read_bytes() == content
+    again = import_paths(
+        store.ledger, store.settings, [store.home.failed / name], now=day(5), run_id="r", format="observations"
+    )
+    assert again.accepted == content.count(b'{"text"')
+
+
+def test_a_file_of_a_version_without_digests_is_read(tmp_path: Path) -> None:
+    store, name = open_store(tmp_path, {}), file_name(1, "x")
+    store.home.inbox.mkdir()
+    (store.home.inbox / name).write_bytes(b'{"memstate_api":1,"signature":"s"}\n' + ROWS)
+    assert import_inbox(store.home, store.ledger, store.settings, now=day(5), run_id="r").accepted == 2
+
+
+def test_files_of_others_have_no_digest() -> None:
+    assert damage("export.jsonl", [ROWS]) is None
+    assert damage("export.jsonl", [b""]) is None
+    assert damage("renamed.jsonl", [signed(ROWS, KEY)]) is None
+    assert damage("renamed.jsonl", [signed(ROWS, KEY)[:-1]]) is not None
 
 
 def test_the_key_is_made_once_and_its_owners_alone(tmp_path: Path) -> None:

@@ -85,6 +85,28 @@ def test_an_entry_that_cannot_be_decoded_counts_as_absent(path: Path, answers: A
     assert answers.get("key") == REPLY
 
 
+def test_an_entry_with_changed_bytes_counts_as_absent(path: Path, answers: AnswerCache) -> None:
+    """A changed answer would name topics that the model did not."""
+    for old, new in ((b'"text":"text"', b'"text":"taxt"'), (b":7,", b":8,"), (b"true", b"false")):
+        answers.put("key", REPLY)
+        with closing(sqlite3.connect(path)) as database, database:
+            ((reply,),) = database.execute("SELECT reply FROM answers").fetchall()
+            database.execute("UPDATE answers SET reply = ?", (reply.replace(old, new),))
+        assert old in reply
+        assert answers.get("key") is None
+    answers.put("key", REPLY)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE answers SET key = 'other'")
+    assert answers.get("other") is None
+
+
+def test_an_entry_of_the_first_version_is_read(path: Path, answers: AnswerCache) -> None:
+    answers.put("key", REPLY)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE answers SET reply = ?", (b'{"text":"text","truncated":true,"tokens":7}',))
+    assert answers.get("key") == REPLY
+
+
 def test_garbage_in_place_of_the_cache_is_set_aside(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"garbage" * 1000)

@@ -65,9 +65,9 @@ def topics(home: Path) -> dict[str, dict[str, Any]]:
 
 
 def noted(home: Path) -> list[dict[str, Any]]:
-    """The recorded accesses that are not yet collected."""
+    """The recorded accesses that are not yet collected, without their checksums."""
     lines = [json.loads(line) for path in (home / "accesses").glob("*.jsonl") for line in path.read_text().splitlines()]
-    return [line for line in lines if "topic_id" in line]
+    return [{key: line[key] for key in line.keys() - {"crc32"}} for line in lines if "topic_id" in line]
 
 
 def evidence_counts(home: Path) -> dict[str, Any]:

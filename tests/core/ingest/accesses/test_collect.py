@@ -231,6 +231,23 @@ BAD: list[tuple[dict[str, Any] | bytes, str, str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"gate", b"gato"), (b"T10:", b"T11:"), (b"true", b"false"), (b"user:a", b"user:b")]
+)
+def test_a_line_that_changed_since_it_was_written_is_refused(desk: Desk, old: bytes, new: bytes) -> None:
+    """It became an access of another topic, at another time or with the opposite verdict."""
+    with AccessJournal(desk.home.accesses, "s") as journal:
+        for topic in ("gate", "yard"):
+            journal.record(topic, NOW.replace(hour=10), "cli", failed=True, fields=["owner"], scope="user:a")
+    before, _, after = journal.path.read_bytes().partition(old)
+    journal.path.write_bytes(before + new + after)
+    report = desk.collect()
+    assert (report.accepted, report.quarantined) == (1, 1)
+    assert desk.accesses()["topic_id"].to_list() == ["yard"]
+    (refused,) = desk.quarantine()
+    assert "was changed after it was written" in refused["detail"]
+
+
 @pytest.mark.parametrize(("row", "reason", "said"), BAD)
 def test_a_bad_line_is_kept_with_its_reason_and_spoils_no_other(
     desk: Desk, row: dict[str, Any] | bytes, reason: str, said: str

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -54,9 +55,18 @@ def writer(folder: Path, name: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of a segment, after their checksums were compared and removed."""
     text = path.read_text()
     assert text.endswith("\n")
-    return [json.loads(line) for line in text.splitlines()]
+    return [_checked(line) for line in text.splitlines()]
+
+
+def _checked(line: str) -> dict[str, Any]:
+    content, _, checksum = line.rpartition(',"crc32":')
+    if "segment" in json.loads(line):
+        return dict(json.loads(line))
+    assert checksum == f"{crc32(f'{content}}}'.encode())}}}"
+    return dict(json.loads(content + "}"))
 
 
 def names(folder: Path) -> list[str]:
