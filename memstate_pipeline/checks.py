@@ -1,17 +1,18 @@
 """Asset checks: the correctness conditions, which stop a run before it publishes, and warnings.
 
-C1 to C6 are ERROR and blocking: if one fails, the served snapshot stays. Everything else is WARN.
+C1 to C6 are ERROR and blocking: if one finds violations, the served snapshot stays. Everything else is WARN. A check
+that raises an unforeseen error is contained like a step: evidence with which it raises it is set aside.
 """
 
 from collections.abc import Iterable, Iterator
 
 import dagster as dg
 
-from memstate_core.forget.bound import over_bound, over_bound_warnings
+from memstate_core.forget.bound import over_bound_warnings, scopes_over_bound
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.suite import CONDITIONS, conditions
+from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
-from memstate_core.state.graph import TOPIC, open_graph
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import as_markdown
 
@@ -30,7 +31,9 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
         context: dg.AssetCheckExecutionContext, store: StoreResource
     ) -> Iterable[dg.AssetCheckResult]:
         run = store.run(_shard(context))
-        yield from _results(conditions(store.store, run), run)
+        with contained(store.store, run, "correctness_conditions"):
+            found = conditions(store.store, run)
+        yield from _results(found, run)
 
     @dg.asset_check(asset="evidence", name=DUMPS_READABLE, blocking=True)
     def dumps_readable(context: dg.AssetCheckExecutionContext, store: StoreResource) -> dg.AssetCheckResult:
@@ -52,8 +55,8 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
         As a warning it never stops a run; it blocks so that the run's scratch folder exists while it runs.
         """
         run = store.run(_shard(context))
-        with open_graph(run.graph, read_only=True) as graph:
-            over = over_bound(graph.read(TOPIC, ["scope", "state", "pinned"]), run.policy)
+        with contained(store.store, run, "pins_within_bound"):
+            over = scopes_over_bound(run)
         warnings = over_bound_warnings(over.head(20), run.policy)
         return dg.AssetCheckResult(
             passed=over.is_empty(),

@@ -9,6 +9,7 @@ import dagster as dg
 import polars as pl
 
 from memstate_core.night.set_aside import contained
+from memstate_core.night.unforeseen import described, is_unforeseen
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
@@ -26,8 +27,8 @@ def materialize(
     began = time.perf_counter()
     with contained(store, run, name):
         result = step()
-    seconds = time.perf_counter() - began
-    run.keep(name, result, seconds)
+        seconds = time.perf_counter() - began
+        run.keep(name, result, seconds)
     return dg.MaterializeResult(value=result.frame, metadata=metadata(result, seconds))
 
 
@@ -38,9 +39,18 @@ def metadata(result: StepResult, seconds: float) -> dict[str, dg.RawMetadataValu
 
 
 def as_markdown(frame: pl.DataFrame) -> str:
-    """A small frame as a Markdown table."""
+    """A small frame as a Markdown table, or why it cannot be shown: nothing in a cell makes a step fail."""
     if frame.is_empty():
         return "nothing"
+    try:
+        return _table(frame)
+    except BaseException as error:
+        if not is_unforeseen(error):
+            raise
+        return f"not shown, {described(error)}"
+
+
+def _table(frame: pl.DataFrame) -> str:
     with pl.Config(tbl_formatting="MARKDOWN", tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True) as config:
         config.set_tbl_rows(-1).set_tbl_cols(-1).set_fmt_str_lengths(80).set_tbl_width_chars(2000)
         return str(frame)

@@ -10,11 +10,19 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.policy.settings import Policy
+from memstate_core.run.run import Run
+from memstate_core.state.graph import TOPIC, open_graph
 
 
 def is_pinned(policy: Policy) -> pl.Expr:
     """Whether a topic is pinned by a decision or by its kind (over the columns pinned and topic_kind), never null."""
     return pl.col("pinned").fill_null(False) | pl.col("topic_kind").is_in(policy.pinned_kinds).fill_null(False)
+
+
+def scopes_over_bound(run: Run) -> pl.DataFrame:
+    """The scopes of a run's working graph with more active topics than the bound, as `over_bound` gives them."""
+    with open_graph(run.graph, read_only=True) as graph:
+        return over_bound(graph.read(TOPIC, ["scope", "state", "pinned"]), run.policy)
 
 
 def over_bound(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:

@@ -1,6 +1,7 @@
-"""Replays a run's steps on part of its evidence, in a scratch folder of its own, to see whether they fail.
+"""Replays a run's steps and checks on part of its evidence, in a scratch folder of its own, to see whether they fail.
 
-Nothing is recorded or published. A replay sees the same ledger, graph, policy and time as the run.
+Nothing is recorded or published. A replay sees the same ledger, graph, policy and time as the run, and sets aside the
+evidence that it leaves out, so that steps and checks leave it out alike. A check that finds violations has not failed.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from pathlib import Path
 
 import polars as pl
 
+from memstate_core.forget.bound import scopes_over_bound
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
-from memstate_core.model.errors import MemstateError
+from memstate_core.model.frames import DECISION, project
+from memstate_core.night.checks.suite import conditions
 from memstate_core.night.placements import place
 from memstate_core.night.publish import draft
+from memstate_core.night.unforeseen import is_unforeseen
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.duplicates import find_duplicates
 from memstate_core.revise.merge import merge_duplicates
@@ -26,7 +30,6 @@ from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store, open_store
-from memstate_core.run.view import HELD_BACK, HELD_BACK_TABLE
 from memstate_core.state.decisions import SET_ASIDE
 from memstate_core.state.memory import memory_budget
 
@@ -35,9 +38,9 @@ _FAILED = 9
 
 STEPS = (
     "evidence", "placements", "topics", "topic_embeddings", "duplicate_pairs", "merges", "dependency_review",
-    "salience", "forgetting", "snapshot",
+    "salience", "forgetting", "correctness_conditions", "pins_within_bound", "snapshot",
 )  # fmt: skip
-"""The steps of a run that depend on its evidence, in their order."""
+"""The steps and checks of a run that depend on its evidence, in their order."""
 
 
 def _perform(step: str, store: Store, run: Run, frames: Frames) -> StepResult:
@@ -60,18 +63,13 @@ def _perform(step: str, store: Store, run: Run, frames: Frames) -> StepResult:
             return update_salience(run)
         case "forgetting":
             return forget(store, run, frames["evidence"])
+        case "correctness_conditions":
+            conditions(store, run)
+        case "pins_within_bound":
+            scopes_over_bound(run)
         case _:
-            return StepResult(pl.DataFrame({"name": [draft(store, run).name]}))
-
-
-def is_unforeseen(error: BaseException) -> bool:
-    """Whether an error may come from the data: not one of ours, of the system, or an interruption.
-
-    A panic of a library in Rust is no Exception.
-    """
-    if isinstance(error, (MemstateError, OSError)):
-        return False
-    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+            draft(store, run)
+    return StepResult(pl.DataFrame())
 
 
 def fails(store: Store, run: Run, step: str, held_back: pl.Series) -> bool:
@@ -106,8 +104,7 @@ def replay(store: Store, run: Run, step: str, held_back: pl.Series) -> None:
     """
     tried = Run.begin(store.home.work(f"{run.facts.shard}.replay"), run.facts)
     try:
-        tried.keep_table(HELD_BACK_TABLE, pl.DataFrame({"evidence_id": held_back}, schema=HELD_BACK))
-        tried.decide(SET_ASIDE, run.decisions(SET_ASIDE))
+        tried.decide(SET_ASIDE, pl.concat([run.decisions(SET_ASIDE), _left_out(held_back)]))
         stage_graph(store, tried)
         frames: Frames = {}
         for name in STEPS[: STEPS.index(step) + 1]:
@@ -116,6 +113,12 @@ def replay(store: Store, run: Run, step: str, held_back: pl.Series) -> None:
             frames[name] = result.frame
     finally:
         tried.end()
+
+
+def _left_out(evidence_ids: pl.Series) -> pl.DataFrame:
+    rows = pl.DataFrame({"evidence_ids": evidence_ids}, schema={"evidence_ids": pl.String})
+    decided = rows.select(pl.concat_list("evidence_ids"), kind=pl.lit(SET_ASIDE), payload_json=pl.lit("{}"))
+    return project(decided, DECISION, nulls=("scope", "topic_id", "reason"))
 
 
 def _main() -> int:

@@ -1,8 +1,8 @@
 """Evidence that a run cannot digest is found by bisection and set aside, so that no accepted row stops the nights.
 
-When a step fails on an unforeseen error or on its memory budget, its steps are replayed without part of the new
-evidence until the rows are found with which they fail and without which they do not. Setting them aside is a decision:
-the next run takes it before its first step and records it when it publishes, a rebuild honours it, and
+When a step or a check fails on an unforeseen error or on its memory budget, the steps are replayed without part of the
+new evidence until the rows are found with which they fail and without which they do not. Setting them aside is a
+decision: the next run takes it before its first step and records it when it publishes, a rebuild honours it, and
 `memstate undo EVIDENCE_ID` undoes it. The rows stay in the ledger; the quarantine lists them with the reason.
 
 Nothing here runs unless a step has failed.
@@ -10,7 +10,6 @@ Nothing here runs unless a step has failed.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -21,8 +20,9 @@ from memstate_core.ingest.reasons import Reason, shortened
 from memstate_core.model.errors import EvidenceSetAside
 from memstate_core.model.frames import DECISION, QUARANTINE, project
 from memstate_core.model.ids import uuid_expr
-from memstate_core.night.replay import dies, fails, is_unforeseen
-from memstate_core.run.begin import new_evidence
+from memstate_core.night.replay import dies, fails
+from memstate_core.night.unforeseen import described, is_unforeseen
+from memstate_core.run.begin import base_links
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_evidence
@@ -41,7 +41,7 @@ _QUARANTINE_ID = uuid_expr("quarantine", pl.lit(SET_ASIDE), pl.col(_NAME))
 
 @contextmanager
 def contained(store: Store, run: Run, step: str) -> Iterator[None]:
-    """Runs a step of a run; if it fails with some evidence, sets that aside.
+    """Runs a step or a check of a run; if it fails with some evidence, sets that aside.
 
     Raises:
         EvidenceSetAside: the step failed with some evidence, which the next run leaves out.
@@ -53,12 +53,11 @@ def contained(store: Store, run: Run, step: str) -> Iterator[None]:
         run.leave()
         if not is_unforeseen(error):
             raise
-        traceback.clear_frames(error.__traceback__)  # they hold what took the memory
-        problem = f"{type(error).__name__}: {error}"
+        problem = described(error)
         guilty = set_aside_guilty(store, run, step, problem, killed=isinstance(error, MemoryError))
         if guilty.is_empty():
             raise
-        raise EvidenceSetAside(run.facts.shard, step, guilty.to_list(), shortened(problem)) from error
+        raise EvidenceSetAside(run.facts.shard, step, guilty.to_list(), problem) from error
     run.leave()
 
 
@@ -90,7 +89,8 @@ def set_aside_guilty(store: Store, run: Run, step: str, problem: str, *, killed:
         The ids of the evidence, empty if the failure does not come from evidence.
     """
     attempt = dies if killed else fails
-    new, every = new_evidence(store, run).frame[_NAME], shard_evidence(store.ledger, run, [_NAME])[_NAME].sort()
+    every = shard_evidence(store.ledger, run, [_NAME])[_NAME].sort()
+    new = every.filter(~every.is_in(base_links(store, run)[_NAME].implode()))
     for suspects in (new, every):
         tried = _Replays(lambda held_back: attempt(store, run, step, held_back), suspects)
         if suspects.len() and tried.fails_with(suspects) and not tried.fails_with(suspects.clear()):

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, Schema, empty
+from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, empty
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.run import Run
 from memstate_core.state import decisions as decided
 from memstate_core.state.ledger import Ledger
 
 UNUSED = ("payload_json", "content_sha256", "source_uri")
-
-
-HELD_BACK: Schema = {"evidence_id": pl.String}
-HELD_BACK_TABLE = "held_back"
-"""The table of a replay with the evidence that it leaves out."""
 
 
 def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -> pl.DataFrame:
@@ -40,16 +35,14 @@ def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -
 
 
 def _left_out(ledger: Ledger, run: Run) -> pl.Series:
-    """The evidence that was set aside, and that which a replay holds back."""
+    """The evidence that was set aside by earlier runs and by this one."""
     kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])
     version = run.facts.transitions_version
     recorded = empty(DECISION)
     if version is not None:
         rows = ledger.scan("transitions", version).filter((pl.col("shard") == run.facts.shard) & kinds)
         recorded = rows.sort("seq").select(DECISION.keys()).collect()
-    aside = decided.set_aside(pl.concat([recorded, run.decisions(decided.SET_ASIDE, decided.CORRECTIONS)]))
-    held = run.table(HELD_BACK_TABLE, HELD_BACK)["evidence_id"] if run.has_table(HELD_BACK_TABLE) else aside.clear()
-    return pl.concat([aside, held])
+    return decided.set_aside(pl.concat([recorded, run.decisions(decided.SET_ASIDE, decided.CORRECTIONS)]))
 
 
 def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:

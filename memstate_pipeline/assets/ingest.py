@@ -16,7 +16,7 @@ from memstate_core.night.placements import place
 from memstate_core.night.plan_file import Plan, read_plan
 from memstate_core.night.plan_guard import expect, require_unmoved
 from memstate_core.night.rebuild import ensure_served
-from memstate_core.night.set_aside import set_aside_after_deaths
+from memstate_core.night.set_aside import contained, set_aside_after_deaths
 from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.run import died_in
 from memstate_core.run.step import StepResult
@@ -48,9 +48,10 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         if plan is not None:
             expect(opened, run, plan)
         being_written = waiting(opened.home, opened.settings)[1]
-        result = _with_import(new_evidence(opened, run), imported, accesses, being_written)
-        seconds = time.perf_counter() - began
-        run.keep("evidence", result, seconds)
+        with contained(opened, run, "evidence"):
+            result = _with_import(new_evidence(opened, run), imported, accesses, being_written)
+            seconds = time.perf_counter() - began
+            run.keep("evidence", result, seconds)
         run.keep_import({**unreported.together([*earlier.values(), imported.to_json()]), "covers": [*earlier]})
         shown = metadata(result, seconds) | {"unreadable": dg.MetadataValue.json([str(e) for e in imported.errors])}
         return dg.MaterializeResult(value=result.frame, metadata=shown)

@@ -10,7 +10,7 @@ import polars as pl
 from memstate_core.forget.bound import over_bound, over_bound_warnings
 from memstate_core.forget.eviction_order import EVICTION_FITS
 from memstate_core.llm.understand import FAILURES
-from memstate_core.model.frames import CALIBRATION, PROBLEMS, empty
+from memstate_core.model.frames import CALIBRATION, PROBLEMS, Schema, empty
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.merge_precision import ESTIMATES
 from memstate_core.revise.reading_text import READING, reading_text
@@ -38,6 +38,8 @@ COUNTED = {
 }
 """The step and the name of each count of the report."""
 
+_SALIENCE: Schema = {"scope": pl.String, "state": pl.String, "salience": pl.Float64}
+
 
 def collect(store: Store, run: Run) -> ReportData:
     """The data of the page of a run that has just published."""
@@ -47,17 +49,38 @@ def collect(store: Store, run: Run) -> ReportData:
     titles = topics.select(topic_id="id", title="title")
     decisions = run.decisions()
     return ReportData(
-        summary=_summary(run, served, topics),
+        summary=_numbers(run, served) | _texts(run, topics),
         merges=_merged(decisions, titles),
         archived=_moved(decisions, titles, ARCHIVED),
         restored=_moved(decisions, titles, RESTORED).drop("salience"),
         problems=run.table("problems", PROBLEMS),
-        salience=topics.filter(pl.col("state") != "merged").select("scope", "state", "salience"),
+        salience=topics.filter(pl.col("state") != "merged").select(_SALIENCE.keys()),
         growth=_growth(store, run.facts.shard),
     )
 
 
-def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]:
+def collect_numbers(store: Store, run: Run, problem: str) -> ReportData:
+    """The data of a run's page without any text of the published state.
+
+    Args:
+        store: the store.
+        run: a run that has just published.
+        problem: why the rest cannot be reported.
+    """
+    numbers_only = _numbers(run, load_snapshot(store.home, run.facts.shard, run.facts.number))
+    nothing = pl.DataFrame()
+    return ReportData(
+        summary=numbers_only | {"explanations": [], "warnings": [f"this report is incomplete: {problem}"]},
+        merges=nothing,
+        archived=nothing,
+        restored=nothing,
+        problems=nothing,
+        salience=pl.DataFrame(schema=_SALIENCE),
+        growth=_growth(store, run.facts.shard),
+    )
+
+
+def _numbers(run: Run, served: Snapshot) -> dict[str, Any]:
     facts, notes = run.facts, run.notes()
     imported, counted = run.imported(), notes.get("placements", {}).get("counts", {})
     return {
@@ -78,10 +101,16 @@ def _summary(run: Run, served: Snapshot, topics: pl.DataFrame) -> dict[str, Any]
         },
         "totals": served.manifest.counts,
         "policy": facts.policy,
-        "explanations": explanations(topics, run.decisions(), run.table("orders", EVICTION_FITS), run.policy),
         "extractor": {name: n for name, n in counted.items() if name.startswith("llm_")},
+    }
+
+
+def _texts(run: Run, topics: pl.DataFrame) -> dict[str, Any]:
+    notes = run.notes()
+    return {
+        "explanations": explanations(topics, run.decisions(), run.table("orders", EVICTION_FITS), run.policy),
         "warnings": [
-            *(str(error) for error in imported.get("errors", [])),
+            *(str(error) for error in run.imported().get("errors", [])),
             *_not_understood(run),
             *_abstained(notes),
             *over_bound_warnings(over_bound(topics, run.policy), run.policy),
