@@ -5,7 +5,7 @@ The number of requests is limited; objects decoded before a failure are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,20 +39,27 @@ class Outcome:
     malformed: list[str] = field(default_factory=list)
 
 
-def converse(client: ModelClient, messages: Sequence[Message], shape: Shape, rounds: int, rest: Rest) -> Outcome:
+def converse(
+    client: ModelClient, scope: str, messages: Sequence[Message], shape: Shape, rounds: int, rest: Rest
+) -> Generator[Shape, None, Outcome]:
     """Sends requests until the answer is complete, the rounds are used up, or there is no answer.
 
     Args:
         client: the model.
+        scope: the scope that the conversation is about.
         messages: the first request.
         shape: the shape of an answer.
         rounds: the most requests.
         rest: the prompt for the rest of a truncated answer.
+
+    Yields:
+        The shape, before each request.
     """
     outcome, current = Outcome(), list(messages)
     for _ in range(rounds):
+        yield shape
         try:
-            reply = client.ask(current, shape)
+            reply = client.ask(current, shape, scope)
         except NoAnswer as nothing:
             outcome.failure = str(nothing)
             return outcome

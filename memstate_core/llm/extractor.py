@@ -1,7 +1,7 @@
 """Extracts and places the topics of a run's new turns with a language model; the rest is placed without it.
 
-Sessions are processed in waves of a fixed size, in order of time. Sessions of one wave do not see each other's topics,
-those of later waves do. So the requests for a session depend on the sessions before it, and not on `concurrency`.
+Sessions are read in waves (`memstate_core.llm.wave`), and scopes take turns with their requests
+(`memstate_core.llm.turns`), so that none uses up the budget of the run while another has requests to send.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from memstate_core.model.evidence import spoken
 from memstate_core.model.frames import SEGMENTS, empty
 from memstate_core.placement.segment_vectors import Embed, SegmentVectors
 from memstate_core.policy.settings import Settings
-
-WAVE = 8
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def _in_waves(
     with ThreadPoolExecutor(settings.extractor.concurrency) as pool:
         waves = Waves(memory, past, client, settings, pool)
         try:
-            return [one for first in range(0, len(found), WAVE) for one in waves.take(found[first : first + WAVE])]
+            return waves.read(found)
         except BaseException:
             client.stop("the run was interrupted")  # else the pool would wait for answers that are not read
             raise

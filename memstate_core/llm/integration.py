@@ -5,7 +5,7 @@ It can choose only among the topics in its prompt. Topics without a choice are p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +17,7 @@ from memstate_core.llm.known_topics import Card
 from memstate_core.llm.model_client import ModelClient
 from memstate_core.llm.prompts import INTEGRATE
 from memstate_core.llm.sandbox import Sandbox, normal
-from memstate_core.llm.schema import PLACEMENTS, AnswerPlacement
+from memstate_core.llm.schema import PLACEMENTS, AnswerPlacement, Shape
 
 _LONGEST_WHY = 200
 
@@ -35,7 +35,11 @@ class Choice(NamedTuple):
         return f"the language model says that it continues {shortened(self.card.title, 100)!r}{because}"
 
 
-def chosen_at_once(sandbox: Sandbox) -> dict[int, Choice]:
+Choices = dict[int, Choice]
+"""The choices for a session, by position of its topic."""
+
+
+def chosen_at_once(sandbox: Sandbox) -> Choices:
     """The choices of a short session, by position of its topic; its only answer contains them."""
     choices = {}
     for at, topic in enumerate(sandbox.topics):
@@ -45,17 +49,22 @@ def chosen_at_once(sandbox: Sandbox) -> dict[int, Choice]:
     return choices
 
 
-def integrate(client: ModelClient, sandbox: Sandbox, rounds: int) -> dict[int, Choice]:
-    """Requests the choices for a long session; a failure is added to the sandbox, and topics stay without a choice."""
+def integrate(client: ModelClient, sandbox: Sandbox, rounds: int) -> Generator[Shape, None, Choices]:
+    """Requests the choices for a long session; a failure is added to the sandbox, and topics stay without a choice.
+
+    Yields:
+        The shape of an answer, before each request.
+    """
     rows = [
         {"topic": number, "title": topic.first.title, "summary": topic.first.summary}
         for number, topic in enumerate(sandbox.topics, 1)
     ]
     parts = [("Known topics", [card.shown() for card in sandbox.cards]), ("New topics", rows)]
-    outcome = converse(client, prompts.asked(INTEGRATE, parts), PLACEMENTS, rounds, lambda _: None)
+    asked = prompts.asked(INTEGRATE, parts)
+    outcome = yield from converse(client, sandbox.session.scope, asked, PLACEMENTS, rounds, lambda _: None)
     if outcome.failure is not None:
         sandbox.failures.append(outcome.failure)
-    choices: dict[int, Choice] = {}
+    choices: Choices = {}
     for one in outcome.objects:
         try:
             answer = msgspec.convert(one, AnswerPlacement)

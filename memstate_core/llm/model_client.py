@@ -68,8 +68,13 @@ class ModelClient:
         self._dialect, self._dialect_works = Dialect(), False
         self._failed_in_a_row, self._lock = 0, Lock()
 
-    def ask(self, messages: Sequence[Message], shape: Shape) -> Reply:
+    def ask(self, messages: Sequence[Message], shape: Shape, scope: str) -> Reply:
         """The answer to a request.
+
+        Args:
+            messages: the prompt.
+            shape: the shape of the answer.
+            scope: the scope that the request is about, to which the budget charges it.
 
         Raises:
             NoAnswer: there is none, and repeating the request now would not help.
@@ -81,8 +86,8 @@ class ModelClient:
             with self._lock:
                 self.cached += 1
             return kept
-        reply = self._in_some_dialect(messages, shape)
-        self.budget.spend(reply.tokens)
+        reply = self._in_some_dialect(messages, shape, scope)
+        self.budget.spend(scope, reply.tokens)
         self._answers.put(key, reply)
         return reply
 
@@ -95,12 +100,12 @@ class ModelClient:
         with self._lock:
             self._ended = reason
 
-    def _in_some_dialect(self, messages: Sequence[Message], shape: Shape) -> Reply:
+    def _in_some_dialect(self, messages: Sequence[Message], shape: Shape, scope: str) -> Reply:
         dialect: Dialect | None = self._dialect
         complaint = ""
         while dialect is not None:
             try:
-                reply = self._patiently(messages, shape, dialect)
+                reply = self._patiently(messages, shape, dialect, scope)
             except RequestFailed as failed:
                 complaint, dialect = failed.detail, None if self._dialect_works else dialect.next(failed.detail)
             else:
@@ -108,7 +113,7 @@ class ModelClient:
                 return reply
         raise NoAnswer(f"the endpoint rejected the request: {complaint}")
 
-    def _patiently(self, messages: Sequence[Message], shape: Shape, dialect: Dialect) -> Reply:
+    def _patiently(self, messages: Sequence[Message], shape: Shape, dialect: Dialect, scope: str) -> Reply:
         """Sends a request until it is answered or may not be repeated again.
 
         Raises:
@@ -117,7 +122,7 @@ class ModelClient:
         """
         attempts = Backoff(self._settings, self._time.now).retrying(self._time.sleep)
         try:
-            reply = attempts(lambda: self._permitted().complete(messages, shape, dialect))
+            reply = attempts(lambda: self._permitted(scope).complete(messages, shape, dialect))
         except RequestFailed as failed:
             if failed.trouble is Trouble.NOT_UNDERSTOOD:
                 raise
@@ -125,7 +130,7 @@ class ModelClient:
         self._failed_in_a_row = 0
         return reply
 
-    def _permitted(self) -> Endpoint:
+    def _permitted(self, scope: str) -> Endpoint:
         """Reserves one request and returns the endpoint.
 
         Raises:
@@ -134,7 +139,7 @@ class ModelClient:
         with self._lock:
             if self._endpoint is None or self._ended is not None:
                 raise NoAnswer(self._ended)
-            self._ended = self.budget.take()
+            self._ended = self.budget.take(scope)
             if self._ended is not None:
                 raise NoAnswer(self._ended)
             return self._endpoint

@@ -20,6 +20,7 @@ from memstate_core.llm.model_client import ModelClient
 from memstate_core.llm.prompts import UNDERSTAND, Message
 from memstate_core.llm.schema import TOPICS
 from memstate_core.llm.sessions import Session, chunks, shown
+from memstate_core.llm.turns import Requests
 from memstate_core.llm.validation import Found, Validator
 from memstate_core.model.text import normalised
 from memstate_core.policy.extractor import ExtractorSettings
@@ -54,7 +55,7 @@ class Sandbox:
     Attributes:
         session: the session.
         long: whether it was read in chunks.
-        cards: the known topics in the prompt.
+        cards: the known topics in the prompt: of a short session's only request, of a long one's second phase.
         topics: the extracted topics.
         failures: why chunks were not or not completely extracted.
         refusals: objects of answers that failed validation.
@@ -73,31 +74,31 @@ def is_long(session: Session, settings: ExtractorSettings) -> bool:
     return session.characters >= settings.chunk_threshold_chars
 
 
-def study(
-    client: ModelClient, session: Session, cards: list[Card], settings: ExtractorSettings, longest: int
-) -> Sandbox:
+def study(client: ModelClient, sandbox: Sandbox, settings: ExtractorSettings, longest: int) -> Requests:
     """Extracts the topics of one session.
 
     Args:
         client: the model.
-        session: the new turns of a session.
-        cards: the known topics nearest to a short session; none for a long one.
+        sandbox: of the session, without topics; receives them, the failures and the refusals.
         settings: lengths and rounds.
         longest: the most bytes of a topic.
+
+    Yields:
+        The shape of an answer, before each request.
     """
-    sandbox = Sandbox(session, is_long(session, settings), cards)
+    session = sandbox.session
     validator = Validator(session.scope, longest)
     whole = [range(len(session.turns))]
     for part in chunks(session, settings.chunk_threshold_chars) if sandbox.long else whole:
         rounds = settings.max_rounds_per_chunk if sandbox.long else settings.max_rounds
-        outcome = converse(client, _question(sandbox, part, settings), TOPICS, rounds, _rest(part))
+        question = _question(sandbox, part, settings)
+        outcome = yield from converse(client, session.scope, question, TOPICS, rounds, _rest(part))
         _merge(sandbox.topics, validator.found(outcome.objects, part))
         for text in outcome.malformed:
             validator.malformed(text)
         if outcome.failure is not None:
             sandbox.failures.append(outcome.failure)
     sandbox.refusals = validator.refusals
-    return sandbox
 
 
 def normal(title: str) -> str:

@@ -1,30 +1,48 @@
-"""A wave of sessions: extracted concurrently, then placed among the topics that were known before the wave."""
+"""Reads the sessions of each scope in waves: extracted concurrently, then placed among the topics known before.
+
+Sessions of one wave do not see each other's topics, those of later waves of the scope do. So the requests for a session
+depend on the sessions of its scope before it, and neither on other scopes nor on `concurrency`.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import Vectors
-from memstate_core.llm.integration import Choice, chosen_at_once, integrate
+from memstate_core.llm.integration import Choices, chosen_at_once, integrate
 from memstate_core.llm.known_topics import CARDS, KnownTopics
 from memstate_core.llm.model_client import ModelClient
 from memstate_core.llm.sandbox import Sandbox, is_long, study
+from memstate_core.llm.schema import PLACEMENTS
 from memstate_core.llm.segment_rows import Placed, own_id
 from memstate_core.llm.sessions import Session
+from memstate_core.llm.turns import Dialogue, Requests, next_turn
 from memstate_core.placement.continuation import continued
 from memstate_core.placement.segment_vectors import COMPARED, SegmentVectors, segment_vectors
 from memstate_core.placement.vectors import centroids
 from memstate_core.policy.settings import Settings
 
-Choices = dict[int, Choice]
+WAVE = 8
+
+
+@dataclass
+class _Reading:
+    """A session of a wave, read by a dialogue with the model."""
+
+    number: int
+    sandbox: Sandbox
+    choices: Choices
+    dialogue: Dialogue
 
 
 class Waves:
-    """Processes the waves of a run."""
+    """Reads the sessions of a run, those of each scope in waves of `WAVE`."""
 
     def __init__(
         self,
@@ -37,33 +55,64 @@ class Waves:
         self._memory, self._past, self._client, self._pool = memory, past, client, pool
         self._rules, self._policy = settings.extractor, settings.policy
         self._longest = settings.ingest.max_line_mib << 20
+        self._paused_after = 0
 
-    def take(self, wave: Sequence[Session]) -> list[tuple[Sandbox, list[Placed]]]:
-        """Extracts the topics of sessions and places them; they are known topics for the next wave."""
-        asked_before = self._client.budget.requests
-        sandboxes = list(self._pool.map(self._study, wave))
-        vectors = [_vectors(sandbox) for sandbox in sandboxes]
-        for sandbox, own in zip(sandboxes, vectors, strict=True):
-            if sandbox.long:
-                sandbox.cards = self._memory.nearest(sandbox.session.scope, own, self._rules.known_topics)
-        second = any(sandbox.long and sandbox.cards for sandbox in sandboxes)
-        if second and self._client.budget.requests > asked_before:
-            self._client.pause(self._rules.phase_delay_seconds)
-        choices = list(self._pool.map(self._choices, sandboxes))
-        placed = self._placed(sandboxes, choices)
-        for each in zip(sandboxes, placed, vectors, strict=True):
-            self._remember(*each)
-        return list(zip(sandboxes, placed, strict=True))
+    def read(self, found: Sequence[Session]) -> list[tuple[Sandbox, list[Placed]]]:
+        """Extracts the topics of sessions and places them.
 
-    def _study(self, session: Session) -> Sandbox:
-        limit = 0 if is_long(session, self._rules) else self._rules.known_topics
-        cards = self._memory.nearest(session.scope, session.subjects, limit)
-        return study(self._client, session, cards, self._rules, self._longest)
+        Topics of a wave are known topics for the next wave of their scope.
+        """
+        waiting: dict[str, deque[tuple[int, Session]]] = defaultdict(deque)
+        for number, session in enumerate(found):
+            waiting[session.scope].append((number, session))
+        waves = {scope: self._begun(sessions) for scope, sessions in waiting.items()}
+        done: dict[int, tuple[Sandbox, list[Placed]]] = {}
+        while waves:
+            self._send([dialogue for wave in waves.values() for dialogue in _ready(wave)])
+            ended = [scope for scope, wave in waves.items() if not any(reading.dialogue.next for reading in wave)]
+            done |= self._finished([reading for scope in ended for reading in waves.pop(scope)])
+            waves |= {scope: self._begun(waiting[scope]) for scope in ended if waiting[scope]}
+        return [done[number] for number in range(len(found))]
 
-    def _choices(self, sandbox: Sandbox) -> Choices:
+    def _begun(self, sessions: deque[tuple[int, Session]]) -> list[_Reading]:
+        """The next wave of a scope's sessions."""
+        return [self._reading(*sessions.popleft()) for _ in range(min(WAVE, len(sessions)))]
+
+    def _reading(self, number: int, session: Session) -> _Reading:
+        sandbox, choices = Sandbox(session, is_long(session, self._rules), []), Choices()
+        return _Reading(number, sandbox, choices, Dialogue(session.scope, self._requests(sandbox, choices)))
+
+    def _requests(self, sandbox: Sandbox, choices: Choices) -> Requests:
+        """The requests for one session; the choices are filled at the end."""
+        session, known = sandbox.session, self._rules.known_topics
         if not sandbox.long:
-            return chosen_at_once(sandbox)
-        return integrate(self._client, sandbox, self._rules.max_rounds) if sandbox.cards else {}
+            sandbox.cards = self._memory.nearest(session.scope, session.subjects, known)
+        yield from study(self._client, sandbox, self._rules, self._longest)
+        if not sandbox.long:
+            choices |= chosen_at_once(sandbox)
+            return
+        sandbox.cards = self._memory.nearest(session.scope, _vectors(sandbox), known)
+        if sandbox.cards:
+            choices |= yield from integrate(self._client, sandbox, self._rules.max_rounds)
+
+    def _send(self, dialogues: Sequence[Dialogue]) -> None:
+        """Sends the requests of one turn; before the second phase of a session, the endpoint's rate limit recovers."""
+        turn, budget = next_turn(dialogues, self._client.budget.used), self._client.budget
+        second = any(one.next is PLACEMENTS and one.asked is not PLACEMENTS for one in turn)
+        if second and budget.requests > self._paused_after:
+            self._client.pause(self._rules.phase_delay_seconds)
+            self._paused_after = budget.requests
+        list(self._pool.map(Dialogue.advance, turn))
+
+    def _finished(self, readings: list[_Reading]) -> dict[int, tuple[Sandbox, list[Placed]]]:
+        """Places the topics of sessions and remembers them."""
+        if not readings:
+            return {}
+        sandboxes = [reading.sandbox for reading in readings]
+        placed = self._placed(sandboxes, [reading.choices for reading in readings])
+        for sandbox, places in zip(sandboxes, placed, strict=True):
+            self._remember(sandbox, places, _vectors(sandbox))
+        return {reading.number: (reading.sandbox, places) for reading, places in zip(readings, placed, strict=True)}
 
     def _placed(self, sandboxes: list[Sandbox], choices: list[Choices]) -> list[list[Placed]]:
         """The placement of each topic: the model's choice, else the topic that it continues by similarity, else new."""
@@ -107,6 +156,12 @@ class Waves:
             "fields": [[{"name": name, "value_json": value} for name, value, *_ in one.fields] for one in firsts],
         }
         self._memory.add(sandbox.session.scope, pl.DataFrame(cards, schema=CARDS), vectors[new])
+
+
+def _ready(wave: list[_Reading]) -> list[Dialogue]:
+    """The dialogues of a wave with a request to send; its second phases wait until all first phases have ended."""
+    dialogues = [reading.dialogue for reading in wave if reading.dialogue.next]
+    return [one for one in dialogues if one.next is not PLACEMENTS] or dialogues
 
 
 def _vectors(sandbox: Sandbox) -> Vectors:

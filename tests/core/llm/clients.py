@@ -15,6 +15,7 @@ from memstate_core.model.text import parse_moment
 from memstate_core.policy.extractor import ExtractorSettings
 
 QUESTION = [{"role": "system", "content": "do"}, {"role": "user", "content": "this"}]
+SCOPE = "user:a"
 KEY = "sk-very-secret-0123456789"
 
 

@@ -15,8 +15,9 @@ import pytest
 from memstate_core.embed.encoder import Encoder, Vectors
 from memstate_core.embed.vector_cache import embed
 from memstate_core.ingest.reasons import Reason
-from memstate_core.llm.extractor import WAVE, Extracted, extract
+from memstate_core.llm.extractor import Extracted, extract
 from memstate_core.llm.known_topics import CARDS, KnownTopics
+from memstate_core.llm.wave import WAVE
 from memstate_core.model.frames import EVIDENCE
 from memstate_core.model.text import parse_moment
 from memstate_core.placement.segment_vectors import SegmentVectors
@@ -331,6 +332,34 @@ def test_a_spent_budget_leaves_the_later_sessions(night: Night) -> None:
     assert len(script.requests) == 2
     assert sorted({row["session_id"] for row in rows(extracted)}) == ["s00", "s01"]
     assert extracted.failures.to_dicts() == [{"reason": "extractor.max_requests (2) is used up", "sessions": 3}]
+
+
+def in_a_crowd(request: Request) -> Response:
+    text = request["messages"][1]["content"]
+    if "Crowd" in text:
+        return says({"placements": []} if "New topics:" in text else {"topics": [topic("Crowd", 1, 2)]})
+    return named_after(request) if "Talk " in text else by_phase(request)
+
+
+def test_a_neighbour_with_thousands_of_turns_changes_nothing_that_a_scope_asks_or_gets(
+    tmp_path: Path, encoded: Embed
+) -> None:
+    few = pl.concat([sessions_of(WAVE + 2), story("long", hours=-1)]).with_columns(scope=pl.lit("user:few"))
+    noise = ["Crowd noise in the square.", "More noise, the Crowd is loud."]
+    loose = talk(*noise * 1000, session=None, scope="user:many", hours=-100)
+    many = [talk(*noise, session=f"c{at}", scope="user:many", hours=-50) for at in range(40)]
+    limits: dict[str, Any] = {"max_requests": 40, "concurrency": 4} | LONG
+    alone, its = Night(tmp_path / "alone", encoded).run(few, in_a_crowd, **limits)
+    crowded, script = Night(tmp_path / "crowded", encoded).run(pl.concat([loose, *many, few]), in_a_crowd, **limits)
+    assert crowded.segments.filter(scope="user:few").equals(alone.segments)
+    assert alone.segments.height
+    assert alone.failures.is_empty()
+    asked = [script.prompt(at) for at in range(len(script.requests))]
+    assert sorted(one for one in asked if "Crowd" not in one) == sorted(
+        its.prompt(at) for at in range(len(its.requests))
+    )
+    assert len(script.requests) == 40
+    assert crowded.failures["reason"].to_list() == ["extractor.max_requests (40) is used up"]
 
 
 def test_no_evidence_stands_twice(night: Night) -> None:
