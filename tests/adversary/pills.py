@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
+import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from memstate_core.state.memory import memory_budget
-from tests.adversary.attack import Row, a_store, imported
-from tests.core.revise.nights import night
+from tests.adversary.attack import Row, a_store, imported, opened
+from tests.core.revise.nights import night, topics
 
 BUDGET_MIB = 6144
 COUNT = 1000
 SIZES = (1, 40, 300, 1_500)
+LARGE = (*SIZES, 20_000, 120_000)
+SECONDS = 60
+"""Most CPU time of a night with one hostile row; it takes about a second, and many where a step is superlinear."""
 
 TEXTS: tuple[Callable[[int], str], ...] = (
     lambda n: "x" * n,
@@ -126,12 +132,21 @@ def together(random: Random, folder: Path, count: int = COUNT) -> int:
     return count
 
 
-def alone(random: Random, folder: Path, count: int = 2) -> int:
-    """Each of a few pills in a night of its own."""
-    for number, row in enumerate(pills(random, count)):
-        store = a_store(folder / f"home-{number}")
-        imported(store, [row, {"title": "Yard", "observed_at": "2026-01-01"}], at=4)
+def alone(random: Random, folder: Path, count: int = 8) -> int:
+    """Pills of different kinds, larger ones too, each in a night of its own after a sound one."""
+    sound = a_store(folder / "sound")
+    imported(sound, [{"title": "Yard", "observed_at": "2026-01-01"}], at=4)
+    night(sound, 5)
+    kinds = random.sample(list(product(TEXTS, _PLACES)), count)
+    for number, (text, poisoned) in enumerate(kinds):
+        row = _plain(number, random) | poisoned(text(random.choice(LARGE)), random)
+        store = opened(Path(shutil.copytree(sound.home.root, folder / f"home-{number}")))
+        report = imported(store, [row], at=6)
+        assert report.read == 1 == report.accepted + report.quarantined, json.dumps(row)[:500]
+        began = time.process_time()
         with memory_budget(BUDGET_MIB):
-            night(store, 5)
-        assert store.ledger.count("evidence") >= 1, json.dumps(row)
+            night(store, 7)
+        assert time.process_time() - began < SECONDS, json.dumps(row)[:500]
+        assert "Yard" in topics(store)["title"].to_list()
+        shutil.rmtree(store.home.root)
     return count

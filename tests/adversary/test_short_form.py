@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from tests.adversary import as_of, corruptions, files, fuzz, kills, pills, tenants
+from tests.adversary.damage import damaged
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,7 @@ def test_the_past_is_that_of_a_world_that_ended_then(tmp_path: Path) -> None:
 
 
 def test_one_tenant_sees_nothing_of_another_and_of_what_it_changed(tmp_path: Path) -> None:
-    assert tenants.attack(Random(1), tmp_path)
+    assert tenants.attack(Random(1), tmp_path, count=24) > 24
 
 
 @pytest.mark.parametrize(
@@ -38,15 +39,29 @@ def test_a_thousand_hostile_rows_stop_no_night(tmp_path: Path) -> None:
 
 
 def test_a_hostile_row_alone_stops_no_night(tmp_path: Path) -> None:
-    assert pills.alone(Random(1), tmp_path, count=1)
+    assert pills.alone(Random(1), tmp_path, count=2) == 2
 
 
-def test_damage_to_a_snapshot_is_noticed_or_has_no_effect(tmp_path: Path) -> None:
-    assert corruptions.attack(Random(1), tmp_path, count=3)
+def test_damage_to_a_file_is_noticed_mended_or_has_no_effect(tmp_path: Path) -> None:
+    kinds = ("snapshot", "ledger log", "ledger data", "inbox", "accesses", "vectors")
+    assert corruptions.attack(Random(1), tmp_path, count=len(kinds), kinds=kinds) == len(kinds)
 
 
-def test_a_night_that_was_killed_and_run_again_gives_the_state_of_a_calm_one(tmp_path: Path) -> None:
-    assert kills.attack(Random(1), tmp_path)
+@pytest.mark.parametrize(
+    ("content", "kind", "size"),
+    [(b"abc", "flip", 3), (b"abc", "cut", None), (b"abc", "empty", 0), (b"abc", "zeros", 3), (b"abc", "append", None)],
+)
+def test_damage_changes_a_file(tmp_path: Path, content: bytes, kind: str, size: int | None) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert damaged(path, kind, Random(1))
+    assert path.read_bytes() != content
+    assert size in (None, path.stat().st_size)
+
+
+def test_what_was_killed_and_run_again_leaves_the_state_of_a_calm_one(tmp_path: Path) -> None:
+    """Nights that are killed are in the long form, and in `tests/pipeline/test_crash.py` at each of their steps."""
+    assert kills.attack(Random(1), tmp_path, count=3, commands=("import", "undo", kills.SERVER)) == 3
 
 
 def test_any_bytes_as_a_file_are_read_to_the_end(tmp_path: Path) -> None:
