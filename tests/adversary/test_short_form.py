@@ -43,7 +43,7 @@ def test_a_hostile_row_alone_stops_no_night(tmp_path: Path) -> None:
 
 
 def test_damage_to_a_file_is_noticed_mended_or_has_no_effect(tmp_path: Path) -> None:
-    kinds = ("snapshot", "ledger log", "ledger data", "inbox", "accesses", "vectors")
+    kinds = ("snapshot", "ledger data", "inbox", "vectors")
     assert corruptions.attack(Random(1), tmp_path, count=len(kinds), kinds=kinds) == len(kinds)
 
 
