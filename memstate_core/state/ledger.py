@@ -15,8 +15,9 @@ from pathlib import Path
 
 import polars as pl
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from memstate_core.model.errors import LedgerDamaged
 from memstate_core.model.frames import ACCESSES, EVIDENCE, QUARANTINE, TRANSITIONS, Schema, conform, empty
 from memstate_core.state.ledger_commits import commit_name
 from memstate_core.state.ledger_keeper import Keeper
@@ -30,6 +31,7 @@ TABLES: dict[str, Schema] = {
 }
 COMPACT_FILES, COMPACTED_BYTES = 64, 32 << 20
 """So many files below half the size are compacted to files of about that size, which bounds the memory used."""
+_READ_ERRORS = (OSError, DeltaError, pl.exceptions.PolarsError)
 _KEEP_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
 """The log of commits is a link of the chain, so Delta does not remove its older part after a month."""
 
@@ -56,11 +58,16 @@ class Ledger:
 
         Raises:
             StoreLocked: another process kept it for longer than the wait allows.
-            LedgerDamaged: an acknowledged commit is missing or differs.
+            LedgerDamaged: an acknowledged commit is missing or differs, or the block failed to read a changed file.
         """
         with exclusive(self.root / "ledger.lock", holder, self._wait):
             self.chain.recover(TABLES, self._active)
-            yield
+            try:
+                yield
+            except _READ_ERRORS as error:
+                if problems := self.chain.damage():
+                    raise LedgerDamaged(str(self.root), problems) from error
+                raise
 
     def version(self, table: str) -> int | None:
         """The table's newest version, or None where nothing was written yet."""

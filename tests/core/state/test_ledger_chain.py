@@ -118,6 +118,19 @@ def test_nothing_is_written_after_a_lost_last_commit(ledger: Ledger, damage: obj
     assert not commit(ledger, 3).exists()
 
 
+def test_a_writer_that_cannot_read_a_damaged_file_names_it(ledger: Ledger) -> None:
+    """An import ended in an error of Polars that named no file."""
+    damaged = data(ledger)[0]
+    damaged.write_bytes(b"garbage" * 100)
+    with pytest.raises(LedgerDamaged, match=damaged.name), ledger.writing("a test"):
+        rows(ledger)
+
+
+def test_an_error_of_a_writer_over_a_sound_ledger_is_its_own(ledger: Ledger) -> None:
+    with pytest.raises(OSError, match="no space"), ledger.writing("a test"):
+        raise OSError("no space")
+
+
 def test_every_single_bit_flip_of_evidence_is_found(tmp_path: Path) -> None:
     """Parquet reads a good part of the flips as other values in silence; none passes the chain."""
     ledger, dice = Ledger(tmp_path / "ledger"), random.Random(5)
