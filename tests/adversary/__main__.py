@@ -1,7 +1,8 @@
 """The long form: `python -m tests.adversary --minutes N [--seed S] [--only CLASS …]`.
 
-Runs the classes of attacks in turn until the time is up, and prints what was tried and what failed, each failure with
-the seed that repeats it. Exit code 1 if anything failed. The class `fuzz` needs atheris (extra `fuzz`).
+Runs the classes of attacks until the time is up, always the one that had the least of it, and prints what was tried and
+what failed, each failure with the seed that repeats it. Exit code 1 if anything failed. The class `fuzz` needs atheris
+(extra `fuzz`).
 """
 
 from __future__ import annotations
@@ -37,26 +38,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", choices=CLASSES, default=list(CLASSES))
     given = parser.parse_args(arguments)
-    ends, seed = time.monotonic() + 60 * given.minutes, given.seed
+    ends = time.monotonic() + 60 * given.minutes
     figures = {name: {"rounds": 0, "cases": 0, "seconds": 0.0, "failed": 0} for name in given.only}
     failures = []
-    while time.monotonic() < ends:
-        for name in given.only:
-            if time.monotonic() >= ends:
-                break
-            began, failed = time.monotonic(), None
-            with tempfile.TemporaryDirectory() as folder:
-                try:
-                    figures[name]["cases"] += CLASSES[name](Random(seed), Path(folder))
-                except Exception as error:  # noqa: BLE001 - any error is a finding
-                    traceback.print_exc()
-                    failed = {"class": name, "seed": seed, "problem": f"{type(error).__name__}: {error}"[:500]}
-            figures[name]["rounds"] += 1
-            figures[name]["seconds"] = round(figures[name]["seconds"] + time.monotonic() - began, 1)
-            if failed:
-                figures[name]["failed"] += 1
-                failures.append(failed)
-        seed += 1
+    while (began := time.monotonic()) < ends:
+        name = min(given.only, key=lambda each: figures[each]["seconds"])
+        seed, failed = given.seed + int(figures[name]["rounds"]), None
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                figures[name]["cases"] += CLASSES[name](Random(seed), Path(folder))
+            except Exception as error:  # noqa: BLE001 - any error is a finding
+                traceback.print_exc()
+                failed = {"class": name, "seed": seed, "problem": f"{type(error).__name__}: {error}"[:500]}
+        figures[name]["rounds"] += 1
+        figures[name]["seconds"] = round(figures[name]["seconds"] + time.monotonic() - began, 1)
+        if failed:
+            figures[name]["failed"] += 1
+            failures.append(failed)
     print(json.dumps({"figures": figures, "failures": failures}, indent=2))
     return 1 if failures else 0
 
