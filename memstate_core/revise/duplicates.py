@@ -18,6 +18,7 @@ from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import deduplicate
 from memstate_core.revise.matching.load_corpus import load_corpus
+from memstate_core.revise.merge_memory import earlier_merges, merges_in_force
 from memstate_core.revise.recorded_levels import verdict_levels
 from memstate_core.revise.reliability import reliability
 from memstate_core.revise.scope_matches import ScopeMatches, calibration, counts, held_back, weights
@@ -59,7 +60,8 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
     corpus = load_corpus(store, run)
     searched = corpus.topics["scope"].unique(maintain_order=True) if stale is None else stale
-    found = search_scopes(store, run, corpus, changed, before, searched, verdict_levels(before))
+    recorded = verdict_levels(before), merges_in_force(before)
+    found = search_scopes(store, run, corpus, changed, before, searched, *recorded)
     pairs, by_probability = _joined(PAIRS, [each.pairs for each in found]), calibration([each.found for each in found])
     run.keep_table("calibration", by_probability)
     suggestions = suggested(pairs, before, corpus.topics, run.policy, searched)
@@ -82,6 +84,7 @@ def search_scopes(
     before: pl.DataFrame,
     scopes: pl.Series,
     verdicts: pl.DataFrame,
+    merged: pl.DataFrame | None = None,
 ) -> list[ScopeMatches]:
     """Searches scopes one by one, but for those of a single topic.
 
@@ -93,6 +96,7 @@ def search_scopes(
         before: earlier decisions, in order.
         scopes: the scopes to search.
         verdicts: agreement levels of judged pairs (as of `verdict_levels`).
+        merged: the merges in force (as of `merges_in_force`), unless the corpus is without them.
     """
     limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
@@ -100,7 +104,8 @@ def search_scopes(
     for scope, part in ((scope, corpus.of(scope)) for scope in scopes):
         if len(part) > 1:
             own, judged = replace(thresholds, ids=part.topics["id"]), verdicts.filter(pl.col("scope") == scope)
-            result = deduplicate(part, limits, judged, sure=own.merge, decisive=own.decisive)
+            earlier = None if merged is None else earlier_merges(part, merged)
+            result = deduplicate(part, limits, judged, sure=own.merge, earlier=earlier, decisive=own.decisive)
             found.append(ScopeMatches(scope, part, result, *own.of(result.pairs)))
     return found
 

@@ -70,6 +70,7 @@ def decide(
     probability: Reals,
     *,
     apart: Flags,
+    earlier: int,
     sure: float,
 ) -> Decision:
     """Lowers the probabilities of pairs to what counts in clustering.
@@ -82,11 +83,12 @@ def decide(
         relations: how their sources relate.
         probability: of a match, lifted (pairs,).
         apart: pairs that must not be one (pairs,).
+        earlier: merges in force that earlier runs made; each was a link without a contradiction.
         sure: the probability from which a pair is merged.
     """
     free, likely = contradicts == 0, (probability >= sure) & ~apart
     component = _components(pairs, free & likely, len(corpus))
-    share = _contradicted_share(component, pairs, free & likely, ~free & likely)
+    share = _contradicted_share(component, pairs, free & likely, ~free & likely, earlier)
     same = identical(found, contradicts, relations)
     fitted = free & likely & ~same
     singled_out = _singled_out(corpus, component, pairs, fitted)
@@ -112,14 +114,16 @@ def _witnesses(pairs: Candidates, linked: Flags, topics: int) -> Ints:
     return pair_products(links, links, pairs.a, pairs.b).round().astype(np.int64)
 
 
-def _contradicted_share(component: Ints, pairs: Candidates, agreeing: Flags, contradicting: Flags) -> float:
+def _contradicted_share(
+    component: Ints, pairs: Candidates, agreeing: Flags, contradicting: Flags, earlier: int
+) -> float:
     """Links that join topics only by likely pairs that contradict each other, as a share of all links.
 
     Links are those of a spanning forest, so that large groups and families count by their topics, not their pairs.
     """
     topics, groups = len(component), int(component.max(initial=-1)) + 1
     families = int(_components(pairs, agreeing | contradicting, topics).max(initial=-1)) + 1
-    return (groups - families) / max(1, topics - families)
+    return (groups - families) / max(1, topics - families + earlier)
 
 
 def _singled_out(corpus: Corpus, component: Ints, pairs: Candidates, asked: Flags) -> Flags:

@@ -22,6 +22,7 @@ from memstate_core.revise.matching.clustering import MAX_COMPONENT, group
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
+from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, signs
@@ -74,6 +75,7 @@ def deduplicate(
     verdicts: pl.DataFrame,
     *,
     sure: float,
+    earlier: EarlierMerges | None = None,
     decisive: Callable[[Candidates, NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> Deduplicated:
     """Finds the duplicates of a corpus.
@@ -83,22 +85,25 @@ def deduplicate(
         constraints: pairs that are kept apart.
         verdicts: columns name, level, stratum, same, for the fit.
         sure: the probability from which a pair is merged.
+        earlier: the merges in force that earlier runs made; none by default.
         decisive: shifts the probabilities of pairs whose own threshold differs from `sure`.
     """
+    merged = earlier or EarlierMerges.none(len(corpus))
     pairs = nearest_neighbours(corpus)
     plain = compare(corpus, pairs)
-    origins = learn_origins(corpus, pairs, plain.rankings)
+    origins = learn_origins(corpus, pairs, plain.rankings, merged.absorbed)
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     found = signs(corpus, pairs)
-    different = constraints.different(corpus, pairs) | (contradiction(found, pairs, relations) == BY_TITLE)
-    model = fit(compared, relations, different, verdicts)
+    by_title = contradiction(found, pairs, relations, merged.fields) == BY_TITLE
+    different = constraints.different(corpus, pairs) | by_title
+    model = fit(compared, relations, different, verdicts, merged.levels, merged.displaced(pairs, ~relations.same))
     more = within_groups(corpus, pairs, score(model, compared, relations).probability >= PROBABLE)
     pairs, plain = joined(pairs, more), together(plain, compare(corpus, more))
     found = joined_signs(found, signs(corpus, more))
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
-    contradicts = contradiction(found, pairs, relations)
+    contradicts = contradiction(found, pairs, relations, merged.fields)
     same = identical(found, contradicts, relations)
     scored = lifted(score(model, compared, relations), same)
 
@@ -108,7 +113,8 @@ def deduplicate(
 
     apart = barred(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
-    decision = decide(corpus, found, contradicts, pairs, relations, decided, apart=apart, sure=sure)
+    links = int(merged.absorbed.sum())
+    decision = decide(corpus, found, contradicts, pairs, relations, decided, apart=apart, earlier=links, sure=sure)
     groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
     return Deduplicated(pairs, compared, scored, same, apart, contradicts, decision, groups, model, origins, sure)
 

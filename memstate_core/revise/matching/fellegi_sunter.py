@@ -92,7 +92,12 @@ class Scored:
 
 
 def fit(
-    compared: Compared, relations: SourceRelations, different: NDArray[np.bool_], verdicts: pl.DataFrame
+    compared: Compared,
+    relations: SourceRelations,
+    different: NDArray[np.bool_],
+    verdicts: pl.DataFrame,
+    merged: pl.DataFrame,
+    displaced: float,
 ) -> MatchModel:
     """Fits the model on all candidate pairs.
 
@@ -102,16 +107,20 @@ def fit(
         different: pairs that are known to be no matches (pairs,).
         verdicts: agreement levels of the pairs that people judged: columns name, level, stratum, same, a row for
             each comparison of each pair. Each pair counts as VERDICT_PAIRS.
+        merged: agreement levels of pairs that earlier runs merged (columns MERGED_LEVELS), which count as candidates.
+        displaced: how many candidates the merged topics would have beside these.
     """
     eligible = ~relations.same
     probability = np.where(eligible & ~different, MATCH_RATE, 0.0)
-    judged = _verdict_counts(compared.names, verdicts)
+    recorded = _verdict_counts(compared.names, verdicts) + _merge_counts(compared.names, merged)
+    earlier = merged.unique("pair")["probability"]
+    candidates = eligible.sum() + earlier.len() + displaced
     rate, model = MATCH_RATE, _model(compared, MATCH_RATE, np.zeros((len(compared.names), len(STRATA) + 1, LEVELS)))
     for turn in range(ROUNDS):
-        weights = _weights(compared, eligible, probability, judged, learn=turn > 0)
+        weights = _weights(compared, eligible, probability, recorded, learn=turn > 0)
         if turn > 0:
-            found = probability[eligible].sum() + MATCH_RATE * RATE_PAIRS
-            rate = float(np.clip(found / (eligible.sum() + RATE_PAIRS), *RATE_BOUNDS))
+            found = probability[eligible].sum() + earlier.sum() + MATCH_RATE * RATE_PAIRS
+            rate = float(np.clip(found / (candidates + RATE_PAIRS), *RATE_BOUNDS))
         model = _model(compared, rate, weights)
         probability = np.where(different, 0.0, score(model, compared, relations).probability)
     return model
@@ -140,16 +149,16 @@ def contributions(model: MatchModel, compared: Compared) -> Reals:
 
 
 def _weights(
-    compared: Compared, eligible: NDArray[np.bool_], probability: Reals, judged: Reals, *, learn: bool
+    compared: Compared, eligible: NDArray[np.bool_], probability: Reals, recorded: Reals, *, learn: bool
 ) -> Reals:
-    """Weights by comparison, stratum and level, from the current probabilities."""
+    """Weights by comparison, stratum and level, from the current probabilities and what is recorded."""
     used = eligible[compared.pair]
     pair, comparison, level = (part[used] for part in (compared.pair, compared.comparison, compared.level))
     shape = (len(compared.names), len(STRATA) + 1, LEVELS)
     flat = (comparison * shape[1] + compared.stratum[pair]) * LEVELS + level
     size = int(np.prod(shape))
-    matches = np.bincount(flat, probability[pair], minlength=size).reshape(shape) * learn + judged[1]
-    others = np.bincount(flat, 1 - probability[pair], minlength=size).reshape(shape) + judged[0]
+    matches = np.bincount(flat, probability[pair], minlength=size).reshape(shape) * learn + recorded[1]
+    others = np.bincount(flat, 1 - probability[pair], minlength=size).reshape(shape) + recorded[0]
     weights = np.zeros(shape)
     for i, name in enumerate(compared.names):
         weights[i] = _comparison_weights(name, matches[i], others[i])
@@ -158,10 +167,24 @@ def _weights(
 
 def _verdict_counts(names: tuple[str, ...], verdicts: pl.DataFrame) -> Reals:
     """Pairs that verdicts count for, by same, comparison, stratum and level."""
+    weight = pl.lit(VERDICT_PAIRS)
+    matches, others = pl.when("same").then(weight).otherwise(0.0), pl.when("same").then(0.0).otherwise(weight)
+    return _level_counts(names, verdicts.with_columns(matches=matches, others=others))
+
+
+def _merge_counts(names: tuple[str, ...], merged: pl.DataFrame) -> Reals:
+    """Pairs that earlier merges count for, by same, comparison, stratum and level: each is one pair."""
+    return _level_counts(names, merged.with_columns(matches="probability", others=1 - pl.col("probability")))
+
+
+def _level_counts(names: tuple[str, ...], rows: pl.DataFrame) -> Reals:
+    """Sums of the columns others and matches, by comparison, stratum and level; other comparisons are left out."""
     counts = np.zeros((2, len(names), len(STRATA) + 1, LEVELS))
     place = pl.DataFrame({"name": names}, schema={"name": pl.String}).with_row_index("place")
-    known = verdicts.join(place, on="name").select(pl.col("same", "place", "stratum", "level").cast(pl.Int64))
-    np.add.at(counts, tuple(known.to_numpy().T), VERDICT_PAIRS)
+    known = rows.join(place, on="name", maintain_order="left")
+    at = tuple(known.select(pl.col("place", "stratum", "level").cast(pl.Int64)).to_numpy().T)
+    for same, weight in enumerate(("others", "matches")):
+        np.add.at(counts[same], at, known[weight].to_numpy())
     return counts
 
 

@@ -106,33 +106,42 @@ def joined(one: Signs, other: Signs) -> Signs:
     return Signs(fields=fields, **{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat})
 
 
-def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations) -> Ints:
-    """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,)."""
+def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame) -> Ints:
+    """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,).
+
+    Args:
+        found: signs of the pairs.
+        pairs: the pairs.
+        relations: how their sources relate.
+        merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
+    """
     family = _family(found.shared, pairs) >= FAMILY
     excused = relations.competing & found.code
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
-    field = _contradicting_fields(found, relations) & ~excused
+    field = _contradicting_fields(found, relations, merged) & ~excused
     by_reason = (title, found.number & alone, field, found.summary & alone)
     return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
 
 
-def _contradicting_fields(found: Signs, relations: SourceRelations) -> Flags:
+def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:
     """Pairs with a field that contradicts, other than fields that are seen to vary among duplicates (pairs,).
 
-    Pairs that are duplicates for other reasons show what varies. Between duplicate-free sources, which have their
-    own vocabularies and prices, those are pairs with the same title or a code of their own; elsewhere, pairs with
-    the same title and summary. Where siblings have the same title and summary, nearly all of these pairs contradict
-    each other in the field that distinguishes the siblings, so a field varies there only if most of them agree.
+    Pairs that are duplicates for other reasons show what varies, and pairs that earlier runs merged. Between
+    duplicate-free sources, which have their own vocabularies and prices, the former are pairs with the same title or
+    a code of their own; elsewhere, pairs with the same title and summary. Where siblings have the same title and
+    summary, nearly all of these pairs contradict each other in the field that distinguishes the siblings, so a field
+    varies there only if most of them agree.
     """
     contradicts = np.zeros(len(found.shared), bool)
     sets = (
-        (relations.competing, found.equal | found.code, (VARYING, 1.0)),
-        (~relations.competing, found.identical, (VARYING, MOSTLY)),
+        (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0)),
+        (~relations.competing, found.identical, ~pl.col("across") & pl.col("identical"), (VARYING, MOSTLY)),
     )
-    for among, anchors, bounds in sets:
+    for among, anchors, earlier, bounds in sets:
         shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
-        counts = shown.group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
+        seen = [shown.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
+        counts = pl.concat(seen).group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
         varies = (pl.col("len") >= MIN_ANCHORS) & pl.col("share").is_between(*bounds)
         wrong = found.fields.filter(
             pl.col("contradicts") & ~pl.col("name").is_in(counts.filter(varies)["name"].implode())

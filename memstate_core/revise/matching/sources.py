@@ -89,22 +89,42 @@ class SourceRelations:
         return np.asarray(self.a_competes | self.b_competes)
 
 
-def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float64]) -> Origins:
+def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float64], absorbed: Ints) -> Origins:
     """Estimates which sources repeat themselves.
+
+    Pairs that earlier runs merged count as the best ones.
 
     Args:
         corpus: the topics.
         pairs: candidate pairs.
         rankings: ways to rank pairs by agreement (rankings, pairs); the one with the lowest bound decides.
+        absorbed: how many topics earlier runs merged into each topic (topics,).
     """
     member = _membership(corpus)
-    source = _first_source(member)
-    best = [_best_pairs(source, pairs, ranking) for ranking in rankings]
-    share = _shares(corpus, source, source, best, member.shape[1])
+    source, count = _first_source(member), member.shape[1]
+    merged = _merged_pairs(member, absorbed)
+    best = [pl.concat([merged, _best_pairs(source, pairs, ranking)]) for ranking in rankings]
+    share = _shares(corpus, member, np.arange(count), best)[:count]
     unsure = np.isnan(share)
-    together = np.where((source != NONE) & unsure[source], member.shape[1], source)
-    rest = _shares(corpus, source, together, best, member.shape[1] + 1)[-1]
+    rest = _shares(corpus, member, np.where(unsure, count, np.arange(count)), best)[-1]
     return Origins(member, np.where(unsure, rest, share))
+
+
+def _merged_pairs(member: Any, absorbed: Ints) -> pl.DataFrame:
+    """Sources of the pairs that were merged into each topic (columns a, b).
+
+    Its first source pairs with each of its others, and with itself for what was merged beyond that. The pairs are in
+    the order of the topics, so that any depth shows the same shares.
+    """
+    first = _first_source(member)
+    rows, columns = (ends.astype(np.int64) for ends in member.nonzero())
+    rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    across = (rank > 0) & (rank <= absorbed[rows])
+    within = np.where(first != NONE, absorbed - np.bincount(rows[across], minlength=len(first)), 0)
+    topic = np.concatenate([rows[across], np.repeat(np.arange(len(first)), within)])
+    other = np.concatenate([columns[across], np.repeat(first, within)])
+    order = np.argsort(topic, kind="stable")
+    return pl.DataFrame({"a": first[topic[order]], "b": other[order]})
 
 
 def _membership(corpus: Corpus) -> Any:
@@ -122,7 +142,7 @@ def _first_source(member: Any) -> Ints:
 
 
 def _best_pairs(source: Ints, pairs: Candidates, score: NDArray[np.float64]) -> pl.DataFrame:
-    """Pairs of which each topic is the other's best, the best first (columns a, b: positions of topics)."""
+    """Pairs of which each topic is the other's best, the best first (columns a, b: the sources of both)."""
     among = np.flatnonzero((source[pairs.a] != NONE) & (source[pairs.b] != NONE))
     a, b, score = pairs.a[among], pairs.b[among], score[among]
     best = np.full(len(source), -np.inf)
@@ -130,30 +150,29 @@ def _best_pairs(source: Ints, pairs: Candidates, score: NDArray[np.float64]) -> 
         np.maximum.at(best, end, score)
     mutual = np.flatnonzero((score >= best[a]) & (score >= best[b]))
     order = mutual[np.argsort(-score[mutual], kind="stable")]
-    return pl.DataFrame({"a": a[order], "b": b[order]})
+    return pl.DataFrame({"a": source[a[order]], "b": source[b[order]]})
 
 
-def _shares(corpus: Corpus, source: Ints, party: Ints, best: list[pl.DataFrame], parties: int) -> NDArray[np.float64]:
+def _shares(corpus: Corpus, member: Any, party_of: Ints, best: list[pl.DataFrame]) -> NDArray[np.float64]:
     """The upper bound of the share within a source, over chance, of the best pairs with an end in a party.
 
     Args:
         corpus: the topics.
-        source: the source of each topic, NONE where it has none (topics,).
-        party: the number of the source, or pool of sources, to estimate (topics,).
-        best: rankings of pairs (columns a, b).
-        parties: how many parties there may be.
+        member: which topics have evidence from which source, CSR (topics, sources).
+        party_of: the party that each source belongs to: its own number, or that of a pool (sources,).
+        best: rankings of pairs (columns a, b: their sources).
 
     Returns:
         The lowest bound over depths and rankings; NaN where so few pairs have an end in the party that even
-        no internal pair would give a bound below MAX_SHARE (parties,).
+        no internal pair would give a bound below MAX_SHARE (sources and a pool,).
     """
-    counted = pl.concat([_counted(ranked, source, party) for ranked in best])
-    counts = counted.join(_chances(corpus, source, party), on="party")
+    counted = pl.concat([_counted(ranked, party_of) for ranked in best])
+    counts = counted.join(_chances(corpus, member, party_of), on="party")
     expected = pl.col("depth") * pl.col("chance")
     upper = (_upper(pl.col("count")) / expected).min()
     decidable = (_upper(pl.lit(0)) / expected).min() < MAX_SHARE
     judged = counts.group_by("party").agg(share=upper, decidable=decidable).filter("decidable")
-    shares = np.full(parties, np.nan)
+    shares = np.full(len(party_of) + 1, np.nan)
     shares[judged["party"].to_numpy()] = judged["share"].to_numpy()
     return shares
 
@@ -163,20 +182,25 @@ def _upper(count: pl.Expr) -> pl.Expr:
     return count + 2 + 2 * (count + 1).sqrt()
 
 
-def _counted(ranked: pl.DataFrame, source: Ints, party: Ints) -> pl.DataFrame:
+def _counted(ranked: pl.DataFrame, party_of: Ints) -> pl.DataFrame:
     """How many of a party's best pairs lie within a source (columns party, depth, count), at each of DEPTHS."""
     a, b = ranked["a"].to_numpy(), ranked["b"].to_numpy()
-    within = pl.Series("within", source[a] == source[b], dtype=pl.Int64)
-    ends = [pl.DataFrame({"party": party[end], "within": within}).with_row_index("at") for end in (a, b)]
+    within = pl.Series("within", a == b, dtype=pl.Int64)
+    ends = [pl.DataFrame({"party": party_of[end], "within": within}).with_row_index("at") for end in (a, b)]
     placed = pl.concat(ends).unique(["party", "at"]).sort("party", "at")
     depth, count = pl.int_range(1, pl.len() + 1), pl.col("within").cum_sum()
     counted = placed.select("party", depth=depth.over("party"), count=count.over("party"))
     return counted.filter(pl.col("depth").is_in(DEPTHS))
 
 
-def _chances(corpus: Corpus, source: Ints, party: Ints) -> pl.DataFrame:
-    """Of a scope's pairs with an end in a party, the share that lies within one source (columns party, chance)."""
-    frame = corpus.topics.select("scope").with_columns(source=source, party=party).filter(pl.col("source") != NONE)
+def _chances(corpus: Corpus, member: Any, party_of: Ints) -> pl.DataFrame:
+    """Of a scope's pairs with an end in a party, the share that lies within one source (columns party, chance).
+
+    A merged topic counts once in each of its sources, as its parts did.
+    """
+    rows, source = (ends.astype(np.int64) for ends in member.nonzero())
+    scope = corpus.topics["scope"].gather(rows)
+    frame = pl.DataFrame({"scope": scope, "source": source, "party": party_of[source]})
     pairs = pl.col("len").cast(pl.Float64) * (pl.col("len") - 1.0) / 2
     own = frame.group_by("scope", "party", "source").len().group_by("party").agg(own=pairs.sum())
     sized = frame.group_by("scope", "party").len().join(frame.group_by("scope").agg(all=pl.len()), on="scope")

@@ -11,9 +11,11 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
+from memstate_core.model.frames import empty
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked
 from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.earlier_merges import MERGED_LEVELS
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Reals, Scored, fit, score
 from memstate_core.revise.matching.priors import levels_of
 from memstate_core.revise.matching.sources import Origins, SourceRelations, learn_origins
@@ -52,11 +54,11 @@ def fitted(
     of = corpus(topics)
     pairs = every_pair(of)
     plain = compare(of, pairs)
-    member = learn_origins(of, pairs, plain.rankings).member
+    member = learn_origins(of, pairs, plain.rankings, np.zeros(len(of), np.int64)).member
     relations = Origins(member, np.full(member.shape[1], 0.0 if distinct else 1.0)).relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(of))
     apart = np.zeros(len(pairs), bool) if different is None else different
-    model = fit(compared, relations, apart, verdicts)
+    model = fit(compared, relations, apart, verdicts, empty(MERGED_LEVELS), 0)
     return Fitted(of, pairs, compared, relations, model, score(model, compared, relations))
 
 

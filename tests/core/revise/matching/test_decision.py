@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from memstate_core.model.frames import empty
 from memstate_core.revise.matching.decision import LIFT, WITNESSES, Decision, decide
+from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS
 from memstate_core.revise.matching.siblings import contradiction, signs
 from memstate_core.revise.matching.sources import Origins
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
@@ -28,9 +30,9 @@ def decided(topics: list[Topic]) -> tuple[Decision, dict[tuple[int, int], int]]:
     relations = Origins(csr_matrix((len(of), 1)), np.ones(1)).relations(pairs)
     found = signs(of, pairs)
     likely = np.where(found.shared > 0, LIKELY, 0.01)
-    contradicts = contradiction(found, pairs, relations)
+    contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS))
     nothing = np.zeros(len(pairs), bool)
-    result = decide(of, found, contradicts, pairs, relations, likely, apart=nothing, sure=SURE)
+    result = decide(of, found, contradicts, pairs, relations, likely, apart=nothing, earlier=0, sure=SURE)
     return result, {pair: place for place, pair in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))}
 
 

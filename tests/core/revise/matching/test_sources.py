@@ -11,6 +11,8 @@ import pytest
 
 from memstate_core.revise.matching.blocking import nearest_neighbours
 from memstate_core.revise.matching.comparisons import compare
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.sources import DEPTHS, MAX_SHARE, Origins, learn_origins
 from tests.core.revise.matching.corpora import corpus, every_pair
 
@@ -29,10 +31,14 @@ def records(count: int = TWICE) -> list[dict[str, Any]]:
     ]
 
 
+def nothing_merged(of: Corpus) -> Ints:
+    return np.zeros(len(of), np.int64)
+
+
 def origins(topics: list[dict[str, Any]]) -> Origins:
     of = corpus(topics)
     pairs = nearest_neighbours(of)
-    return learn_origins(of, pairs, compare(of, pairs).rankings)
+    return learn_origins(of, pairs, compare(of, pairs).rankings, nothing_merged(of))
 
 
 def test_two_duplicate_free_catalogues_are_distinct() -> None:
@@ -104,7 +110,7 @@ FOUR = [{"sources": ["crm"]}, {"sources": ["crm"]}, {"sources": ["erp"]}, {}]
 
 def test_pairs_of_one_source_are_distinct_and_pairs_over_two_compete() -> None:
     of = corpus([{"title": "Acme"} | topic for topic in FOUR])
-    member = learn_origins(of, every_pair(of), np.zeros((1, 6))).member
+    member = learn_origins(of, every_pair(of), np.zeros((1, 6)), nothing_merged(of)).member
     relations = Origins(member, np.full(member.shape[1], 0.1)).relations(every_pair(of))
     assert relations.same.tolist() == [True, False, False, False, False, False]
     assert relations.competing.tolist() == [False, True, False, True, False, False]
@@ -120,7 +126,7 @@ def test_pairs_of_one_source_are_distinct_and_pairs_over_two_compete() -> None:
 def test_a_topic_of_two_sources_is_of_both() -> None:
     of = corpus([{"title": "Acme", "sources": sources} for sources in (["crm", "erp"], ["erp"], ["web"])])
     assert of.sources.select(pl.len()).item() == 4
-    member = learn_origins(of, every_pair(of), np.zeros((1, 3))).member
+    member = learn_origins(of, every_pair(of), np.zeros((1, 3)), nothing_merged(of)).member
     relations = Origins(member, np.full(member.shape[1], 0.1)).relations(every_pair(of))
     assert relations.same.tolist() == [True, False, False]
     assert relations.competing.tolist() == [False, True, True]

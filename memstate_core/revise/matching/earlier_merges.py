@@ -1,0 +1,57 @@
+"""What the merges of earlier runs say about matches in a scope.
+
+A merged pair is no candidate any more. Without it a later fit would see only what was left over: few matches, sources
+that seem to repeat themselves, and fields that seem to contradict. So merges in force count wherever candidates do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.model.frames import Schema, empty
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.nearest import Ints
+
+MERGED_LEVELS: Schema = {
+    "pair": pl.UInt32, "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "probability": pl.Float64
+}  # fmt: skip
+"""A comparison of a merged pair: its level, the stratum of the pair's titles, and the probability of the pair."""
+MERGED_FIELDS: Schema = {"name": pl.String, "across": pl.Boolean, "identical": pl.Boolean, "differs": pl.Boolean}
+"""A field that both topics of a merged pair had: whether the merged topic has several sources, whether the pair was the
+same beyond doubt, and whether the values differed."""
+
+
+@dataclass(frozen=True)
+class EarlierMerges:
+    """The merges in force that runs made by themselves, into the topics of a corpus.
+
+    Attributes:
+        levels: columns MERGED_LEVELS.
+        fields: columns MERGED_FIELDS.
+        absorbed: how many topics were merged into each topic (topics,).
+    """
+
+    levels: pl.DataFrame
+    fields: pl.DataFrame
+    absorbed: Ints
+
+    @classmethod
+    def none(cls, topics: int) -> EarlierMerges:
+        """No merges into so many topics."""
+        return cls(empty(MERGED_LEVELS), empty(MERGED_FIELDS), np.zeros(topics, np.int64))
+
+    def displaced(self, pairs: Candidates, eligible: NDArray[np.bool_]) -> float:
+        """About how many candidates are missing because topics were merged: as many for each as other topics have.
+
+        Args:
+            pairs: the candidates.
+            eligible: those that may be matches (pairs,).
+        """
+        ends = np.concatenate([pairs.a[eligible], pairs.b[eligible]])
+        has = np.bincount(ends, minlength=len(self.absorbed)) > 0
+        missing = self.absorbed.sum() + ((self.absorbed > 0) & ~has).sum()
+        return float(missing * len(ends) / max(1, has.sum()) / 2)

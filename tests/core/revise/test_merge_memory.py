@@ -1,0 +1,114 @@
+"""A later night knows what earlier merges showed: a store that grows is matched like one that came at once."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import json as msgjson
+
+from memstate_core.revise.matching.blocking import nearest_neighbours
+from memstate_core.revise.matching.comparisons import compare
+from memstate_core.revise.matching.earlier_merges import EarlierMerges
+from memstate_core.revise.matching.sources import learn_origins
+from memstate_core.revise.merge_memory import earlier_merges, merges_in_force
+from memstate_core.run.store import Store, open_store
+from memstate_core.state.decisions import MATCH_MODEL
+from tests.core.revise.matching.corpora import corpus
+from tests.core.revise.nights import Night, Topic, night, record, transitions
+from tests.core.revise.test_verdicts import ledger, merged, unmerged
+
+THINGS, LATER = 150, 30
+
+
+def catalogues(numbers: range) -> dict[str, Topic]:
+    """Things listed by two shops at other prices: under one title, with a word more, or (a fifth) with another word."""
+    found: dict[str, Topic] = {}
+    for number in numbers:
+        chance = random.Random(number)
+        words = ["".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(5)]
+        titles = ([*words[:2], words[4]], words[:3], words[:3], words[:4], words[:4])
+        own = words[:3], titles[number % 5]
+        for shop, listed in zip(("north", "south"), own, strict=True):
+            price = {"name": "price", "value": 10 + chance.randrange(900)}
+            found[f"{shop}{number:03}"] = {"title": " ".join(listed), "source_uri": shop, "fields": [price]}
+    return found
+
+
+def models(store: Store) -> list[dict[str, Any]]:
+    return [msgjson.decode(payload) for payload in transitions(store, MATCH_MODEL)["payload_json"]]
+
+
+def merge_count(result: Night) -> int:
+    return int(result.found.counts["merge_band"])
+
+
+@pytest.mark.slow
+def test_what_comes_later_is_merged_like_what_came_at_once(tmp_path: Path) -> None:
+    once = open_store(tmp_path / "once", {})
+    record(once, catalogues(range(THINGS + LATER)), 1)
+    expected = merge_count(night(once, 2))
+    grown = open_store(tmp_path / "grown", {})
+    record(grown, catalogues(range(THINGS)), 1)
+    first = merge_count(night(grown, 2))
+    record(grown, catalogues(range(THINGS, THINGS + LATER)), 3)
+    second = night(grown, 4)
+    assert first >= THINGS / 2
+    assert merge_count(second) >= LATER / 2
+    assert first + merge_count(second) == pytest.approx(expected, abs=2)
+    assert [model["sources_distinct"] for model in models(grown)] == [2, 2]
+    rates = [model["match_rate"] for model in models(grown)]
+    assert rates[0] / 2 < rates[1] < rates[0] * 2
+
+
+# What is read from decisions
+
+
+def test_merges_of_people_and_undone_merges_say_nothing() -> None:
+    by_person = merged("f", "e")
+    by_person[2]["actor"] = "person"
+    rows = merges_in_force(ledger(merged("b", "a"), merged("d", "c"), unmerged("d", "c"), by_person))
+    assert rows.select("into", "probability").rows() == [("a", 0.99)]
+
+
+def test_a_chain_of_merges_counts_for_the_topic_that_is_left() -> None:
+    decided = ledger(merged("c", "b"), merged("b", "a"))
+    of = corpus([{"id": "a", "title": "Acme"}, {"id": "z", "title": "Boat"}])
+    assert earlier_merges(of, merges_in_force(decided)).absorbed.tolist() == [2, 0]
+
+
+def test_merges_into_other_scopes_say_nothing() -> None:
+    decided = ledger(merged("b", "a"))
+    of = corpus([{"id": "y", "title": "Acme"}, {"id": "z", "title": "Boat"}])
+    found = earlier_merges(of, merges_in_force(decided))
+    assert (found.levels.height, found.fields.height, found.absorbed.tolist()) == (0, 0, [0, 0])
+
+
+# What they change
+
+
+def test_topics_of_two_sources_show_that_their_sources_are_distinct() -> None:
+    """All but a few of the things were merged; the rest are alike only within their source."""
+    both = [{"id": f"m{n:03}", "title": f"thing {n}", "sources": ["north", "south"]} for n in range(200)]
+    left = [{"id": f"n{n:03}", "title": f"left over {n}", "sources": ["north"]} for n in range(60)]
+    of = corpus([*both, *left])
+    pairs = nearest_neighbours(of)
+    rankings = compare(of, pairs).rankings
+    absorbed = np.array([1] * 200 + [0] * 60)
+    assert learn_origins(of, pairs, rankings, absorbed).distinct.tolist() == [True, True]
+    assert learn_origins(of, pairs, rankings, np.zeros(260, np.int64)).distinct.tolist() == [False, False]
+    within = learn_origins(of, pairs, rankings, absorbed * 3)
+    assert within.distinct.tolist() == [False, True]
+
+
+def test_merges_count_for_the_match_rate_like_the_candidates_that_they_were() -> None:
+    of = corpus([{"title": f"thing {n} {n * 7} {n * 13}"} for n in range(60)])
+    pairs = nearest_neighbours(of)
+    earlier = EarlierMerges.none(len(of))
+    displaced = EarlierMerges(earlier.levels, earlier.fields, np.array([1] * 20 + [0] * 40)).displaced(
+        pairs, np.ones(len(pairs), bool)
+    )
+    assert displaced == pytest.approx(20 * len(pairs) / len(of))
