@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
+import io
 import pkgutil
+import tempfile
+from pathlib import Path
 
 import memstate_core
 import memstate_pipeline
+from memstate_core.embed import encoder
+from memstate_core.state.home import Home
+from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.instance import dagster_instance
+from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.report import plots
 from tests.run_history import hurried
 
 for name in (
-    "alembic.command", "dagster", "dagster._core.executor.in_process", "dagster._core.storage.base_storage",
+    "alembic.command", "dagster", "dagster._core.execution.execute_in_process", "dagster._core.executor.in_process",
+    "dagster._core.instance.runs", "dagster._core.storage.base_storage",
     "dagster._core.storage.local_compute_log_manager", "deltalake", "fastapi", "jinja2", "kuzu",
     "matplotlib.backends.backend_svg", "matplotlib.figure", "mcp.server", "msgspec", "numpy", "polars", "polars_hash",
     "pyarrow.compute", "pyarrow.parquet", "scipy.cluster.hierarchy", "scipy.sparse.csgraph", "sentence_transformers",
@@ -26,4 +37,20 @@ for package in (memstate_core, memstate_pipeline):
         if not module.name.endswith(".__main__"):
             importlib.import_module(module.name)
 hurried()
+
+
+def first_use() -> None:
+    """Does what each command would do first: loads the model and fonts, reads the schema of Dagster's history.
+
+    Nothing here computes with Polars, Kuzu or torch, whose threads would be missing in the forked processes.
+    """
+    encoder._load = functools.cache(encoder._load)
+    encoder._load(encoder.PACKAGED_MODEL)
+    plots._svg("first", "Two panels", lambda figure: figure.subplots(2))
+    with tempfile.TemporaryDirectory() as folder, dagster_instance(Home(Path(folder))):
+        build_defs(Path(folder)).resolve_job_def(NIGHTLY)
+
+
+with contextlib.redirect_stderr(io.StringIO()):  # progress bars
+    first_use()
 gc.freeze()

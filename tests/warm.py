@@ -21,6 +21,8 @@ from typing import IO, Any
 
 _AS_IN_ENCODER = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "TOKENIZERS_PARALLELISM": "false"}
 """What memstate sets before it loads the model: libraries read it when they are imported."""
+_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""Idle threads of torch wait actively, which costs CPU time where tests use all cores."""
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.preloaded"])
 
@@ -33,12 +35,20 @@ class Process:
         env: its whole environment.
         stdout: where its output goes.
         stderr: where its errors go.
+        stdin: what it reads; nothing unless given.
     """
 
-    def __init__(self, arguments: Sequence[str], env: Mapping[str, str], stdout: IO[bytes], stderr: IO[bytes]) -> None:
-        os.environ.update(_AS_IN_ENCODER)
-        given = (list(arguments), dict(env), Path.cwd(), _Stream(stdout), _Stream(stderr))
-        self._process = _FORKS.Process(target=_become, args=given)
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        env: Mapping[str, str],
+        stdout: IO[bytes],
+        stderr: IO[bytes],
+        stdin: IO[bytes] | None = None,
+    ) -> None:
+        os.environ.update(_AS_IN_ENCODER | _ONE_THREAD)
+        streams = {1: _Stream(stdout), 2: _Stream(stderr)} | ({} if stdin is None else {0: _Stream(stdin)})
+        self._process = _FORKS.Process(target=_become, args=(list(arguments), dict(env), Path.cwd(), streams))
         self._process.start()
 
     @property
@@ -95,11 +105,13 @@ def _handle(given: Any) -> int:
     return handle
 
 
-def _become(arguments: list[str], env: dict[str, str], folder: Path, *streams: int) -> None:
+def _become(arguments: list[str], env: dict[str, str], folder: Path, streams: dict[int, int]) -> None:
     """Runs a module or code as the main program, as the interpreter does."""
-    for number, stream in enumerate(streams, 1):
+    for number, stream in streams.items():
         os.dup2(stream, number)
         os.close(stream)
+    if 0 in streams:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - multiprocessing put another in its place
     os.environ.clear()
     os.environ.update(env)
     os.chdir(folder)

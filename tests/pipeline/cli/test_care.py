@@ -1,6 +1,7 @@
 """A store over several nights: shards, lost snapshots, a bloated graph, old snapshots pruned."""
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -35,13 +36,34 @@ def night(home: Path, gate: str = "") -> dict[str, object]:
     return dict(answer.document)
 
 
+@dataclass(frozen=True)
+class First:
+    """A store after its first night, and the JSON of that night."""
+
+    home: Path
+    summary: dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> First:
+    """The first night of all tests with one shard; they copy it."""
+    home = tmp_path_factory.mktemp("care") / "home"
+    return First(home, night(home, "shut"))
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
+def first(made: First, tmp_path: Path) -> First:
+    return First(Path(shutil.copytree(made.home, tmp_path / "home")), made.summary)
 
 
-def test_shards_share_the_work_and_answer_as_one(home: Path) -> None:
+@pytest.fixture
+def home(first: First) -> Path:
+    return first.home
+
+
+def test_shards_share_the_work_and_answer_as_one(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
     (home / "memstate.toml").write_text("[store]\nshards = 2\n")
     summary = night(home, "shut")
     assert summary["snapshot"] == "s0/1,s1/1"
@@ -54,16 +76,16 @@ def test_shards_share_the_work_and_answer_as_one(home: Path) -> None:
     assert run_memstate(home, "verify").code == 0
 
 
-def test_lost_snapshots_are_folded_again_from_the_ledger(home: Path) -> None:
-    before = night(home, "shut")
+def test_lost_snapshots_are_folded_again_from_the_ledger(first: First) -> None:
+    home, before = first.home, first.summary
     shutil.rmtree(home / "snapshots")
     after = night(home)
     assert after["state_hash"] == before["state_hash"]
     assert after["counts"]["evidence"] == after["counts"]["topics_created"] == 0
 
 
-def test_a_bloated_graph_is_written_anew_with_the_same_state(home: Path) -> None:
-    before = night(home, "shut")
+def test_a_bloated_graph_is_written_anew_with_the_same_state(first: First) -> None:
+    home, before = first.home, first.summary
     command = ["-c", COMPACTING, "--home", str(home), "maintain", "--now", NIGHT]
     answer = warm.run(command, clean_environment())
     assert answer.returncode == 0, answer.stderr
@@ -73,14 +95,13 @@ def test_a_bloated_graph_is_written_anew_with_the_same_state(home: Path) -> None
 
 def test_only_the_last_snapshots_are_kept(home: Path) -> None:
     (home / "memstate.toml").write_text("[store]\nkeep_snapshots = 2\n")
-    for gate in ("shut", "open", "ajar"):
+    for gate in ("open", "ajar"):
         night(home, gate)
     kept = {entry.name for entry in (home / "snapshots" / "s0").iterdir()}
     assert kept == {"2", "3", "CURRENT"}
 
 
 def test_evidence_that_moves_to_a_later_owner_is_recorded_and_the_old_id_answers(home: Path) -> None:
-    night(home, "shut")
     (alias,) = [
         topic["id"] for topic in run_memstate(home, "export", "--json").document["topics"] if topic["title"] == "Yard 1"
     ]
@@ -96,7 +117,6 @@ def test_evidence_that_moves_to_a_later_owner_is_recorded_and_the_old_id_answers
 
 
 def test_evidence_that_names_a_topic_of_another_scope_is_refused_and_reported(home: Path) -> None:
-    night(home, "shut")
     foreign = run_memstate(home, "export", "--json").document["topics"][0]
     dump = home.parent / "foreign.jsonl"
     dump.write_text(f'{{"scope": {{"type": "user", "id": "thief"}}, "topic_id": "{foreign["id"]}", "title": "Mine"}}\n')

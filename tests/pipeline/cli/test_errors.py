@@ -18,6 +18,7 @@ from memstate_core.state.current import served
 from memstate_core.state.home import Home
 from memstate_pipeline.cli import operate
 from memstate_pipeline.cli.main import main
+from tests import warm
 from tests.pipeline.conftest import NIGHT, Answer, Memstate, clean_environment, run_memstate
 
 pytestmark = pytest.mark.slow
@@ -161,13 +162,15 @@ def test_ctrl_c_ends_a_run_with_one_line_and_the_next_run_works(memstate: Memsta
     home, dump = tmp_path / "home", tmp_path / "one.jsonl"
     dump.write_text(ROW)
     assert memstate("import", str(dump)).code == 0
-    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "maintain", "--now", NIGHT]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, env=clean_environment(), text=True) as run:
-        while not (home / "work" / "s0" / "run.json").exists() and run.poll() is None:
+    command = ["-m", "memstate_pipeline", "--home", str(home), "maintain", "--now", NIGHT]
+    with (tmp_path / "stdout").open("w+b") as stdout, (tmp_path / "stderr").open("w+b") as stderr:
+        run = warm.Process(command, clean_environment(), stdout, stderr)
+        while not (home / "work" / "s0" / "run.json").exists() and run.returncode is None:
             time.sleep(0.01)
         run.send_signal(signal.SIGINT)
-        _, said = run.communicate(timeout=120)
-    assert (run.returncode, said.splitlines()[-1]) == (130, "memstate: interrupted")
+        code = run.wait(timeout=120)
+    said = (tmp_path / "stderr").read_text()
+    assert (code, said.splitlines()[-1]) == (130, "memstate: interrupted")
     assert "Traceback" not in said
     assert memstate("maintain", "--now", NIGHT).code == 0
     assert memstate("verify").code == 0

@@ -212,6 +212,18 @@ def test_a_plan_includes_recorded_accesses_and_applying_it_gives_the_same_state(
     assert set(files_of(home)) == {"accesses/processed/a.jsonl", "accesses/live.jsonl"}
 
 
+@pytest.fixture(scope="module")
+def made_plan(first_night: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store that has a recorded access, and the plan of its next night; tests copy it."""
+    folder = tmp_path_factory.mktemp("planned")
+    shutil.copytree(first_night, folder / "home")
+    note(folder / "home", "a")
+    before = files_of(folder / "home")
+    planned(folder / "home", folder / "plan.json")
+    assert files_of(folder / "home") == before  # planning leaves the journal as it was
+    return folder
+
+
 MOVES: dict[str, tuple[Callable[[Path], object], str]] = {
     "another segment": (lambda home: note(home, "b"), r"accesses/b.jsonl: found [0-9a-f]{64}, expected missing"),
     "a changed segment": (
@@ -223,23 +235,20 @@ MOVES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_a_plan_is_refused_after_the_accesses_have_changed(move: str, home: Path, tmp_path: Path) -> None:
+def test_a_plan_is_refused_after_the_accesses_have_changed(move: str, made_plan: Path, tmp_path: Path) -> None:
     make, answer = MOVES[move]
-    note(home, "a")
-    planned(home, tmp_path / "plan.json")
+    home = Path(shutil.copytree(made_plan / "home", tmp_path / "home"))
     make(home)
     before = files_of(home)
     with pytest.raises(PlanStale, match=answer):
-        apply_plan(open_store(home), tmp_path / "plan.json")
+        apply_plan(open_store(home), made_plan / "plan.json")
     assert files_of(home) == before
 
 
-def test_planning_leaves_the_journal_as_it_was(home: Path, tmp_path: Path) -> None:
+def test_planning_leaves_the_journal_as_it_was(made_plan: Path, home: Path) -> None:
     note(home, "a")
-    before = files_of(home)
-    planned(home, tmp_path / "plan.json")
-    assert files_of(home) == before
-    assert read_plan(tmp_path / "plan.json").accesses.keys() == {"a.jsonl"}
+    assert files_of(made_plan / "home") == files_of(home)
+    assert read_plan(made_plan / "plan.json").accesses.keys() == {"a.jsonl"}
 
 
 def test_a_second_night_does_not_count_an_access_again(home: Path) -> None:

@@ -6,8 +6,6 @@ import json
 import os
 import pty
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +19,9 @@ from memstate_core.night.corrections import correct
 from memstate_core.run.store import open_store
 from memstate_core.state.decisions import judgements
 from memstate_core.state.lock import exclusive
+from tests import warm
 from tests.core.frames import filled
-from tests.pipeline.conftest import NIGHT, Answer, Memstate, run_memstate
+from tests.pipeline.conftest import NIGHT, Answer, Memstate, clean_environment, run_memstate
 
 pytestmark = pytest.mark.slow
 
@@ -213,9 +212,9 @@ def suggest(home: Path, pairs: dict[tuple[str, ...], float]) -> None:
 def on_terminal(home: Path, typed: bytes) -> str:
     """The output of `memstate review` on a terminal with the given input."""
     keyboard, screen = pty.openpty()
-    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "review", "--now", NIGHT]
-    started = subprocess.Popen(command, stdin=screen, stdout=screen, stderr=screen, close_fds=True)
-    os.close(screen)
+    command = ["-m", "memstate_pipeline", "--home", str(home), "review", "--now", NIGHT]
+    with os.fdopen(screen, "w+b", buffering=0) as terminal:
+        started = warm.Process(command, clean_environment(), terminal, terminal, terminal)
     os.write(keyboard, typed)
     shown = b"".join(read_until_closed(keyboard)).decode()
     assert started.wait(timeout=120) == 0, shown
