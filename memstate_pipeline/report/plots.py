@@ -159,13 +159,16 @@ def _legend(axes: Any) -> None:
 
 def _svg(name: str, description: str, draw: Any) -> str:
     from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     out = io.StringIO()
     with rc_context(STYLE | {"svg.hashsalt": name}):
-        figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), layout=ConstrainedLayoutEngine(h_pad=0.08))
+        figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72)
+        FigureCanvasSVG(figure)
         draw(figure)
+        ConstrainedLayoutEngine(h_pad=0.08).execute(figure)  # once; as the figure's layout it would draw all twice
         unsigned = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(out, format="svg", transparent=True, metadata=unsigned)
     return _for_page(out.getvalue(), name, description)

@@ -55,16 +55,15 @@ class Ui:
             return json.load(answer)["data"]
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("ui")
-    dump = folder / "one.jsonl"
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    dump = tmp_path / "one.jsonl"
     dump.write_text('{"title": "Yard", "observed_at": "2026-01-01", "fields": [{"name": "gate", "value": "shut"}]}\n')
-    assert run_memstate(folder / "home", "import", str(dump)).code == 0
-    return folder / "home"
+    assert run_memstate(tmp_path / "home", "import", str(dump)).code == 0
+    return tmp_path / "home"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def ui(home: Path) -> Iterator[Ui]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
