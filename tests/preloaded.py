@@ -18,7 +18,7 @@ from memstate_core.state.home import Home
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import NIGHTLY
-from memstate_pipeline.report import plots
+from memstate_pipeline.report import page, plots
 from tests.run_history import hurried
 
 for name in (
@@ -40,13 +40,14 @@ hurried()
 
 
 def first_use() -> None:
-    """Does what each command would do first: loads the model and fonts, reads the schema of Dagster's history.
+    """Does what each night would do first: loads the model, fonts and the report's template, reads Dagster's schema.
 
     Nothing here computes with Polars, Kuzu or torch, whose threads would be missing in the forked processes.
     """
     encoder._load = functools.cache(encoder._load)
     encoder._load(encoder.PACKAGED_MODEL)
     plots._svg("first", "Two panels", lambda figure: figure.subplots(2))
+    page._environment().get_template("page.html")
     with tempfile.TemporaryDirectory() as folder, dagster_instance(Home(Path(folder))):
         build_defs(Path(folder)).resolve_job_def(NIGHTLY)
 

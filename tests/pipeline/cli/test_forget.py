@@ -35,7 +35,6 @@ def forgotten(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "memstate.toml").write_text(POLICY)
     (home / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in _rows()))
     assert run_memstate(home, "import", str(home / "dump.jsonl"), "--now", NIGHT).code == 0
-    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
     assert run_memstate(home, "maintain", "--now", MONTHS_LATER).code == 0
     return home
 

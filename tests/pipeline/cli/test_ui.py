@@ -108,7 +108,7 @@ def ended(ui: Ui, run_id: str) -> str:
 
 def _process_of(home: Path, run_id: str) -> int:
     """The process that holds the store for a run."""
-    for _ in range(240):
+    for _ in range(2400):
         with contextlib.suppress(OSError, ValueError):
             holder = json.loads((home / "run.lock").with_suffix(".holder.json").read_text())["holder"]
             if run_id in holder:
