@@ -11,7 +11,15 @@ from typing import Any
 
 import dagster as dg
 
-from memstate_core.model.errors import CheckRefused, EvidenceSetAside, MemstateError, StagingMissing, StepFailed
+from memstate_core.model.errors import (
+    CheckRefused,
+    EvidenceSetAside,
+    MemstateError,
+    ShardsFailed,
+    StagingMissing,
+    StepFailed,
+    StoreLocked,
+)
 from memstate_core.model.text import iso
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
@@ -50,6 +58,8 @@ def maintain(
         plan: the file of a plan that the runs are held to.
         on_clone: the store is a clone, so keep the runs out of Dagster's history.
 
+    A shard whose run fails keeps no other from its night.
+
     Raises:
         StoreLocked: another run holds the store.
         PlanInvalid: the file is not a plan, or was changed; nothing was imported or published.
@@ -57,33 +67,50 @@ def maintain(
             served snapshot stays.
         CheckRefused: a blocking check failed; the shard's served snapshot stays.
         StepFailed: a step failed; the shard's served snapshot stays.
+        ShardsFailed: runs of a store with several shards failed, without a plan; the others published.
         KeyboardInterrupt: the run was interrupted; the shard's served snapshot stays.
     """
     job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
     paths: list[tuple[Path, Path]] = []
+    failed: dict[str, MemstateError] = {}
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
         if not on_clone:
             end_dead_runs(store.home, instance, datetime.now(UTC))
-        waiting = list(store.shards)
-        while waiting:
-            shard = waiting[0]
+        for shard in store.shards:
             try:
-                done = job.execute_in_process(
-                    partition_key=shard, instance=instance, run_config=_QUIET, tags=tags, raise_on_error=True
-                )
-            except dg.DagsterExecutionInterruptedError as error:
-                raise KeyboardInterrupt from error
-            except BaseException as error:
-                explained = _explained(store, shard, error)
-                if isinstance(explained, EvidenceSetAside) and plan is None:
-                    continue  # the run begins again, without that evidence
-                if not isinstance(error, Exception):
+                paths.append(report_paths(store.home.reports, _run_shard(store, job, shard, instance, tags), shard))
+            except StoreLocked:
+                raise
+            except MemstateError as error:
+                if plan is not None or len(store.shards) == 1:
                     raise
-                raise explained from error
-            paths.append(report_paths(store.home.reports, done.run_id, waiting.pop(0)))
+                failed[shard] = error
     summaries = [_without_tables(json.loads(data.read_text())) for _, data in paths]
+    if failed:
+        raise ShardsFailed(failed, [summary["snapshot"] for summary in summaries])
     return Maintained(_together(summaries), tuple(page for page, _ in paths))
+
+
+def _run_shard(
+    store: Store, job: dg.JobDefinition, shard: str, instance: dg.DagsterInstance, tags: dict[str, str]
+) -> str:
+    """The id of the run that published a shard, without evidence that broke a step, unless it follows a plan."""
+    while True:
+        try:
+            done = job.execute_in_process(
+                partition_key=shard, instance=instance, run_config=_QUIET, tags=tags, raise_on_error=True
+            )
+        except dg.DagsterExecutionInterruptedError as error:
+            raise KeyboardInterrupt from error
+        except BaseException as error:
+            explained = _explained(store, shard, error)
+            if isinstance(explained, EvidenceSetAside) and PLAN_TAG not in tags:
+                continue  # the run begins again, without that evidence
+            if not isinstance(error, Exception):
+                raise
+            raise explained from error
+        return done.run_id
 
 
 def _explained(store: Store, shard: str, error: BaseException) -> MemstateError:

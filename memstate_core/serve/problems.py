@@ -40,6 +40,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.PlanInvalid: 422,
     errors.PlanStale: 409,
     errors.StepFailed: 500,
+    errors.ShardsFailed: 500,
     errors.EvidenceSetAside: 500,
     errors.ExtractorUnavailable: 503,
     errors.NotAllowed: 403,

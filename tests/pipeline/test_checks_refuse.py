@@ -1,5 +1,6 @@
 """A failed condition stops the run before it publishes; the served snapshot stays."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ sound = assets.forget
 
 def forget(store, run, new):
     result = sound(store, run, new)
+    if run.facts.shard != "s0":
+        return result
     with open_graph(run.graph) as graph:
         rows = graph.read(REVISION, ["id"]).with_columns(evidence_ids=pl.lit(["nobody said so"]))
         graph.update(REVISION, rows)
@@ -29,7 +32,7 @@ sys.argv = ["memstate", "--home", sys.argv[1], "maintain", "--now", sys.argv[2],
 from memstate_pipeline.cli.main import main
 main()
 """
-"""A night whose ladder step removes the evidence of every value of the working graph."""
+"""A night whose ladder step removes the evidence of every value of the working graph of the first shard."""
 
 
 def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
@@ -42,3 +45,19 @@ def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
     assert not [name for name in ("C1_", "C2_", "C3_", "C5_", "C6_") if name in answer.stdout]
     assert run_memstate(home, "status", "--json").document["snapshot"] is None
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+
+
+def test_a_failed_shard_keeps_no_other_from_its_night(tmp_path: Path) -> None:
+    home, dump = tmp_path / "home", tmp_path / "many.jsonl"
+    home.mkdir()
+    (home / "memstate.toml").write_text("[store]\nshards = 2\n")
+    scopes = [{"type": "user", "id": f"u{number}"} for number in range(8)]
+    rows = [{"title": "Yard", "scope": scope, "fields": [{"name": "gate", "value": "shut"}]} for scope in scopes]
+    dump.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run_memstate(home, "import", str(dump)).code == 0
+    answer = warm.run(["-c", DAMAGED, str(home), NIGHT], clean_environment())
+    assert answer.returncode == 4, answer.stderr
+    error = json.loads(answer.stdout)["error"]
+    assert (error["type"], error["failed"], error["published"]) == ("ShardsFailed", {"s0": "CheckRefused"}, ["s1/1"])
+    assert "C4_provenance_preservation" in error["message"]
+    assert run_memstate(home, "status", "--json").document["snapshot"] == "s1/1"

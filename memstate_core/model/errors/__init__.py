@@ -24,6 +24,7 @@
     ├── PlanStale            the state changed after planning, or the run decided differently
     ├── EvidenceSetAside     a step failed with some evidence, which the next run leaves out
     ├── StepFailed           a step of a run failed for another reason
+    ├── ShardsFailed         the runs of some shards failed, those of others published
     ├── NotAllowed           the caller's key does not permit this
     ├── KeysDamaged          the key file is not as `memstate keys` writes it
     ├── KeyRefused           a key cannot be made, or there is none of that name
@@ -77,6 +78,7 @@ from memstate_core.model.errors.runs import (
     ModelUnavailable,
     PlanStale,
     RebuildMismatch,
+    ShardsFailed,
     SnapshotDamaged,
     StagingMissing,
     StepFailed,
@@ -112,6 +114,7 @@ __all__ = [
     "ServerFailed",
     "ServerUnreachable",
     "SettingsError",
+    "ShardsFailed",
     "SnapshotDamaged",
     "StagingMissing",
     "StepFailed",

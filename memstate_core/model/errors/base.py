@@ -20,7 +20,7 @@ class MemstateError(Exception):
         self.facts = facts
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _revive, (type(self), self.message, self.facts)
+        return _revive, (type(self), self.message, self.facts), {"exit_code": self.exit_code}
 
 
 def _revive(kind: type[MemstateError], message: str, facts: dict[str, Any]) -> MemstateError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memstate_core.model.errors.base import MemstateError
@@ -162,6 +163,20 @@ class StepFailed(MemstateError):
             shard=shard,
             problem=problem,
         )
+
+
+class ShardsFailed(MemstateError):
+    """The runs of some shards failed while those of others published."""
+
+    def __init__(self, failed: Mapping[str, MemstateError], published: Sequence[str]) -> None:
+        reasons = "; ".join(f"{shard} ({type(error).__name__}): {error.message}" for shard, error in failed.items())
+        super().__init__(
+            f"{len(failed)} of {len(failed) + len(published)} shards failed and serve their previous snapshots, "
+            f"{reasons} Published: {', '.join(published) or 'none'}.",
+            failed={shard: type(error).__name__ for shard, error in failed.items()},
+            published=[*published],
+        )
+        self.exit_code = max(error.exit_code for error in failed.values())
 
 
 class EvidenceSetAside(MemstateError):
