@@ -64,7 +64,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     found = search_scopes(store, run, corpus, changed, before, searched, *recorded)
     pairs, by_probability = _joined(PAIRS, [each.pairs for each in found]), calibration([each.found for each in found])
     run.keep_table("calibration", by_probability)
-    suggestions = suggested(pairs, before, corpus.topics, run.policy, searched)
+    suggestions = suggested(pairs, before, run.policy, searched)
     tables = {
         "pairs": pairs.drop("features", "reading").sort("weight", descending=True).head(20),
         "weights of agreement": weights(found),

@@ -13,22 +13,22 @@ DRIFT = 0.05
 """A suggestion is recorded again when its probability has changed by more than this."""
 
 
-def suggested(
-    pairs: pl.DataFrame, before: pl.DataFrame, topics: pl.DataFrame, policy: Policy, searched: pl.Series
-) -> pl.DataFrame:
+def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searched: pl.Series) -> pl.DataFrame:
     """Decisions (columns DECISION) that update the open suggestions of some scopes to the run's review band.
 
-    The value of a pair rises with the model's uncertainty and with the length of its topics.
+    The value of a pair is its probability: how likely an answer merges two topics. Pairs that a contradiction or an
+    abstention keeps from a merge come first, since the model is sure of them and only an answer can merge them.
 
     Args:
         pairs: columns PAIRS.
         before: earlier decisions, in order.
-        topics: columns id, title, summary of the topics compared.
         policy: gives the number of open suggestions of a scope.
         searched: the scopes that were searched; suggestions of others stay as they are.
     """
     band = pairs.filter(pl.col("band") == REVIEW_BAND).join(judged_different(before), on=["a", "b"], how="anti")
-    valued = _valued(band, topics).sort("value", "a", "b", descending=[True, False, False])
+    valued = band.with_columns(value=pl.col("probability").round(4)).sort(
+        "value", "a", "b", descending=[True, False, False]
+    )
     best = valued.filter(pl.int_range(pl.len()).over("scope") < policy.review_max_pairs)
     is_open = (
         suggestions(before)
@@ -39,17 +39,6 @@ def suggested(
     moved = pl.col("was").is_null() | ((pl.col("probability") - pl.col("was")).abs() > DRIFT)
     gone = is_open.join(best, on=["a", "b"], how="anti").sort("a", "b")
     return pl.concat([_suggested(known.filter(moved)), _withdrawn(gone)])
-
-
-def _valued(band: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
-    lengths = pl.col("title", "summary").fill_null("").str.len_chars()
-    size = topics.select("id", size=pl.sum_horizontal(lengths).cast(pl.Float64))
-    both = band.join(size.rename({"id": "a"}), on="a", how="left").join(
-        size.rename({"id": "b"}), on="b", how="left", suffix="_b"
-    )
-    doubt = 4 * pl.col("probability") * (1 - pl.col("probability"))
-    weight = (1 + pl.min_horizontal("size", "size_b")).log10()
-    return both.with_columns(value=(doubt * weight).round(4))
 
 
 def _suggested(rows: pl.DataFrame) -> pl.DataFrame:
