@@ -29,7 +29,7 @@ TURNING_POINTS = {
     "with the draft written, before it has its name": ("memstate_core.night.publish", "_problems"),
     "with its name, before the ledger knows": ("memstate_core.night.publish", "_record"),
     "after the ledger knows, before CURRENT moves": ("memstate_core.night.publish", "move_current"),
-    "after CURRENT moved, before the report": ("memstate_pipeline.assets.publish", "collect"),
+    "after CURRENT moved, before the report": ("memstate_pipeline.assets.publish", "report_run"),
 }
 ROW = '{"title": "Yard", "observed_at": "2026-01-0%d", "fields": [{"name": "gate", "value": "%s"}]}\n'
 
