@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from memstate_core.ingest.inbox import import_inbox
 from tests.adversary.attack import a_store
+from tests.core.clocks import SETTLED
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 GOOD = b'{"title": "Yard", "observed_at": "2026-01-01"}\n'
@@ -98,7 +99,7 @@ def attack(random: Random, folder: Path, count: int = 8) -> int:
         (inbox / os.fsdecode(name)).write_bytes(content)
         names.append(name)
     (inbox / "good.jsonl").write_bytes(GOOD)
-    report = import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="attack")
+    report = import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="attack", clock=SETTLED)
     evidence = store.ledger.scan("evidence").collect()
     assert "Yard" in evidence["title"].to_list(), names
     assert "Secret" not in evidence["title"].to_list(), "a symbolic link was followed"

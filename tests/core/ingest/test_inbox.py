@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -19,11 +18,11 @@ from memstate_core.ingest import file_progress, importer, inbox
 from memstate_core.ingest.importer import Importer
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport, ImportReport
-from memstate_core.ingest.unfinished import WallClock
 from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
 from memstate_core.policy.settings import IngestSettings, Settings
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
+from tests.core.clocks import SETTLED
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -36,8 +35,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def read(home: Home, settings: Settings | None = None) -> ImportReport:
-    settled = WallClock(lambda: time.time() + 60)
-    return inbox.import_inbox(home, Ledger(home.ledger), settings or Settings(), now=NOW, run_id="r", clock=settled)
+    return inbox.import_inbox(home, Ledger(home.ledger), settings or Settings(), now=NOW, run_id="r", clock=SETTLED)
 
 
 def names(folder: Path) -> list[str]:

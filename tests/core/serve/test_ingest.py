@@ -21,6 +21,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.inbox_writer import InboxWriter
 from memstate_core.serve.options import Options
 from memstate_core.state.home import Home
+from tests.core.clocks import SETTLED
 from tests.core.serve.conftest import Client, served, serving_process
 from tests.pipeline.conftest import run_memstate
 
@@ -55,7 +56,7 @@ def waiting(store: Store) -> list[Path]:
 
 
 def imported(store: Store) -> pl.DataFrame:
-    report = import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="night")
+    report = import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="night", clock=SETTLED)
     assert (report.errors, report.quarantined) == ((), 0)
     return store.ledger.scan("evidence").collect()
 

@@ -28,6 +28,7 @@ from memstate_core.serve.service import Service
 from memstate_core.serve.snapshots.generation import Generation, SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.state.current import served as served_snapshots
+from tests.core.clocks import SETTLED
 from tests.core.serve.conftest import Client, Publish, harbour, served, serving_process
 from tests.pipeline.conftest import run_memstate
 
@@ -202,7 +203,7 @@ def test_nothing_disappears_between_import_and_publication(home: Path) -> None:
         accept(client.until_ready(), row)
         assert values(client) == ["wide open"]
         store = open_store(home)
-        import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="by hand")
+        import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="by hand", clock=SETTLED)
         assert not list(store.home.inbox.glob("*.jsonl"))
         assert values(client) == ["wide open"]
     with served(open_store(home), Options(record=False)) as client:
@@ -250,7 +251,7 @@ def test_rows_of_one_scope_push_out_none_of_another(
     monkeypatch.setattr(fair_share, "SCOPE_ROWS", 5)
     for number in range(2):  # the snapshot, which is made by hand, names the ledger's version 1
         accept(client, {"text": f"Before {number}."})
-        import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id=str(number))
+        import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id=str(number), clock=SETTLED)
     accept(client, SAUNA)
     flood = [{"scope": {"type": "user", "id": "flood"}, "text": f"Pebble {number}."} for number in range(30)]
     accept(client, *flood)
@@ -259,7 +260,7 @@ def test_rows_of_one_scope_push_out_none_of_another(
     assert mine["pending"] == {"observations": 1, "complete": True}
     theirs = ask(client, "Pebble", scope="user:flood")
     assert theirs["pending"] == {"observations": 5, "complete": False}
-    report = import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="r")
+    report = import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id="r", clock=SETTLED)
     assert report.accepted == 31
     assert ask(client, "The sauna of spruce", scope="user:a")["pending"] == {"observations": 1, "complete": True}
     assert ask(client, "Pebble", scope="user:flood")["pending"] == {"observations": 5, "complete": False}
@@ -305,11 +306,12 @@ def test_a_question_embeds_few_pending_texts_and_none_twice(store: Store) -> Non
 
 def test_a_ledger_of_many_shards_and_of_compacted_files(tmp_path: Path, publish: Publish) -> None:
     store = publish(tmp_path / "home", harbour, shards=2)
+    may = datetime(2026, 5, 1, tzinfo=UTC)
     for number in range(70):
         row = {"scope": {"type": "user", "id": f"u{number}"}, "text": f"Pebble {number} of the beach."}
         store.home.inbox.mkdir(parents=True, exist_ok=True)
         (store.home.inbox / "x.jsonl").write_text(json.dumps(row) + "\n")
-        import_inbox(store.home, store.ledger, store.settings, now=datetime(2026, 5, 1, tzinfo=UTC), run_id=str(number))
+        import_inbox(store.home, store.ledger, store.settings, now=may, run_id=str(number), clock=SETTLED)
     with served(store, Options(record=False)) as client:
         response = ask(client.until_ready(), "pebble", evidence_k=100, stages=[])
     assert sorted(texts(response)) == sorted(f"Pebble {number} of the beach." for number in range(70))
@@ -320,7 +322,7 @@ def test_the_ledger_gives_the_rows_since_a_version(store: Store) -> None:
     versions = [store.ledger.version("evidence")]
     for number in range(3):
         (store.home.inbox / "x.jsonl").write_text(json.dumps({"text": f"n{number}"}) + "\n")
-        import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id=str(number))
+        import_inbox(store.home, store.ledger, store.settings, now=NOW, run_id=str(number), clock=SETTLED)
         versions.append(store.ledger.version("evidence"))
 
     def since(version: int | None) -> list[str]:

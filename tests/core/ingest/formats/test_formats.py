@@ -26,6 +26,7 @@ from memstate_core.ingest.importer import import_paths
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
+from tests.core.clocks import SETTLED
 from tests.core.ingest.formats.samples import (
     SAMPLES,
     as_json,
@@ -108,7 +109,7 @@ def test_the_inbox_knows_formats(tmp_path):
     for name, found in SAMPLES.items():
         (home.inbox / name).write_bytes(found[0])
     (home.inbox / "word.docx").write_bytes(zipped_by_name({"word/document.xml": "<xml/>"}))
-    report = inbox.import_inbox(home, Ledger(home.ledger), Settings(), now=NOW, run_id="r")
+    report = inbox.import_inbox(home, Ledger(home.ledger), Settings(), now=NOW, run_id="r", clock=SETTLED)
     assert {Path(file.path).name: file.format for file in report.files if file.error is None} == {n: n for n in SAMPLES}
     assert "holds no export that is known" in report.errors[0].message
     assert [path.name for path in home.failed.iterdir()] == ["word.docx"]
