@@ -154,7 +154,7 @@ def suggestions(decisions: pl.DataFrame) -> pl.DataFrame:
     A verdict `skip` leaves a pair waiting.
 
     Returns:
-        Columns a, b (a < b), scope, probability, weight, value (the information that a verdict would give), features.
+        Columns a, b (a < b), scope, probability, weight, value (how likely a verdict merges them), features.
     """
     rows = decisions.filter(pl.col("kind").is_in([PAIR_SUGGESTED, PAIR_WITHDRAWN, JUDGED]))
     rows = _decoded(rows, _PAIR_PAYLOAD).filter(pl.col("verdict").is_null() | (pl.col("verdict") != SKIP))
