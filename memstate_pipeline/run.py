@@ -50,15 +50,13 @@ class Maintained:
 def maintain(
     store: Store, now: datetime | None = None, *, plan: Path | None = None, on_clone: bool = False
 ) -> Maintained:
-    """Runs the nightly job for one shard after another.
+    """Runs the nightly job for one shard after another; a shard whose run fails keeps no other from its night.
 
     Args:
         store: the store.
         now: the logical time; None for the time at which each run begins.
         plan: the file of a plan that the runs are held to.
         on_clone: the store is a clone, so keep the runs out of Dagster's history.
-
-    A shard whose run fails keeps no other from its night.
 
     Raises:
         StoreLocked: another run holds the store.
@@ -88,7 +86,7 @@ def maintain(
                 failed[shard] = error
     summaries = [_without_tables(json.loads(data.read_text())) for _, data in paths]
     if failed:
-        raise ShardsFailed(failed, [summary["snapshot"] for summary in summaries])
+        raise ShardsFailed(failed, [summary["snapshot"] for summary in summaries]) from next(iter(failed.values()))
     return Maintained(_together(summaries), tuple(page for page, _ in paths))
 
 
