@@ -68,10 +68,10 @@ class MovedFiles:
             paths: the files.
             now: the time, in seconds since 1970.
         """
-        if not self._file.exists():
-            return
         present = self._present().items()
         kept = [moved for path, moved in present if path not in paths and now - moved.at < KEPT_SECONDS]
+        if len(kept) == len(self._lines()):
+            return
         draft = self._file.with_suffix(".part")
         draft.write_text("".join(map(_line, kept)))
         sync_path(draft)
@@ -79,12 +79,14 @@ class MovedFiles:
 
     def _present(self) -> dict[Path, Moved]:
         """The last record of each file that is still there."""
-        try:
-            lines = self._file.read_text().splitlines()
-        except FileNotFoundError:
-            return {}
-        found = {self._inbox / moved.path: moved for line in lines if (moved := _parsed(line)) is not None}
+        found = {self._inbox / moved.path: moved for line in self._lines() if (moved := _parsed(line)) is not None}
         return {path: moved for path, moved in found.items() if path.is_file() and not path.is_symlink()}
+
+    def _lines(self) -> list[str]:
+        try:
+            return self._file.read_text().splitlines()
+        except FileNotFoundError:
+            return []
 
 
 def _line(moved: Moved) -> str:

@@ -49,12 +49,14 @@ def unfinished(files: Sequence[Path], settle_seconds: float, clock: WallClock) -
 
 
 def complete(files: Sequence[Path], settle_seconds: float, clock: WallClock) -> list[Path]:
-    """The files that are complete; waits for the settle time if some changed within it."""
-    fresh = {path: state_of(path) for path in files if _is_fresh(path, settle_seconds, clock)}
-    if fresh:
-        clock.sleep(settle_seconds)
+    """The files that are complete; waits for the settle time if some that nobody has open changed within it."""
+    closed = [path for path in files if not is_open_for_writing(path)]
+    fresh = {path: state_of(path) for path in closed if _is_fresh(path, settle_seconds, clock)}
+    if not fresh:
+        return closed
+    clock.sleep(settle_seconds)
     changed = {path for path, state in fresh.items() if state_of(path) != state}
-    return [path for path in files if path not in changed and not is_open_for_writing(path)]
+    return [path for path in closed if path not in changed and not is_open_for_writing(path)]
 
 
 def is_open_for_writing(path: Path) -> bool:
