@@ -60,8 +60,8 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
     corpus = load_corpus(store, run)
     searched = corpus.topics["scope"].unique(maintain_order=True) if stale is None else stale
-    recorded = verdict_levels(before), merges_in_force(before)
-    found = search_scopes(store, run, corpus, changed, before, searched, *recorded)
+    merged = merges_in_force(before.filter(pl.col("scope").is_in(searched.implode())))
+    found = search_scopes(store, run, corpus, changed, before, searched, verdict_levels(before), merged)
     pairs, by_probability = _joined(PAIRS, [each.pairs for each in found]), calibration([each.found for each in found])
     run.keep_table("calibration", by_probability)
     suggestions = suggested(pairs, before, run.policy, searched)
@@ -100,11 +100,12 @@ def search_scopes(
     """
     limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
+    merged_in = {} if merged is None else merged.partition_by("scope", as_dict=True)
     found = []
     for scope, part in ((scope, corpus.of(scope)) for scope in scopes):
         if len(part) > 1:
             own, judged = replace(thresholds, ids=part.topics["id"]), verdicts.filter(pl.col("scope") == scope)
-            earlier = None if merged is None else earlier_merges(part, merged)
+            earlier = earlier_merges(part, merged_in[scope,]) if (scope,) in merged_in else None
             result = deduplicate(part, limits, judged, sure=own.merge, earlier=earlier, decisive=own.decisive)
             found.append(ScopeMatches(scope, part, result, *own.of(result.pairs)))
     return found

@@ -26,11 +26,11 @@ def merges_in_force(decisions: pl.DataFrame) -> pl.DataFrame:
         decisions: columns DECISION, in order.
 
     Returns:
-        Columns into (the topic that the dropped one resolves to), probability, features, reading.
+        Columns scope, into (the topic that the dropped one resolves to), probability, features, reading.
     """
     made = decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED])).group_by("topic_id", maintain_order=True).last()
     made = made.filter(pl.col("kind") == MERGED).select(
-        "topic_id", _payload=pl.col("payload_json").str.json_decode(_RECORDED)
+        "scope", "topic_id", _payload=pl.col("payload_json").str.json_decode(_RECORDED)
     )
     followed = survivors(merges(decisions)).rename({"dropped": "topic_id", "survivor": "into"})
     rows = made.unnest("_payload").filter(pl.col("actor").is_null())
