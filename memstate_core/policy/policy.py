@@ -106,10 +106,10 @@ class Policy(Section):
     """Probability from which a segment of turns continues a topic; below it the segment becomes a topic of its own."""
     merge_probability: Annotated[float, Field(gt=0.5, le=1)] = 0.9
     """Probability from which two topics are merged automatically. It bounds the share of false merges."""
-    review_probability: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """Probability from which a pair of topics that is not merged is suggested for review."""
+    review_probability: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Probability from which a pair of topics that is not merged is suggested for review, the likeliest first."""
     review_max_pairs: Annotated[int, Field(ge=0)] = 1000
-    """Number of suggestions that a scope keeps open at a time; the most informative pairs come first."""
+    """Number of suggestions that a scope keeps open at a time; the likeliest pairs come first."""
     conflict_rule: Literal["newest", "confidence"] = "newest"
     """Which of two values of a field is current if both became true at the same time. `newest`: the value observed
     last, and the conflict stays visible. `confidence`: the value of higher confidence (none counts as the lowest),

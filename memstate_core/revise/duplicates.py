@@ -19,7 +19,6 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import deduplicate
 from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.revise.merge_memory import earlier_merges, merges_in_force
-from memstate_core.revise.recorded_levels import verdict_levels
 from memstate_core.revise.reliability import reliability
 from memstate_core.revise.scope_matches import ScopeMatches, calibration, counts, held_back, weights
 from memstate_core.revise.suggestions import suggested
@@ -61,7 +60,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     corpus = load_corpus(store, run)
     searched = corpus.topics["scope"].unique(maintain_order=True) if stale is None else stale
     merged = merges_in_force(before.filter(pl.col("scope").is_in(searched.implode())))
-    found = search_scopes(store, run, corpus, changed, before, searched, verdict_levels(before), merged)
+    found = search_scopes(store, run, corpus, changed, before, searched, merged)
     pairs, by_probability = _joined(PAIRS, [each.pairs for each in found]), calibration([each.found for each in found])
     run.keep_table("calibration", by_probability)
     suggestions = suggested(pairs, before, run.policy, searched)
@@ -83,8 +82,7 @@ def search_scopes(
     changed: pl.DataFrame,
     before: pl.DataFrame,
     scopes: pl.Series,
-    verdicts: pl.DataFrame,
-    merged: pl.DataFrame | None = None,
+    merged: pl.DataFrame,
 ) -> list[ScopeMatches]:
     """Searches scopes one by one, but for those of a single topic.
 
@@ -95,18 +93,17 @@ def search_scopes(
         changed: topics that the run has changed so far (columns CHANGES).
         before: earlier decisions, in order.
         scopes: the scopes to search.
-        verdicts: agreement levels of judged pairs (as of `verdict_levels`).
-        merged: the merges in force (as of `merges_in_force`), unless the corpus is without them.
+        merged: the merges in force (as of `merges_in_force`).
     """
     limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
-    merged_in = {} if merged is None else merged.partition_by("scope", as_dict=True)
+    merged_in = merged.partition_by("scope", as_dict=True)
     found = []
     for scope, part in ((scope, corpus.of(scope)) for scope in scopes):
         if len(part) > 1:
-            own, judged = replace(thresholds, ids=part.topics["id"]), verdicts.filter(pl.col("scope") == scope)
+            own = replace(thresholds, ids=part.topics["id"])
             earlier = earlier_merges(part, merged_in[scope,]) if (scope,) in merged_in else None
-            result = deduplicate(part, limits, judged, sure=own.merge, earlier=earlier, decisive=own.decisive)
+            result = deduplicate(part, limits, sure=own.merge, earlier=earlier, decisive=own.decisive)
             found.append(ScopeMatches(scope, part, result, *own.of(result.pairs)))
     return found
 

@@ -1,4 +1,4 @@
-"""Reads from recorded decisions what earlier merges say about matches (`matching.earlier_merges`)."""
+"""Reads from recorded decisions what merges in force say about matches (`matching.earlier_merges`)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _FIELD = "field:"
 
 
 def merges_in_force(decisions: pl.DataFrame) -> pl.DataFrame:
-    """The merges in force that runs made by themselves.
+    """The merges in force, of runs and of people.
 
     Args:
         decisions: columns DECISION, in order.
 
     Returns:
-        Columns scope, into (the topic that the dropped one resolves to), probability, features, reading.
+        Columns scope, into (the topic that the dropped one resolves to), actor (null if a run merged by itself),
+        probability, features, reading.
     """
     made = decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED])).group_by("topic_id", maintain_order=True).last()
     made = made.filter(pl.col("kind") == MERGED).select(
         "scope", "topic_id", _payload=pl.col("payload_json").str.json_decode(_RECORDED)
     )
     followed = survivors(merges(decisions)).rename({"dropped": "topic_id", "survivor": "into"})
-    rows = made.unnest("_payload").filter(pl.col("actor").is_null())
-    return rows.join(followed, on="topic_id", maintain_order="left").drop("topic_id", "actor")
+    return made.unnest("_payload").join(followed, on="topic_id", maintain_order="left").drop("topic_id")
 
 
 def earlier_merges(corpus: Corpus, made: pl.DataFrame) -> EarlierMerges:
@@ -48,7 +48,8 @@ def earlier_merges(corpus: Corpus, made: pl.DataFrame) -> EarlierMerges:
     own = made.join(places, on="into", maintain_order="left").with_row_index("pair")
     compared = levels(own).join(own.select("pair", "probability"), on="pair", maintain_order="left")
     absorbed = np.bincount(own["row"].to_numpy(), minlength=len(corpus)).astype(np.int64)
-    return EarlierMerges(project(compared, MERGED_LEVELS), _fields(corpus, own), absorbed)
+    links = own["actor"].null_count()
+    return EarlierMerges(project(compared, MERGED_LEVELS), _fields(corpus, own), absorbed, links)
 
 
 def _fields(corpus: Corpus, own: pl.DataFrame) -> pl.DataFrame:

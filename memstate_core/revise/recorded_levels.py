@@ -1,4 +1,4 @@
-"""Agreement levels of pairs as recorded: what verdicts teach the fit, and old pairs under a new model."""
+"""Agreement levels of pairs as recorded: what merges say about matches, and old pairs under a new model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import PAIRS, Schema, empty
-from memstate_core.model.verdicts import DIFFERENT, SAME
 from memstate_core.revise.matching.comparisons import STRATA, TITLE_EDGES
-from memstate_core.state.decisions import MATCH_MODEL, MERGED, PAIR_SUGGESTED, judgements
+from memstate_core.state.decisions import MATCH_MODEL, MERGED, PAIR_SUGGESTED
 
 LEVELS: Schema = {"pair": pl.UInt32, "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "weight": pl.Float64}
 """A comparison of a pair: its level, the stratum of the pair's titles, and its weight when it was recorded."""
@@ -31,21 +30,6 @@ _RECORDED = pl.Struct(
 _WEIGHTS: Schema = {
     "scope": pl.String, "name": pl.String, "stratum": pl.Int64, "level": pl.Int64, "today": pl.Float64
 }  # fmt: skip
-
-
-def verdict_levels(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Agreement levels of judged pairs, for the fit of their scope (columns scope, name, level, stratum, same).
-
-    A pair counts with the levels with which it was last suggested or merged.
-
-    Args:
-        decisions: columns DECISION, in order.
-    """
-    given = judgements(decisions).filter(pl.col("verdict").is_in([SAME, DIFFERENT]))
-    pairs = shown(decisions if given.height else decisions.clear())
-    rows = given.join(pairs, on=["a", "b"], maintain_order="left").with_row_index("pair")
-    labelled = levels(rows).join(rows.select("pair", "scope", "verdict"), on="pair", maintain_order="left")
-    return labelled.select("scope", "name", "level", "stratum", same=pl.col("verdict") == SAME)
 
 
 def levels(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ MOVED = "moved"
 JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested", "pair_withdrawn", "match_model_fitted"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
 SET_ASIDE, READMITTED = "set_aside", "readmitted"
-"""Evidence left out of runs because one failed with it, and readmitted; `SET_ASIDE` names the step too."""
+"""Evidence or accesses left out of runs because one failed with them, and readmitted; `SET_ASIDE` is a step too."""
 CORRECTIONS = "corrections"
 """The step that holds manual actions; every other step of its run follows it."""
 
@@ -50,7 +50,7 @@ _PAIR_PAYLOAD = pl.Struct(
 
 
 def set_aside(decisions: pl.DataFrame) -> pl.Series:
-    """The ids of the evidence that is set aside.
+    """The ids of the evidence and of the accesses that are set aside; their forms differ, so no two are equal.
 
     Args:
         decisions: recorded decisions in their order (at least columns kind and evidence_ids).

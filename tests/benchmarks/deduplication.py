@@ -25,7 +25,6 @@ from memstate_core.model.frames import DECISION, EVIDENCE_TOPIC, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
-from memstate_core.revise.recorded_levels import verdict_levels
 
 HIGH = 0.95
 """The precision at which the recall of all rankings is compared, beside memstate's own."""
@@ -51,9 +50,8 @@ def report(name: str, labelled: Labelled) -> str:
 
 def _matched(labelled: Labelled) -> Deduplicated:
     """What memstate finds with the default policy and no labels."""
-    decided = empty(DECISION)
-    terms = constraints(decided, empty(EVIDENCE_TOPIC)), verdict_levels(decided)
-    return deduplicate(labelled.corpus, *terms, sure=Policy().merge_probability)
+    limits = constraints(empty(DECISION), empty(EVIDENCE_TOPIC))
+    return deduplicate(labelled.corpus, limits, sure=Policy().merge_probability)
 
 
 def _row(found: Deduplicated, labelled: Labelled, seconds: float) -> Row:

@@ -34,7 +34,6 @@ from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching import deduplication
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.recorded_levels import verdict_levels
 
 DIMENSIONS = 384
 TWIN_SHARE = 0.05
@@ -178,12 +177,8 @@ def measure(topics: int, seed: int) -> Measured:
     decided = empty(DECISION)
     began, began_cpu = time.perf_counter(), time.process_time()
     with _timed() as seconds:
-        found = deduplication.deduplicate(
-            corpus,
-            constraints(decided, empty(EVIDENCE_TOPIC)),
-            verdict_levels(decided),
-            sure=Policy().merge_probability,
-        )
+        limits = constraints(decided, empty(EVIDENCE_TOPIC))
+        found = deduplication.deduplicate(corpus, limits, sure=Policy().merge_probability)
     total, cpu = time.perf_counter() - began, time.process_time() - began_cpu
     parts = {part: sum(seconds[name] for name in names) for part, names in PARTS.items()}
     result = Labels.complete(truth, topics).judged_groups(found.groups)

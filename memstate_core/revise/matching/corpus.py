@@ -116,6 +116,11 @@ class Corpus:
         return unit_rarity([" ".join(part) for part in zip(summaries, self._joined_values(), strict=True)])
 
     @cached_property
+    def value_units(self) -> tuple[Any, NDArray[np.float32]]:
+        """Field values as units of titles (CSR of ones, (rows of `fields`, units)), and how many units each has."""
+        return self.title_units.known(self.fields["text"].to_list())
+
+    @cached_property
     def values(self) -> Any:
         """Field values as letter groups, TF-IDF, CSR (rows of `fields`, groups)."""
         return tfidf(self.fields["text"].to_list(), letter_groups)

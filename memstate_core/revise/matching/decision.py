@@ -38,6 +38,9 @@ LIFT = float(np.log(9))
 class Decision:
     """Probabilities for clustering.
 
+    Titles in the formats of two sources may have little in common. If a third topic is likely the same as both and
+    nothing contradicts, such a pair joins the group.
+
     Attributes:
         probability: of a match, as far as it counts (pairs,).
         contradicted: the share of likely links that contradict each other; 0 without likely pairs.
@@ -83,7 +86,7 @@ def decide(
         relations: how their sources relate.
         probability: of a match, lifted (pairs,).
         apart: pairs that must not be one (pairs,).
-        earlier: merges in force that earlier runs made; each was a link without a contradiction.
+        earlier: merges in force that runs made by themselves; each was a link without a contradiction.
         sure: the probability from which a pair is merged.
     """
     free, likely = contradicts == 0, (probability >= sure) & ~apart
@@ -94,10 +97,12 @@ def decide(
     singled_out = _singled_out(corpus, component, pairs, fitted)
     believed = share <= MAX_CONTRADICTED
     held_back = fitted & ~singled_out & (not believed)
-    joins = free | (_witnesses(pairs, free & likely, len(corpus)) >= WITNESSES)
+    witnesses = _witnesses(pairs, free & likely, len(corpus))
+    joins = free | (witnesses >= WITNESSES)
     limit = np.where(joins & (contradicts != BY_TITLE) & believed, np.nextafter(sure, 0.0), 0.0)
     starts = same | singled_out | (fitted & believed)
-    return Decision(np.where(starts, probability, np.minimum(probability, limit)), share, held_back)
+    raised = np.where(free & found.formatted & (witnesses > 0), np.maximum(probability, limit), probability)
+    return Decision(np.where(starts, probability, np.minimum(raised, limit)), share, held_back)
 
 
 def _components(pairs: Candidates, linked: Flags, topics: int) -> Ints:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from memstate_core.revise.constraints import Constraints
@@ -28,6 +27,7 @@ from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, signs
 from memstate_core.revise.matching.siblings import joined as joined_signs
 from memstate_core.revise.matching.sources import Origins, learn_origins
+from memstate_core.revise.matching.title_formats import learn_formats
 
 PROBABLE = 0.5
 """Pairs with at least this probability connect groups, whose remaining pairs are then compared."""
@@ -72,7 +72,6 @@ class Deduplicated:
 def deduplicate(
     corpus: Corpus,
     constraints: Constraints,
-    verdicts: pl.DataFrame,
     *,
     sure: float,
     earlier: EarlierMerges | None = None,
@@ -83,9 +82,8 @@ def deduplicate(
     Args:
         corpus: the topics.
         constraints: pairs that are kept apart.
-        verdicts: columns name, level, stratum, same, for the fit.
         sure: the probability from which a pair is merged.
-        earlier: the merges in force that earlier runs made; none by default.
+        earlier: the merges in force; none by default.
         decisive: shifts the probabilities of pairs whose own threshold differs from `sure`.
     """
     merged = earlier or EarlierMerges.none(len(corpus))
@@ -94,13 +92,14 @@ def deduplicate(
     origins = learn_origins(corpus, pairs, plain.rankings, merged.absorbed)
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
-    found = signs(corpus, pairs)
+    formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
+    found = signs(corpus, pairs, formats, relations)
     by_title = contradiction(found, pairs, relations, merged.fields) == BY_TITLE
     different = constraints.different(corpus, pairs) | by_title
-    model = fit(compared, relations, different, verdicts, merged.levels, merged.displaced(pairs, ~relations.same))
+    model = fit(compared, relations, different, merged.levels, merged.displaced(pairs, ~relations.same))
     more = within_groups(corpus, pairs, score(model, compared, relations).probability >= PROBABLE)
     pairs, plain = joined(pairs, more), together(plain, compare(corpus, more))
-    found = joined_signs(found, signs(corpus, more))
+    found = joined_signs(found, signs(corpus, more, formats, origins.relations(more)))
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     contradicts = contradiction(found, pairs, relations, merged.fields)
@@ -113,8 +112,9 @@ def deduplicate(
 
     apart = barred(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
-    links = int(merged.absorbed.sum())
-    decision = decide(corpus, found, contradicts, pairs, relations, decided, apart=apart, earlier=links, sure=sure)
+    decision = decide(
+        corpus, found, contradicts, pairs, relations, decided, apart=apart, earlier=merged.links, sure=sure
+    )
     groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
     return Deduplicated(pairs, compared, scored, same, apart, contradicts, decision, groups, model, origins, sure)
 

@@ -1,4 +1,4 @@
-"""What the merges of earlier runs say about matches in a scope.
+"""What merges in force say about matches in a scope.
 
 A merged pair is no candidate any more. Without it a later fit would see only what was left over: few matches, sources
 that seem to repeat themselves, and fields that seem to contradict. So merges in force count wherever candidates do.
@@ -27,22 +27,24 @@ same beyond doubt, and whether the values differed."""
 
 @dataclass(frozen=True)
 class EarlierMerges:
-    """The merges in force that runs made by themselves, into the topics of a corpus.
+    """The merges in force into the topics of a corpus: those of runs, and those of people, with probability 1.
 
     Attributes:
         levels: columns MERGED_LEVELS.
         fields: columns MERGED_FIELDS.
         absorbed: how many topics were merged into each topic (topics,).
+        links: how many of the merges runs made by themselves; each was a link without a contradiction.
     """
 
     levels: pl.DataFrame
     fields: pl.DataFrame
     absorbed: Ints
+    links: int
 
     @classmethod
     def none(cls, topics: int) -> EarlierMerges:
         """No merges into so many topics."""
-        return cls(empty(MERGED_LEVELS), empty(MERGED_FIELDS), np.zeros(topics, np.int64))
+        return cls(empty(MERGED_LEVELS), empty(MERGED_FIELDS), np.zeros(topics, np.int64), 0)
 
     def displaced(self, pairs: Candidates, eligible: NDArray[np.bool_]) -> float:
         """About how many candidates are missing because topics were merged: as many for each as other topics have.

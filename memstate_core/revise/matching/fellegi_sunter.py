@@ -54,8 +54,6 @@ RATE_PAIRS = 20.0
 RATE_BOUNDS = (1e-5, 0.9)
 STRATUM_PAIRS = 20.0
 """Pairs that the u of all strata counts for in each."""
-VERDICT_PAIRS = 5.0
-"""Number of pairs that one verdict counts for."""
 STRATIFIED = ("rank",)
 """Comparisons of the title for which chance differs between strata, as it does for those of other things."""
 MAX_WEIGHT = 6.0
@@ -95,7 +93,6 @@ def fit(
     compared: Compared,
     relations: SourceRelations,
     different: NDArray[np.bool_],
-    verdicts: pl.DataFrame,
     merged: pl.DataFrame,
     displaced: float,
 ) -> MatchModel:
@@ -104,15 +101,13 @@ def fit(
     Args:
         compared: what was compared of candidate pairs.
         relations: how their sources relate; pairs within a distinct source are left out.
-        different: pairs that are known to be no matches (pairs,).
-        verdicts: agreement levels of the pairs that people judged: columns name, level, stratum, same, a row for
-            each comparison of each pair. Each pair counts as VERDICT_PAIRS.
-        merged: agreement levels of pairs that earlier runs merged (columns MERGED_LEVELS), which count as candidates.
+        different: pairs that are known to be no matches, such as those that people judged different (pairs,).
+        merged: agreement levels of pairs that runs or people merged (columns MERGED_LEVELS), which count as candidates.
         displaced: how many candidates the merged topics would have beside these.
     """
     eligible = ~relations.same
     probability = np.where(eligible & ~different, MATCH_RATE, 0.0)
-    recorded = _verdict_counts(compared.names, verdicts) + _merge_counts(compared.names, merged)
+    recorded = _merge_counts(compared.names, merged)
     earlier = merged.unique("pair")["probability"]
     candidates = eligible.sum() + earlier.len() + displaced
     rate, model = MATCH_RATE, _model(compared, MATCH_RATE, np.zeros((len(compared.names), len(STRATA) + 1, LEVELS)))
@@ -165,26 +160,15 @@ def _weights(
     return weights
 
 
-def _verdict_counts(names: tuple[str, ...], verdicts: pl.DataFrame) -> Reals:
-    """Pairs that verdicts count for, by same, comparison, stratum and level."""
-    weight = pl.lit(VERDICT_PAIRS)
-    matches, others = pl.when("same").then(weight).otherwise(0.0), pl.when("same").then(0.0).otherwise(weight)
-    return _level_counts(names, verdicts.with_columns(matches=matches, others=others))
-
-
 def _merge_counts(names: tuple[str, ...], merged: pl.DataFrame) -> Reals:
-    """Pairs that earlier merges count for, by same, comparison, stratum and level: each is one pair."""
-    return _level_counts(names, merged.with_columns(matches="probability", others=1 - pl.col("probability")))
-
-
-def _level_counts(names: tuple[str, ...], rows: pl.DataFrame) -> Reals:
-    """Sums of the columns others and matches, by comparison, stratum and level; other comparisons are left out."""
+    """Others and matches among merged pairs, by comparison, stratum and level; unknown comparisons are left out."""
     counts = np.zeros((2, len(names), len(STRATA) + 1, LEVELS))
     place = pl.DataFrame({"name": names}, schema={"name": pl.String}).with_row_index("place")
-    known = rows.join(place, on="name", maintain_order="left")
+    known = merged.join(place, on="name", maintain_order="left")
     at = tuple(known.select(pl.col("place", "stratum", "level").cast(pl.Int64)).to_numpy().T)
-    for same, weight in enumerate(("others", "matches")):
-        np.add.at(counts[same], at, known[weight].to_numpy())
+    probability = known["probability"].to_numpy()
+    for match, weight in enumerate((1 - probability, probability)):
+        np.add.at(counts[match], at, weight)
     return counts
 
 

@@ -20,12 +20,14 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Floats, Ints, pair_products
 from memstate_core.revise.matching.sources import SourceRelations
+from memstate_core.revise.matching.title_formats import TitleFormats
 from memstate_core.revise.matching.tokens import is_number, units
 
 Flags = NDArray[np.bool_]
 
 FAMILY = 3
-"""Other topics that share as much with one of a pair, from which on spelling variants count as different."""
+"""Other topics that share as much with one of a pair, from which on spelling variants count as different; between
+duplicate-free sources beside the copy that each further one of them may hold."""
 SAME_SHARE = 0.5
 """Nats within which another topic shares as much."""
 SHORT_VALUE = 4
@@ -54,7 +56,8 @@ class Signs:
 
     Attributes:
         shared: nats of rarity that the titles share (pairs,).
-        title: both titles have units that the other lacks, variants of spelling aside (pairs,).
+        title: both titles have units that the other lacks, variants of spelling aside, and words that differ by one
+            edit where a source is duplicate-free (pairs,).
         strict: the same with variants counted as different (pairs,).
         equal: neither title has units that the other lacks (pairs,).
         identical: titles have the same words in the same order, summaries the same units, or neither topic has a
@@ -64,6 +67,7 @@ class Signs:
             things); sorted.
         summary: both summaries follow one template with different numbers or rare words (pairs,).
         code: both titles share a code that no third topic has (pairs,).
+        formatted: one title has units that the other topic has in a field (`TitleFormats.stated`) (pairs,).
     """
 
     shared: Floats
@@ -75,20 +79,28 @@ class Signs:
     fields: pl.DataFrame
     summary: Flags
     code: Flags
+    formatted: Flags
 
 
-def signs(corpus: Corpus, pairs: Candidates) -> Signs:
-    """What contradicts in pairs."""
-    index, a, b = corpus.title_units, pairs.a, pairs.b
-    loose, strict = index.differences(a, b), index.differences(a, b, variants=False)
-    numbers = index.differences(a, b, variants=False, numeric=True)
+def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: SourceRelations) -> Signs:
+    """What contradicts in pairs.
+
+    Args:
+        corpus: the topics.
+        pairs: the pairs.
+        formats: which fields sources write into their titles.
+        relations: how the sources of the pairs relate.
+    """
+    index, a, b, stated = corpus.title_units, pairs.a, pairs.b, formats.stated(corpus, pairs, relations)
+    strict, numbers = index.differences(a, b, stated), index.differences(a, b, stated, numeric=True)
+    loose, misspelt = (index.differences(a, b, stated, same=same) for same in ("variants", "misspelt"))
     same, equal = ~_both(strict), (strict[0] <= 0) & (strict[1] <= 0)
     summary, template = _summaries(corpus, pairs)
     fields = _fields(corpus, pairs)
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
     return Signs(
         shared=index.overlap(a, b).shared,
-        title=_both(loose),
+        title=np.where(relations.competing, _both(misspelt), _both(loose)),
         strict=~same,
         equal=equal,
         identical=(corpus.title_code[a] == corpus.title_code[b]) & summary & (differing <= 1),
@@ -96,12 +108,13 @@ def signs(corpus: Corpus, pairs: Candidates) -> Signs:
         fields=fields,
         summary=same & template,
         code=index.share_code(a, b),
+        formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
     )
 
 
 def joined(one: Signs, other: Signs) -> Signs:
     """The signs of both sets of pairs, the second after the first."""
-    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code")
+    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "formatted")
     fields = pl.concat([one.fields, other.fields.with_columns(pl.col("pair") + len(one.shared))])
     return Signs(fields=fields, **{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat})
 
@@ -115,7 +128,8 @@ def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, m
         relations: how their sources relate.
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
     """
-    family = _family(found.shared, pairs) >= FAMILY
+    copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
+    family = _family(found.shared, pairs) >= FAMILY + copies
     excused = relations.competing & found.code
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused

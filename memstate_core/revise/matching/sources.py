@@ -41,13 +41,18 @@ class Origins:
     share: NDArray[np.float64]
 
     @property
+    def first(self) -> Ints:
+        """The first source of each topic, NONE where it has none (topics,)."""
+        return _first_source(self.member)
+
+    @property
     def distinct(self) -> NDArray[np.bool_]:
         """Which sources were found to have no duplicates of their own (sources,)."""
         return np.asarray(self.share < MAX_SHARE)
 
     def relations(self, pairs: Candidates) -> SourceRelations:
         """How the sources of both topics relate, for each pair."""
-        first = _first_source(self.member)
+        first = self.first
         one, other = first[pairs.a], first[pairs.b]
         trusted = self.member.multiply(self.distinct[None, :]).tocsr()
         shared = pair_products(self.member, self.member, pairs.a, pairs.b) > 0
@@ -62,6 +67,7 @@ class Origins:
             b_competes=across & self.distinct[np.maximum(one, 0)],
             rivals_of_a=rivals[: len(one)],
             rivals_of_b=rivals[len(one) :],
+            distinct=int(self.distinct.sum()),
         )
 
 
@@ -75,6 +81,7 @@ class SourceRelations:
         b_competes: the same of a's source and b (pairs,).
         rivals_of_a: the number of the competition between a and the topics of b's source (pairs,).
         rivals_of_b: the number, in the same numbering, of that between b and the topics of a's source (pairs,).
+        distinct: how many sources are distinct.
     """
 
     same: NDArray[np.bool_]
@@ -82,6 +89,7 @@ class SourceRelations:
     b_competes: NDArray[np.bool_]
     rivals_of_a: Ints
     rivals_of_b: Ints
+    distinct: int
 
     @property
     def competing(self) -> NDArray[np.bool_]:
@@ -133,6 +141,14 @@ def _membership(corpus: Corpus) -> Any:
     return csr_matrix((np.ones(len(codes), np.float32), (corpus.sources["row"].to_numpy(), codes)), shape=shape)
 
 
+def mutual_best(pairs: Candidates, score: NDArray[np.float64], topics: int) -> NDArray[np.bool_]:
+    """Pairs of which each topic is the other's best (pairs,)."""
+    best = np.full(topics, -np.inf)
+    for end in (pairs.a, pairs.b):
+        np.maximum.at(best, end, score)
+    return np.asarray((score >= best[pairs.a]) & (score >= best[pairs.b]))
+
+
 def _first_source(member: Any) -> Ints:
     """The first source of each topic, NONE where it has none (topics,)."""
     has = np.diff(member.indptr) > 0
@@ -143,14 +159,11 @@ def _first_source(member: Any) -> Ints:
 
 def _best_pairs(source: Ints, pairs: Candidates, score: NDArray[np.float64]) -> pl.DataFrame:
     """Pairs of which each topic is the other's best, the best first (columns a, b: the sources of both)."""
-    among = np.flatnonzero((source[pairs.a] != NONE) & (source[pairs.b] != NONE))
-    a, b, score = pairs.a[among], pairs.b[among], score[among]
-    best = np.full(len(source), -np.inf)
-    for end in (a, b):
-        np.maximum.at(best, end, score)
-    mutual = np.flatnonzero((score >= best[a]) & (score >= best[b]))
-    order = mutual[np.argsort(-score[mutual], kind="stable")]
-    return pl.DataFrame({"a": source[a[order]], "b": source[b[order]]})
+    among = (source[pairs.a] != NONE) & (source[pairs.b] != NONE)
+    some, ranked = pairs.where(among), score[among]
+    mutual = np.flatnonzero(mutual_best(some, ranked, len(source)))
+    order = mutual[np.argsort(-ranked[mutual], kind="stable")]
+    return pl.DataFrame({"a": source[some.a[order]], "b": source[some.b[order]]})
 
 
 def _shares(corpus: Corpus, member: Any, party_of: Ints, best: list[pl.DataFrame]) -> NDArray[np.float64]:

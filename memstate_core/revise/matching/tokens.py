@@ -1,6 +1,7 @@
 """Tokenisation of titles and texts: words, units and letter groups (character n-grams).
 
-A unit is a word, or a code such as `KDL-40V4100`, without its inner punctuation, which varies between writers.
+A unit is a word, or a code such as `KDL-40V4100`, without its inner punctuation, which varies between writers. A number
+with leading zeros before a hyphen and a word, as in `007-Ballade`, is a number of its own, without the zeros.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import unicodedata
 
 _WORD = re.compile(r"[^\W_]+")
 _CODE = re.compile(r"[^\W_]+|(?<=\d)\.(?=\d)")
+_ORDINAL = re.compile(r"\b0+([1-9]\d*)[-_.](?=[^\W\d])(?![^\W\d]{3,9}[-_.]\d)")  # but no date such as 01-May-2026
 _BREAK = re.compile(r"[\s/,;:()\[\]{}\"|+&]+")
 _ROMAN = re.compile(r"x{0,3}(ix|iv|v?i{0,3})")
 _EDGE = ".'!?-_*#<>=~`\u2018\u2019\u201c\u201d"
@@ -31,7 +33,7 @@ def words(text: str) -> list[str]:
 def units(text: str) -> list[str]:
     """Distinct words and codes, sorted; of a code's inner punctuation only decimal points stay."""
     found: set[str] = set()
-    for part in _BREAK.split(folded(text)):
+    for part in _BREAK.split(_ORDINAL.sub(r"\1 ", folded(text))):
         stripped = part.strip(_EDGE)
         if any(char.isdigit() for char in stripped):
             found.add("".join(_CODE.findall(stripped)))

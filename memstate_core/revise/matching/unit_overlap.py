@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
+from memstate_core.revise.matching.edits import one_edit
 from memstate_core.revise.matching.nearest import Floats, Ints, pair_products
 from memstate_core.revise.matching.tokens import is_number, unit_groups, units, words
 
@@ -53,17 +54,37 @@ class UnitIndex:
     def __init__(self, titles: Sequence[str]) -> None:
         cut = [units(title) for title in titles]
         vocabulary = _vocabulary(cut)
-        column = {unit: place for place, unit in enumerate(vocabulary)}
-        self._own = _incidence(cut, column)
-        frequency = np.asarray(self._own.sum(axis=0)).ravel()
+        self._column = column = {unit: place for place, unit in enumerate(vocabulary)}
+        self.own = _incidence(cut, column)
+        frequency = np.asarray(self.own.sum(axis=0)).ravel()
         self._rarity = _rarity(frequency, len(cut))
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
         variants = _variants(vocabulary, self._numeric)
-        self._explained = _row_maximum(self._own, variants)
+        self._explained = _row_maximum(self.own, variants)
         written, parts = _compounds(titles, column)
-        self._exact = self._own.maximum(written).maximum((self._own @ parts).sign())
-        self._loose = self._exact.maximum(_row_maximum(self._own, _of_long_units(variants, vocabulary)).ceil())
+        self._exact = self.own.maximum(written).maximum((self.own @ parts).sign())
+        self._spellings = _of_long_units(variants, vocabulary)
+        self._edits = _ones(*one_edit(vocabulary), (len(vocabulary), len(vocabulary)))
+        self._loose = self._exact.maximum(_row_maximum(self.own, self._spellings).ceil())
+        self._misspelt = self._exact.maximum(self.misspelt(self.own))
         self._codes = (frequency == _TWICE) & np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
+
+    def known(self, texts: Sequence[str]) -> tuple[Any, Floats]:
+        """Texts as units of the titles (CSR of ones, (texts, units)), and how many units each text has (texts,)."""
+        cut = [units(text) for text in texts]
+        size = np.array([len(row) for row in cut], np.float32)
+        return _incidence([[unit for unit in row if unit in self._column] for row in cut], self._column), size
+
+    def misspelt(self, texts: Any) -> Any:
+        """Texts with the spelling variants of their units, and with words that differ by one edit.
+
+        Args:
+            texts: CSR of ones (texts, units).
+
+        Returns:
+            CSR of ones (texts, units).
+        """
+        return texts.maximum(_row_maximum(texts, self._spellings).ceil()).maximum((texts @ self._edits).sign())
 
     def overlap(self, a: Ints, b: Ints, *, numeric: bool | None = None) -> Overlap:
         """Compares pairs of titles.
@@ -74,13 +95,21 @@ class UnitIndex:
             numeric: only units with digits (True), only those without (False), or all.
         """
         counted = np.ones_like(self._numeric) if numeric is None else self._numeric == numeric
-        weighted = self._own.multiply((self._rarity * counted)[None, :]).tocsr()
+        weighted = self.own.multiply((self._rarity * counted)[None, :]).tocsr()
         total = np.asarray(weighted.sum(axis=1)).ravel()
         in_b, in_a = (pair_products(weighted, self._explained, *pair) for pair in ((a, b), (b, a)))
         only = [np.maximum(total[own] - known, 0).astype(np.float32) for own, known in ((a, in_b), (b, in_a))]
         return Overlap(((in_a + in_b) / 2).astype(np.float32), *only)
 
-    def differences(self, a: Ints, b: Ints, *, variants: bool = True, numeric: bool = False) -> tuple[Floats, Floats]:
+    def differences(
+        self,
+        a: Ints,
+        b: Ints,
+        stated: tuple[Any, Any],
+        *,
+        same: Literal["exact", "variants", "misspelt"] = "exact",
+        numeric: bool = False,
+    ) -> tuple[Floats, Floats]:
         """How many units each title has that the other lacks, however common they are (two arrays, (pairs,)).
 
         Words written as one or as two are the same.
@@ -88,19 +117,24 @@ class UnitIndex:
         Args:
             a: positions of titles.
             b: positions of the others.
-            variants: whether spelling variants of long words are the same.
+            stated: units of a's and of b's title that the other topic states elsewhere, CSR of ones (pairs, units).
+            same: which units are the same: equal ones, also spelling variants of long words, or also words that
+                differ by one edit.
             numeric: only numbers and codes.
         """
-        known = self._loose if variants else self._exact
-        own = self._own.multiply(self._numeric[None, :]).tocsr() if numeric else self._own
+        known = {"exact": self._exact, "variants": self._loose, "misspelt": self._misspelt}[same]
+        own = self.own.multiply(self._numeric[None, :]).tocsr() if numeric else self.own
         total = np.asarray(own.sum(axis=1)).ravel()
-        in_b, in_a = (pair_products(own, known, *pair) for pair in ((a, b), (b, a)))
-        return total[a] - in_b, total[b] - in_a
+        missing = [
+            total[one] - pair_products(own, known, one, other) - _beyond(beside, own, known, one, other)
+            for one, other, beside in ((a, b, stated[0]), (b, a, stated[1]))
+        ]
+        return missing[0], missing[1]
 
     def share_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
         """Whether both titles have a code that no third title has (pairs,)."""
-        codes = self._own.multiply(self._codes[None, :]).tocsr()
-        return np.asarray(pair_products(codes, self._own, a, b) > 0)
+        codes = self.own.multiply(self._codes[None, :]).tocsr()
+        return np.asarray(pair_products(codes, self.own, a, b) > 0)
 
 
 def unit_rarity(texts: Sequence[str]) -> tuple[Any, Floats]:
@@ -137,6 +171,15 @@ def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]
     written = _ones(rows, whole, (len(titles), len(column)))
     ends = np.concatenate([one, other])
     return written, _ones(np.tile(whole, 2)[ends >= 0], ends[ends >= 0], (len(column), len(column)))
+
+
+def _beyond(beside: Any, own: Any, known: Any, one: Ints, other: Ints) -> Floats:
+    """How many units of a title are stated beside the other title, but not in it (pairs,)."""
+    pairs = np.flatnonzero(np.diff(beside.indptr))
+    counted = beside[pairs].multiply(own[one[pairs]])
+    beyond = np.zeros(len(one), np.float32)
+    beyond[pairs] = (counted - counted.multiply(known[other[pairs]])).sum(axis=1).ravel()
+    return beyond
 
 
 def _ones(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from msgspec import json as msgjson
 
@@ -67,11 +68,18 @@ def test_what_comes_later_is_merged_like_what_came_at_once(tmp_path: Path) -> No
 # What is read from decisions
 
 
-def test_merges_of_people_and_undone_merges_say_nothing() -> None:
-    by_person = merged("f", "e")
-    by_person[2]["actor"] = "person"
-    rows = merges_in_force(ledger(merged("b", "a"), merged("d", "c"), unmerged("d", "c"), by_person))
+def test_undone_merges_say_nothing() -> None:
+    rows = merges_in_force(ledger(merged("b", "a"), merged("d", "c"), unmerged("d", "c")))
     assert rows.select("into", "probability").rows() == [("a", 0.99)]
+
+
+def test_merges_of_people_are_matches_but_no_links_without_a_contradiction() -> None:
+    by_person = merged("c", "a")
+    by_person[2].update(actor="person", probability=1.0)
+    of = corpus([{"id": "a", "title": "Acme"}, {"id": "z", "title": "Boat"}])
+    found = earlier_merges(of, merges_in_force(ledger(merged("b", "a"), by_person)))
+    assert (found.absorbed.tolist(), found.links) == ([2, 0], 1)
+    assert found.levels.filter(pl.col("name") == "title")["probability"].sort().to_list() == [0.99, 1.0]
 
 
 def test_a_chain_of_merges_counts_for_the_topic_that_is_left() -> None:
@@ -108,7 +116,7 @@ def test_merges_count_for_the_match_rate_like_the_candidates_that_they_were() ->
     of = corpus([{"title": f"thing {n} {n * 7} {n * 13}"} for n in range(60)])
     pairs = nearest_neighbours(of)
     earlier = EarlierMerges.none(len(of))
-    displaced = EarlierMerges(earlier.levels, earlier.fields, np.array([1] * 20 + [0] * 40)).displaced(
+    displaced = EarlierMerges(earlier.levels, earlier.fields, np.array([1] * 20 + [0] * 40), 0).displaced(
         pairs, np.ones(len(pairs), bool)
     )
     assert displaced == pytest.approx(20 * len(pairs) / len(of))

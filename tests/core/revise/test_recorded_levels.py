@@ -1,4 +1,4 @@
-"""Agreement levels of recorded pairs: what verdicts teach, and how the last model scores old merges."""
+"""Agreement levels of recorded pairs, and how the last model scores old merges."""
 
 from __future__ import annotations
 
@@ -8,31 +8,22 @@ import polars as pl
 import pytest
 
 from memstate_core.model.frames import PAIRS
-from memstate_core.revise.recorded_levels import rescored, verdict_levels
-from tests.core.revise.test_verdicts import FEATURES, judged, ledger, merged, suggested, unmerged
+from memstate_core.revise.recorded_levels import levels, rescored, shown
+from tests.core.revise.test_verdicts import FEATURES, ledger, merged, suggested, unmerged
 
 
-def test_verdicts_are_read_with_what_was_shown_last() -> None:
-    shown = suggested("a", "b")
-    shown[2]["features"] = [{"name": "title", "value": 5.0, "weight": 1.0}, {"name": "rank", "value": 2.0, "weight": 1}]
-    rows = verdict_levels(ledger(suggested("a", "b"), shown, judged("a", "b", "same"), judged("c", "d", "same")))
-    assert rows.rows() == [("user:aya", "title", 5, 2, True), ("user:aya", "rank", 2, 2, True)]
+def test_a_pair_has_the_features_with_which_it_was_shown_last() -> None:
+    again = suggested("a", "b")
+    again[2]["features"] = [{"name": "title", "value": 5.0, "weight": 1.0}, {"name": "rank", "value": 2.0, "weight": 1}]
+    (row,) = shown(ledger(suggested("a", "b"), again, suggested("c", "d"))).filter(pl.col("a") == "a").to_dicts()
+    assert [(feature["name"], feature["value"]) for feature in row["features"]] == [("title", 5), ("rank", 2)]
 
 
 @pytest.mark.parametrize(("level", "stratum"), [(0, 0), (2, 0), (3, 1), (4, 1), (5, 2), (9, 2)])
-def test_the_stratum_of_a_verdict_is_that_of_its_title_level(level: int, stratum: int) -> None:
-    shown = suggested("a", "b")
-    shown[2]["features"] = [{"name": "title", "value": float(level), "weight": 1.0}]
-    rows = verdict_levels(ledger(shown, judged("a", "b", "different")))
-    assert rows.rows() == [("user:aya", "title", level, stratum, False)]
-
-
-def test_a_skip_and_a_pair_never_shown_teach_nothing() -> None:
-    assert verdict_levels(ledger(suggested("a", "b"), judged("a", "b", "skip"))).is_empty()
-    assert verdict_levels(ledger(judged("a", "b", "same"))).is_empty()
-    assert verdict_levels(ledger()).schema == {
-        "scope": pl.String, "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "same": pl.Boolean
-    }  # fmt: skip
+def test_the_stratum_of_a_pair_is_that_of_its_title_level(level: int, stratum: int) -> None:
+    pair = {"pair": 7, "features": [{"name": "title", "value": float(level), "weight": 1.0}]}
+    rows = levels(pl.DataFrame([pair], schema={"pair": pl.UInt32, "features": PAIRS["features"]}))
+    assert rows.select("pair", "name", "level", "stratum").rows() == [(7, "title", level, stratum)]
 
 
 def merged_beside(dropped: str, survivor: str, partner: str) -> tuple[Any, ...]:
@@ -40,16 +31,15 @@ def merged_beside(dropped: str, survivor: str, partner: str) -> tuple[Any, ...]:
     return kind, topic, payload | {"partner": partner}
 
 
-def test_a_verdict_on_a_merge_is_read_with_what_the_merge_recorded() -> None:
-    rejected = [unmerged("b", "a"), judged("a", "b", "different")]
-    rows = verdict_levels(ledger(merged_beside("b", "a", "a"), *rejected))
-    assert rows.select("name", "same").rows() == [(feature["name"], False) for feature in FEATURES]
+def test_a_merge_shows_its_pair_with_what_it_recorded() -> None:
+    (row,) = shown(ledger(merged_beside("b", "a", "a"), unmerged("b", "a"))).to_dicts()
+    assert (row["a"], row["b"]) == ("a", "b")
+    assert [feature["name"] for feature in row["features"]] == [feature["name"] for feature in FEATURES]
 
 
 def test_a_merge_supported_by_a_third_topic_says_nothing_about_its_pair() -> None:
-    rejected = [unmerged("b", "a"), judged("a", "b", "different")]
-    assert verdict_levels(ledger(merged_beside("b", "a", "c"), *rejected)).is_empty()
-    assert verdict_levels(ledger(merged("b", "a"), *rejected)).is_empty()
+    for made in (merged_beside("b", "a", "c"), merged("b", "a")):
+        assert shown(ledger(made))["features"].to_list() == [None]
 
 
 # Old pairs under the last model

@@ -12,12 +12,11 @@ import pytest
 from memstate_core.model.frames import EVIDENCE_TOPIC, empty
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.deduplication import deduplicate
-from memstate_core.revise.recorded_levels import verdict_levels
 from memstate_core.run.store import Store, open_store
-from tests.core.revise.matching.corpora import NO_VERDICTS, corpus, dedupe
+from tests.core.revise.matching.corpora import corpus, dedupe
 from tests.core.revise.nights import Night, Topic, ids, night, record
 from tests.core.revise.test_steps import CROWD, TOPICS
-from tests.core.revise.test_verdicts import judged, ledger, suggested
+from tests.core.revise.test_verdicts import judged, ledger
 
 BEN = {"scope": {"type": "user", "id": "ben"}}
 FLOOD: dict[str, Topic] = {
@@ -101,12 +100,5 @@ def test_a_search_over_both_scopes_at_once_would_not_keep_them_apart() -> None:
     assert not np.allclose(np.sort(alone.scored.weight), np.sort(together.scored.weight[own])[: len(alone.pairs)])
     part = corpus(mine + theirs).of("user:a")
     limits = constraints(ledger(), empty(EVIDENCE_TOPIC))
-    again = deduplicate(part, limits, NO_VERDICTS, sure=0.9)
+    again = deduplicate(part, limits, sure=0.9)
     assert np.array_equal(alone.scored.probability, again.scored.probability)
-
-
-def test_a_verdict_teaches_its_own_scope() -> None:
-    shown = suggested("a", "b")
-    shown[2]["features"] = [{"name": "title", "value": 5.0, "weight": 1.0}]
-    (row,) = verdict_levels(ledger(shown, judged("a", "b", "same"))).rows(named=True)
-    assert row["scope"] is not None

@@ -20,7 +20,6 @@ from memstate_core.revise.matching.tokens import words
 from tests.core.revise.test_verdicts import ledger
 
 DIMENSION = VECTORS["embedding"].size  # type: ignore[union-attr]
-NO_VERDICTS = pl.DataFrame(schema={"name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "same": pl.Boolean})
 TOPIC = {"scope": "user:aya", "title": None, "summary": None, "topic_kind": None, "created_at": None}
 
 
@@ -56,8 +55,8 @@ def every_pair(of: Corpus) -> Candidates:
 
 
 def dedupe(topics: Sequence[Mapping[str, Any]], limits: Constraints | None = None, sure: float = 0.9) -> Deduplicated:
-    """The result among topics, without verdicts."""
-    return deduplicate(corpus(topics), limits or constraints(ledger(), empty(EVIDENCE_TOPIC)), NO_VERDICTS, sure=sure)
+    """The result among topics, of which none was merged."""
+    return deduplicate(corpus(topics), limits or constraints(ledger(), empty(EVIDENCE_TOPIC)), sure=sure)
 
 
 def meaning(text: str) -> NDArray[np.float32]:

@@ -19,7 +19,7 @@ from memstate_core.revise.matching.earlier_merges import MERGED_LEVELS
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Reals, Scored, fit, score
 from memstate_core.revise.matching.priors import levels_of
 from memstate_core.revise.matching.sources import Origins, SourceRelations, learn_origins
-from tests.core.revise.matching.corpora import NO_VERDICTS, corpus, every_pair
+from tests.core.revise.matching.corpora import corpus, every_pair
 
 Topic = dict[str, Any]
 
@@ -48,7 +48,7 @@ class Fitted:
 
 
 def fitted(
-    topics: Sequence[Topic], *, distinct: bool = False, verdicts: pl.DataFrame = NO_VERDICTS, different: Any = None
+    topics: Sequence[Topic], *, distinct: bool = False, merged: pl.DataFrame | None = None, different: Any = None
 ) -> Fitted:
     """A fit on all pairs, with sources that are distinct or not."""
     of = corpus(topics)
@@ -58,7 +58,7 @@ def fitted(
     relations = Origins(member, np.full(member.shape[1], 0.0 if distinct else 1.0)).relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(of))
     apart = np.zeros(len(pairs), bool) if different is None else different
-    model = fit(compared, relations, apart, verdicts, empty(MERGED_LEVELS), 0)
+    model = fit(compared, relations, apart, empty(MERGED_LEVELS) if merged is None else merged, 0)
     return Fitted(of, pairs, compared, relations, model, score(model, compared, relations))
 
 

@@ -14,6 +14,7 @@ from memstate_core.revise.matching.decision import LIFT, WITNESSES, Decision, de
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS
 from memstate_core.revise.matching.siblings import contradiction, signs
 from memstate_core.revise.matching.sources import Origins
+from memstate_core.revise.matching.title_formats import learn_formats
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
 
 SURE, LIKELY = 0.9, 0.95
@@ -27,8 +28,10 @@ def decided(topics: list[Topic]) -> tuple[Decision, dict[tuple[int, int], int]]:
     """The decision where every pair with a word of the title in common is likely, and the place of each pair."""
     of = corpus(topics)
     pairs = every_pair(of)
-    relations = Origins(csr_matrix((len(of), 1)), np.ones(1)).relations(pairs)
-    found = signs(of, pairs)
+    origins = Origins(csr_matrix((len(of), 1)), np.ones(1))
+    relations = origins.relations(pairs)
+    formats = learn_formats(of, pairs, np.zeros(len(pairs)), origins, relations)
+    found = signs(of, pairs, formats, relations)
     likely = np.where(found.shared > 0, LIKELY, 0.01)
     contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS))
     nothing = np.zeros(len(pairs), bool)

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memstate_core.policy.settings import Policy
-from memstate_core.revise.matching.deduplication import Deduplicated
+from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from tests.core.revise.matching.corpora import dedupe
 from tests.core.revise.matching.families import (
     REWRITINGS,
@@ -68,7 +67,7 @@ def test_rewritten_siblings_are_merged_or_put_into_review(slot: str, rewriting: 
     made = store([*topics, *crowd(60)], rewriting)
     found, merged, same = found_in(made)
     assert false_merges(made) == []
-    seen = merged | (found.scored.probability >= Policy().review_probability)
+    seen = merged | (found.scored.probability >= PROBABLE)
     assert seen[same].mean() > 0.5
 
 

@@ -1,4 +1,4 @@
-"""Bounds of a match: the rarity of titles, competitors in a distinct source, verdicts."""
+"""Bounds of a match: the rarity of titles, competitors in a distinct source, merged pairs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from memstate_core.revise.matching.comparisons import STRATA
+from memstate_core.revise.matching.earlier_merges import MERGED_LEVELS
 from memstate_core.revise.matching.priors import ceiling
-from tests.core.revise.matching.corpora import NO_VERDICTS
 from tests.core.revise.matching.fits import Topic, fitted, shop, stores
 
 # Titles alone
@@ -62,23 +62,26 @@ def test_two_equal_rivals_get_half_each_wherever_their_ids_sort(ids: tuple[str, 
     assert 0.4 < found.probability(own, one) < 0.5
 
 
-# Verdicts
+# Merged pairs
 
 
-def verdicts(name: str, level: int, *, same: bool, count: int = 5) -> pl.DataFrame:
-    rows = [{"name": name, "level": level, "stratum": len(STRATA), "same": same}] * count
-    return pl.DataFrame(rows, schema=NO_VERDICTS.schema)
+def merged(name: str, level: int, *, probability: float, count: int = 25) -> pl.DataFrame:
+    rows = [(pair, name, level, len(STRATA), probability) for pair in range(count)]
+    return pl.DataFrame(rows, schema=MERGED_LEVELS, orient="row")
 
 
 @pytest.mark.parametrize(("name", "level"), [("title", 5), ("rank", 0), ("field:maker", 0), ("field:maker", 6)])
-def test_verdicts_move_the_weights_in_their_direction(name: str, level: int) -> None:
+def test_merged_pairs_move_the_weights_in_their_direction(name: str, level: int) -> None:
     against, plain, towards = (
-        fitted(shop(), verdicts=given_verdicts).weights(name)[-1, level]
-        for given_verdicts in (verdicts(name, level, same=False), NO_VERDICTS, verdicts(name, level, same=True))
+        fitted(shop(), merged=given).weights(name)[-1, level]
+        for given in (merged(name, level, probability=0.0), None, merged(name, level, probability=1.0))
     )
     assert against < plain < towards
 
 
-def test_verdicts_on_comparisons_that_no_longer_exist_are_ignored() -> None:
-    given_verdicts = verdicts("field:shoe", 6, same=True)
-    assert fitted(shop(), verdicts=given_verdicts).model == fitted(shop()).model
+def test_merged_pairs_say_nothing_by_comparisons_that_no_longer_exist() -> None:
+    gone, known = (merged(name, 6, probability=1.0) for name in ("field:shoe", "field:maker"))
+    models = [fitted(shop(), merged=given).model for given in (None, gone, known)]
+    assert models[0].match_rate < models[1].match_rate == pytest.approx(models[2].match_rate, rel=0.05)
+    shoe = fitted(shop(), merged=merged("shoe", 0, probability=1.0)).model
+    assert models[1] == shoe != models[2]

@@ -38,6 +38,8 @@ def conflicts(one: str, other: str) -> bool:
         ("v1.2: 'beta'", ["beta", "v1.2"]),
         ("1.12 or 11.2", ["1.12", "11.2", "or"]),
         ("room_12", ["room12"]),
+        ("007-Ballade, 01.Intro", ["1", "7", "ballade", "intro"]),
+        ("24-inch 0-60 2026-05-01 01-May-2026", ["01may2026", "060", "20260501", "24inch"]),
     ],
 )
 def test_units_are_words_and_codes_without_their_punctuation(text: str, cut: list[str]) -> None:
