@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator
 import dagster as dg
 
 from memstate_core.forget.bound import over_bound_warnings, scopes_over_bound
+from memstate_core.ingest.inbox import failed_files
+from memstate_core.ingest.quarantine import open_count
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.suite import CONDITIONS, conditions
 from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
+from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import as_markdown
 
@@ -31,21 +34,25 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
         context: dg.AssetCheckExecutionContext, store: StoreResource
     ) -> Iterable[dg.AssetCheckResult]:
         run = store.run(_shard(context))
-        with contained(store.store, run, "correctness_conditions"):
+        with delayed_interrupts(), contained(store.store, run, "correctness_conditions"):
             found = conditions(store.store, run)
         yield from _results(found, run)
 
     @dg.asset_check(asset="evidence", name=DUMPS_READABLE, blocking=True)
     def dumps_readable(context: dg.AssetCheckExecutionContext, store: StoreResource) -> dg.AssetCheckResult:
-        """Every dump since the last report was read to its end; others are in inbox/failed.
+        """Every dump was read to its end; it warns as long as others wait in inbox/failed.
 
         As a warning it never stops a run; it blocks so that the run's scratch folder exists while it runs.
         """
-        errors = store.run(_shard(context)).imported().get("errors", [])
+        errors, failed = store.run(_shard(context)).imported().get("errors", []), failed_files(store.store.home)
         return dg.AssetCheckResult(
-            passed=not errors,
+            passed=not errors and not failed,
             severity=dg.AssetCheckSeverity.WARN,
-            metadata={"errors": dg.MetadataValue.json(errors)},
+            metadata={
+                "errors": dg.MetadataValue.json(errors),
+                "failed_files": dg.MetadataValue.json(failed[:20]),
+                "quarantined_open": open_count(store.store.ledger),
+            },
         )
 
     @dg.asset_check(asset="forgetting", name="pins_within_bound", blocking=True)
@@ -55,7 +62,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
         As a warning it never stops a run; it blocks so that the run's scratch folder exists while it runs.
         """
         run = store.run(_shard(context))
-        with contained(store.store, run, "pins_within_bound"):
+        with delayed_interrupts(), contained(store.store, run, "pins_within_bound"):
             over = scopes_over_bound(run)
         warnings = over_bound_warnings(over.head(20), run.policy)
         return dg.AssetCheckResult(

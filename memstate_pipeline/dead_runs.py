@@ -11,16 +11,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
+import polars as pl
 
 from memstate_core.model.errors import StoreLocked
+from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.home import Home
+from memstate_core.state.ledger import Ledger
 from memstate_core.state.lock import exclusive
 
 STARTED_AND_SILENT = timedelta(seconds=30)
 """How long a run that has started may be silent without holding the lock: longer than from its start to its lock."""
+_REST = "The next run does what it had not published."
 STARTING_AND_SILENT = timedelta(minutes=5)
 """How long a run may take from its launch to its start."""
-REASON = "its process is gone: it was killed, or the machine stopped. The next run does what it had not published."
+_REASON = "its process is gone: it was killed, or the machine stopped."
 _SILENCE = {
     dg.DagsterRunStatus.STARTING: STARTING_AND_SILENT,
     dg.DagsterRunStatus.STARTED: STARTED_AND_SILENT,
@@ -44,9 +48,24 @@ def end_dead_runs(home: Home, instance: dg.DagsterInstance, now: datetime) -> li
             dead = silent
     except StoreLocked as error:
         dead = [run for run in silent if run.run_id not in error.facts["holder"]]
+    published = _published(home, [run.run_id for run in dead])
     for run in dead:
-        instance.report_run_failed(run, f"Run {run.run_id} is marked as failed, since {REASON}")
+        snapshots = published.get(run.run_id)
+        rest = f"It had published {snapshots}; the next run writes its report." if snapshots else _REST
+        instance.report_run_failed(run, f"Run {run.run_id} is marked as failed, since {_REASON} {rest}")
     return [run.run_id for run in dead]
+
+
+def _published(home: Home, run_ids: list[str]) -> dict[str, str]:
+    """The snapshots that runs had published, by run."""
+    ledger = Ledger(home.ledger)
+    if not run_ids or ledger.version("transitions") is None:
+        return {}
+    own = (pl.col("kind") == PUBLISHED) & pl.col("run_id").is_in(run_ids)
+    rows = ledger.scan("transitions").filter(own).select("run_id", "shard", "payload_json").collect()
+    number = pl.col("payload_json").str.json_path_match("$.number")
+    named = rows.group_by("run_id").agg(pl.format("{}/{}", "shard", number).sort().str.join(", "))
+    return dict(named.iter_rows())
 
 
 def _silent(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:

@@ -7,7 +7,7 @@ could not be read shows on the asset `evidence`, and the page of the next night 
 import dagster as dg
 
 from memstate_core.ingest import unreported
-from memstate_core.ingest.inbox import import_inbox
+from memstate_core.ingest.inbox import failed_files, import_inbox
 from memstate_core.ingest.report import ImportReport
 from memstate_pipeline.assets.common import WRITER_POOL
 from memstate_pipeline.assets.ingest import logical_now
@@ -23,10 +23,10 @@ def read_inbox(context: dg.OpExecutionContext, store: StoreResource) -> None:
     opened, run_id = store.store, context.run_id
     report = import_inbox(opened.home, opened.ledger, opened.settings, now=logical_now(context), run_id=run_id)
     unreported.keep(opened.home.imports, run_id, report)
-    _log(context, report)
+    _log(context, report, failed_files(opened.home))
 
 
-def _log(context: dg.OpExecutionContext, report: ImportReport) -> None:
+def _log(context: dg.OpExecutionContext, report: ImportReport, failed: list[str]) -> None:
     errors = [error.message for error in report.errors]
     counts = {name: getattr(report, name) for name in unreported.COUNTS}
     metadata = {**counts, "reasons": dg.MetadataValue.json(dict(report.reasons))}
@@ -36,9 +36,9 @@ def _log(context: dg.OpExecutionContext, report: ImportReport) -> None:
         dg.AssetCheckEvaluation(
             check_name=DUMPS_READABLE,
             asset_key=EVIDENCE,
-            passed=not errors,
+            passed=not errors and not failed,
             severity=dg.AssetCheckSeverity.WARN,
-            metadata={"errors": dg.MetadataValue.json(errors)},
+            metadata={"errors": dg.MetadataValue.json(errors), "failed_files": dg.MetadataValue.json(failed[:20])},
         )
     )
     if report.quarantined or errors:

@@ -17,6 +17,7 @@ from pydantic import PrivateAttr
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
+from memstate_core.state.interrupts import delayed_interrupts
 from memstate_core.state.lock import exclusive
 from memstate_core.state.memory import memory_budget
 
@@ -77,10 +78,12 @@ class FrameIOManager(dg.ConfigurableIOManager):
         shard = context.partition_key
         return open_store(Path(self.home)).home.work(shard) / "frames" / f"{context.asset_key.path[-1]}.parquet"
 
+    @delayed_interrupts()
     def handle_output(self, context: dg.OutputContext, obj: pl.DataFrame) -> None:
         """Writes a step's frame."""
         obj.write_parquet(self._path(context))
 
+    @delayed_interrupts()
     def load_input(self, context: dg.InputContext) -> pl.DataFrame:
         """Reads the frame of an earlier step."""
         return pl.read_parquet(self._path(context), glob=False)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import dagster as dg
 import polars as pl
 
+from memstate_core.ingest.unforeseen import described, is_unforeseen
 from memstate_core.night.set_aside import contained
-from memstate_core.night.unforeseen import described, is_unforeseen
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store

@@ -31,6 +31,11 @@ class Deduplication:
         self._evidence = TableCache(ledger, "evidence", *_KNOWN)
         self._quarantine = TableCache(ledger, "quarantine", pl.col("quarantine_id"))
 
+    def load(self) -> None:
+        """Reads what the ledger holds; otherwise the first batch does."""
+        self._evidence.rows()
+        self._quarantine.rows()
+
     def classify(self, observations: pl.DataFrame) -> pl.Series:
         """Classifies each observation as new, duplicate or conflict, in the order of the rows.
 

@@ -29,6 +29,9 @@ from memstate_core.ingest.raw_rows import BrokenContainer, RawRow
 from memstate_core.model.errors import UnreadableDump
 
 _FORMATS = "JSON Lines, one JSON array (either as .gz or .zst too), parquet, or a chat export"
+_CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK
+"""Neither follow a symbolic link nor wait for the writer of a named pipe."""
+
 READ_ERRORS = (Exception, PanicException)
 """What reading a file may raise; a panic of Polars, as for decimals of 256 bits, is no Exception."""
 
@@ -145,7 +148,7 @@ def open_dump(
     with ExitStack() as stack:
         try:
             _check_name(path)
-            file = stack.enter_context(os.fdopen(os.open(path, os.O_RDONLY | (0 if follow else os.O_NOFOLLOW)), "rb"))
+            file = stack.enter_context(os.fdopen(os.open(path, os.O_RDONLY | (0 if follow else _CAREFUL)), "rb"))
             dump = _dump(path, file, longest, format, api_key)
         except READ_ERRORS as error:
             raise unreadable(path, error) from None

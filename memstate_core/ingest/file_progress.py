@@ -61,17 +61,27 @@ class FileProgress:
         self.reasons.update(refusal.reason.value for refusal in refusals)
         self.rows, self.size = [], 0
 
-    def kept_refusals(self, refusals: Sequence[Refusal]) -> list[Refusal]:
-        """Those of the next refused rows that go to quarantine, within the file's bound."""
-        kept = []
+    def fail(self, error: UnreadableDump) -> None:
+        """Records why the file failed, if nothing is recorded yet, and releases the pending rows."""
+        self.error = self.error or error
+        self.rows, self.size = [], 0
+
+    def kept_refusals(self, refusals: Sequence[Refusal]) -> tuple[list[Refusal], Counter[str]]:
+        """Those of the next refused rows that go to quarantine, within the file's bound.
+
+        Returns:
+            The refusals, and what they add to `kept` once they are committed.
+        """
+        within, added = [], Counter[str]()
         for refusal in refusals:
             size = len(refusal.row.raw)
-            if self.kept["rows"] < MOST_REFUSALS and self.kept["bytes"] + size <= MOST_REFUSED_BYTES:
-                self.kept.update(rows=1, bytes=size)
-                kept.append(refusal)
+            rows, held = self.kept["rows"] + added["rows"], self.kept["bytes"] + added["bytes"]
+            if rows < MOST_REFUSALS and held + size <= MOST_REFUSED_BYTES:
+                added.update(rows=1, bytes=size)
+                within.append(refusal)
             else:
-                self.kept["over"] += 1
-        return kept
+                added["over"] += 1
+        return within, added
 
     def report(self) -> FileReport:
         """The results of the file."""

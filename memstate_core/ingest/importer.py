@@ -9,20 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
-import polars as pl
-
-from memstate_core.ingest.deduplication import CONFLICT, NEW, Deduplication
-from memstate_core.ingest.dumps import READ_ERRORS, dumps_of, open_dump, shown, unreadable
-from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
+from memstate_core.ingest.batch_import import BatchImport
+from memstate_core.ingest.begun_files import BegunFiles
+from memstate_core.ingest.dumps import dumps_of, open_dump, shown
 from memstate_core.ingest.file_progress import FileProgress
 from memstate_core.ingest.formats import reader
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport, ImportReport
-from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
-from memstate_core.ingest.validation.quarantine import quarantine_frame
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.errors import UnreadableDump
@@ -94,11 +89,9 @@ class Importer:
         if format is not None:
             reader(format)
         scope = parse_scope(default_scope) if default_scope else GLOBAL_SCOPE
-        self._rules = Rules(scope, Clock.at(now, settings))
-        self._ledger, self._deduplication = ledger, Deduplication(ledger)
         self._batch_rows = settings.ingest.chunk_rows
         self._longest = settings.ingest.max_line_mib << 20
-        self._now, self._run_id = now, run_id
+        self._batch = BatchImport(ledger, Rules(scope, Clock.at(now, settings)), self._longest, now, run_id)
         self._format, self._api_key = format, api_key
         self._follow_links = follow_links
         self._progress = progress
@@ -120,25 +113,47 @@ class Importer:
         for _ in self.read_files(files):
             pass
 
-    def read_files(self, paths: Iterable[Path]) -> Iterator[FileReport]:
+    def read_files(self, paths: Iterable[Path], begun: BegunFiles | None = None) -> Iterator[FileReport]:
         """Reads files in order; each is reported once its rows are committed to the ledger.
 
-        Small files share a batch, since each batch costs a commit.
+        Small files share a batch, since each batch costs a commit. A file with which a process died has batches of its
+        own.
+
+        Args:
+            paths: the files.
+            begun: notes each file before it is read.
         """
         waiting: list[FileProgress] = []
         for path in paths:
+            alone = begun is not None and begun.deaths(path) > 0
+            if alone:
+                yield from self._finished(waiting)
+                waiting = []
+            if begun is not None:
+                begun.begin(path)
             file = FileProgress(path)
             waiting.append(file)
             for rows in self._batches(file):
                 file.add(rows)
                 if self._is_enough(waiting):
-                    self._take(waiting)
-            if self._is_enough(waiting) or not file.rows:
-                self._take(waiting)
-                yield from map(self._conclude, waiting)
+                    self._batch.take(waiting)
+            if alone or self._is_enough(waiting) or not file.rows:
+                yield from self._finished(waiting)
                 waiting = []
-        self._take(waiting)
-        yield from map(self._conclude, waiting)
+        yield from self._finished(waiting)
+
+    def fail(self, error: UnreadableDump, path: Path) -> None:
+        """Reports a file as failed without reading it."""
+        self._conclude(FileProgress(path, error=error))
+
+    def load(self) -> None:
+        """Reads what the ledger holds; otherwise the first batch does."""
+        self._batch.load()
+
+    def _finished(self, files: Sequence[FileProgress]) -> Iterator[FileReport]:
+        """Commits the pending rows of files that were read to their end, and reports them."""
+        self._batch.take(files)
+        yield from map(self._conclude, files)
 
     def _batches(self, file: FileProgress) -> Iterator[list[RawRow]]:
         """The rows of a file in batches; an error ends them and is recorded."""
@@ -155,36 +170,6 @@ class Importer:
     def _is_enough(self, files: Sequence[FileProgress]) -> bool:
         rows, size = sum(len(file.rows) for file in files), sum(file.size for file in files)
         return 2 * rows >= self._batch_rows or 2 * size >= BATCH_BYTES
-
-    def _take(self, files: Sequence[FileProgress]) -> None:
-        """Commits the pending rows of some files as one batch, and releases them."""
-        if not any(file.rows for file in files):
-            return
-        validated = [self._validated(file) for file in files]
-        records = list(chain.from_iterable(each.records for each in validated))
-        with self._ledger.writing(f"import {self._run_id}"):
-            status = self._deduplication.classify(identity_frame(records))
-            new = [records[at] for at in (status == NEW).arg_true()]
-            written = self._deduplication.append_new(evidence_frame(new, self._now, self._run_id)) > 0
-            refused = []
-            ends = list(accumulate((len(each.records) for each in validated), initial=0))
-            for file, each, (start, end) in zip(files, validated, pairwise(ends), strict=True):
-                mine = status[start:end]
-                refusals = [*each.refusals, *(each.conflict(at) for at in (mine == CONFLICT).arg_true())]
-                if kept := file.kept_refusals(refusals):
-                    refused.append(quarantine_frame(kept, file.path.name, self._now, self._run_id))
-                file.settle(written * int((mine == NEW).sum()), refusals)
-            if refused:
-                self._deduplication.quarantine(pl.concat(refused))
-
-    def _validated(self, file: FileProgress) -> ValidatedBatch:
-        """Validates the pending rows of a file; an unforeseen error is recorded as the failure of the file."""
-        try:
-            return validate_batch(file.rows, self._rules, self._longest)
-        except READ_ERRORS as error:
-            file.error = file.error or unreadable(file.path, error, file.rows[0].line - 1)
-            file.rows = []
-            return ValidatedBatch([], [], [])
 
     def _report_progress(self, path: Path, position: int, total: int) -> None:
         if self._progress is not None:

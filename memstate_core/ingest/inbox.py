@@ -15,9 +15,12 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from memstate_core.ingest.api_files import read_key
+from memstate_core.ingest import unreported
+from memstate_core.ingest.api_files import make_key, read_key
+from memstate_core.ingest.begun_files import DEATHS, INBOX, BegunFiles, why_set_aside
 from memstate_core.ingest.containers.compression import MAGIC
-from memstate_core.ingest.dumps import dumps_in
+from memstate_core.ingest.divided_files import divide
+from memstate_core.ingest.dumps import dumps_in, shown
 from memstate_core.ingest.importer import Importer
 from memstate_core.ingest.moved_files import MovedFiles
 from memstate_core.ingest.report import ImportReport
@@ -38,7 +41,8 @@ def import_inbox(
     """Imports the files of the inbox into the ledger, and moves each to `processed` or `failed`.
 
     A file that cannot be read to its end goes to `failed`; the rows before the damage are kept. So does a symbolic
-    link, which is not followed. A file that is being written, or changed while it was read, stays for the next run.
+    link, which is not followed, and a file with which two processes died; if a server wrote it, it is divided until
+    only the fatal rows are left. A file that is being written, or changed while it was read, stays for the next run.
 
     Args:
         home: the home of the inbox; folders below it, hidden files, *.tmp and *.part are ignored.
@@ -56,13 +60,46 @@ def import_inbox(
     _return_grown(home, moved, clock)
     found = dumps_in(home.inbox, links=True) if home.inbox.is_dir() else []
     files = complete(found, settings.ingest.inbox_settle_seconds, clock)
+    if not files:
+        return importer.report()
+    importer.load()
     before: deque[tuple[Path, FileState | None]] = deque()
-    for report in importer.read_files(_with_state(files, before)):
-        path, state = before.popleft()
-        if state is not None and state_of(path) == state:
-            folder = home.processed if report.error is None else home.failed
-            move_into(path, folder, partial(moved.add, size=state.size, at=clock.now()))
+    with BegunFiles(home.imports, INBOX) as begun:
+        files = _divided(home, files, begun)
+        files = _without_fatal(home, files, importer, begun, run_id)
+        for report in importer.read_files(_with_state(files, before), begun):
+            path, state = before.popleft()
+            begun.end(path)
+            if state is not None and state_of(path) == state:
+                folder = home.processed if report.error is None else home.failed
+                move_into(path, folder, partial(moved.add, size=state.size, at=clock.now()))
     return importer.report()
+
+
+def _divided(home: Home, files: list[Path], begun: BegunFiles) -> list[Path]:
+    """The files, with pieces in place of those files of the API with which processes died."""
+    found: list[Path] = []
+    for path in files:
+        pieces = divide(path, make_key(home.inbox_key)) if begun.deaths(path) >= DEATHS else []
+        if pieces:
+            begun.suspect(pieces)
+            begun.forget(path)
+            move_into(path, home.processed)
+        found.extend(pieces or [path])
+    return found
+
+
+def _without_fatal(home: Home, files: list[Path], importer: Importer, begun: BegunFiles, run_id: str) -> list[Path]:
+    """Moves the files with which processes died to `failed`, once a report names them; returns the others."""
+    fatal = {path: deaths for path in files if (deaths := begun.deaths(path)) >= DEATHS}
+    for path, deaths in fatal.items():
+        importer.fail(why_set_aside(path, deaths, "inbox/failed"), path)
+    if fatal:
+        unreported.keep(home.imports, run_id, importer.report())
+    for path in fatal:
+        begun.forget(path)
+        move_into(path, home.failed)
+    return [path for path in files if path not in fatal]
 
 
 def waiting(home: Home, settings: Settings, clock: WallClock = _CLOCK) -> tuple[list[Path], list[Path]]:
@@ -73,6 +110,12 @@ def waiting(home: Home, settings: Settings, clock: WallClock = _CLOCK) -> tuple[
     found = dumps_in(home.inbox, links=True) if home.inbox.is_dir() else []
     open_files = unfinished(found, settings.ingest.inbox_settle_seconds, clock)
     return [*MovedFiles(home).grown(), *(path for path in found if path not in open_files)], open_files
+
+
+def failed_files(home: Home) -> list[str]:
+    """The files that could not be read and wait for somebody to deal with them, as paths below the home."""
+    folders = (folder for folder in (home.failed, home.failed_accesses) if folder.is_dir())
+    return sorted(shown(path.relative_to(home.root)) for folder in folders for path in folder.iterdir())
 
 
 def _return_grown(home: Home, moved: MovedFiles, clock: WallClock) -> None:

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     TORN_LINE = "torn_line"
     BROKEN_MEMBER = "broken_member"
     UNSAFE_PATH = "unsafe_path"
+    UNFORESEEN_ERROR = "unforeseen_error"
     SET_ASIDE = "set_aside"
 
 

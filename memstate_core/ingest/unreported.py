@@ -1,13 +1,13 @@
-"""Reports of imports that ran between two nights, kept until the page of a run covers them.
+"""Reports of imports, kept until the page of a run covers them.
 
 One JSON document per import, named after its run. What an import quarantined or could not read is thereby on the page
-of the next night, whichever process imported it.
+of the next night that publishes, whichever process imported it, and however the nights before ended.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,28 @@ def keep(folder: Path, run_id: str, report: ImportReport) -> None:
         run_id: the run that imported.
         report: its report.
     """
-    if not report.files:
-        return
+    if report.files:
+        _write(folder, run_id, report.to_json())
+
+
+def keep_errors(folder: Path, name: str, errors: Sequence[str]) -> None:
+    """Keeps errors that belong to no import, such as segments of the access journal that could not be read.
+
+    Args:
+        folder: `Home.imports`.
+        name: a name for them; errors of the same name are replaced.
+        errors: the messages.
+    """
+    if errors:
+        _write(folder, name, {**ImportReport((), {}, ()).to_json(), "errors": list(errors)})
+
+
+def _write(folder: Path, name: str, document: Mapping[str, Any]) -> None:
     make_folder(folder)
-    draft = folder / f".{run_id}.part"
-    draft.write_bytes(msgjson.encode(report.to_json()))
+    draft = folder / f".{name}.part"
+    draft.write_bytes(msgjson.encode(document))
     sync_path(draft)
-    draft.rename(folder / f"{run_id}.json")
+    draft.rename(folder / f"{name}.json")
 
 
 def kept(folder: Path) -> dict[str, dict[str, Any]]:

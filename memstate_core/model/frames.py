@@ -80,6 +80,15 @@ QUARANTINE: Schema = {
 }
 """Rows that were refused. `raw` holds the bytes as found, cut at a megabyte for a line too long to read."""
 
+QUARANTINE_ACTIONS: Schema = {
+    "quarantine_id": pl.String,
+    "action": pl.String,
+    "reason": pl.String,
+    "at": MOMENT,
+    "run_id": pl.String,
+}
+"""What was done about refused rows: `action` is `replayed` or `dismissed`."""
+
 TRANSITIONS: Schema = {
     "seq": pl.Int64,
     "shard": pl.String,

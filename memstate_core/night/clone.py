@@ -2,8 +2,9 @@
 
 Files that are never rewritten in place are hard links, so a clone of a large store takes little time and
 space: the data and log files of Delta tables, and published snapshots. Files that may be rewritten are copies: the
-settings, the dumps in the inbox, which their writer may still change, journal segments that wait to be collected, and
-evidence that failed runs set aside for the next one. The embedding cache is shared, since it only saves time.
+settings, the dumps in the inbox, which their writer may still change, journal segments that wait to be collected, the
+notes on files with which processes died, and evidence that failed runs set aside for the next one. The embedding cache
+is shared, since it only saves time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from memstate_core.ingest.accesses.journal_segments import waiting_segments
+from memstate_core.ingest.begun_files import INBOX, JOURNAL, notes_of
 from memstate_core.ingest.dumps import dumps_in
 from memstate_core.model.errors import StoreNotFound
 from memstate_core.policy.settings import FILE_NAME
@@ -56,6 +58,7 @@ def _clone(store: Store, clone: Home, holder: str) -> None:
     home = store.home
     clone.inbox.mkdir(parents=True)
     clone.accesses.mkdir()
+    clone.imports.mkdir()
     pending = [pending_path(home.work(shard)) for shard in store.shards]
     set_aside = clone.work(_NAME).parent
     set_aside.mkdir(parents=True, exist_ok=True)
@@ -71,6 +74,7 @@ def _clone(store: Store, clone: Home, holder: str) -> None:
         copies += [(dump, clone.inbox) for dump in (dumps_in(home.inbox) if home.inbox.is_dir() else [])]
         copies += [(segment, clone.accesses) for segment in waiting_segments(home.accesses)]
         copies += [(file, set_aside) for file in pending]
+        copies += [(file, clone.imports) for name in (INBOX, JOURNAL) for file in notes_of(home.imports, name)]
         for file, target in copies:
             with suppress(FileNotFoundError):
                 shutil.copy2(file, target / file.name)

@@ -57,18 +57,19 @@ def _missing_evidence(store: Store, manifest: Manifest) -> _Problems:
     """Whether the table holds as much evidence as the snapshot was made from."""
     if manifest.evidence_version is None:
         return []
-    scopes = store.ledger.scan("evidence", manifest.evidence_version).select("scope").collect()["scope"]
-    own = scopes_of_shard(scopes.unique(), manifest.shard, store.settings.store.shards)
-    held, expected = scopes.is_in(own.implode()).sum(), manifest.counts["evidence"]
+    rows = store.ledger.scan("evidence", manifest.evidence_version).select("evidence_id", "scope").collect()
+    own = scopes_of_shard(rows["scope"].unique(), manifest.shard, store.settings.store.shards)
+    rows = rows.filter(pl.col("scope").is_in(own.implode()))
+    held, expected = rows.height, manifest.counts["evidence"]
     found = f"version {manifest.evidence_version} holds {held} rows of shard {manifest.shard}"
-    aside = _set_aside(store, manifest)
+    aside = rows.filter(pl.col("evidence_id").is_in(_set_aside(store, manifest).implode())).height
     return [] if held - aside <= expected <= held else [f"{found}, the snapshot was made of {expected}"]
 
 
-def _set_aside(store: Store, manifest: Manifest) -> int:
-    """How much evidence of the shard is set aside; some of it perhaps since the snapshot."""
+def _set_aside(store: Store, manifest: Manifest) -> pl.Series:
+    """The rows of the shard that are set aside; some of them perhaps since the snapshot."""
     mine = store.ledger.scan("transitions").filter(pl.col("shard") == manifest.shard).sort("seq")
-    return set_aside(mine.select("kind", "evidence_ids").collect()).len()
+    return set_aside(mine.select("kind", "evidence_ids").collect())
 
 
 def _evidence(rows: pl.DataFrame) -> _Problems:
@@ -99,6 +100,11 @@ def _quarantine(rows: pl.DataFrame) -> _Problems:
     return _first(rows.filter(pl.col("quarantine_id").is_null()), "quarantine_id", "are not whole")
 
 
+def _quarantine_actions(rows: pl.DataFrame) -> _Problems:
+    missing = pl.any_horizontal(pl.col("quarantine_id", "action", "at").is_null())
+    return _first(rows.filter(missing), "run_id", "are not whole")
+
+
 def _first(rows: pl.DataFrame, key: str, what: str) -> _Problems:
     return [f"{rows.height} rows {what}, first {rows[key][0]}"] if rows.height else []
 
@@ -108,4 +114,5 @@ _ROWS: dict[str, Callable[[pl.DataFrame], _Problems]] = {
     "transitions": _transitions,
     "accesses": _accesses,
     "quarantine": _quarantine,
+    "quarantine_actions": _quarantine_actions,
 }

@@ -25,7 +25,7 @@ from memstate_core.night.plan_file import Action, Base, Facts, Plan, actions, de
 from memstate_core.policy.settings import Settings
 from memstate_core.run.run import PLAN_FILE, Run
 from memstate_core.run.store import Store
-from memstate_core.run.view import shard_evidence
+from memstate_core.run.view import shard_accesses, shard_evidence
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.decisions import SET_ASIDE
 from memstate_core.state.graph import open_graph
@@ -71,11 +71,11 @@ def require_unmoved(store: Store, plan: Plan, shard: str) -> None:
 def expect(store: Store, run: Run, plan: Plan) -> None:
     """Stores the plan with a shard's run, whose result must match it before it publishes.
 
-    The run sets aside the evidence that the plan sets aside before its first step, since the run of the plan found it
+    The run sets aside the rows that the plan sets aside before its first step, since the run of the plan found them
     only by failing.
 
     Raises:
-        PlanStale: the plan sets aside evidence that the shard does not have.
+        PlanStale: the plan sets aside rows that the shard does not have.
     """
     own = [action for action in plan.actions if action.shard == run.facts.shard]
     (run.scratch / PLAN_FILE).write_bytes(msgjson.encode(structs.replace(plan, actions=own)))
@@ -83,11 +83,12 @@ def expect(store: Store, run: Run, plan: Plan) -> None:
     planned = decisions_of(action for action in own if action.kind == SET_ASIDE)
     ids = pl.col("evidence_ids").list.join(" ")
     added = planned.join(earlier, on=ids, how="anti")
-    have = shard_evidence(store.ledger, run, ["evidence_id", "scope"])
-    named = added.select("scope", evidence_id="evidence_ids").explode("evidence_id")
-    unknown = named.join(have, on=["evidence_id", "scope"], how="anti", nulls_equal=True)["evidence_id"]
+    evidence = shard_evidence(store.ledger, run, ["evidence_id", "scope"]).select("scope", id="evidence_id")
+    have = pl.concat([evidence, shard_accesses(store.ledger, run).select("scope", id="access_id")])
+    named = added.select("scope", id="evidence_ids").explode("id")
+    unknown = named.join(have, on=["id", "scope"], how="anti", nulls_equal=True)["id"]
     if unknown.len():
-        problems = [f"evidence {name} to set aside: found none in its scope" for name in unknown]
+        problems = [f"row {name} to set aside: found none in its scope" for name in unknown]
         raise PlanStale(plan.name, run.facts.shard, problems)
     if added.height:
         run.decide(SET_ASIDE, pl.concat([earlier, added]))

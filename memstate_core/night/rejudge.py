@@ -21,8 +21,8 @@ from memstate_core.revise.duplicates import search_scopes
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.revise.merge_history import NIGHTLY, merge_documents, merge_list
+from memstate_core.revise.merge_memory import merges_in_force
 from memstate_core.revise.pair_outcomes import pair_outcomes
-from memstate_core.revise.recorded_levels import verdict_levels
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
@@ -67,8 +67,8 @@ def rejudge(store: Store, served: Served) -> Rejudged:
         run = _fold_without(store, served, made, Path(folder) / "fold")
         corpus = load_corpus(store, run)
         judged = _judged(run, corpus, before, made)
-        scopes, verdicts = judged["scope"].unique().sort(), verdict_levels(served.transitions)
-        found = search_scopes(store, run, corpus, empty(CHANGES), before, scopes, verdicts)
+        scopes = judged["scope"].unique().sort()
+        found = search_scopes(store, run, corpus, empty(CHANGES), before, scopes, merges_in_force(before))
         pairs = judged.select("a", "b").unique()
         outcomes = pair_outcomes(found, pairs, _ends(run, before, judgements(before).filter(verdict=SAME), "a", "b"))
     refused = judged.join(outcomes.filter(~pl.col("together")), on=["a", "b"])

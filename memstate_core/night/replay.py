@@ -1,7 +1,8 @@
-"""Replays a run's steps and checks on part of its evidence, in a scratch folder of its own, to see whether they fail.
+"""Replays a run's steps and checks on part of its rows, in a scratch folder of its own, to see whether they fail.
 
 Nothing is recorded or published. A replay sees the same ledger, graph, policy and time as the run, and sets aside the
-evidence that it leaves out, so that steps and checks leave it out alike. A check that finds violations has not failed.
+evidence and accesses that it leaves out, so that steps and checks leave them out alike. A check that finds violations
+has not failed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import polars as pl
 from memstate_core.forget.bound import scopes_over_bound
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
+from memstate_core.ingest.unforeseen import is_unforeseen
 from memstate_core.model.frames import DECISION, project
 from memstate_core.night.checks.suite import conditions
 from memstate_core.night.placements import place
 from memstate_core.night.publish import draft
-from memstate_core.night.unforeseen import is_unforeseen
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.duplicates import find_duplicates
 from memstate_core.revise.merge import merge_duplicates
@@ -73,7 +74,7 @@ def _perform(step: str, store: Store, run: Run, frames: Frames) -> StepResult:
 
 
 def fails(store: Store, run: Run, step: str, held_back: pl.Series) -> bool:
-    """Whether the steps up to one fail without some evidence, tried in this process."""
+    """Whether the steps up to one fail without some rows, tried in this process."""
     try:
         replay(store, run, step, held_back)
     except BaseException as error:
@@ -84,7 +85,7 @@ def fails(store: Store, run: Run, step: str, held_back: pl.Series) -> bool:
 
 
 def dies(store: Store, run: Run, step: str, held_back: pl.Series) -> bool:
-    """Whether the steps up to one fail without some evidence, or kill the process that tries them."""
+    """Whether the steps up to one fail without some rows, or kill the process that tries them."""
     named = {"home": str(store.home.root), "shard": run.facts.shard, "step": step}
     asked = json.dumps(named | {"held_back": held_back.to_list()})
     done = subprocess.run([sys.executable, "-m", __name__], input=asked, text=True, capture_output=True, check=False)
@@ -94,13 +95,13 @@ def dies(store: Store, run: Run, step: str, held_back: pl.Series) -> bool:
 
 
 def replay(store: Store, run: Run, step: str, held_back: pl.Series) -> None:
-    """Runs the steps of a run up to one, without some evidence.
+    """Runs the steps of a run up to one, without some rows.
 
     Args:
         store: the store.
         run: the run, which must have begun.
         step: the last step.
-        held_back: the ids of the evidence to leave out.
+        held_back: the ids of the evidence and accesses to leave out.
     """
     tried = Run.begin(store.home.work(f"{run.facts.shard}.replay"), run.facts)
     try:
@@ -115,8 +116,8 @@ def replay(store: Store, run: Run, step: str, held_back: pl.Series) -> None:
         tried.end()
 
 
-def _left_out(evidence_ids: pl.Series) -> pl.DataFrame:
-    rows = pl.DataFrame({"evidence_ids": evidence_ids}, schema={"evidence_ids": pl.String})
+def _left_out(row_ids: pl.Series) -> pl.DataFrame:
+    rows = pl.DataFrame({"evidence_ids": row_ids}, schema={"evidence_ids": pl.String})
     decided = rows.select(pl.concat_list("evidence_ids"), kind=pl.lit(SET_ASIDE), payload_json=pl.lit("{}"))
     return project(decided, DECISION, nulls=("scope", "topic_id", "reason"))
 
@@ -124,7 +125,7 @@ def _left_out(evidence_ids: pl.Series) -> pl.DataFrame:
 def _main() -> int:
     asked = json.loads(sys.stdin.read())
     store = open_store(Path(asked["home"]))
-    run, held_back = Run.load(store.home.work(asked["shard"])), pl.Series("evidence_id", asked["held_back"], pl.String)
+    run, held_back = Run.load(store.home.work(asked["shard"])), pl.Series("id", asked["held_back"], pl.String)
     with memory_budget(store.settings.store.memory_mib):
         return _FAILED if fails(store, run, asked["step"], held_back) else 0
 

@@ -6,14 +6,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import to_builtins
-
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
-from memstate_core.night.checks.recorded import publications
 from memstate_core.night.checks.suite import served_conditions
 from memstate_core.night.ledger_audit import UNREADABLE, ledger_problems
 from memstate_core.night.rebuild import fold_recorded
 from memstate_core.retrieve.index.write import index_problems
+from memstate_core.run.publications import manifest_problems, recorded_manifest
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
@@ -68,7 +66,7 @@ def verify(store: Store, snapshot: Snapshot) -> list[Verdict]:
     left_out = "the conditions were not checked"
     verdicts = [_verdict("ledger", unreadable, left_out)]
     if recorded is not None or not unreadable:
-        verdicts.append(_verdict("manifest", _manifest_problems(snapshot.manifest, recorded)))
+        verdicts.append(_verdict("manifest", manifest_problems(snapshot.manifest, recorded)))
     verdicts.append(_verdict("file digests", damage, left_out))
     if not damage:
         verdicts += _of_files(snapshot)
@@ -91,26 +89,9 @@ def _of_files(snapshot: Snapshot) -> list[Verdict]:
 def _recorded(store: Store, served: Manifest) -> Manifest | None:
     """The manifest that the ledger recorded for a snapshot; None if it has none or cannot be read."""
     try:
-        found = [manifest for _, manifest in publications(store, served.shard) if manifest.number == served.number]
+        return recorded_manifest(store, served.shard, served.number)
     except UNREADABLE:
         return None
-    return found[-1] if found else None
-
-
-def _manifest_problems(served: Manifest, recorded: Manifest | None) -> list[str]:
-    """The differences between a manifest and the one that the ledger recorded, by field."""
-    if recorded is None:
-        return [f"the ledger records no snapshot {served.shard}/{served.number}"]
-    found, expected = _flat(to_builtins(served)), _flat(to_builtins(recorded))
-    names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
-    return [f"{name} is {found.get(name)!r}, the ledger recorded {expected.get(name)!r}" for name in names]
-
-
-def _flat(document: dict[str, object], prefix: str = "") -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for name, value in document.items():
-        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return flat
 
 
 def _against_ledger(store: Store, snapshot: Snapshot) -> list[Verdict]:

@@ -84,7 +84,7 @@ class Past:
 def read_past(
     ledger: Ledger, manifest: Manifest, graph: Graph, served: pl.DataFrame, scope: str, moment: datetime
 ) -> Past:
-    """Folds a scope as of a moment, without evidence that is set aside today: no fold can digest it.
+    """Folds a scope as of a moment, without evidence and accesses that are set aside today: no fold can digest them.
 
     Args:
         ledger: the ledger.
@@ -97,10 +97,12 @@ def read_past(
     policy = Policy.recorded(manifest.policy)
     transitions = _transitions(ledger, manifest, scope)
     evidence = _evidence(ledger, manifest, graph, served, scope)
-    evidence = evidence.filter(~pl.col("evidence_id").is_in(decided.set_aside(transitions).implode()))
+    aside = decided.set_aside(transitions).implode()
+    evidence = evidence.filter(~pl.col("evidence_id").is_in(aside))
     by_then = transitions.filter(pl.col("at") <= moment)
     segments = transitions.filter(pl.col("kind") == decided.SEGMENT_PLACED)
-    accesses = ledger.scan("accesses", manifest.accesses_version).filter(pl.col("at") <= moment).collect()
+    used = ledger.scan("accesses", manifest.accesses_version).filter(pl.col("at") <= moment)
+    accesses = used.filter(~pl.col("access_id").is_in(aside)).collect()
     placements, aliases = _placements(evidence, transitions, by_then, moment)
     decisions = pl.concat([_ended_by(segments, moment), _ladder_and_merges(by_then)]).sort("seq")
     state = fold(evidence, placements, aliases, decisions, policy, accesses, until=moment)
@@ -138,11 +140,15 @@ def _evidence(ledger: Ledger, manifest: Manifest, graph: Graph, served: pl.DataF
 
 
 def _transitions(ledger: Ledger, manifest: Manifest, scope: str) -> pl.DataFrame:
-    """The decisions about a scope that the snapshot follows, in order (columns TRANSITIONS)."""
+    """The decisions about a scope that the snapshot follows, in order (columns TRANSITIONS).
+
+    Rows of every scope that were set aside or readmitted are among them, since an access may name no scope.
+    """
     rows = ledger.scan("transitions").filter(pl.col("shard") == manifest.shard)
     last = rows.filter(pl.col("run_id") == manifest.run_id).select(pl.col("seq").max()).collect().item()
     rows = rows if last is None else rows.filter(pl.col("seq") <= last)
-    return rows.filter(pl.col("scope") == scope).sort("seq").collect()
+    aside = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])
+    return rows.filter((pl.col("scope") == scope) | aside).sort("seq").collect()
 
 
 def _placements(

@@ -156,10 +156,13 @@ class SnapshotReader:
         rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
         return rows
 
+    @cached_property
+    def _ledger(self) -> Ledger:
+        """The ledger beside the snapshots; its digests are compared, since no run has just done so."""
+        return Ledger(self.snapshot.home.ledger, checked=True)
+
     def _read_past(self, scope: str, moment: datetime) -> Past:
-        """A scope as of a moment, from the ledger beside the snapshots."""
-        ledger = Ledger(self.snapshot.home.ledger)
-        return read_past(ledger, self.snapshot.manifest, self.graph, self.evidence(scope).frame, scope, moment)
+        return read_past(self._ledger, self.snapshot.manifest, self.graph, self.evidence(scope).frame, scope, moment)
 
     def _map_array(self, name: str) -> Any:
         return read_array(self._folder / f"{name}.npy")

@@ -10,6 +10,7 @@ import polars as pl
 
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.frames import TOPICS, empty
+from memstate_core.model.text import normalised
 from memstate_core.retrieve.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.records import Record, past_record, topic_records
@@ -63,6 +64,30 @@ def topic_record(
     records = topic_records(found.reader.graph, found.topic, within, history=history, older=older)
     record = next(records)
     return record | ({"resolved_from": found.passed} if found.passed else {})
+
+
+def titled(readers: Sequence[SnapshotReader], text: str, limit: int = 5) -> pl.DataFrame:
+    """Topics by title, for a person who knows no id.
+
+    Args:
+        readers: the open snapshots of the store's shards.
+        text: a title, or words of one.
+        limit: how many topics to return at most.
+
+    Returns:
+        Columns id, title and `is_equal`. Topics with this very title, compared as titles are; if there are none,
+        topics whose titles have all words of the text, the most salient first. Tombstones are left out.
+    """
+    columns = ["id", "title", "salience"]
+    rows = pl.concat([reader.graph.read(TOPIC, columns, "r.state <> 'merged'") for reader in readers])
+    asked = pl.select(normalised(pl.lit(text))).item()
+    title = normalised(pl.col("title"))
+    words = [title.str.contains(word, literal=True) for word in asked.split()]
+    has_words = pl.all_horizontal(pl.lit(bool(words)), *words)
+    found = rows.with_columns(is_equal=title == asked).filter(pl.col("is_equal") | has_words)
+    equal = found.filter("is_equal")
+    chosen = found if equal.is_empty() else equal
+    return chosen.sort("salience", "id", descending=[True, False]).head(limit).select("id", "title", "is_equal")
 
 
 def titles_of(readers: Sequence[SnapshotReader], ids: Collection[str]) -> dict[str, str]:

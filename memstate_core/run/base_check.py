@@ -8,6 +8,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.errors import LedgerDamaged, SnapshotDamaged
+from memstate_core.run.publications import manifest_problems, recorded_manifest
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_evidence
@@ -22,14 +23,22 @@ def sound_base(store: Store, shard: str) -> Snapshot | None:
 
     Raises:
         LedgerDamaged: the ledger lacks something that was acknowledged, or holds other bytes than were written.
-        SnapshotDamaged: CURRENT names no snapshot, or the files of the snapshot are not what its manifest says.
+        SnapshotDamaged: CURRENT names no snapshot, the files of the snapshot are not what its manifest says, or the
+            manifest is not the one that the ledger recorded.
     """
     number = named_number(store.home, shard)
     base = None if number is None else load_snapshot(store.home, shard, number)
     require_ledger(store, None if base is None else base.manifest)
-    if base is not None and (problems := base.damage()):
+    if base is not None and (problems := base.damage() or _unrecorded(store, base.manifest)):
         raise SnapshotDamaged(base.name, problems)
     return base
+
+
+def _unrecorded(store: Store, manifest: Manifest) -> list[str]:
+    """What a manifest says and the ledger did not record with it."""
+    recorded = recorded_manifest(store, manifest.shard, manifest.number)
+    problems = [] if recorded is None else manifest_problems(manifest, recorded)
+    return [f"manifest.json: {problem}" for problem in problems]
 
 
 def require_ledger(store: Store, manifest: Manifest | None) -> None:

@@ -15,7 +15,7 @@ from memstate_core.run.base_check import require_evidence, sound_base
 from memstate_core.run.run import GRAPH_FILE, Run, RunFacts
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
-from memstate_core.run.view import decisions, shard_evidence
+from memstate_core.run.view import decisions, left_out_rows, shard_evidence
 from memstate_core.state.current import move_current, named_number
 from memstate_core.state.decisions import PUBLISHED, merges
 from memstate_core.state.files import require_space
@@ -84,6 +84,13 @@ def new_evidence(store: Store, run: Run) -> StepResult:
 
 def new_accesses(store: Store, run: Run) -> pl.DataFrame:
     """Accesses that the served snapshot does not include yet (columns ACCESSES), ids resolved to current topics."""
+    followed = survivors(merges(decisions(store.ledger, run)))
+    rows = unread_accesses(store, run)
+    return rows.with_columns(answering(pl.col("topic_id"), run.table("aliases", ALIASES), followed))
+
+
+def unread_accesses(store: Store, run: Run) -> pl.DataFrame:
+    """Accesses that the served snapshot does not include yet (columns ACCESSES), without what is set aside."""
     now, base = run.facts.accesses_version, run.facts.base
     if now is None:
         return empty(ACCESSES)
@@ -92,8 +99,7 @@ def new_accesses(store: Store, run: Run) -> pl.DataFrame:
         known = load_snapshot(store.home, run.facts.shard, base).manifest.accesses_version
         if known is not None:
             rows = rows.join(store.ledger.scan("accesses", known).select("access_id"), on="access_id", how="anti")
-    followed = survivors(merges(decisions(store.ledger, run)))
-    return rows.collect().with_columns(answering(pl.col("topic_id"), run.table("aliases", ALIASES), followed))
+    return rows.filter(~pl.col("access_id").is_in(left_out_rows(store.ledger, run).implode())).collect()
 
 
 def base_links(store: Store, run: Run) -> pl.DataFrame:

@@ -17,11 +17,12 @@ import polars as pl
 from msgspec import Struct
 from msgspec import json as msgjson
 
-from memstate_core.model.errors import StagingMissing
+from memstate_core.model.errors import FrameMismatch, StagingMissing
 from memstate_core.model.frames import DECISION, TRANSITIONS, Schema, conform, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.run.step import StepResult
 from memstate_core.state.decisions import SET_ASIDE
+from memstate_core.state.files import sync_path
 
 GRAPH_FILE = "graph.kuzu"
 PLAN_FILE = "plan.json"
@@ -90,12 +91,22 @@ class Run:
         earlier = [conform(pl.read_parquet(self.pending, glob=False), DECISION)] if self.pending.exists() else []
         draft = self.pending.with_suffix(".new")
         pl.concat([*earlier, conform(decisions, DECISION)]).write_parquet(draft)
+        sync_path(draft)
         draft.replace(self.pending)
+        sync_path(self.pending.parent)
 
     def take_pending(self) -> None:
-        """Decides what failed runs set aside."""
+        """Decides what failed runs set aside.
+
+        A damaged file is renamed to `….damaged`: what it named is found again when a step fails with it.
+        """
         if self.pending.exists():
-            self.decide(SET_ASIDE, conform(pl.read_parquet(self.pending, glob=False), DECISION))
+            try:
+                pending = conform(pl.read_parquet(self.pending, glob=False), DECISION)
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, FrameMismatch):
+                self.pending.rename(self.pending.with_name(f"{self.pending.name}.damaged"))
+            else:
+                self.decide(SET_ASIDE, pending)
 
     def forget_pending(self) -> None:
         """Removes what `take_pending` has decided, once it is recorded."""
@@ -105,6 +116,12 @@ class Run:
     def enter(self, step: str) -> None:
         """Marks a step as begun, so that the next run sees where this one died."""
         (self.scratch / STEP_FILE).write_text(step)
+
+    @property
+    def entered(self) -> str | None:
+        """The step that is marked as begun: the one in which this run's process died, if it is gone."""
+        mark = self.scratch / STEP_FILE
+        return mark.read_text(errors="replace") if mark.exists() else None
 
     def leave(self) -> None:
         """Takes the mark away: the step ended, or raised an error."""
@@ -214,7 +231,8 @@ def died_in(scratch: Path) -> list[str]:
     mark, noted = scratch / STEP_FILE, deaths_path(scratch)
     if not mark.exists():
         return []
-    deaths = [*(noted.read_text().splitlines() if noted.exists() else []), mark.read_text()]
+    earlier = noted.read_text(errors="replace").splitlines() if noted.exists() else []
+    deaths = [*earlier, mark.read_text(errors="replace")]
     noted.write_text("\n".join(deaths))
     mark.unlink()
     return deaths

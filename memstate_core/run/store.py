@@ -18,8 +18,9 @@ from memstate_core.state.ledger import Ledger
 
 HOME_VARIABLE = "MEMSTATE_HOME"
 DEFAULT_HOME = "~/.memstate"
-_UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f?\[\]|^\\]|%[0-9A-Fa-f]{2}")
-"""Delta Lake panics on these or decodes them, also in the target of a symbolic link; SQLite's URLs end at `?`."""
+_UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f?\[\]|^\\\ud800-\udfff]|%[0-9A-Fa-f]{2}")
+"""Delta Lake panics on these or decodes them, also in the target of a symbolic link; SQLite's URLs end at `?`.
+Bytes that are not UTF-8 appear as surrogates."""
 
 
 @dataclass(frozen=True)

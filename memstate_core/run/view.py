@@ -27,15 +27,15 @@ def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -
     if facts.shards > 1:
         scopes = table.select(pl.col("scope").unique().sort()).collect()["scope"]
         table = table.filter(pl.col("scope").is_in(scopes_of_shard(scopes, facts.shard, facts.shards).implode()))
-    left_out = _left_out(ledger, run)
+    left_out = left_out_rows(ledger, run)
     if left_out.len():
         table = table.filter(~pl.col("evidence_id").is_in(left_out.implode()))
     wanted = columns or [name for name in EVIDENCE if name not in UNUSED]
     return table.select(wanted).collect()
 
 
-def _left_out(ledger: Ledger, run: Run) -> pl.Series:
-    """The evidence that was set aside by earlier runs and by this one."""
+def left_out_rows(ledger: Ledger, run: Run) -> pl.Series:
+    """The ids of evidence and accesses that were set aside by earlier runs and by this one."""
     kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])
     version = run.facts.transitions_version
     recorded = empty(DECISION)
@@ -46,10 +46,11 @@ def _left_out(ledger: Ledger, run: Run) -> pl.Series:
 
 
 def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:
-    """Accesses at the version that the run pinned (columns ACCESSES), of all shards."""
+    """Accesses at the version that the run pinned (columns ACCESSES), of all shards, without what is set aside."""
     if run.facts.accesses_version is None:
         return empty(ACCESSES)
-    return ledger.scan("accesses", run.facts.accesses_version).collect()
+    rows = ledger.scan("accesses", run.facts.accesses_version)
+    return rows.filter(~pl.col("access_id").is_in(left_out_rows(ledger, run).implode())).collect()
 
 
 def decisions(ledger: Ledger, run: Run, *steps: str, but: str | None = None) -> pl.DataFrame:

@@ -43,6 +43,11 @@ class Home:
         return self.accesses / "processed"
 
     @property
+    def failed_accesses(self) -> Path:
+        """Segments of the journal that could not be read to their end."""
+        return self.accesses / "failed"
+
+    @property
     def ledger(self) -> Path:
         """The Delta tables, the source of truth."""
         return self.root / "ledger"

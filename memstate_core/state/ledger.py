@@ -1,8 +1,8 @@
 """The ledger: append-only Delta tables, the only source of truth.
 
-`evidence` holds accepted observations, `transitions` recorded decisions, `quarantine` refused rows. A
-batch carries an application transaction id. Delta records such an id but does not enforce it, so
-`append` asks for it first, under the ledger's own lock.
+`evidence` holds accepted observations, `transitions` recorded decisions, `quarantine` refused rows, and
+`quarantine_actions` what was done about them. A batch carries an application transaction id. Delta records such
+an id but does not enforce it, so `append` asks for it first, under the ledger's own lock.
 
 Invariant: when `append` returns, its batch is on disk, and the chain (`ledger_chain`) has the digest of each file.
 """
@@ -18,7 +18,16 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from memstate_core.model.errors import LedgerDamaged
-from memstate_core.model.frames import ACCESSES, EVIDENCE, QUARANTINE, TRANSITIONS, Schema, conform, empty
+from memstate_core.model.frames import (
+    ACCESSES,
+    EVIDENCE,
+    QUARANTINE,
+    QUARANTINE_ACTIONS,
+    TRANSITIONS,
+    Schema,
+    conform,
+    empty,
+)
 from memstate_core.state.ledger_commits import commit_name
 from memstate_core.state.ledger_keeper import Keeper
 from memstate_core.state.lock import exclusive
@@ -28,6 +37,7 @@ TABLES: dict[str, Schema] = {
     "transitions": TRANSITIONS,
     "accesses": ACCESSES,
     "quarantine": QUARANTINE,
+    "quarantine_actions": QUARANTINE_ACTIONS,
 }
 COMPACT_FILES, COMPACTED_BYTES = 64, 32 << 20
 """So many files below half the size are compacted to files of about that size, which bounds the memory used."""
@@ -39,13 +49,19 @@ _KEEP_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
 class Ledger:
     """The tables of one home.
 
+    Args:
+        root: the folder of the tables.
+        lock_wait_seconds: how long to wait for other writers.
+        checked: compare data files with their digests before rows are read from them.
+
     Attributes:
         root: the folder of the tables.
         chain: the digests of their files.
     """
 
-    def __init__(self, root: Path, lock_wait_seconds: float = 30.0) -> None:
+    def __init__(self, root: Path, lock_wait_seconds: float = 30.0, *, checked: bool = False) -> None:
         self.root = root
+        self._checked = checked
         self._wait = lock_wait_seconds
         self.chain = Keeper(root)
         self._listed: dict[str, tuple[tuple[int, int, int, int], list[str]]] = {}
@@ -153,6 +169,8 @@ class Ledger:
         """The rows of a table's data files; their paths are literal, not glob patterns."""
         if not files:
             return empty(TABLES[table]).lazy()
+        if self._checked:
+            self.chain.require_data(table, files)
         paths = [self.root / table / file for file in files]
         return pl.scan_parquet(paths, glob=False).select(*TABLES[table]).cast(TABLES[table])  # type: ignore[arg-type]
 

@@ -34,6 +34,7 @@ class Keeper:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._read: tuple[tuple[int, int, int], Chain] | None = None
+        self._sound: dict[Path, tuple[int, int, int]] = {}
 
     @property
     def head(self) -> str | None:
@@ -64,6 +65,18 @@ class Keeper:
             LedgerDamaged: something that was acknowledged is missing or differs.
         """
         self._refuse(self.damage(head, tables))
+
+    def require_data(self, table: str, names: Iterable[str]) -> None:
+        """Compares data files with the chain; one that was sound is read again only if its size, time or inode differ.
+
+        Raises:
+            LedgerDamaged: a file is missing or differs.
+        """
+        recorded = self._chain().files.get(table, {})
+        marks = {name: _mark(self._root / table / name) for name in names if name in recorded}
+        unread = {name: mark for name, mark in marks.items() if self._sound.get(self._root / table / name) != mark}
+        self._refuse(changed_files(self._root, table, {name: recorded[name] for name in unread}))
+        self._sound.update({self._root / table / name: mark for name, mark in unread.items()})
 
     def recover(self, tables: Iterable[str], active: Active) -> None:
         """Checks the last acknowledged commit of each table; completes or sets aside what a kill left after it.
@@ -134,9 +147,13 @@ class Keeper:
         return self._read[1]
 
     def _signature(self) -> tuple[int, int, int]:
-        """What changes with the file of the chain; zeros where there is none."""
-        try:
-            found = (self._root / CHAIN).stat()
-        except FileNotFoundError:
-            return 0, 0, 0
-        return found.st_size, found.st_mtime_ns, found.st_ino
+        return _mark(self._root / CHAIN)
+
+
+def _mark(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is written or replaced; zeros where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return 0, 0, 0
+    return found.st_size, found.st_mtime_ns, found.st_ino

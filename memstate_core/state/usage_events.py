@@ -25,7 +25,7 @@ ACCESS_EVENTS: Schema = {
 
 
 def access_events(
-    accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, policy: Policy
+    accesses: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame, scopes: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
     """Accesses as events (columns ACCESS_EVENTS), each field on a row of its own.
 
@@ -33,6 +33,7 @@ def access_events(
         accesses: columns ACCESSES; an access that was recorded twice counts once.
         aliases: columns ALIASES.
         followed: columns dropped, survivor.
+        scopes: the scope of each topic (columns topic_id, scope); an access that names another one does not count.
         policy: gives the weight of an access.
     """
     if accesses.is_empty():
@@ -41,7 +42,9 @@ def access_events(
     moved = once.with_columns(
         topic_id=answering(pl.col("topic_id"), aliases, followed), weight=pl.lit(policy.query_salience_bump)
     )
-    named = moved.explode("fields", empty_as_null=True).rename({"fields": "name"})
+    known = moved.join(scopes.rename({"scope": "_scope"}), on="topic_id", how="left", maintain_order="left")
+    own = known.filter(pl.col("scope").is_null() | (pl.col("scope") == pl.col("_scope")))
+    named = own.explode("fields", empty_as_null=True).rename({"fields": "name"})
     return project(named.unique(["access_id", "name"], maintain_order=True), ACCESS_EVENTS)
 
 

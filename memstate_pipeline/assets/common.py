@@ -7,6 +7,8 @@ from typing import Any
 
 import dagster as dg
 
+from memstate_core.state.interrupts import delayed_interrupts
+
 WRITER_POOL = "memstate_writer"
 Decorator = Callable[[Callable[..., Any]], dg.AssetsDefinition]
 
@@ -20,7 +22,7 @@ def asset(partitions: dg.PartitionsDefinition[str], group: str, kind: str, after
         kind: the storage that it writes, shown as a badge in the UI.
         after: assets that must run before it although their frames are not read.
     """
-    return dg.asset(
+    as_asset = dg.asset(
         partitions_def=partitions,
         group_name=group,
         pool=WRITER_POOL,
@@ -28,3 +30,4 @@ def asset(partitions: dg.PartitionsDefinition[str], group: str, kind: str, after
         io_manager_key="frames",
         deps=list(after),
     )
+    return lambda function: as_asset(delayed_interrupts()(function))

@@ -21,6 +21,7 @@ from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.run import died_in
 from memstate_core.run.step import StepResult
 from memstate_pipeline.assets.common import asset
+from memstate_pipeline.report.run_report import report_interrupted
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, StoreResource
 from memstate_pipeline.steps import materialize, metadata
 
@@ -38,9 +39,13 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         if plan is not None:
             require_unmoved(opened, plan, shard)
         ensure_served(opened, shard, run_id)
-        earlier = unreported.kept(opened.home.imports)
+        if (interrupted := report_interrupted(opened, shard)) is not None:
+            context.log.warning(interrupted)
         imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
+        unreported.keep(opened.home.imports, run_id, imported)
         accesses = collect_accesses(opened.home, opened.ledger, opened.settings, now, run_id)
+        unreported.keep_errors(opened.home.imports, f"{run_id}-accesses", accesses.errors)
+        unpublished = unreported.kept(opened.home.imports)
         deaths = died_in(opened.home.work(shard))
         run = begin_run(opened, shard, run_id, now)
         if set_aside_after_deaths(opened, run, deaths):
@@ -52,8 +57,9 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
             result = _with_import(new_evidence(opened, run), imported, accesses, being_written)
             seconds = time.perf_counter() - began
             run.keep("evidence", result, seconds)
-        run.keep_import({**unreported.together([*earlier.values(), imported.to_json()]), "covers": [*earlier]})
-        shown = metadata(result, seconds) | {"unreadable": dg.MetadataValue.json([str(e) for e in imported.errors])}
+        run.keep_import({**unreported.together(unpublished.values()), "covers": [*unpublished]})
+        unread = [*map(str, imported.errors), *accesses.errors]
+        shown = metadata(result, seconds) | {"unreadable": dg.MetadataValue.json(unread)}
         return dg.MaterializeResult(value=result.frame, metadata=shown)
 
     @asset(partitions, "ingest", "deltalake")

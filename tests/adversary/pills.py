@@ -1,19 +1,24 @@
-"""Pills: accepted or refused rows with one hostile value each, of which none may stop a night."""
+"""Pills: accepted or refused rows and accesses with one hostile value each, of which none may stop a night."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from itertools import product
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, islice, product
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from memstate_core.ingest.accesses.collect import AccessReport, collect_accesses
+from memstate_core.ingest.report import ImportReport
+from memstate_core.model.ids import uuid_text
+from memstate_core.run.store import Store
 from memstate_core.state.memory import memory_budget
 from tests.adversary.attack import Row, a_store, imported, opened
 from tests.core.revise.nights import night, topics
+from tests.core.strategies import day
 
 BUDGET_MIB = 6144
 COUNT = 1000
@@ -109,6 +114,36 @@ _PLACES: tuple[Callable[[str, Random], Row], ...] = (
 )
 
 
+_ACCESSED: tuple[Callable[[str, Random], Row], ...] = (
+    lambda text, _: {"topic_id": text},
+    lambda text, _: {"source": text},
+    lambda text, _: {"scope": f"user:{text}"},
+    lambda text, _: {"scope": text},
+    lambda text, _: {"fields": [text]},
+    lambda text, _: {"fields": [f"{text[:1000]}{n}" for n in range(900)]},
+    lambda text, random: {"at": random.choice((text, *MOMENTS))},
+    lambda text, random: {"crc32": random.choice((text, *VALUES))},
+    lambda text, random: {"failed": random.choice((text, *VALUES))},
+    lambda _, random: {random.choice(("topic_id", "at", "source", "fields", "scope")): random.choice(VALUES)},
+    lambda text, _: {text: text},
+)
+
+
+def access_pills(random: Random, count: int) -> list[Row]:
+    """Accesses of every kind, most of topics that the other pills make, in a random order."""
+    kinds = list(islice(cycle(product(TEXTS, _ACCESSED)), count))
+    made = [_access(random) | poisoned(text(random.choice(SIZES)), random) for text, poisoned in kinds]
+    random.shuffle(made)
+    return made
+
+
+def _access(random: Random) -> Row:
+    scope = f"user:u{random.randrange(4)}"
+    topic_id, fields = uuid_text("key", scope, "gate"), random.choice((None, ["open"], ["open", "owner"]))
+    at = f"2026-01-0{random.randrange(1, 5)}T12:00:00Z"
+    return {"topic_id": topic_id, "at": at, "source": "pill", "fields": fields, "failed": random.random() < 0.2}
+
+
 def _field(text: str, random: Random) -> Row:
     value = random.choice((text, *VALUES))
     return {
@@ -122,31 +157,54 @@ def _field(text: str, random: Random) -> Row:
 
 
 def together(random: Random, folder: Path, count: int = COUNT) -> int:
-    """All pills in one night: it publishes, and each row is evidence, known or refused."""
+    """All pills in one night: it publishes, and each row is evidence or an access, known or refused."""
     store = a_store(folder / "home")
-    rows = pills(random, count)
+    rows, accesses = pills(random, count), access_pills(random, count // 2)
     report = imported(store, rows, at=4)
     assert report.read == count == report.accepted + report.duplicate + report.quarantined
+    found = collected(store, accesses, at=5)
+    assert found.read == len(accesses) == found.accepted + found.quarantined
+    assert found.accepted > len(accesses) // 5
     with memory_budget(BUDGET_MIB):
         night(store, 5)
-    return count
+    return count + len(accesses)
+
+
+def collected(store: Store, accesses: Sequence[Row], at: int) -> AccessReport:
+    """Collects accesses as one segment of the journal, on a day; some may be refused."""
+    store.home.accesses.mkdir(exist_ok=True)
+    lines = "".join(json.dumps(access) + "\n" for access in accesses)
+    (store.home.accesses / "pills.jsonl").write_text(lines, encoding="utf-8")
+    return collect_accesses(store.home, store.ledger, store.settings, day(at), f"accesses-{at}")
 
 
 def alone(random: Random, folder: Path, count: int = 8) -> int:
-    """Pills of different kinds, larger ones too, each in a night of its own after a sound one."""
+    """Pills of different kinds, larger ones too, each in a night of its own after a sound one: rows, then accesses."""
     sound = a_store(folder / "sound")
     imported(sound, [{"title": "Yard", "observed_at": "2026-01-01"}], at=4)
     night(sound, 5)
     kinds = random.sample(list(product(TEXTS, _PLACES)), count)
     for number, (text, poisoned) in enumerate(kinds):
         row = _plain(number, random) | poisoned(text(random.choice(LARGE)), random)
-        store = opened(Path(shutil.copytree(sound.home.root, folder / f"home-{number}")))
-        report = imported(store, [row], at=6)
-        assert report.read == 1 == report.accepted + report.quarantined, json.dumps(row)[:500]
-        began = time.process_time()
-        with memory_budget(BUDGET_MIB):
-            night(store, 7)
-        assert time.process_time() - began < SECONDS, json.dumps(row)[:500]
-        assert "Yard" in topics(store)["title"].to_list()
-        shutil.rmtree(store.home.root)
-    return count
+        _night_with(sound, folder, row, lambda store, row: imported(store, [row], at=6))
+    accessed = random.sample(list(product(TEXTS, _ACCESSED)), count)
+    for text, poisoned in accessed:
+        access = _access(random) | poisoned(text(random.choice(LARGE)), random)
+        _night_with(sound, folder, access, lambda store, row: collected(store, [row], at=6))
+    return 2 * count
+
+
+def _night_with(
+    sound: Store, folder: Path, pill: Row, added: Callable[[Store, Row], ImportReport | AccessReport]
+) -> None:
+    """Adds one pill to a copy of a sound store, which is accepted or refused, and runs a night within the bounds."""
+    shown = json.dumps(pill)[:500]
+    store = opened(Path(shutil.copytree(sound.home.root, folder / "home")))
+    report = added(store, pill)
+    assert report.read == 1 == report.accepted + report.quarantined, shown
+    began = time.process_time()
+    with memory_budget(BUDGET_MIB):
+        night(store, 7)
+    assert time.process_time() - began < SECONDS, shown
+    assert "Yard" in topics(store)["title"].to_list()
+    shutil.rmtree(store.home.root)

@@ -34,12 +34,12 @@ def test_worlds_that_differ_are_found(one: object, other: object) -> None:
     assert tenants.alike(one, one)
 
 
-def test_a_thousand_hostile_rows_stop_no_night(tmp_path: Path) -> None:
-    assert pills.together(Random(1), tmp_path) == 1000
+def test_a_thousand_hostile_rows_and_half_as_many_accesses_stop_no_night(tmp_path: Path) -> None:
+    assert pills.together(Random(1), tmp_path) == 1500
 
 
-def test_a_hostile_row_alone_stops_no_night(tmp_path: Path) -> None:
-    assert pills.alone(Random(1), tmp_path, count=2) == 2
+def test_a_hostile_row_or_access_alone_stops_no_night(tmp_path: Path) -> None:
+    assert pills.alone(Random(1), tmp_path, count=2) == 4
 
 
 def test_damage_to_a_file_is_noticed_mended_or_has_no_effect(tmp_path: Path) -> None:

@@ -70,6 +70,20 @@ def test_the_next_page_covers_imports_since_the_last(store: Store) -> None:
     assert (second.summary["ingest"]["read"], second.summary["warnings"]) == (0, [])
 
 
+@pytest.mark.slow
+def test_the_check_warns_until_the_files_that_failed_are_dealt_with(store: Store) -> None:
+    passed = []
+    for _ in range(3):
+        maintain(store, parse_moment(NIGHT))
+        with dagster_instance(store.home) as instance:
+            key = dg.AssetCheckKey(EVIDENCE, "dumps_readable")
+            (last,) = instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
+        passed.append(last.status.value)
+        if len(passed) == 2:
+            (store.home.failed / "cut.jsonl.gz").unlink()
+    assert passed == ["FAILED", "FAILED", "SUCCEEDED"]
+
+
 def test_an_import_is_refused_while_a_night_holds_the_store(store: Store) -> None:
     job = build_defs(store.home.root).resolve_job_def(IMPORT_INBOX)
     assert {node.definition.pool for node in job.nodes if isinstance(node.definition, dg.OpDefinition)} == {WRITER_POOL}

@@ -90,6 +90,21 @@ def test_the_report_has_a_page_and_its_json(demo_home: Path, on_demo: Memstate) 
     assert "Published snapshot s0/1" in page.read_text()
 
 
+@pytest.mark.usefixtures("no_settings")
+@pytest.mark.parametrize("now", ["0001-01-02T00:00:00Z", "1600-01-01T00:00:00Z"])
+def test_a_night_dated_long_before_its_evidence_publishes_what_verify_and_rebuild_confirm(
+    memstate: Memstate, tmp_path: Path, now: str
+) -> None:
+    rows = [{"title": "Yard", "observed_at": "2020-01-01", "fields": [{"name": "gate", "value": "shut"}]}]
+    (tmp_path / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert memstate("import", str(tmp_path / "dump.jsonl"), "--now", "2020-01-02").code == 0
+    night = memstate("maintain", "--now", now, "--json")
+    assert night.code == 0, night.stderr
+    assert memstate("verify").code == 0
+    rebuilt = memstate("rebuild", "--json")
+    assert (rebuilt.code, rebuilt.document["state_hash"]) == (0, night.document["state_hash"])
+
+
 def test_verify_finds_nothing(on_demo: Memstate) -> None:
     answer = on_demo("verify", "--json")
     assert answer.code == 0, answer.stdout

@@ -224,7 +224,7 @@ def test_a_plan_that_sets_a_row_aside_is_applied_in_one_run(tmp_path: Path, monk
     assert listed["reason"].to_list() == ["set_aside"]
     assert_frame_equal(listed, also)
 
-    with pytest.raises(PlanStale, match="evidence 0000 to set aside"):
+    with pytest.raises(PlanStale, match="row 0000 to set aside"):
         apply_plan(by_changed_plan, changed(path, tmp_path / "changed.json", "0000"))
     assert current_snapshot(by_changed_plan.home, "s0") is None
 

@@ -58,9 +58,9 @@ class EventHistory:
 
 
 def read_history(store: Store, served: Served) -> EventHistory:
-    """Reads the event history of a shard: evidence up to its served snapshot, and all accesses in the ledger.
+    """Reads the event history of a shard: evidence up to its served snapshot, and accesses in the ledger.
 
-    Takes no lock and writes nothing.
+    Accesses that are set aside are left out. Takes no lock and writes nothing.
     """
     topics, snapshot = served.topics, served.snapshot
     scanned = store.ledger.scan("evidence", snapshot.manifest.evidence_version).select(STATING)
@@ -69,13 +69,16 @@ def read_history(store: Store, served: Served) -> EventHistory:
     merged = topics.filter(is_merged).select(dropped="id", survivor="merged_into")
     segments = decided.segments(served.transitions)
     segments = segments.with_columns(topic_id=answering(pl.col("topic_id"), served.aliases, merged))
+    aside = decided.set_aside(served.transitions)
+    accesses = store.ledger.scan("accesses").filter(~pl.col("access_id").is_in(aside.implode())).collect()
+    scopes = topics.select("scope", topic_id="id")
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
         edges = graph.read(EDGE, [*EDGE.key, "evidence_ids"])
     return event_history(
         topics=topics.filter(~is_merged),
         evidence=rows.join(served.evidence_topic, on="evidence_id").select("topic_id", at="observed_at"),
         values=assertions(rows, served.evidence_topic, segments).filter(pl.col("part") == "field"),
-        accesses=access_events(store.ledger.scan("accesses").collect(), served.aliases, merged, Policy()),
+        accesses=access_events(accesses, served.aliases, merged, scopes, Policy()),
         edges=_dated(edges, rows),
         decisions=served.transitions,
         merged=merged,

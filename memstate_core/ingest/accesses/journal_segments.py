@@ -11,9 +11,11 @@ and leave no file behind.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from memstate_core.state.files import PRIVATE_FILE
 
@@ -21,20 +23,35 @@ COMPLETE, OPEN = ".jsonl", ".open"
 
 
 def waiting_segments(folder: Path) -> list[Path]:
-    """The segments that the next run collects, sorted by name: complete ones, and open ones without a writer."""
-    files = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+    """The segments that the next run collects, sorted by name: complete ones, and open ones without a writer.
+
+    Symbolic links are among them, whatever they point to, so that they are refused by name.
+    """
+    files = [path for path in folder.iterdir() if path.is_symlink() or path.is_file()] if folder.is_dir() else []
     found = [path for path in files if not path.name.startswith(".")]
     return sorted(path for path in found if path.suffix == COMPLETE or (path.suffix == OPEN and _is_abandoned(path)))
 
 
 def _is_abandoned(path: Path) -> bool:
-    """Whether no process holds a segment; an empty one may be about to be locked."""
+    """Whether no process holds a segment; an empty one may be about to be locked.
+
+    One that this process may not open is taken for held, since it may be a writer's.
+    """
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return os.fstat(file.fileno()).st_size > 0
-    except (BlockingIOError, FileNotFoundError):
-        return False
+    except OSError as error:
+        return error.errno == errno.ELOOP
+
+
+def opened(path: Path) -> BinaryIO:
+    """A segment, opened to be read.
+
+    Raises:
+        OSError: it cannot be opened, or is a symbolic link.
+    """
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
 
 
 def claimed(path: Path) -> int:

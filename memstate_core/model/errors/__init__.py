@@ -22,7 +22,7 @@
     ├── RebuildMismatch      folding the ledger again gave another state
     ├── PlanInvalid          a file is not a plan, or was modified
     ├── PlanStale            the state changed after planning, or the run decided differently
-    ├── EvidenceSetAside     a step failed with some evidence, which the next run leaves out
+    ├── EvidenceSetAside     a step failed with some rows, which the next run leaves out
     ├── StepFailed           a step of a run failed for another reason
     ├── ShardsFailed         the runs of some shards failed, those of others published
     ├── NotAllowed           the caller's key does not permit this

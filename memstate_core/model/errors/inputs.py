@@ -51,20 +51,30 @@ class HomeUnsupported(MemstateError):
     def __init__(self, home: str, found: str) -> None:
         super().__init__(
             f"the home {home!r} cannot be used: its path has {found!r}, and Delta Lake and SQLite cannot address paths"
-            f" with control characters or any of ? [ ] | ^ \\ or a % before two hex digits. Choose another folder.",
+            " with control characters, bytes that are not UTF-8, any of ? [ ] | ^ \\, or a % before two hex digits."
+            " Choose another folder.",
             home=home,
             found=found,
         )
 
 
 class TopicNotFound(MemstateError):
-    """No topic, tombstone or alias has this id."""
+    """No topic, tombstone or alias has this id.
 
-    def __init__(self, topic_id: str, snapshot: str) -> None:
+    Args:
+        topic_id: the id that was asked for.
+        snapshot: where.
+        candidates: topics with a similar title, as title and id.
+    """
+
+    def __init__(self, topic_id: str, snapshot: str, candidates: Sequence[tuple[str, str]] = ()) -> None:
+        similar = ", ".join(f"{title} [{name}]" for title, name in candidates)
+        advice = f"Similar titles: {similar}." if similar else "`memstate export` lists every id."
         super().__init__(
-            f"no topic has the id {topic_id!r} in snapshot {snapshot}. `memstate export` lists every id.",
+            f"no topic has the id {topic_id!r} in snapshot {snapshot}. {advice}",
             topic_id=topic_id,
             snapshot=snapshot,
+            candidates=[{"title": title, "topic_id": name} for title, name in candidates],
         )
 
 

@@ -180,16 +180,20 @@ class ShardsFailed(MemstateError):
 
 
 class EvidenceSetAside(MemstateError):
-    """A step failed with some evidence, which the next run leaves out."""
+    """A step failed with some evidence or accesses, which the next run leaves out."""
 
-    def __init__(self, shard: str, step: str, evidence_ids: list[str], problem: str) -> None:
+    def __init__(
+        self, shard: str, step: str, evidence_ids: Sequence[str], access_ids: Sequence[str], problem: str
+    ) -> None:
+        named = (("pieces of evidence", evidence_ids), ("accesses", access_ids))
+        rows = " and ".join(f"{len(ids)} {what}, first {ids[0]}" for what, ids in named if ids)
         super().__init__(
-            f"step {step} of shard {shard} failed with {len(evidence_ids)} pieces of evidence, first "
-            f"{evidence_ids[0]}: {problem}. They are set aside and listed in the quarantine; nothing was published. "
-            "Run again, which leaves them out (`memstate undo EVIDENCE_ID` readmits one).",
+            f"step {step} of shard {shard} failed with {rows}: {problem}. They are set aside and listed in the "
+            "quarantine; nothing was published. Run again, which leaves them out (`memstate undo ID` readmits one).",
             shard=shard,
             step=step,
-            evidence_ids=evidence_ids,
+            evidence_ids=[*evidence_ids],
+            access_ids=[*access_ids],
             problem=problem,
         )
 

@@ -3,8 +3,8 @@
 Salience is compared with the base before it is clipped to its maximum, as a logarithm, so that levels differ however
 far they have decayed. An access after the topic's last event must have an effect; that of an earlier one may be below
 the precision. Topics that changed for other reasons too are left out: those with a failed access, those that lost
-evidence to another or were merged, those with another kind than before, and those whose last event is later than the
-run. If the policy differs from that of the base, nothing is compared.
+evidence to another or were merged, those of which rows were set aside, those with another kind than before, and those
+whose last event is later than the run. If the policy differs from that of the base, nothing is compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 
 from memstate_core.night.checks.check import Check, check, violating
 from memstate_core.night.checks.subject import Subject, Tables
-from memstate_core.state.decisions import MERGED, MOVED, UNMERGED
+from memstate_core.state.decisions import MERGED, MOVED, SET_ASIDE, UNMERGED
 
 _DAYS = 86_400_000_000
 _ROUNDING = 1e-9
@@ -90,8 +90,8 @@ def _level(now: datetime) -> pl.Expr:
 
 
 def _changed_otherwise(subject: Subject) -> pl.Series:
-    """Topics that lost evidence, or were merged or unmerged, in the last run."""
-    rows = subject.recorded.last.filter(pl.col("kind").is_in([MERGED, MOVED, UNMERGED]))
+    """Topics that lost evidence or accesses, or were merged or unmerged, in the last run."""
+    rows = subject.recorded.last.filter(pl.col("kind").is_in([MERGED, MOVED, SET_ASIDE, UNMERGED]))
     payload = rows["payload_json"].str.json_decode(_OTHERS).struct
     ids = pl.concat([payload.field("was"), payload.field("survivor"), rows["topic_id"]]).drop_nulls()
     ends = pl.DataFrame({"id": ids}).select(subject.derived.answering(pl.col("id")))["id"]

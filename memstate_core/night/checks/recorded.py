@@ -11,12 +11,11 @@ from datetime import datetime
 from typing import Any
 
 import polars as pl
-from msgspec import ValidationError, convert
-from msgspec import json as msgjson
 
 from memstate_core.model.frames import ACCESSES, EVIDENCE, TRANSITIONS, Schema, empty
 from memstate_core.model.scope import shard_of
 from memstate_core.policy.settings import Policy
+from memstate_core.run.publications import publications
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED, set_aside
@@ -39,8 +38,8 @@ class Recorded:
         transitions: every decision up to the state, in order (columns TRANSITIONS), publications left out.
         last: those of the run that made the state.
         since_night: those since the last night, this run's own among them; a night is a run without manual actions.
-        evidence: columns EVIDENCE_COLUMNS, in no order.
-        accesses: columns ACCESSES, each access once, those of other shards among them.
+        evidence: columns EVIDENCE_COLUMNS, in no order, without what is set aside.
+        accesses: columns ACCESSES, each access once, those of other shards among them, without what is set aside.
         fresh_accesses: those that the base did not have.
         base: the manifest, as recorded, of the snapshot that the run started from.
     """
@@ -61,13 +60,6 @@ class Recorded:
         mark = self.last["seq"].min()
         earlier = self.transitions if mark is None else self.transitions.filter(pl.col("seq") < mark)
         return replace(self, transitions=earlier, last=self.last.clear())
-
-
-def publications(store: Store, shard: str) -> list[tuple[int, Manifest]]:
-    """The manifests of a shard that the ledger records, oldest first, each with the number of its transition."""
-    rows = store.ledger.scan("transitions").filter((pl.col("shard") == shard) & (pl.col("kind") == PUBLISHED))
-    found = rows.select("seq", "payload_json").sort("seq").collect()
-    return [(seq, manifest) for seq, text in found.iter_rows() if (manifest := _manifest(text)) is not None]
 
 
 def recorded_by_run(store: Store, run: Run) -> Recorded:
@@ -137,13 +129,6 @@ def _state(manifest: Manifest) -> tuple[Any, ...]:
     return (manifest.now, manifest.policy_hash, manifest.state_hash, *versions)
 
 
-def _manifest(text: str | None) -> Manifest | None:
-    try:
-        return convert(msgjson.decode(text or "null"), Manifest)
-    except (ValidationError, ValueError):
-        return None
-
-
 def _transitions(store: Store, shard: str, version: int | None) -> pl.DataFrame:
     if version is None:
         return empty(TRANSITIONS)
@@ -167,6 +152,7 @@ def _recorded(
     left_out = set_aside(transitions)
     evidence = _rows(store, "evidence", versions["evidence"], {name: EVIDENCE[name] for name in EVIDENCE_COLUMNS})
     accesses = _rows(store, "accesses", versions["accesses"], ACCESSES).unique("access_id")
+    accesses = accesses.filter(~pl.col("access_id").is_in(left_out.implode()))
     known = _rows(store, "accesses", None if base is None else base.accesses_version, {"access_id": pl.String})
     return Recorded(
         shard=shard,

@@ -21,6 +21,8 @@ from memstate_core.policy.settings import Policy
 _EVENT: Schema = {"topic_id": pl.String, "name": pl.String, "at": MOMENT, "weight": pl.Float64, "failed": pl.Boolean}
 _SLOT = ["topic_id", "name"]
 _DAYS = 86_400_000_000
+_MOST_DOUBLINGS = 1000.0
+"""Before the last event, salience is larger; beyond this it would be infinite, and without a number where it is 0."""
 
 
 def recorded_salience(
@@ -47,7 +49,7 @@ def recorded_salience(
         half_life_days).
     """
     half_lives = topics.select(topic_id="id", _half_life=value_for("salience_half_life_days", policy))
-    used = _accessed(accesses, derived, policy)
+    used = _accessed(accesses, derived, topics, policy)
     fields = stated.filter(pl.col("part") == "field").select("topic_id", "name", at="observed_at")
     by_field = _levels(_field_events(_weighted(fields, policy), used), half_lives, now, policy)
     held = derived.homes.select("topic_id", "at", name=pl.lit(None, pl.String))
@@ -64,10 +66,14 @@ def _weighted(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     return weighed.select(_EVENT.keys())
 
 
-def _accessed(accesses: pl.DataFrame, derived: Derived, policy: Policy) -> pl.DataFrame:
-    """Accesses of current topics, one row for each named field (columns access_id and _EVENT)."""
+def _accessed(accesses: pl.DataFrame, derived: Derived, topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Accesses of current topics by their own scope, a row for each named field (columns access_id and _EVENT)."""
     rows = accesses.with_columns(derived.answering(pl.col("topic_id")), weight=pl.lit(policy.query_salience_bump))
-    named = rows.explode("fields", empty_as_null=True).rename({"fields": "name"})
+    foreign = rows.filter(pl.col("scope").is_not_null()).join(
+        topics.select("scope", topic_id="id"), on=["topic_id", "scope"], how="anti"
+    )
+    own = rows.filter(~pl.col("access_id").is_in(foreign["access_id"].implode()))
+    named = own.explode("fields", empty_as_null=True).rename({"fields": "name"})
     return named.unique(["access_id", "name"]).select("access_id", *_EVENT.keys())
 
 
@@ -107,5 +113,6 @@ def _bounded(count: pl.Expr, policy: Policy) -> pl.Expr:
 def _faded(strength: str, now: datetime, policy: Policy) -> pl.Expr:
     most = policy.field_salience_max
     since = (pl.lit(now) - pl.col("reinforced_at")).dt.total_microseconds() / _DAYS
-    left = pl.min_horizontal(strength, pl.lit(most)) * 2.0 ** (-since / pl.col("half_life_days"))
+    halvings = (since / pl.col("half_life_days")).clip(lower_bound=-_MOST_DOUBLINGS)
+    left = pl.min_horizontal(strength, pl.lit(most)) * 2.0**-halvings
     return left.clip(0, most).round(9)

@@ -17,6 +17,9 @@ from memstate_core.serve.auth.principal import OWNER, Principal
 LOOK_SECONDS = 0.5
 """How often the file is checked; a revoked key works for at most this long."""
 
+MIN_UNGUESSABLE = 20
+"""The length in characters from which a chosen key is taken to be beyond guessing."""
+
 _log = logging.getLogger("memstate.serve")
 
 
@@ -44,6 +47,7 @@ class Keyring:
     def __init__(self, path: Path, api_key: str | None, clock: Callable[[], float]) -> None:
         self._path, self._clock = path, clock
         self._secret = None if api_key is None else hashed(api_key)
+        self._is_short = api_key is not None and len(api_key) < MIN_UNGUESSABLE
         self._lock = threading.Lock()
         self._keys: list[Key] = []
         self._mark: tuple[int, ...] | None = ()  # matches no file, so that the first check reads it
@@ -61,12 +65,12 @@ class Keyring:
         Args:
             token: the presented key.
             now: the current time.
-            guessable: accept the environment's key too, which a person may have chosen and others could guess.
+            guessable: accept an environment's key of fewer than MIN_UNGUESSABLE characters, too.
         """
         self._follow()
         is_owner = compare_digest(hashed(token), self._secret or "0" * 64)
         key = find(self._keys, token)
-        if is_owner and guessable and self._secret is not None:
+        if is_owner and self._secret is not None and (guessable or not self._is_short):
             return Holder(OWNER, "environment")
         if key is None or key.has_expired(now):
             return None

@@ -20,6 +20,9 @@ from memstate_core.serve.problems import Problem
 WRONG_KEYS = Rate(a_second=0.5, burst=20.0)
 """How often an address may present wrong keys that begin alike."""
 
+WRONG_KEYS_IN_ALL = Rate(a_second=1.0, burst=100.0)
+"""How often it may present wrong keys of any kind, so that other prefixes give no further guesses."""
+
 _OWN_PREFIX, _OTHER_PREFIX = len("ms_000000000000"), 4
 """How much of a presented key identifies its bucket of wrong keys: the public part of our own keys, and the first
 characters of others, which a person may have chosen."""
@@ -37,6 +40,7 @@ class Authentication(Guard):
         super().__init__(app, options)
         self._keyring = keyring
         self._asked, self._failed = Buckets(time.monotonic), Buckets(time.monotonic)
+        self._failed_in_all = Buckets(time.monotonic)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on requests of known callers within their rate."""
@@ -67,18 +71,22 @@ class Authentication(Guard):
     def _holder(self, presented: list[str], address: str) -> Holder | None:
         """The holder of one of the presented keys.
 
-        Wrong keys are limited by address and prefix, so that guesses from a shared address lock out the keys
-        that begin like the guesses, and no others.
+        Wrong keys are limited by address and prefix, and by address. Beyond either limit a short environment's key is
+        refused for that address, too; keys that nobody can guess are always accepted.
         """
         now = datetime.now(UTC)
         for token in presented:
-            bucket = f"{address} {_prefix(token)}"
-            wait = self._failed.wait(bucket, WRONG_KEYS)
-            holder = self._keyring.holder(token, now, guessable=not wait)
+            limits = (
+                (self._failed, f"{address} {_prefix(token)}", WRONG_KEYS, "wrong keys like this from this address"),
+                (self._failed_in_all, address, WRONG_KEYS_IN_ALL, "wrong keys from this address"),
+            )
+            waits = [buckets.wait(name, rate) for buckets, name, rate, _ in limits]
+            holder = self._keyring.holder(token, now, guessable=not any(waits))
             if holder is not None:
                 return holder
-            if self._failed.take(bucket, WRONG_KEYS):
-                raise _too_many("wrong keys like this from this address", WRONG_KEYS, wait)
+            for (buckets, name, rate, what), wait in zip(limits, waits, strict=True):
+                if buckets.take(name, rate):
+                    raise _too_many(what, rate, wait)
         return None
 
     def _count(self, holder: Holder) -> None:

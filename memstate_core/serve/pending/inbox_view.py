@@ -10,7 +10,9 @@ not read yet may wait for others, one request for each `FILES_BYTES`; they are n
 
 from __future__ import annotations
 
+import logging
 import os
+import stat
 import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,11 +20,13 @@ from pathlib import Path
 
 import polars as pl
 
-from memstate_core.ingest.api_files import written_at
-from memstate_core.ingest.dumps import open_dump
+from memstate_core.ingest.api_files import read_key, written_at
+from memstate_core.ingest.bisection import guilty_rows
+from memstate_core.ingest.dumps import open_dump, shown
 from memstate_core.ingest.evidence_frame import evidence_frame
 from memstate_core.ingest.formats import OBSERVATIONS
 from memstate_core.ingest.raw_rows import RawRow, line_rows
+from memstate_core.ingest.unforeseen import is_unforeseen
 from memstate_core.ingest.validation.batch import validate_batch
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
@@ -40,6 +44,10 @@ UNPARSED_BYTES = 16 << 20
 """How many bytes of acknowledged lines are held before they are parsed, whether or not a request asks for them."""
 
 _BATCH_ROWS, _BATCH_BYTES = 5_000, 16 << 20
+_log = logging.getLogger("memstate.serve")
+_ATTEMPTS = 60
+"""Attempts to find the rows of a batch that raise an unforeseen error; a request waits for them."""
+
 _ROWS = {**EVIDENCE, "_file": pl.String}
 _KEY = ["scope", "observation_id", "_file"]
 
@@ -73,10 +81,16 @@ class _File:
 
 
 class InboxView:
-    """A thread-safe view of one inbox."""
+    """A thread-safe view of one inbox.
 
-    def __init__(self, inbox: Path, settings: Settings) -> None:
-        self._inbox, self._settings = inbox, settings
+    Args:
+        inbox: the folder.
+        key: the file of the key that signs the files of the API.
+        settings: the home's settings.
+    """
+
+    def __init__(self, inbox: Path, key: Path, settings: Settings) -> None:
+        self._inbox, self._key, self._settings = inbox, key, settings
         self._longest = settings.ingest.max_line_mib << 20
         self._lock, self._noting = threading.Lock(), threading.Lock()
         self._lines: dict[str, bytes] = {}
@@ -155,7 +169,8 @@ class InboxView:
     def _add(self, file: _File, now: datetime) -> None:
         """Adds the rows of a file, batch by batch; none of one that is gone or damaged."""
         try:
-            with open_dump(self._inbox / file.name, self._longest, follow=False) as dump:
+            path, key = self._inbox / file.name, read_key(self._key)
+            with open_dump(path, self._longest, api_key=key, follow=False) as dump:
                 if dump.format != OBSERVATIONS:
                     self._skipped.add(file.name)
                     return
@@ -165,11 +180,36 @@ class InboxView:
             return
 
     def _add_rows(self, rows: list[RawRow], file: _File, now: datetime) -> None:
-        """Adds the rows that a run would accept, as evidence of the time when the file was written."""
-        records = validate_batch(rows, Rules(GLOBAL_SCOPE, Clock.at(now, self._settings)), self._longest).records
-        fresh = evidence_frame(records, file.moment, "").with_columns(_file=pl.lit(file.name))
+        """Adds the rows that a run would accept, as evidence of the time when the file was written.
+
+        Rows that raise an unforeseen error are left out, and the view is incomplete then.
+        """
+        fresh = self._attempt(rows, file, now)
+        if fresh is None:
+            fresh = self._without_guilty(rows, file, now)
         every = pl.concat([self._rows, fresh]).unique(_KEY, keep="first", maintain_order=True)
         self._keep(every.sort("imported_at", descending=True, maintain_order=True))
+
+    def _fresh(self, rows: list[RawRow], file: _File, now: datetime) -> pl.DataFrame:
+        records = validate_batch(rows, Rules(GLOBAL_SCOPE, Clock.at(now, self._settings)), self._longest).records
+        return evidence_frame(records, file.moment, "").with_columns(_file=pl.lit(file.name))
+
+    def _attempt(self, rows: list[RawRow], file: _File, now: datetime) -> pl.DataFrame | None:
+        """The rows (columns _ROWS); None if some of them raise an unforeseen error."""
+        try:
+            return self._fresh(rows, file, now)
+        except BaseException as error:
+            if not is_unforeseen(error):
+                raise
+            return None
+
+    def _without_guilty(self, rows: list[RawRow], file: _File, now: datetime) -> pl.DataFrame:
+        guilty = guilty_rows(rows, lambda some: self._attempt(some, file, now) is None, _ATTEMPTS)
+        left_out = {id(row) for row in guilty}
+        self._skipped.add(file.name)
+        _log.warning("%s: %d rows cannot be read, so they are not pending", shown(Path(file.name)), len(guilty))
+        rest = [row for row in rows if id(row) not in left_out] if guilty else []
+        return self._fresh(rest, file, now) if rest else empty(_ROWS)
 
     def _keep(self, rows: pl.DataFrame) -> None:
         """Keeps each scope's share of rows, and notes of which files and scopes others were dropped."""
@@ -193,8 +233,10 @@ def _files(inbox: Path) -> tuple[list[_File], bool]:
 
 def _file(entry: os.DirEntry[str]) -> _File | None:
     try:
-        state = entry.stat()
+        state = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(state.st_mode):
         return None
     written = written_at(entry.name)
     return _File(entry.name, state.st_mtime_ns if written is None else written, state.st_size)

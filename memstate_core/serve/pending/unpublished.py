@@ -26,6 +26,7 @@ from memstate_core.serve.pending.fair_share import fair_share, row_bytes
 from memstate_core.serve.pending.inbox_view import InboxObservations, InboxView
 from memstate_core.state import decisions as decided
 from memstate_core.state.graph import TOPIC
+from memstate_core.state.ledger import Ledger
 
 _IDENTITY = ["scope", "observation_id"]
 _STEPS = 64
@@ -61,8 +62,8 @@ class UnpublishedView:
     """A thread-safe view of unserved evidence; computed again only if inbox, ledger or snapshots have changed."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self.inbox = InboxView(store.home.inbox, store.settings)
+        self._store, self._ledger = store, Ledger(store.ledger.root, checked=True)
+        self.inbox = InboxView(store.home.inbox, store.home.inbox_key, store.settings)
         self._lock = threading.Lock()
         self._beyond: tuple[object, pl.DataFrame, frozenset[str]] = (None, empty(EVIDENCE), frozenset())
         self._made: tuple[object, Unpublished | None] = (None, None)
@@ -74,7 +75,7 @@ class UnpublishedView:
         """The evidence that these snapshots, one per shard, do not serve; all evidence without any."""
         with self._lock:
             inbox = self.inbox.observations(now)
-            at = ([reader.name for reader in readers], self._store.ledger.version("evidence"))
+            at = ([reader.name for reader in readers], self._ledger.version("evidence"))
             if self._beyond[0] != at:
                 self._beyond = (at, *self._since(readers))
             state, made = (at, inbox.version, inbox.complete), self._made[1]
@@ -92,7 +93,7 @@ class UnpublishedView:
         found = []
         for version in set(versions.values()):
             mine = [shard for shard in shards if versions[shard] == version]
-            found.append(self._of_shards(self._store.ledger.since("evidence", version), mine))
+            found.append(self._of_shards(self._ledger.since("evidence", version), mine))
         new = _without(pl.concat(found).unique(_IDENTITY, keep="any"), readers)
         new = new.filter(~pl.col("evidence_id").is_in(self._set_aside().implode()))
         # Keys and sizes first, so that a large import is not loaded to be cut.
@@ -105,10 +106,10 @@ class UnpublishedView:
 
     def _set_aside(self) -> pl.Series:
         """The evidence that no run takes in."""
-        if self._store.ledger.version("transitions") is None:
+        if self._ledger.version("transitions") is None:
             return pl.Series(dtype=pl.String)
         kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])
-        rows = self._store.ledger.scan("transitions").filter(kinds).sort("seq")
+        rows = self._ledger.scan("transitions").filter(kinds).sort("seq")
         return decided.set_aside(rows.select("kind", "evidence_ids").collect())
 
     def _of_shards(self, rows: pl.LazyFrame, mine: list[str]) -> pl.LazyFrame:

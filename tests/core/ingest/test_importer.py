@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memstate_core.ingest import importer
+from memstate_core.ingest import batch_import, importer
 from memstate_core.ingest.validation.batch import validate_batch
 from memstate_core.model.errors import StoreLocked
 from memstate_core.state.ledger import Ledger
@@ -89,7 +89,7 @@ def test_another_importer_in_between_is_noticed(desk, monkeypatch):
         return validate_batch(*batch)
 
     desk.read(desk.file("c.jsonl", {"text": "so that the table exists"}))
-    monkeypatch.setattr(importer, "validate_batch", interrupted)
+    monkeypatch.setattr(batch_import, "validate_batch", interrupted)
     assert counts(desk.read(path)) == (250, 100, 150, 0)
     assert desk.ledger.count("evidence") == 301
 

@@ -13,16 +13,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake.exceptions import DeltaError
 
-from memstate_core.ingest import file_progress, importer, inbox
+from memstate_core.ingest import batch_import, file_progress, inbox
+from memstate_core.ingest.deduplication import Deduplication
 from memstate_core.ingest.importer import Importer
-from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.report import FileReport, ImportReport
-from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
+from memstate_core.model.errors import StoreLocked
 from memstate_core.policy.settings import IngestSettings, Settings
+from memstate_core.state import ledger
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 from tests.core.clocks import SETTLED
+from tests.core.ingest.poison import holds_poison, poisoned
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -94,8 +97,8 @@ def test_a_file_that_grows_while_it_is_read_stays_for_the_next_run(home, monkeyp
     path.write_text('{"text": "a"}\n')
     read_files = Importer.read_files
 
-    def late_writer(self: Importer, files: Iterable[Path]) -> Iterator[FileReport]:
-        for report in read_files(self, files):
+    def late_writer(self: Importer, *given: Any) -> Iterator[FileReport]:
+        for report in read_files(self, *given):
             with Path(report.path).open("a") as more:
                 more.write('{"text": "late"}\n')
             yield report
@@ -113,8 +116,8 @@ def test_a_file_that_is_taken_away_while_it_is_read_is_no_failure(home, monkeypa
     path.write_text('{"text": "a"}')
     read_files = Importer.read_files
 
-    def thief(self: Importer, files: Iterable[Path]) -> Iterator[FileReport]:
-        for report in read_files(self, files):
+    def thief(self: Importer, *given: Any) -> Iterator[FileReport]:
+        for report in read_files(self, *given):
             path.unlink()
             yield report
 
@@ -196,18 +199,92 @@ def test_a_symbolic_link_is_not_followed(home, target):
     assert (home.root / "secret.jsonl").exists()
 
 
-def test_an_unforeseen_error_while_rows_are_validated_is_that_files_failure(home, monkeypatch):
-    def odd(rows: list[RawRow], *rest: Any) -> ValidatedBatch:
-        if any(b"odd" in row.raw for row in rows):
-            raise ZeroDivisionError("unforeseen")
-        return validate_batch(rows, *rest)
+def any_poison(records: Iterable[Any], *_: Any) -> bool:
+    return any("poison" in record for record in records)
 
-    monkeypatch.setattr(importer, "validate_batch", odd)
-    (home.inbox / "a.jsonl").write_text('{"text": "odd"}')
-    (home.inbox / "b.jsonl").write_text('{"text": "b"}')
-    report = read(home)
-    assert (report.accepted, [error.facts["problem"] for error in report.errors]) == (1, ["unforeseen"])
-    assert (names(home.processed), names(home.failed)) == (["b.jsonl"], ["a.jsonl"])
+
+def mixed_files(home: Home) -> None:
+    """Three files that share a batch; rows 3 and 6 of the second are poisoned, and row 8 is no JSON."""
+    (home.inbox / "a.jsonl").write_text('{"text": "a"}\n')
+    texts = ["poison" if line in (3, 6) else f"b{line}" for line in range(1, 8)]
+    (home.inbox / "b.jsonl").write_text("".join(f'{{"text": "{text}", "turn": {n}}}\n' for n, text in enumerate(texts)))
+    with (home.inbox / "b.jsonl").open("a") as file:
+        file.write("broken\n")
+    (home.inbox / "c.jsonl").write_text('{"text": "c"}\n')
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "is_poisoned"),
+    [
+        (batch_import, "validate_batch", lambda rows, *_: any(b"poison" in row.raw for row in rows)),
+        (batch_import, "identity_frame", any_poison),
+        (batch_import, "evidence_frame", any_poison),
+        (ledger, "write_deltalake", lambda _, rows: holds_poison(rows, "text")),
+    ],
+    ids=["validation", "identities", "frames", "storing"],
+)
+def test_rows_with_which_an_import_fails_are_refused_and_the_others_are_imported(
+    home, monkeypatch, module, name, is_poisoned
+):
+    mixed_files(home)
+    with monkeypatch.context() as patch:
+        poisoned(patch, module, name, is_poisoned)
+        report = read(home)
+    assert [(file.read, file.accepted, file.quarantined) for file in report.files] == [(1, 1, 0), (8, 5, 3), (1, 1, 0)]
+    assert (report.errors, report.reasons) == ((), {"broken_json": 1, "unforeseen_error": 2})
+    assert names(home.processed) == ["a.jsonl", "b.jsonl", "c.jsonl"]
+    refused = Ledger(home.ledger).scan("quarantine").sort("line").collect().to_dicts()
+    assert [(row["file"], row["line"], row["reason"]) for row in refused] == [
+        ("b.jsonl", 3, "unforeseen_error"),
+        ("b.jsonl", 6, "unforeseen_error"),
+        ("b.jsonl", 8, "broken_json"),
+    ]
+    assert "importing failed with it: OverflowError: a value too large for this machine" in refused[0]["detail"]
+    assert json.loads(refused[0]["raw"])["text"] == "poison"
+    texts = Ledger(home.ledger).scan("evidence").collect()["text"].sort().to_list()
+    assert texts == ["a", "b1", "b2", "b4", "b5", "b7", "c"]
+
+
+@pytest.mark.parametrize("how", ["the search fails too", "only the ledger refuses it"])
+def test_a_file_whose_guilty_rows_are_not_found_fails_and_the_others_are_imported(home, monkeypatch, how):
+    mixed_files(home)
+    with monkeypatch.context() as patch:
+        if how == "the search fails too":
+            poisoned(patch, batch_import, "evidence_frame", any_poison)
+            patch.setattr(batch_import, "guilty_rows", lambda *_: 1 / 0)
+        else:
+            poisoned(patch, Deduplication, "append_new", lambda _, rows: holds_poison(rows, "text"))
+        report = read(home)
+    assert [(file.read, file.accepted) for file in report.files] == [(1, 1), (0, 0), (1, 1)]
+    (error,) = report.errors
+    assert error.facts["path"] == str(home.inbox / "b.jsonl")
+    assert (names(home.processed), names(home.failed)) == (["a.jsonl", "c.jsonl"], ["b.jsonl"])
+    (home.failed / "b.jsonl").rename(home.inbox / "b.jsonl")
+    assert read(home).accepted == 7
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        DeltaError("Generic LocalFileSystem error: Unable to copy data to file: No space left on device (os error 28)"),
+        StoreLocked("home", "process 7"),
+        ZeroDivisionError("of every write"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_that_no_row_causes_is_raised_and_no_file_is_moved(home, monkeypatch, error):
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    mixed_files(home)
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "write_deltalake", fail)
+        with pytest.raises(type(error)) as raised:
+            read(home)
+    assert raised.value is error
+    assert names(home.inbox) == ["a.jsonl", "b.jsonl", "c.jsonl"]
+    assert read(home).accepted == 9
 
 
 def test_a_name_of_255_bytes_may_come_twice(home):

@@ -10,15 +10,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memstate_core.model.errors import EvidenceSetAside, StoreLocked
 from memstate_core.night import placements, replay
 from memstate_core.night import set_aside as subject
 from memstate_core.night.clone import cloned
 from memstate_core.run.begin import begin_run
-from memstate_core.run.run import died_in
+from memstate_core.run.run import deaths_path, died_in
 from memstate_core.run.store import Store, open_store
 from memstate_core.run.view import shard_evidence
 from memstate_core.state.decisions import SET_ASIDE
@@ -55,37 +53,6 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
         return place_named(evidence, *rest, **how)
 
     monkeypatch.setattr(placements, "place_named", fail)
-
-
-# The search
-
-
-@given(st.integers(1, 40), st.sets(st.integers(0, 39), min_size=1, max_size=4), st.booleans())
-def test_the_search_finds_exactly_the_rows_that_fail(count: int, guilty: set[int], together: bool) -> None:
-    guilty = {number % count for number in guilty}
-    every = pl.Series("evidence_id", [f"e{number:02}" for number in range(count)])
-    names = {f"e{number:02}" for number in guilty}
-
-    def fails(held_back: pl.Series) -> bool:
-        left = names - set(held_back)
-        return left == names if together else bool(left)
-
-    found = set(subject._Replays(fails, every).guilty(every))
-    assert found == ({max(names)} if together else names)
-
-
-def test_a_long_search_sets_groups_aside_rather_than_going_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subject, "MOST_REPLAYS", 4)
-    every = pl.Series("evidence_id", [f"e{number:02}" for number in range(64)])
-    tried: list[int] = []
-
-    def fails(held_back: pl.Series) -> bool:
-        tried.append(held_back.len())
-        return "e07" not in set(held_back)
-
-    found = subject._Replays(fails, every).guilty(every)
-    assert "e07" in set(found)
-    assert len(tried) <= 2 * 4
 
 
 # A run
@@ -141,6 +108,23 @@ def test_one_death_is_no_reason_to_search_and_two_in_the_same_step_are(store: St
     assert not subject.set_aside_after_deaths(store, run, ["merges", "topics"])
     run.end()
     assert died_in(scratch) == []
+
+
+@pytest.mark.parametrize("garbage", [b"", b"garbage", b"PAR1" + bytes(40) + b"PAR1"])
+def test_damaged_notes_of_earlier_runs_stop_no_run(store: Store, garbage: bytes) -> None:
+    run = begin_run(store, "s0", "first", day(10))
+    subject._keep(store, run, pl.Series(["e03"]), "step topics failed with it")
+    run.pending.write_bytes(garbage)
+    run.enter("topics")
+    died_in(run.scratch)
+    deaths_path(run.scratch).write_bytes(b"\xff\xfe")
+    run.enter("topics")
+    (run.scratch / "step").write_bytes(b"\xff")
+    deaths = died_in(run.scratch)
+    again = begin_run(store, "s0", "second", day(10))
+    assert not subject.set_aside_after_deaths(store, again, [*deaths, deaths[-1]])
+    assert again.pending.with_name(f"{again.pending.name}.damaged").read_bytes() == garbage
+    assert shard_evidence(store.ledger, again, ["evidence_id"]).height == 12
 
 
 _ABORTS = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memstate_core.model.errors import TopicNotFound
-from memstate_core.retrieve.topic import topic_record
+from memstate_core.retrieve.topic import titled, topic_record
 from tests.core.retrieve.conftest import Store, day
 
 
@@ -38,6 +38,27 @@ def test_a_record_has_what_the_design_lists(readers):
         "edges": [{"from": "acme", "to": "base", "kind": "part_of", "valid_from": "2026-01-03T00:00:00Z",
                    "valid_until": None, "evidence_ids": ["e1"], "detached": False}],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("  ACME   ltd ", [("acme", True)]),
+        ("base", [("base", True), ("other-base", True)]),
+        ("acme", [("acme", False)]),
+        ("of a", [("long", False)]),
+        ("left", []),
+        (" ", []),
+    ],
+)
+def test_topics_are_found_by_title_and_tombstones_are_not(store, opened, text, found):
+    store.topic("acme", title="Acme Ltd")
+    store.topic("base", title="Base")
+    store.topic("other-base", title="Base", salience=0.5)
+    store.topic("long", title="History of a harbour")
+    store.topic("left", title="Acme left", state="merged", merged_into="acme")
+    topics = titled(opened(Store(), store), text)
+    assert topics.select("id", "is_equal").rows() == found
 
 
 def test_history_gives_every_revision_and_the_topics_own(readers):

@@ -34,7 +34,7 @@ def test_a_ledger_is_written_and_read_under_any_supported_name(tmp_path: Path, n
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", [*(f"a{letter}b" for letter in UNSUPPORTED), "a%20b", "a\tb", "a\x7fb"])
+@pytest.mark.parametrize("name", [*(f"a{letter}b" for letter in UNSUPPORTED), "a%20b", "a\tb", "a\x7fb", "a\udcffb"])
 def test_a_path_that_cannot_be_addressed_is_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
     with pytest.raises(HomeUnsupported, match="Choose another folder"):
         open_store(tmp_path / name)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from memstate_core.ingest.api_files import make_key, signed
+from memstate_core.ingest.dumps import open_dump
+from memstate_core.model.errors import UnreadableDump
 from memstate_core.model.text import parse_moment
 from memstate_core.policy.settings import Settings
 from memstate_core.serve.pending import fair_share, inbox_view
 from memstate_core.serve.pending.inbox_view import InboxView
+from tests.core.ingest.poison import poisoned
 
 NOW = parse_moment("2026-12-24T00:00:00Z")
 
@@ -21,7 +28,7 @@ class Inbox:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
-        self._folder, self.view = folder, InboxView(folder, Settings())
+        self._folder, self.view = folder, InboxView(folder, folder.parent / "inbox.key", Settings())
 
     def write(self, number: int, scope: str | None, lines: int, *, noted: bool) -> Path:
         named = {} if scope is None else {"scope": {"type": "user", "id": scope}}
@@ -99,6 +106,68 @@ def test_after_a_restart_each_request_reads_further_and_a_file_beyond_the_limit_
     inbox.write(4, "a", 9, noted=False)
     assert len(inbox.texts()) == 11
     assert not inbox.view.observations(NOW).complete
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_rows_that_raise_an_unforeseen_error_are_left_out_and_the_view_is_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, noted: bool
+) -> None:
+    inbox = Inbox(tmp_path / "inbox")
+    poisoned(monkeypatch, inbox_view, "evidence_frame", lambda records, *_: any("1/3" in row for row in records))
+    for number in (1, 2):
+        inbox.write(number, "a", 6, noted=noted)
+    assert sorted(inbox.texts()) == sorted(
+        f"{number}/{line}" for number in (1, 2) for line in range(6) if (number, line) != (1, 3)
+    )
+    assert not inbox.view.observations(NOW).complete
+    assert "1 rows cannot be read" in caplog.text
+
+
+def test_a_whole_file_that_cannot_be_read_keeps_no_other_from_being_pending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = Inbox(tmp_path / "inbox")
+    poisoned(monkeypatch, inbox_view, "evidence_frame", lambda _, moment, __: moment.timestamp() == 1)
+    for number in (1, 2):
+        inbox.write(number, "a", 2, noted=False)
+    assert sorted(inbox.texts()) == ["2/0", "2/1"]
+    assert not inbox.view.observations(NOW).complete
+
+
+def test_a_named_pipe_and_a_link_block_nothing(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path / "inbox")
+    inbox.write(1, "a", 1, noted=False)
+    os.mkfifo(tmp_path / "inbox" / "pipe.jsonl")
+    (tmp_path / "inbox" / "link.jsonl").symlink_to(tmp_path / "inbox" / "pipe.jsonl")
+    (tmp_path / "inbox" / "folder.jsonl").mkdir()
+    found: list[str] = []
+    reading = threading.Thread(target=lambda: found.extend(inbox.texts()), daemon=True)
+    reading.start()
+    reading.join(30)
+    assert found == ["1/0"]
+
+
+def test_an_inbox_waits_for_no_writer_of_a_named_pipe(tmp_path: Path) -> None:
+    """A file may become one between the listing of the folder and its opening."""
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    ended = threading.Event()
+
+    def attempt() -> None:
+        with suppress(UnreadableDump), open_dump(tmp_path / "pipe.jsonl", 1 << 20, follow=False) as dump:
+            assert not list(dump.batches(10, 1000))
+        ended.set()
+
+    threading.Thread(target=attempt, daemon=True).start()
+    assert ended.wait(30)
+
+
+def test_a_signed_file_is_read_as_observations_under_any_name(tmp_path: Path) -> None:
+    """Its first row looks like a chat export."""
+    inbox = Inbox(tmp_path / "inbox")
+    rows = [{"title": "Chat", "messages": [{"role": "user", "content": "x"}]}, {"text": "beside it"}]
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    (tmp_path / "inbox" / "renamed.jsonl").write_bytes(signed(lines, make_key(tmp_path / "inbox.key")))
+    assert sorted(inbox.view.observations(NOW).rows["text"], key=str) == [None, "beside it"]
 
 
 @pytest.mark.parametrize("limit", ["TOTAL_ROWS", "TOTAL_BYTES"])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from memstate_core.run.store import Store
 from memstate_core.serve.auth import key_file
+from memstate_core.serve.auth.keyring import MIN_UNGUESSABLE
 from memstate_core.serve.http import connections
 from memstate_core.serve.http.deadline import Deadline
 from memstate_core.serve.http.rate_limits import Buckets, Rate, network
@@ -123,6 +124,24 @@ def test_too_many_wrong_keys_stop_guessing_but_no_good_key(store: Store) -> None
         assert client.get("/v1/topics", X_API_Key=token).status == 200
         assert client.get("/v1/topics").status == 401
         assert client.get("/healthz", X_API_Key="wrong too").status in (200, 429)
+
+
+def test_guesses_with_other_prefixes_are_limited_by_address(store: Store) -> None:
+    with served(store, Options(record=False, api_key="chosen")) as client:
+        client.until_ready()
+        guesses = [client.get("/v1/topics", X_API_Key=f"{number:04} guess").status for number in range(200)]
+        assert guesses[:100] == [401] * 100
+        assert 429 in guesses
+        assert client.get("/v1/topics", X_API_Key="chosen").status == 429
+
+
+def test_no_guesses_lock_out_a_long_environment_key(store: Store) -> None:
+    chosen = "a" * MIN_UNGUESSABLE
+    with served(store, Options(record=False, api_key=chosen)) as client:
+        client.until_ready()
+        guesses = [client.get("/v1/topics", X_API_Key=f"{chosen}{number}").status for number in range(25)]
+        assert guesses[-1] == 429
+        assert client.get("/v1/topics", X_API_Key=chosen).status == 200
 
 
 # Deadlines

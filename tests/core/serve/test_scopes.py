@@ -306,6 +306,42 @@ def test_a_foreign_id_is_filtered_before_its_row_is_read(
     assert sum(heights) > 0
 
 
+NAMING: list[Request] = [
+    ("GET", "/v1/topics/NAME", None),
+    ("GET", "/v1/topics/NAME?as_of=2026-06-01", None),
+    ("GET", "/v1/topics/NAME/history", None),
+    ("POST", "/v1/query", {"q": ASKED, "topic_ids": ["NAME"]}),
+    ("POST", "/v1/query", {"q": ASKED, "topic_ids": ["NAME"], "as_of": "2026-06-01"}),
+    ("POST", "/v1/feedback", {"topic_id": "NAME", "used": True}),
+    ("POST", "/v1/ingest", OBSERVED | {"topic_id": "NAME"}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), NAMING, ids=[f"{each[0]} {each[1]}" for each in NAMING])
+def test_a_foreign_id_costs_the_reads_of_an_unknown_one(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Any
+) -> None:
+    """The same reads of the graph with as many rows, whose time a caller could measure."""
+    read, made = Graph.read, list[tuple[str, int]]()
+
+    def noted(graph: Graph, *args: Any, **named: Any) -> pl.DataFrame:
+        rows = read(graph, *args, **named)
+        made.append((repr((args, named)), rows.height))
+        return rows
+
+    def reads(name: str) -> list[tuple[str, int]]:
+        made.clear()
+        caller(method, path.replace("NAME", name), json.loads(json.dumps(body).replace("NAME", name)))
+        return [(what.replace(name, "NAME"), height) for what, height in made]
+
+    caller(method, path.replace("NAME", f"{GHOST}-first"), json.loads(json.dumps(body).replace("NAME", "first")))
+    monkeypatch.setattr(Graph, "read", noted)
+    unknown = reads(f"{GHOST}-topic")
+    assert reads(f"{FOREIGN}-topic") == unknown
+    assert reads(f"{FOREIGN}-merged") == unknown
+    assert reads("own") != unknown
+
+
 def test_ties_within_the_scope_are_kept(caller: Caller) -> None:
     response = caller("GET", "/v1/topics/own").document
     assert [{edge["from"], edge["to"]} for edge in response["edges"]] == [{"own", "beside"}]

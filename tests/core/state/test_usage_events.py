@@ -23,6 +23,7 @@ STREAM = [
     observation(3, title="Plan"),
     observation(4, topic_id="bare"),
 ]
+NO_SCOPES = pl.DataFrame(schema={"topic_id": pl.String, "scope": pl.String})
 NO_MERGES = pl.DataFrame(schema={"dropped": pl.String, "survivor": pl.String})
 topics = st.sampled_from(("a", "b", "bare", "nobody"))
 named = st.none() | st.lists(st.sampled_from(("owner", "stage", "ghost")), max_size=3)
@@ -33,7 +34,15 @@ accesses = st.lists(
 
 
 def events(*used: dict[str, Any]) -> pl.DataFrame:
-    return access_events(accessed(*used), empty(ALIASES), NO_MERGES, Policy())
+    return access_events(accessed(*used), empty(ALIASES), NO_MERGES, NO_SCOPES, Policy())
+
+
+def test_no_access_counts_for_a_topic_of_another_scope() -> None:
+    """A tenant may have had a topic whose id another tenant's later topic takes."""
+    scopes = pl.DataFrame({"topic_id": ["a", "b"], "scope": ["user:x", "user:y"]})
+    used = accessed(*({"topic_id": topic, "at": 0} for topic in ("a", "a", "b", "none")))
+    given = used.with_columns(scope=pl.Series(["user:x", "user:y", None, "user:x"]))
+    assert access_events(given, empty(ALIASES), NO_MERGES, scopes, Policy())["topic_id"].to_list() == ["a", "b"]
 
 
 def strengths(state: State) -> dict[str, float]:
@@ -73,7 +82,7 @@ def test_use_of_what_nobody_knows_concerns_nobody() -> None:
 def test_an_access_recorded_twice_counts_once_and_two_of_one_moment_count_twice() -> None:
     once = accessed({"topic_id": "a", "at": 0})
     twice = pl.concat([once, once.with_columns(run_id=pl.lit("again"))])
-    assert access_events(twice, empty(ALIASES), NO_MERGES, Policy()).height == 1
+    assert access_events(twice, empty(ALIASES), NO_MERGES, NO_SCOPES, Policy()).height == 1
     assert raised({"topic_id": "bare", "at": 0}, {"topic_id": "bare", "at": 0}) == {"bare": 0.2}
 
 
@@ -134,7 +143,7 @@ def test_each_access_is_one_event_of_its_topic_and_at_most_one_of_each_field(rec
 
 
 def test_without_accesses_there_are_no_rows() -> None:
-    none = access_events(empty(ACCESSES), empty(ALIASES), NO_MERGES, Policy())
+    none = access_events(empty(ACCESSES), empty(ALIASES), NO_MERGES, NO_SCOPES, Policy())
     assert none.schema == ACCESS_EVENTS
     assert none.is_empty()
     assert filled(events({"topic_id": "a", "at": 0}), ACCESS_EVENTS).height == 1

@@ -6,6 +6,7 @@ Before these checks an emptied last commit of evidence passed: the night exited 
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -15,7 +16,8 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import DiskFull, LedgerDamaged, SnapshotDamaged
-from memstate_core.model.frames import VECTORS
+from memstate_core.model.frames import DECISION, VECTORS, empty
+from memstate_core.night.corrections import correct
 from memstate_core.night.rebuild import ensure_served, rebuild
 from memstate_core.run.begin import begin_run
 from memstate_core.run.run import GRAPH_FILE
@@ -23,10 +25,11 @@ from memstate_core.state.current import current_snapshot, named_number
 from memstate_core.state.files import RESERVED_BYTES
 from memstate_core.state.graph import VECTOR, open_graph
 from memstate_core.state.ledger_chain import CHAIN
-from memstate_core.state.snapshots import COMPRESSED_FILE, numbers
+from memstate_core.state.snapshots import COMPRESSED_FILE, MANIFEST, numbers
 from tests.core.frames import filled
 from tests.core.night.checks.damage import Home
 from tests.core.night.checks.store import LAST
+from tests.core.night.checks.test_file_damage import FIELDS
 from tests.core.strategies import day
 
 pytestmark = pytest.mark.slow
@@ -119,6 +122,18 @@ def test_a_damaged_base_is_refused(home: Home) -> None:
     graph.write_bytes(content)
     with pytest.raises(SnapshotDamaged, match=GRAPH_FILE):
         begin(home)
+
+
+@pytest.mark.parametrize("name", [*(name for name in FIELDS if name != "number"), "ledger_head"])
+def test_a_base_whose_manifest_was_changed_is_refused_and_rebuilt(home: Home, name: str) -> None:
+    """The base's versions, policy and model decide what a run reads, so a change of them would change its result."""
+    path = home.served / MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: FIELDS.get(name)}))
+    for command in (lambda: begin(home), lambda: correct(home.store, "s0", "run", NIGHT, empty(DECISION), "why")):
+        with pytest.raises(SnapshotDamaged, match=rf"manifest.json: {name}.* is .*, the ledger recorded"):
+            command()
+    rebuild(home.store, "s0", "rebuilt")
+    begin(home)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "garbage", "99", None])

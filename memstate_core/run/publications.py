@@ -1,0 +1,47 @@
+"""The manifests that the ledger recorded with published snapshots, and their comparison with the files."""
+
+from __future__ import annotations
+
+import polars as pl
+from msgspec import ValidationError, convert, to_builtins
+from msgspec import json as msgjson
+
+from memstate_core.run.store import Store
+from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.snapshots import Manifest
+
+
+def publications(store: Store, shard: str) -> list[tuple[int, Manifest]]:
+    """The manifests of a shard that the ledger records, oldest first, each with the number of its transition."""
+    rows = store.ledger.scan("transitions").filter((pl.col("shard") == shard) & (pl.col("kind") == PUBLISHED))
+    found = rows.select("seq", "payload_json").sort("seq").collect()
+    return [(seq, manifest) for seq, text in found.iter_rows() if (manifest := _manifest(text)) is not None]
+
+
+def recorded_manifest(store: Store, shard: str, number: int) -> Manifest | None:
+    """The manifest that the ledger recorded last for a snapshot; None if it has none."""
+    found = [manifest for _, manifest in publications(store, shard) if manifest.number == number]
+    return found[-1] if found else None
+
+
+def manifest_problems(served: Manifest, recorded: Manifest | None) -> list[str]:
+    """The differences between a manifest and the one that the ledger recorded, by field."""
+    if recorded is None:
+        return [f"the ledger records no snapshot {served.shard}/{served.number}"]
+    found, expected = _flat(to_builtins(served)), _flat(to_builtins(recorded))
+    names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+    return [f"{name} is {found.get(name)!r}, the ledger recorded {expected.get(name)!r}" for name in names]
+
+
+def _manifest(text: str | None) -> Manifest | None:
+    try:
+        return convert(msgjson.decode(text or "null"), Manifest)
+    except (ValidationError, ValueError):
+        return None
+
+
+def _flat(document: dict[str, object], prefix: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in document.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
