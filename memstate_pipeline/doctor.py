@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -49,7 +50,15 @@ def examine(given_home: str | None) -> list[Finding]:
         store = open_store(root)
     except MemstateError as error:
         return [*findings, Finding("settings", False, str(error))]
-    examinations: list[Callable[[Store], Finding]] = [_settings, _model, _extractor, _writable, _lock, _served]
+    examinations: list[Callable[[Store], Finding]] = [
+        _settings,
+        _model,
+        _extractor,
+        _writable,
+        _lock,
+        _served,
+        _refused,
+    ]
     return findings + [examination(store) for examination in examinations]
 
 
@@ -150,8 +159,11 @@ def _extractor(store: Store) -> Finding:
 def _writable(store: Store) -> Finding:
     root = store.home.root
     existing = next(path for path in (root, *root.parents) if path.exists())
-    ok = os.access(existing, os.W_OK)
-    return Finding("home", ok, f"{root} is writable" if ok else f"{existing} is not writable; pass --home DIR")
+    if not os.access(existing, os.W_OK):
+        return Finding("home", False, f"{existing} is not writable; pass --home DIR")
+    is_shared = root.exists() and root.stat().st_mode & 0o077
+    advice = f", and others can enter it: `chmod 700 {shlex.quote(str(root))}` keeps it to its owner"
+    return Finding("home", True, f"{root} is writable{advice if is_shared else ''}")
 
 
 def _lock(store: Store) -> Finding:
@@ -173,3 +185,20 @@ def _served(store: Store) -> Finding:
     except MemstateError as error:
         return Finding("snapshot", False, str(error))
     return Finding("snapshot", True, f"serves {', '.join(served)}" if served else "nothing published yet")
+
+
+def _refused(store: Store) -> Finding:
+    from memstate_core.ingest.inbox import failed_files
+    from memstate_core.ingest.quarantine import open_count
+    from memstate_core.night.ledger_audit import UNREADABLE
+
+    try:
+        count = open_count(store.ledger)
+    except UNREADABLE as error:
+        problem = f"the ledger cannot be read: {type(error).__name__}"
+        return Finding("refused input", False, f"{problem}; `memstate verify` says which table is damaged")
+    rows = f"{count:,} rows in quarantine" + ("; `memstate quarantine` lists them" if count else "")
+    if failed := failed_files(store.home):
+        advice = "mend them and move them back into the folder above, or remove them"
+        return Finding("refused input", False, f"{', '.join(failed[:5])} could not be read: {advice}; {rows}")
+    return Finding("refused input", True, rows)

@@ -15,6 +15,7 @@ import typer
 
 from memstate_core import __version__
 from memstate_core.state.files import PRIVATE_UMASK
+from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.cli import (
     context,
     demo,
@@ -27,6 +28,7 @@ from memstate_pipeline.cli import (
     mcp,
     operate,
     plan,
+    quarantine,
     query,
     revise,
     serve,
@@ -101,13 +103,14 @@ COMMANDS: dict[str, Callable[..., None]] = {
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)
 app.add_typer(keys.app, name="keys")
+app.add_typer(quarantine.app, name="quarantine")
 
 
 def main() -> None:
     """Runs the command line and exits with its code."""
     os.umask(PRIVATE_UMASK)
     options = Context()
-    with Boundary(options, as_json="--json" in sys.argv):
+    with Boundary(options, as_json="--json" in sys.argv), delayed_interrupts():
         code = app(obj=options, prog_name="memstate", standalone_mode=False)
         if code == INTERRUPTED:
             raise KeyboardInterrupt

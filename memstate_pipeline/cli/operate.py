@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def status(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Show what the store serves and holds."""
-    document = store_status(context.obj.store)
+    document = store_status(context.obj.existing_store)
     show(document, as_json, lambda: _status_lines(document))
 
 
@@ -29,13 +29,15 @@ def _status_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"snapshot: {document['snapshot'] or 'none yet'}" + (f", {run['now']}" if run else "")
     yield "topics: " + ", ".join(f"{count:,} {state}" for state, count in document["topics"].items())
     yield f"evidence: {document['evidence']:,}, {document['waiting']:,} not yet in a snapshot"
-    yield f"quarantined: {document['quarantined']:,}"
+    waiting = document["quarantined_open"]
+    yield f"quarantined: {document['quarantined']:,}" + f", {waiting:,} open (`memstate quarantine`)" * bool(waiting)
     yield f"state hash: {document['state_hash'] or 'none yet'}"
     yield from (f"warning: {warning}" for warning in document["warnings"])
 
 
 def store_status(store: Store) -> dict[str, Any]:
     """The JSON of `memstate status`; before the first snapshot its values are null and zero."""
+    from memstate_core.ingest.quarantine import open_count
     from memstate_core.model.text import iso
     from memstate_core.state.current import current_snapshot
     from memstate_core.state.snapshots import combined_state_hash
@@ -52,6 +54,7 @@ def store_status(store: Store) -> dict[str, Any]:
         "evidence": evidence,
         "waiting": evidence - sum(manifest.counts["evidence"] for manifest in manifests),
         "quarantined": store.ledger.count("quarantine"),
+        "quarantined_open": open_count(store.ledger),
         "last_run": None if newest is None else {"run_id": newest.run_id, "now": iso(newest.now)},
         "home": str(store.home.root),
         "warnings": bound_warnings(served),
@@ -121,9 +124,12 @@ def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> N
     from memstate_core.state.current import current_snapshot
     from memstate_core.state.lock import exclusive
     from memstate_core.state.snapshots import combined_state_hash
+    from memstate_pipeline.report.run_report import report_interrupted
 
     store: Store = context.obj.store
     with exclusive(store.home.lock, f"process {os.getpid()} (memstate rebuild)"):
+        for shard in store.shards:
+            report_interrupted(store, shard)
         hashes = {shard: rebuild_shard(store, shard, f"rebuild-{uuid.uuid4()}").state_hash for shard in store.shards}
     names = [snapshot.name for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
     state, served = combined_state_hash(hashes), ",".join(names)

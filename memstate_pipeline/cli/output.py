@@ -43,6 +43,20 @@ class Context:
 
         return open_store(home_path(self.home))
 
+    @property
+    def existing_store(self) -> Store:
+        """The store, for commands that only read.
+
+        Raises:
+            StoreNotFound: its folder does not exist, for example because its name is mistyped.
+        """
+        from memstate_core.model.errors import StoreNotFound
+
+        store = self.store
+        if not store.home.root.exists():
+            raise StoreNotFound(str(store.home.root), "no store")
+        return store
+
 
 Json = typer.Option("--json", help="Print one JSON document on stdout.")
 

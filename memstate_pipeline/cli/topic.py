@@ -14,12 +14,15 @@ from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.readers import open_readers
 
 if TYPE_CHECKING:
+    from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.run.store import Store
 
 
 def topic(
     context: typer.Context,
-    topic_id: Annotated[str, typer.Argument(metavar="ID", help="A topic, an alias, or a topic merged away.")],
+    topic_id: Annotated[
+        str, typer.Argument(metavar="ID", help="A topic, an alias, a topic merged away, or the title of a topic.")
+    ],
     history: Annotated[bool, typer.Option("--history", help="Show every revision, not only the newest.")] = False,
     expand: Annotated[
         bool, typer.Option("--expand", help="With --history: show summarised revisions in full.")
@@ -39,12 +42,32 @@ def topic(
     store: Store = context.obj.store
     with ExitStack() as stack:
         readers = open_readers(store, stack)
-        found = topic_record(readers, topic_id, history=history, as_of=moment(as_of), expand=expand)
+        name = _named(readers, topic_id)
+        found = topic_record(readers, name, history=history, as_of=moment(as_of), expand=expand)
         titles = {} if as_json else titles_of(readers, {edge[end] for edge in found["edges"] for end in ("from", "to")})
     if record:
         accessed = {"topic_id": found["id"], "scope": found["scope"]}
         found["recorded"] = record_accesses(store, [accessed], at, failed=failed)
     show(found, as_json, lambda: [*_lines(found, titles), *recorded_lines(found)])
+
+
+def _named(readers: list[SnapshotReader], name: str) -> str:
+    """The id itself if a topic has it, else the id of the only topic with this title.
+
+    Raises:
+        TopicNotFound: there is none, or more than one; it names candidates.
+    """
+    from memstate_core.model.errors import TopicNotFound
+    from memstate_core.retrieve.topic import resolve, titled
+
+    try:
+        resolve(readers, name)
+    except TopicNotFound as error:
+        found = titled(readers, name)
+        if found.height == 1 and found["is_equal"].item():
+            return str(found["id"].item())
+        raise TopicNotFound(name, error.facts["snapshot"], found.select("title", "id").rows()) from None
+    return name
 
 
 def _lines(record: Mapping[str, Any], titles: Mapping[str, str]) -> Iterator[str]:

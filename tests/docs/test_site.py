@@ -20,7 +20,10 @@ from memstate_pipeline.cli.main import COMMANDS, app
 from tests.docs.html import Page
 
 pytestmark = pytest.mark.slow
-KEYS = ("keys add", "keys list", "keys revoke")
+IN_GROUPS = (
+    *("keys add", "keys list", "keys revoke"),
+    *("quarantine list", "quarantine show", "quarantine replay", "quarantine dismiss"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +46,7 @@ def test_nothing_is_loaded_from_the_network(pages: dict[Path, Page]) -> None:
     assert {loaded for page in pages.values() for loaded in page.loaded if urlsplit(loaded).netloc} == set()
 
 
-@pytest.mark.parametrize("command", [*(name for name in COMMANDS), *KEYS])
+@pytest.mark.parametrize("command", [*(name for name in COMMANDS), *IN_GROUPS])
 def test_every_option_of_a_command_is_in_the_reference(site: Path, command: str) -> None:
     section = Page(site / "reference/cli/index.html").sections["memstate-" + command.replace(" ", "-")]
     shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"TERMINAL_WIDTH": "200"}).stdout
@@ -55,7 +58,7 @@ def test_every_option_of_a_command_is_in_the_reference(site: Path, command: str)
 def test_every_command_is_in_the_overview(site: Path) -> None:
     overview = Page(site / "reference/cli/index.html").sections["commands"]
     assert [name for name, _ in named_commands() if f"memstate {name}" not in overview] == []
-    assert {name for name, _ in named_commands()} == {*COMMANDS, *KEYS}
+    assert {name for name, _ in named_commands()} == {*COMMANDS, *IN_GROUPS}
 
 
 def test_every_setting_is_in_the_reference_with_its_meaning(site: Path) -> None:

@@ -21,11 +21,22 @@ def test_every_command_has_help_and_json(command: str, memstate: Memstate) -> No
     assert "--json" in answer.stdout
 
 
-def test_status_of_an_empty_store_is_an_answer(memstate: Memstate) -> None:
+def test_status_of_an_empty_store_is_an_answer(memstate: Memstate, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
     answer = memstate("status", "--json")
     assert answer.code == 0
     assert answer.document["snapshot"] is None
     assert answer.document["topics"] == {"active": 0, "detached": 0, "archived": 0, "merged": 0}
+
+
+@pytest.mark.parametrize("command", [("status",), ("quarantine",), ("quarantine", "list"), ("query", "x"), ("export",)])
+def test_a_mistyped_home_is_an_error_of_commands_that_read(
+    command: tuple[str, ...], memstate: Memstate, tmp_path: Path
+) -> None:
+    answer = memstate(*command)
+    assert answer.code == 1
+    assert "or pass --home" in answer.stderr
+    assert not (tmp_path / "home").exists()
 
 
 def test_status_names_what_is_served(on_demo: Memstate) -> None:

@@ -40,9 +40,12 @@ def failed(answer: Answer, kind: str, code: int = 1) -> str:
 
 
 @pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], no_settings: None) -> Memstate:
+def typed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], no_settings: None, tmp_path: Path
+) -> Memstate:
     """The command line in this process, where tests can break parts of it."""
     del no_settings
+    monkeypatch.setenv("MEMSTATE_HOME", str(tmp_path))
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # typer sets its own
 
     def run(*arguments: str, **_: str) -> Answer:

@@ -58,6 +58,8 @@ def test_reading(columns: int, terminal: Terminal, topics: dict[str, str]) -> No
     terminal.run("topic", yard, "--history")
     terminal.run("topic", topics["Red"])
     terminal.run("topic", "nobody")
+    terminal.run("topic", "serviceberry")
+    terminal.run("topic", "yard")
     terminal.run("context", "the gate of the yard", "--budget", "80", "--stages", "structural")
     terminal.run("export", "--output", "topics.jsonl")
     terminal.run("merges")
@@ -103,6 +105,11 @@ def test_merges_of_an_older_version(columns: int, terminal: Terminal, topics: di
     compare("older_merges", columns, terminal.text)
 
 
+def refused(home: Path) -> str:
+    """The id of the only row in quarantine."""
+    return str(open_store(home).ledger.scan("quarantine").collect()["quarantine_id"].item())
+
+
 @WIDTHS
 def test_running(columns: int, terminal: Terminal, tmp_path: Path) -> None:
     tree = row("tree", "Serviceberry", "2026-04-06", summary=ROWS[4]["summary"], fields=[field("row", "3")])
@@ -112,6 +119,13 @@ def test_running(columns: int, terminal: Terminal, tmp_path: Path) -> None:
     (tmp_path / "cut.jsonl.gz").write_bytes(b"\x1f\x8bnot really")
     (tmp_path / "keen.toml").write_text("[policy]\ntopic_count_soft_limit = 0\nsalience_half_life_days = 1.0\n")
     terminal.run("import", "new.jsonl", "cut.jsonl.gz", "--now", LATER)
+    terminal.run("quarantine")
+    terminal.run("quarantine", "show", refused(tmp_path / "home"))
+    terminal.run("quarantine", "replay", "--all", "--now", LATER)
+    terminal.run("status")
+    terminal.run("quarantine", "dismiss", "--all", "--why", "a slip of the pen", "--now", LATER)
+    terminal.run("quarantine", "list", "--all")
+    terminal.run("quarantine", "replay")
     terminal.run("plan", "--now", LATER, "--output", "plan.json")
     terminal.run("apply", "plan.json")
     terminal.run("apply", "plan.json")
@@ -145,6 +159,8 @@ def test_help(
         terminal.run(command, "--help")
     for command in ("add", "list", "revoke"):
         terminal.run("keys", command, "--help")
+    for command in ("list", "show", "replay", "dismiss"):
+        terminal.run("quarantine", command, "--help")
     terminal.run("query")
     terminal.run("keys")
     compare("help", columns, terminal.text)

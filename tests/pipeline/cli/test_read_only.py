@@ -37,7 +37,8 @@ main()
 """
 READING = (
     ("status",), ("query", "ferry"), ("context", "ferry", "--budget", "300"), ("export",), ("merges",), ("review",),
-    ("confirm",), ("doctor",), ("verify",),
+    ("confirm",), ("doctor",), ("verify",), ("topic", "Old Ferry Yard"), ("report",), ("quarantine", "list"),
+    ("keys", "list"), ("topic", "Old Ferry Yard", "--as-of", "2026-04-05"),
 )  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def home(small_home: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", READING, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_it_reads_without_writing(home: Path, command: tuple[str, ...]) -> None:
     """`doctor` took the lock, and failed."""
     done = read_only(home, COMMAND, *command, "--json")
