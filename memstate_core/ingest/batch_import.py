@@ -25,7 +25,7 @@ from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
 from memstate_core.ingest.file_progress import FileProgress
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason
-from memstate_core.ingest.unforeseen import described, is_unforeseen
+from memstate_core.ingest.unforeseen import described, is_unforeseen, raises_unforeseen
 from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
 from memstate_core.ingest.validation.quarantine import Refusal, quarantine_frame
 from memstate_core.ingest.validation.validate import Rules
@@ -154,26 +154,22 @@ class BatchImport:
 
     def _fails(self, file: FileProgress, rows: list[RawRow]) -> bool:
         """Whether rows raise an unforeseen error, stored in an empty ledger in a folder of its own."""
-        try:
+
+        def store() -> None:
             batch = self._prepared([file], [validate_batch(rows, self._rules, self._longest)])
             with TemporaryDirectory() as folder:
                 trial = Ledger(Path(folder))
                 trial.append("evidence", batch.evidence, "trial")
                 trial.append("quarantine", batch.quarantine, "trial")
-        except BaseException as error:
-            if not is_unforeseen(error):
-                raise
-            return True
-        return False
+
+        return raises_unforeseen(store)
 
     def _takes_writes(self) -> bool:
         """Whether the ledger accepts an empty batch, so that its failure comes from the rows."""
-        try:
+
+        def write_nothing() -> None:
             with self._ledger.writing(f"import {self._run_id}, probe"):
                 version = 1 + (self._ledger.last_transaction("evidence", "probe") or 0)
                 self._ledger.append("evidence", empty(EVIDENCE), "probe", version)
-        except BaseException as error:
-            if not is_unforeseen(error):
-                raise
-            return False
-        return True
+
+        return not raises_unforeseen(write_nothing)

@@ -20,7 +20,7 @@ from typing import NamedTuple, Self
 from memstate_core.ingest.dumps import shown
 from memstate_core.ingest.unfinished import state_of
 from memstate_core.model.errors import UnreadableDump
-from memstate_core.state.files import PRIVATE_FILE, make_folder, sync_path
+from memstate_core.state.files import PRIVATE_FILE, make_folder, replace_file
 
 DEATHS = 2
 """A file with which this many processes died is not read again; one death may have another reason, such as a kill."""
@@ -100,10 +100,7 @@ class BegunFiles:
 
     def _save(self) -> None:
         make_folder(self._noted.parent)
-        draft = self._noted.with_name(f"{self._noted.name}.new")
-        draft.write_bytes(b"".join(_line(key, deaths) for key, deaths in self._deaths.items()))
-        sync_path(draft)
-        draft.replace(self._noted)
+        replace_file(self._noted, b"".join(_line(key, deaths) for key, deaths in self._deaths.items()))
 
 
 def notes_of(folder: Path, name: str) -> tuple[Path, Path]:

@@ -6,12 +6,11 @@ kill comes between the two, both are read, and the rows that come twice are dupl
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from pathlib import Path
 
 from memstate_core.ingest.api_files import damage, is_header, signed, written_at
-from memstate_core.state.files import sync_path
+from memstate_core.state.files import replace_file
 
 PIECES = 64
 """How many pieces a file is divided into at most."""
@@ -33,9 +32,10 @@ def divide(path: Path, key: bytes) -> list[Path]:
     count = min(PIECES, len(rows))
     bounds = [number * len(rows) // count for number in range(count + 1)]
     pieces = [b"".join(rows[begin:end]) for begin, end in pairwise(bounds)]
-    written = [_write(_piece(path, number), signed(piece, key)) for number, piece in enumerate(pieces)]
-    sync_path(path.parent)
-    return written
+    places = [_piece(path, number) for number in range(count)]
+    for place, piece in zip(places, pieces, strict=True):
+        replace_file(place, signed(piece, key))
+    return places
 
 
 def _rows(path: Path) -> list[bytes]:
@@ -52,13 +52,3 @@ def _rows(path: Path) -> list[bytes]:
 def _piece(path: Path, number: int) -> Path:
     stem, _, rest = path.name.partition(".")
     return path.with_name(f"{stem}_{number:02}.{rest}")
-
-
-def _write(path: Path, content: bytes) -> Path:
-    draft = path.with_name(f".{path.name}.part")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)
-    return path

@@ -113,9 +113,13 @@ def waiting(home: Home, settings: Settings, clock: WallClock = _CLOCK) -> tuple[
 
 
 def failed_files(home: Home) -> list[str]:
-    """The files that could not be read and wait for somebody to deal with them, as paths below the home."""
+    """The files that could not be read and wait for somebody to deal with them, as paths below the home.
+
+    Hidden files are left out: file managers put some into every folder that they show.
+    """
     folders = (folder for folder in (home.failed, home.failed_accesses) if folder.is_dir())
-    return sorted(shown(path.relative_to(home.root)) for folder in folders for path in folder.iterdir())
+    found = (path for folder in folders for path in folder.iterdir() if not path.name.startswith("."))
+    return sorted(shown(path.relative_to(home.root)) for path in found)
 
 
 def _return_grown(home: Home, moved: MovedFiles, clock: WallClock) -> None:

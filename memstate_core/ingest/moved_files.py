@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memstate_core.ingest.api_files import written_at
-from memstate_core.state.files import make_folder, sync_path
+from memstate_core.state.files import make_folder, replace_file
 from memstate_core.state.home import Home
 
 KEPT_SECONDS = 7 * 86_400.0
@@ -72,10 +72,7 @@ class MovedFiles:
         kept = [moved for path, moved in present if path not in paths and now - moved.at < KEPT_SECONDS]
         if len(kept) == len(self._lines()):
             return
-        draft = self._file.with_suffix(".part")
-        draft.write_text("".join(map(_line, kept)))
-        sync_path(draft)
-        draft.rename(self._file)
+        replace_file(self._file, "".join(map(_line, kept)).encode())
 
     def _present(self) -> dict[Path, Moved]:
         """The last record of each file that is still there."""

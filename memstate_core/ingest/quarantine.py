@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import polars as pl
 
+from memstate_core.ingest.bisection import guilty_rows
 from memstate_core.ingest.deduplication import CONFLICT, NEW, Deduplication
 from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason
-from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
+from memstate_core.ingest.unforeseen import described, is_unforeseen, raises_unforeseen
+from memstate_core.ingest.validation.batch import validate_batch
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
@@ -94,6 +98,8 @@ def replay(
 ) -> Replayed:
     """Imports open rows again under today's settings, as observations; rows that are refused again stay open.
 
+    A row that raises an unforeseen error is refused, and keeps no other row out.
+
     Args:
         ledger: the ledger.
         settings: the home's settings.
@@ -102,18 +108,66 @@ def replay(
         now: the time of the import.
         run_id: the command.
     """
-    longest = settings.ingest.max_line_mib << 20
+    rules, longest = Rules(default_scope, Clock.at(now, settings)), settings.ingest.max_line_mib << 20
     with ledger.writing(f"quarantine {run_id}"):
         still = _still_open(ledger, rows)
-        batch = validate_batch(_raw_rows(still), Rules(default_scope, Clock.at(now, settings)), longest)
-        deduplication = Deduplication(ledger)
-        status = deduplication.classify(identity_frame(batch.records))
-        new = [batch.records[at] for at in (status == NEW).arg_true()]
-        accepted = deduplication.append_new(evidence_frame(new, now, run_id))
-        refused = _refused(still, batch, status)
+        accepted, refusals = _Replay(ledger, rules, longest, now, run_id).take(_raw_rows(still))
+        refused = _refused(still["quarantine_id"], refusals)
         done = still.join(refused, on="quarantine_id", how="anti", maintain_order="left")["quarantine_id"]
         _record(ledger, done, REPLAYED, None, now, run_id)
     return Replayed(accepted, len(done) - accepted, refused)
+
+
+class _Replay:
+    """Appends rows to the ledger, whose lock is held, without those that are refused.
+
+    Args:
+        ledger: the ledger.
+        rules: rules for every row.
+        longest: most bytes of a row.
+        now: the time of the import.
+        run_id: the run id of the evidence.
+    """
+
+    def __init__(self, ledger: Ledger, rules: Rules, longest: int, now: datetime, run_id: str) -> None:
+        self._deduplication = Deduplication(ledger)
+        self._rules, self._longest, self._now, self._run_id = rules, longest, now, run_id
+
+    def take(self, rows: list[RawRow]) -> tuple[int, list[Refusal]]:
+        """Appends what is valid; returns how many rows became evidence, and the refusals."""
+        try:
+            return self._append(rows)
+        except BaseException as error:
+            if not is_unforeseen(error):
+                raise
+            guilty = guilty_rows(rows, self._fails)
+            if not guilty:
+                raise
+            detail = f"importing failed with it: {described(error)}"
+        lines = {row.line for row in guilty}
+        accepted, refusals = self._append([row for row in rows if row.line not in lines])
+        return accepted, [*refusals, *(Refusal(row, Reason.UNFORESEEN_ERROR, detail) for row in guilty)]
+
+    def _append(self, rows: list[RawRow]) -> tuple[int, list[Refusal]]:
+        evidence, refusals = self._prepared(rows)
+        return self._deduplication.append_new(evidence), refusals
+
+    def _prepared(self, rows: list[RawRow]) -> tuple[pl.DataFrame, list[Refusal]]:
+        """The new observations among rows (columns EVIDENCE), and the refusals."""
+        batch = validate_batch(rows, self._rules, self._longest)
+        status = self._deduplication.classify(identity_frame(batch.records))
+        new = [batch.records[at] for at in (status == NEW).arg_true()]
+        conflicts = map(batch.conflict, (status == CONFLICT).arg_true())
+        return evidence_frame(new, self._now, self._run_id), [*batch.refusals, *conflicts]
+
+    def _fails(self, rows: list[RawRow]) -> bool:
+        """Whether rows raise an unforeseen error, tried on an empty ledger in a folder of its own."""
+
+        def store() -> None:
+            with TemporaryDirectory() as folder:
+                Ledger(Path(folder)).append("evidence", self._prepared(rows)[0], "trial")
+
+        return raises_unforeseen(store)
 
 
 def _still_open(ledger: Ledger, rows: pl.DataFrame) -> pl.DataFrame:
@@ -151,9 +205,7 @@ def _unknown_keys(raw: bytes) -> list[str]:
         return []
 
 
-def _refused(rows: pl.DataFrame, batch: ValidatedBatch, status: pl.Series) -> pl.DataFrame:
-    refusals: Sequence[Refusal] = [*batch.refusals, *map(batch.conflict, (status == CONFLICT).arg_true())]
-    ids = rows["quarantine_id"]
+def _refused(ids: pl.Series, refusals: Sequence[Refusal]) -> pl.DataFrame:
     found = [(ids[each.row.line - 1], each.reason.value, each.detail) for each in refusals]
     schema = dict.fromkeys(("quarantine_id", "reason", "detail"), pl.String)
     return pl.DataFrame(found, schema=schema, orient="row")

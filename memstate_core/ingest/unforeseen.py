@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Callable
 
 from deltalake.exceptions import DeltaError
 
@@ -26,6 +27,17 @@ def is_unforeseen(error: BaseException) -> bool:
 
 def _is_of_the_disk(error: BaseException) -> bool:
     return isinstance(error, DeltaError) and _DISK_ERROR.search(str(error)) is not None
+
+
+def raises_unforeseen(call: Callable[[], object]) -> bool:
+    """Whether a call ends with an unforeseen error; other errors are raised."""
+    try:
+        call()
+    except BaseException as error:
+        if not is_unforeseen(error):
+            raise
+        return True
+    return False
 
 
 def described(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import json as msgjson
 
 from memstate_core.ingest.report import ImportReport
-from memstate_core.state.files import make_folder, sync_path
+from memstate_core.state.files import make_folder, replace_file
 
 COUNTS = ("read", "accepted", "duplicate", "quarantined")
 LISTS = ("files", "errors")
@@ -46,10 +46,7 @@ def keep_errors(folder: Path, name: str, errors: Sequence[str]) -> None:
 
 def _write(folder: Path, name: str, document: Mapping[str, Any]) -> None:
     make_folder(folder)
-    draft = folder / f".{name}.part"
-    draft.write_bytes(msgjson.encode(document))
-    sync_path(draft)
-    draft.rename(folder / f"{name}.json")
+    replace_file(folder / f"{name}.json", msgjson.encode(document))
 
 
 def kept(folder: Path) -> dict[str, dict[str, Any]]:

@@ -27,7 +27,7 @@ from memstate_core.state.ledger_chain import CHAIN
 from memstate_core.state.lock import exclusive
 
 _NAME = "plan"
-_REWRITTEN = ("CURRENT", "CURRENT.new", "_last_checkpoint", CHAIN)
+_REWRITTEN = ("CURRENT", ".CURRENT.part", "_last_checkpoint", CHAIN)
 _OF_A_PROCESS = ("*.lock", "*.holder.json")
 
 

@@ -21,6 +21,7 @@ from msgspec import json as msgjson
 from memstate_core.model.errors import PlanInvalid
 from memstate_core.model.frames import DECISION, project
 from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.files import replace_file
 
 FORMAT = "memstate-plan/1"
 
@@ -142,9 +143,7 @@ def write_plan(plan: Plan, path: Path) -> None:
     document = to_builtins(plan)
     head = {name: document.pop(name) for name in ("format", "plan_hash", "now")}
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.part")
-    draft.write_bytes(msgjson.format(json.dumps(head | document, ensure_ascii=False).encode(), indent=1) + b"\n")
-    draft.replace(path)
+    replace_file(path, msgjson.format(json.dumps(head | document, ensure_ascii=False).encode(), indent=1) + b"\n")
 
 
 def read_plan(path: Path) -> Plan:

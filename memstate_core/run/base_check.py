@@ -37,8 +37,7 @@ def sound_base(store: Store, shard: str) -> Snapshot | None:
 def _unrecorded(store: Store, manifest: Manifest) -> list[str]:
     """What a manifest says and the ledger did not record with it."""
     recorded = recorded_manifest(store, manifest.shard, manifest.number)
-    problems = [] if recorded is None else manifest_problems(manifest, recorded)
-    return [f"manifest.json: {problem}" for problem in problems]
+    return [f"manifest.json: {problem}" for problem in manifest_problems(manifest, recorded)]
 
 
 def require_ledger(store: Store, manifest: Manifest | None) -> None:

@@ -7,7 +7,6 @@ acknowledged.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import uuid
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memstate_core.ingest.api_files import PREFIX, file_name, make_key, signed
-from memstate_core.state.files import make_folder, sync_path
+from memstate_core.state.files import make_folder, replace_file
 
 _STALE_SECONDS = 3600.0
 
@@ -88,19 +87,8 @@ class InboxWriter:
 
     def _write(self, rows: bytes) -> str:
         make_folder(self._inbox)
-        content = signed(rows, make_key(self._key))
         name = self._next_name()
-        draft = self._inbox / f".{name}.part"
-        try:
-            with draft.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.rename(self._inbox / name)
-        except OSError:
-            draft.unlink(missing_ok=True)
-            raise
-        sync_path(self._inbox)
+        replace_file(self._inbox / name, signed(rows, make_key(self._key)))
         return name
 
     def _next_name(self) -> str:

@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError
 
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.state.decisions import PUBLISHED
-from memstate_core.state.files import sync_path
+from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
@@ -80,12 +80,7 @@ def served(home: Home, shards: list[str]) -> list[Snapshot]:
 
 def move_current(home: Home, shard: str, number: int) -> None:
     """Points CURRENT at a version, in one step that survives a power cut."""
-    folder = home.snapshots(shard)
-    draft = folder / "CURRENT.new"
-    draft.write_text(f"{number}\n")
-    sync_path(draft)
-    draft.replace(folder / "CURRENT")
-    sync_path(folder)
+    replace_file(home.snapshots(shard) / "CURRENT", f"{number}\n".encode())
 
 
 @lru_cache(maxsize=64)

@@ -31,6 +31,27 @@ def sync_path(path: Path) -> None:
         os.close(handle)
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes a file for its owner alone, or replaces it, in one step; readers see the old content or the new one.
+
+    One writer at a time; a draft that a killed one left is overwritten by the next.
+
+    Raises:
+        OSError: it could not be written; the old content stays.
+    """
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_path(path.parent)
+
+
 def make_folder(folder: Path) -> None:
     """Creates a folder and its missing parents, for their owner alone; does nothing where it exists.
 

@@ -145,9 +145,8 @@ def _list_lines(document: Mapping[str, Any]) -> Iterator[str]:
 def _lines_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for row in rows:
         where = f"{row['file']}, line {row['line']}" if row["line"] else row["file"]
-        state = (
-            "" if row["state"] == "open" else f"  {row['state']}" + (f": {one_line(row['why'])}" if row["why"] else "")
-        )
+        why = f": {one_line(row['why'])}" if row["why"] else ""
+        state = "" if row["state"] == "open" else f"  {row['state']}{why}"
         yield f"{row['quarantine_id']}  {one_line(where)}{state}"
         yield f"    {row['reason']}: {one_line(row['detail'])}"
 

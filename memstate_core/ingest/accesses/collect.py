@@ -31,7 +31,7 @@ from memstate_core.ingest.file_progress import FileProgress
 from memstate_core.ingest.inbox import move_into
 from memstate_core.ingest.raw_rows import RawRow, line_rows
 from memstate_core.ingest.reasons import Reason
-from memstate_core.ingest.unforeseen import described, is_unforeseen
+from memstate_core.ingest.unforeseen import described, is_unforeseen, raises_unforeseen
 from memstate_core.ingest.validation.quarantine import Refusal, quarantine_frame
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.model.errors import UnreadableDump
@@ -143,17 +143,15 @@ class _Collector:
 
     def _fails(self, segment: _Segment, rows: list[RawRow]) -> bool:
         """Whether lines raise an unforeseen error, tried on an empty ledger in a folder of its own."""
-        try:
+
+        def store() -> None:
             with TemporaryDirectory() as folder:
                 trial = Ledger(Path(folder))
                 accesses, refusals = self._parsed(segment, rows)
                 trial.append("accesses", accesses, "trial")
                 trial.append("quarantine", self._refused(segment, refusals), "trial")
-        except BaseException as error:
-            if not is_unforeseen(error):
-                raise
-            return True
-        return False
+
+        return raises_unforeseen(store)
 
     def _commit(self, segment: _Segment, number: int, batch: list[RawRow], refusals: list[Refusal]) -> AccessReport:
         """Commits a batch unless the ledger has it; the append to `accesses` is the commit point."""

@@ -21,7 +21,7 @@ import msgspec
 
 from memstate_core.model.errors import KeyRefused, KeysDamaged
 from memstate_core.serve.auth.principal import Principal, Role
-from memstate_core.state.files import sync_path
+from memstate_core.state.files import replace_file
 from memstate_core.state.lock import exclusive
 
 SECRET_BYTES = 32
@@ -182,16 +182,5 @@ def _changing(path: Path) -> Iterator[list[Key]]:
 
 
 def _write(path: Path, keys: list[Key]) -> None:
-    """Replaces the file atomically, readable by its owner only."""
     content = msgspec.json.format(msgspec.json.encode(_File(sorted(keys, key=lambda key: key.name))), indent=1)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    draft.unlink(missing_ok=True)
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    sync_path(path.parent)
+    replace_file(path, content + b"\n")

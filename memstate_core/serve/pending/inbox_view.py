@@ -16,6 +16,7 @@ import stat
 import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -26,7 +27,7 @@ from memstate_core.ingest.dumps import open_dump, shown
 from memstate_core.ingest.evidence_frame import evidence_frame
 from memstate_core.ingest.formats import OBSERVATIONS
 from memstate_core.ingest.raw_rows import RawRow, line_rows
-from memstate_core.ingest.unforeseen import is_unforeseen
+from memstate_core.ingest.unforeseen import is_unforeseen, raises_unforeseen
 from memstate_core.ingest.validation.batch import validate_batch
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
@@ -36,6 +37,8 @@ from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
 from memstate_core.serve.pending.fair_share import fair_share, row_bytes
 
+_log = logging.getLogger("memstate.serve")
+
 FILES_BYTES = 256 << 20
 """How many bytes of files one request reads, the newest files first; the next request continues. Rows that were read
 stay, within the bounds of `fair_share`. A larger file is not read."""
@@ -44,7 +47,6 @@ UNPARSED_BYTES = 16 << 20
 """How many bytes of acknowledged lines are held before they are parsed, whether or not a request asks for them."""
 
 _BATCH_ROWS, _BATCH_BYTES = 5_000, 16 << 20
-_log = logging.getLogger("memstate.serve")
 _ATTEMPTS = 60
 """Attempts to find the rows of a batch that raise an unforeseen error; a request waits for them."""
 
@@ -184,8 +186,11 @@ class InboxView:
 
         Rows that raise an unforeseen error are left out, and the view is incomplete then.
         """
-        fresh = self._attempt(rows, file, now)
-        if fresh is None:
+        try:
+            fresh = self._fresh(rows, file, now)
+        except BaseException as error:
+            if not is_unforeseen(error):
+                raise
             fresh = self._without_guilty(rows, file, now)
         every = pl.concat([self._rows, fresh]).unique(_KEY, keep="first", maintain_order=True)
         self._keep(every.sort("imported_at", descending=True, maintain_order=True))
@@ -194,17 +199,11 @@ class InboxView:
         records = validate_batch(rows, Rules(GLOBAL_SCOPE, Clock.at(now, self._settings)), self._longest).records
         return evidence_frame(records, file.moment, "").with_columns(_file=pl.lit(file.name))
 
-    def _attempt(self, rows: list[RawRow], file: _File, now: datetime) -> pl.DataFrame | None:
-        """The rows (columns _ROWS); None if some of them raise an unforeseen error."""
-        try:
-            return self._fresh(rows, file, now)
-        except BaseException as error:
-            if not is_unforeseen(error):
-                raise
-            return None
-
     def _without_guilty(self, rows: list[RawRow], file: _File, now: datetime) -> pl.DataFrame:
-        guilty = guilty_rows(rows, lambda some: self._attempt(some, file, now) is None, _ATTEMPTS)
+        def fails(some: list[RawRow]) -> bool:
+            return raises_unforeseen(partial(self._fresh, some, file, now))
+
+        guilty = guilty_rows(rows, fails, _ATTEMPTS)
         left_out = {id(row) for row in guilty}
         self._skipped.add(file.name)
         _log.warning("%s: %d rows cannot be read, so they are not pending", shown(Path(file.name)), len(guilty))

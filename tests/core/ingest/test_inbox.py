@@ -73,6 +73,13 @@ def test_a_file_that_cannot_be_read_goes_to_failed_and_the_rest_goes_on(home):
     assert (names(home.processed), names(home.failed)) == (["b.jsonl"], ["a.jsonl.gz"])
 
 
+def test_hidden_files_of_a_file_manager_are_no_failed_dumps(home):
+    (home.inbox / "a.jsonl.gz").write_bytes(b"\x1f\x8b and no more")
+    read(home)
+    (home.failed / ".DS_Store").write_bytes(b"")
+    assert inbox.failed_files(home) == ["inbox/failed/a.jsonl.gz"]
+
+
 def test_names_that_come_again_do_not_overwrite(home):
     for text in ("a", "b", "c"):
         (home.inbox / "dump.2026.jsonl").write_text(f'{{"text": "{text}"}}')

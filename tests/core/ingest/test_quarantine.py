@@ -14,6 +14,7 @@ from memstate_core.ingest.reasons import Reason
 from memstate_core.ingest.validation.quarantine import Refusal, quarantine_frame
 from memstate_core.state.ledger import Ledger
 from tests.core.ingest.conftest import NOW, Desk
+from tests.core.ingest.poison import holds_poison, poisoned
 
 LATER = NOW + timedelta(days=400)
 FUTURE: dict[str, Any] = {"observation_id": "f", "text": "from the future", "observed_at": "2027-01-01"}
@@ -71,6 +72,31 @@ def test_a_row_whose_id_has_other_content_by_now_stays_open(desk: Desk) -> None:
     desk.read(desk.file("later.jsonl", other), default_scope="user:ines")
     done = replayed(desk, listed(desk))
     assert done.refused["reason"].to_list() == ["conflicting_observation"]
+    assert quarantine.open_count(desk.ledger) == 1
+
+
+@pytest.mark.parametrize("where", ["validation", "storage"])
+def test_a_row_that_raises_an_unforeseen_error_keeps_no_other_out(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    desk.rows(FUTURE | {"observation_id": "poison"}, *BAD, FUTURE | {"observation_id": "g"})
+    with monkeypatch.context() as patch:
+        if where == "validation":
+            poisoned(patch, quarantine, "validate_batch", lambda rows, *_: any(b"poison" in row.raw for row in rows))
+        else:
+            poisoned(patch, Ledger, "append", lambda _ledger, _table, rows, *_: holds_poison(rows, "observation_id"))
+        done = replayed(desk, listed(desk))
+    (detail,) = done.refused.filter(pl.col("reason") == "unforeseen_error")["detail"]
+    assert detail == "importing failed with it: OverflowError: a value too large for this machine"
+    assert (done.accepted, quarantine.open_count(desk.ledger)) == (2, 3)
+    assert replayed(desk, listed(desk)).accepted == 1
+
+
+def test_an_error_that_comes_without_the_rows_is_raised(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.rows(FUTURE)
+    poisoned(monkeypatch, quarantine, "evidence_frame", lambda *_: True)
+    with pytest.raises(OverflowError):
+        replayed(desk, listed(desk))
     assert quarantine.open_count(desk.ledger) == 1
 
 
