@@ -25,7 +25,7 @@ from tests.adversary.rows import MINE, SECRET, THEIRS, hostile, rows_of, twins
 from tests.core.night.corrections import decide, shard
 from tests.core.revise.nights import night, topics
 from tests.core.serve.conftest import Answer, Client, served
-from tests.core.serve.test_scopes import key_for
+from tests.core.serve.scopes.two_scopes import key_for
 from tests.core.strategies import EPOCH, day
 
 _CHANGING = frozenset({"file", "request_id", "version_ids"})

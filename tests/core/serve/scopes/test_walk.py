@@ -8,153 +8,34 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import polars as pl
 import pytest
 
 from memstate_core.model.ids import uuid_text
 from memstate_core.policy.settings import Settings
 from memstate_core.run.store import Store
 from memstate_core.serve.app import api
-from memstate_core.serve.auth import key_file
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
-from memstate_core.state.graph import Graph
 from memstate_core.state.home import Home
-from tests.core.retrieve.conftest import Store as Draft
-from tests.core.serve.conftest import Answer, Client, Publish, served
-from tests.pipeline.conftest import NIGHT, run_memstate
+from tests.core.serve.conftest import Client, served
+from tests.core.serve.scopes.two_scopes import (
+    ASKED,
+    FOREIGN,
+    GHOST,
+    MINE,
+    OBSERVED,
+    Caller,
+    Request,
+    key_for,
+)
 
 pytestmark = pytest.mark.slow
 
-FOREIGN, GHOST = "quagga", "quaggb"
-"""The word of the other scope, and one that nothing carries; they sort side by side."""
-MINE = "user:mine"
-NOW = datetime(2026, 6, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class Caller:
-    """A client that shows a key."""
-
-    client: Client
-    token: str
-
-    def __call__(self, method: str, path: str, body: Any = None) -> Answer:
-        response = self.client(method, path, body, X_API_Key=self.token, X_Request_Id="walk")
-        assert response.status not in (401, 429)
-        return response
-
-
-def key_for(store: Store, name: str, role: key_file.RoleName, scopes: list[str] | None, number: int) -> str:
-    entropy = bytes([number]) * (key_file.ID_BYTES + key_file.SECRET_BYTES)
-    made = key_file.make(name, scopes=scopes, role=role, entropy=entropy, now=NOW)
-    key_file.add(store.home.keys, made.key)
-    return made.token
-
-
-def entangled(draft: Draft) -> None:
-    """Two scopes with every tie between them that a graph can hold, most of which no run makes."""
-    other = f"user:{FOREIGN}"
-    draft.topic("own", MINE, title="The river bank", summary="Where animals drink", topic_kind="place")
-    draft.field("own", "visitor", (20, "a heron"), (3, "an otter"), ref_topic_id=f"{FOREIGN}-topic", ref_state="kept")
-    draft.field("own", "rumour", (9, "stripes"), ref_topic_id=f"{FOREIGN}-topic", ref_state="dangling")
-    draft.field("own", "keeper", (8, "Ada"), ref_topic_id="beside", ref_state="kept")
-    draft.topic("beside", MINE, title="The ford", summary="A shallow place in the river")
-    draft.topic("lost", MINE, state="merged", merged_into=f"{FOREIGN}-topic")
-    draft.topic(f"{FOREIGN}-topic", other, title=f"The {FOREIGN}", summary=f"A striped {FOREIGN} that drinks here")
-    draft.field(f"{FOREIGN}-topic", f"{FOREIGN}_field", (20, f"{FOREIGN} herd"), (3, f"one {FOREIGN}"))
-    draft.topic(f"{FOREIGN}-archived", other, title=f"Old {FOREIGN}", state="archived")
-    draft.topic(f"{FOREIGN}-merged", other, state="merged", merged_into="own")
-    draft.aliases += [
-        {"alias": f"{FOREIGN}-alias", "scope": other, "topic_id": "own"},
-        {"alias": "own-alias", "scope": MINE, "topic_id": f"{FOREIGN}-topic"},
-    ]
-    for one, two in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "beside"), ("own", "beside")):
-        draft.edge(one, two, "part_of")
-    for topic, cause in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "own")):
-        response = f"{cause} changed, 1 extension hops away"
-        draft.reviews.append(
-            {"id": topic, "topic_id": topic, "cause_topic_id": cause, "hops": 1, "reason": response, "queued_at": NOW}
-        )
-    draft.says("own", "A heron stands at the river.", on=20, scope=MINE, actor="Ines", session_id="walk", turn=1)
-    draft.says(f"{FOREIGN}-topic", "Striped animals at the river.", on=21, scope=MINE)
-    draft.says(
-        f"{FOREIGN}-topic", f"The striped {FOREIGN} drinks at the river.", on=22, scope=other, actor=FOREIGN,
-        session_id=f"{FOREIGN}-session", turn=1, observation_id=f"{FOREIGN}-observation",
-    )  # fmt: skip
-
-
-def rows() -> Iterator[dict[str, Any]]:
-    """What two users say, one of whom tries to reach over."""
-    other = {"scope": {"type": "user", "id": FOREIGN}, "observed_at": "2026-03-01T00:00:00Z"}
-    mine = {"scope": {"type": "user", "id": "mine"}, "observed_at": "2026-04-01T00:00:00Z"}
-    yield other | {
-        "observation_id": f"{FOREIGN}-observation", "topic_id": f"{FOREIGN}-topic", "title": f"The {FOREIGN}",
-        "text": f"The striped {FOREIGN} drinks at the river.", "summary": f"A striped {FOREIGN} that drinks here",
-        "fields": [{"name": f"{FOREIGN}_field", "value": f"{FOREIGN} herd"}],
-    }  # fmt: skip
-    yield other | {"text": f"Nobody saw the {FOREIGN} today.", "actor": FOREIGN, "session_id": FOREIGN, "turn": 1}
-    ties = [{"to_topic_id": f"{word}-topic", "kind": "part_of"} for word in (FOREIGN, GHOST)]
-    refers = [
-        {"name": name, "value": "stripes", "ref_topic_id": f"{word}-topic"}
-        for name, word in (("rumour", FOREIGN), ("legend", GHOST))
-    ]
-    yield mine | {"topic_id": "own", "title": "The river bank", "text": "A heron.", "fields": refers, "edges": ties}
-    yield mine | {"topic_id": "beside", "title": "The ford", "edges": [{"to_topic_id": "own", "kind": "part_of"}]}
-    yield mine | {"topic_id": f"{FOREIGN}-topic", "title": "The otter", "text": "It is mine."}
-
-
-def night(home: Path) -> Store:
-    home.mkdir()
-    (home / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
-    assert run_memstate(home, "import", str(home / "dump.jsonl"), "--now", "2026-04-05T00:00:00Z").code == 0
-    response = run_memstate(home, "maintain", "--now", NIGHT)
-    assert response.code == 0, response.stderr
-    return Store(Home(home), Settings())
-
-
-@pytest.fixture(scope="module", params=["entangled", pytest.param("night", marks=pytest.mark.slow)])
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, publish: Publish) -> Store:
-    """The two scopes: with ties that no run makes, and as a run makes them."""
-    home = tmp_path_factory.mktemp("scopes") / "home"
-    return publish(home, entangled) if request.param == "entangled" else night(home)
-
-
-@pytest.fixture(scope="module")
-def tokens(store: Store) -> dict[str, str]:
-    """The strongest key of one scope, and one of every scope for each role."""
-    every: list[key_file.RoleName] = ["read", "write", "admin"]
-    made = {role: key_for(store, role, role, None, number) for number, role in enumerate(every)}
-    return made | {"mine": key_for(store, "mine", "admin", [MINE], 9)}
-
-
-@pytest.fixture(scope="module")
-def client(store: Store, tokens: dict[str, str]) -> Iterator[Client]:
-    assert tokens
-    with served(store, Options(rate_limit=0)) as client:
-        yield client.until_ready()
-
-
-@pytest.fixture(scope="module")
-def caller(client: Client, tokens: dict[str, str]) -> Caller:
-    return Caller(client, tokens["mine"])
-
-
-@pytest.fixture(scope="module")
-def owner(client: Client, tokens: dict[str, str]) -> Caller:
-    """Who sees everything, to show that there is something to see."""
-    return Caller(client, tokens["admin"])
-
-
-Request = tuple[str, str, Any]
-ASKED = "Which striped animal drinks at the river?"
 _SCOPES: list[Any] = ["user:{}", {"type": "user", "id": "{}"}, ["user:{}", MINE], [MINE]]
 _BODIES: list[dict[str, Any]] = [
     {"q": ASKED, "explain": True, "top_k": 100, "evidence_k": 100},
@@ -201,7 +82,6 @@ def posts(path: str, bodies: list[Any]) -> Callable[[str], list[Request]]:
     return requests
 
 
-OBSERVED = {"text": "An otter.", "scope": {"type": "user", "id": "mine"}, "observed_at": "2026-05-01T00:00:00Z"}
 FEEDBACK = [
     {"topic_id": "{}-topic", "used": True},
     {"topic_id": "{}-merged", "used": True},
@@ -283,63 +163,6 @@ def test_a_question_with_its_own_term_finds_nothing_of_it(caller: Caller) -> Non
     assert response.pop("query") == f"{FOREIGN} herd"
     assert FOREIGN not in json.dumps(response)
     assert {each["scope"] for each in response["candidates"]} == {MINE}
-
-
-def test_a_foreign_id_is_filtered_before_its_row_is_read(
-    caller: Caller, owner: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Reading the row first made foreign ids distinguishable from unknown ones by their time."""
-    read, heights = Graph.read, list[int]()
-
-    def counted(graph: Graph, *args: Any, **named: Any) -> pl.DataFrame:
-        rows = read(graph, *args, **named)
-        heights.append(rows.height)
-        return rows
-
-    monkeypatch.setattr(Graph, "read", counted)
-    for name in (f"{FOREIGN}-topic", f"{FOREIGN}-merged", f"{GHOST}-topic"):
-        assert caller("GET", f"/v1/topics/{name}").status == 404
-        assert caller("POST", "/v1/feedback", {"topic_id": name, "used": True}).status in (403, 404)
-        assert caller("POST", "/v1/ingest", OBSERVED | {"topic_id": name}).status in (403, 422)
-        assert sum(heights) == 0
-    assert owner("GET", f"/v1/topics/{FOREIGN}-topic").status == 200
-    assert sum(heights) > 0
-
-
-NAMING: list[Request] = [
-    ("GET", "/v1/topics/NAME", None),
-    ("GET", "/v1/topics/NAME?as_of=2026-06-01", None),
-    ("GET", "/v1/topics/NAME/history", None),
-    ("POST", "/v1/query", {"q": ASKED, "topic_ids": ["NAME"]}),
-    ("POST", "/v1/query", {"q": ASKED, "topic_ids": ["NAME"], "as_of": "2026-06-01"}),
-    ("POST", "/v1/feedback", {"topic_id": "NAME", "used": True}),
-    ("POST", "/v1/ingest", OBSERVED | {"topic_id": "NAME"}),
-]
-
-
-@pytest.mark.parametrize(("method", "path", "body"), NAMING, ids=[f"{each[0]} {each[1]}" for each in NAMING])
-def test_a_foreign_id_costs_the_reads_of_an_unknown_one(
-    caller: Caller, monkeypatch: pytest.MonkeyPatch, method: str, path: str, body: Any
-) -> None:
-    """The same reads of the graph with as many rows, whose time a caller could measure."""
-    read, made = Graph.read, list[tuple[str, int]]()
-
-    def noted(graph: Graph, *args: Any, **named: Any) -> pl.DataFrame:
-        rows = read(graph, *args, **named)
-        made.append((repr((args, named)), rows.height))
-        return rows
-
-    def reads(name: str) -> list[tuple[str, int]]:
-        made.clear()
-        caller(method, path.replace("NAME", name), json.loads(json.dumps(body).replace("NAME", name)))
-        return [(what.replace(name, "NAME"), height) for what, height in made]
-
-    caller(method, path.replace("NAME", f"{GHOST}-first"), json.loads(json.dumps(body).replace("NAME", "first")))
-    monkeypatch.setattr(Graph, "read", noted)
-    unknown = reads(f"{GHOST}-topic")
-    assert reads(f"{FOREIGN}-topic") == unknown
-    assert reads(f"{FOREIGN}-merged") == unknown
-    assert reads("own") != unknown
 
 
 def test_ties_within_the_scope_are_kept(caller: Caller) -> None:
