@@ -1,6 +1,7 @@
 """Schedules: the nightly run, by default at 02:00 UTC; on unless switched off in the UI."""
 
 from collections.abc import Iterator
+from datetime import UTC
 
 import dagster as dg
 
@@ -15,11 +16,11 @@ def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
     @dg.schedule(
         job_name=NIGHTLY,
         cron_schedule=store.settings.schedule.cron,
-        execution_timezone="UTC",
+        execution_timezone=store.settings.schedule.time_zone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
     )
     def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
-        at = context.scheduled_execution_time.isoformat()
+        at = context.scheduled_execution_time.astimezone(UTC).isoformat()
         for shard in store.shards:
             yield dg.RunRequest(run_key=f"{at}/{shard}", partition_key=shard, tags={NOW_TAG: at})
 

@@ -13,7 +13,7 @@ from memstate_core.policy.loading import Section
 
 _CRON_FORM = (
     "five fields (minute, hour, day of month, month, day of week) that name a time which occurs,"
-    " such as '0 2 * * *' for 02:00 UTC every day"
+    " such as '0 2 * * *' for 02:00 every day"
 )
 
 
@@ -79,7 +79,10 @@ class ScheduleSettings(Section):
 
     cron: str = "0 2 * * *"
     """When the nightly run starts: a cron expression of five fields (minute, hour, day of month, month, day of week),
-    in UTC."""
+    in `time_zone`."""
+    time_zone: str = "UTC"
+    """Time zone of `cron`, by its IANA name, such as `Europe/Berlin`. A time that a change of the clocks skips runs at
+    the next one that exists; one that comes twice runs once."""
 
     @field_validator("cron")
     @classmethod
@@ -93,3 +96,14 @@ class ScheduleSettings(Section):
         except ValueError as error:
             raise ValueError(f"{error}; expected {_CRON_FORM}") from None
         return cron
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_time_zone(cls, name: str) -> str:
+        from zoneinfo import ZoneInfo
+
+        try:
+            ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            raise ValueError(f"no time zone {name!r}; expected an IANA name, such as 'Europe/Berlin'") from None
+        return name

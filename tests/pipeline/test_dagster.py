@@ -4,6 +4,7 @@ import os
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 import pytest
@@ -65,6 +66,17 @@ def test_the_schedule_is_on_and_passes_its_tick_as_the_clock(definitions: dg.Def
     context = dg.build_schedule_context(scheduled_execution_time=at, repository_def=definitions.get_repository_def())
     (request,) = schedule.evaluate_tick(context).run_requests or []
     assert (request.partition_key, request.tags[NOW_TAG]) == ("s0", at.isoformat())
+
+
+def test_the_schedule_keeps_to_the_time_zone_of_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "memstate.toml").write_text('[schedule]\ntime_zone = "Europe/Berlin"\n')
+    definitions = build_defs(tmp_path)
+    schedule = definitions.resolve_schedule_def("nightly")
+    assert schedule.execution_timezone == "Europe/Berlin"
+    at = datetime(2026, 7, 6, 2, tzinfo=ZoneInfo("Europe/Berlin"))
+    context = dg.build_schedule_context(scheduled_execution_time=at, repository_def=definitions.get_repository_def())
+    (request,) = schedule.evaluate_tick(context).run_requests or []
+    assert request.tags[NOW_TAG] == "2026-07-06T00:00:00+00:00"
 
 
 def test_the_sensor_asks_once_for_the_same_files(definitions: dg.Definitions, tmp_path: Path) -> None:

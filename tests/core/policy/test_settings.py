@@ -160,7 +160,14 @@ def test_a_cron_expression_that_never_comes_due_is_refused_with_an_example(
     assert (facts["key"], facts["value"], facts["line"]) == ("schedule.cron", cron, 2)
     assert found in facts["allowed"]
     assert "expected five fields (minute, hour, day of month, month, day of week)" in facts["allowed"]
-    assert facts["allowed"].endswith("such as '0 2 * * *' for 02:00 UTC every day")
+    assert facts["allowed"].endswith("such as '0 2 * * *' for 02:00 every day")
+
+
+@pytest.mark.parametrize("name", ["Mars/Olympus", "", "../etc/passwd", "Europe"])
+def test_a_time_zone_that_does_not_exist_is_refused_with_an_example(tmp_path: Path, name: str) -> None:
+    facts = refused(tmp_path, f'[schedule]\ntime_zone = "{name}"')
+    assert (facts["key"], facts["value"], facts["line"]) == ("schedule.time_zone", name, 2)
+    assert facts["allowed"].endswith("expected an IANA name, such as 'Europe/Berlin'")
 
 
 @pytest.mark.parametrize("cron", ["*/15 * * * *", "0 2 * * mon-fri", "0 2 L * *", "30 4 1,15 * sun#2", "0 0 29 2 *"])

@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 
 from memstate_core.run.store import open_store
+from memstate_pipeline.cli import ui as ui_command
+from memstate_pipeline.cli.main import app
+from memstate_pipeline.cli.output import Context
 from tests.browser import chromium, requires_chromium
 from tests.pipeline.conftest import NIGHT, run_memstate
 from tests.pipeline.test_dead_runs import killed_run
@@ -131,6 +134,29 @@ def test_a_run_started_in_the_ui_publishes(ui: Ui, home: Path) -> None:
     assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
     published = run_memstate(home, "status", "--json").document
     assert published["last_run"] == {"run_id": run_id, "now": NIGHT}
+
+
+def test_a_second_ui_of_a_store_is_refused_and_a_taken_port_is_not_used(ui: Ui, home: Path, tmp_path: Path) -> None:
+    second = run_memstate(home, "ui", "--json")
+    assert second.code == 3
+    assert f"the UI of this store runs already, at {ui.url}, process " in second.document["error"]["message"]
+    port = ui.url.rpartition(":")[2]
+    taken = run_memstate(tmp_path / "other", "ui", "--port", port)
+    assert (taken.code, taken.stdout) == (1, "")
+    assert f"cannot listen on 127.0.0.1, port {port}; choose another" in taken.stderr
+
+
+def test_without_a_wanted_port_the_first_free_one_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(ui_command, "FIRST_PORT", port)
+        options = Context(home=str(tmp_path))
+        app(["ui", "--dry-run", "--log-format", "json", "--json"], obj=options, standalone_mode=False)
+    offered = json.loads(capsys.readouterr().out)
+    assert port < int(offered["url"].rpartition(":")[2]) < port + ui_command.PORTS
+    assert all(command[-2:] == ["--log-format", "json"] for command in offered["commands"].values())
 
 
 def test_a_run_whose_process_is_killed_runs_again_by_itself(ui: Ui, home: Path) -> None:
