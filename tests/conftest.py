@@ -1,8 +1,10 @@
-"""Set-up for every test: one profile of hypothesis, a run history that waits for no disk, and one thread of Polars.
+"""Set-up for every test: one profile of hypothesis, a run history that waits for no disk, one thread of Polars, and
+the umask of memstate's processes.
 
 Hypothesis has no deadlines, and on CI the same examples each time. Workers of xdist share the cores already, and the
 frames of tests are small: more threads take a tenth more CPU. That they change no state is the subject of
-`tests/pipeline/test_threads.py`.
+`tests/pipeline/test_threads.py`. Commands and runs in this process set the umask, so without one from the start, modes
+of files would depend on the order of the tests.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from hypothesis import settings
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # read when Polars is imported
 
+from memstate_core.state.files import PRIVATE_UMASK
 from tests.run_history import hurried
 
+os.umask(PRIVATE_UMASK)
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
