@@ -16,6 +16,7 @@ from memstate_core.night.checks.suite import CONDITIONS, conditions
 from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
 from memstate_core.state.interrupts import delayed_interrupts
+from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import as_markdown
 
@@ -93,4 +94,4 @@ def _results(found: dict[str, Check], run: Run) -> Iterator[dg.AssetCheckResult]
 
 def _shard(context: dg.AssetCheckExecutionContext) -> str:
     # Partitioned checks are still a preview in Dagster; the tag of the run names the shard.
-    return str(context.run.tags["dagster/partition"])
+    return str(context.run.tags[PARTITION_TAG])

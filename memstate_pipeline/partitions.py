@@ -6,6 +6,9 @@ import dagster as dg
 
 from memstate_core.run.store import Store
 
+PARTITION_TAG = "dagster/partition"
+"""The tag of a run that names its shard."""
+
 
 def shard_partitions(store: Store) -> dg.StaticPartitionsDefinition:
     """The shards of a store as partitions; their number is a setting, read when definitions load."""

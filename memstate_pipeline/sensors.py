@@ -12,6 +12,7 @@ from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.jobs import IMPORT_INBOX
+from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
 
 
@@ -51,7 +52,7 @@ def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDef
                 f"run {failed.run_id} failed for another reason: {', '.join(causes) or 'no step failed'}"
             )
         tags = {NOW_TAG: failed.tags[NOW_TAG]} if NOW_TAG in failed.tags else {}
-        shard = failed.tags["dagster/partition"]
+        shard = failed.tags[PARTITION_TAG]
         return dg.RunRequest(run_key=f"without/{failed.run_id}", partition_key=shard, tags=tags)
 
     return set_aside

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,10 @@ class Snapshot:
     def has(self, name: str) -> bool:
         """Whether the version was published with a file of this name; older ones lack some."""
         return name in self.manifest.files
+
+    def written_at(self) -> datetime:
+        """When it was written, by the machine's clock."""
+        return datetime.fromtimestamp((self.path / MANIFEST).stat().st_mtime, UTC)
 
     @property
     def size(self) -> int:

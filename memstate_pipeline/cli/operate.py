@@ -6,6 +6,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
 def status(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Show what the store serves and holds."""
     document = store_status(context.obj.existing_store)
-    show(document, as_json, lambda: _status_lines(document))
+    show(document, as_json, lambda: _status_lines(document, datetime.now(UTC)))
 
 
-def _status_lines(document: Mapping[str, Any]) -> Iterator[str]:
+def _status_lines(document: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    from memstate_core.model.text import parse_moment
+    from memstate_pipeline.report.format import ago
+
     run = document["last_run"]
-    yield f"snapshot: {document['snapshot'] or 'none yet'}" + (f", {run['now']}" if run else "")
+    age = f", {run['now']}, published {ago(now - parse_moment(run['published_at']))}" if run else ""
+    yield f"snapshot: {document['snapshot'] or 'none yet'}{age}"
     yield "topics: " + ", ".join(f"{count:,} {state}" for state, count in document["topics"].items())
     yield f"evidence: {document['evidence']:,}, {document['waiting']:,} not yet in a snapshot"
     waiting = document["quarantined_open"]
@@ -47,6 +52,8 @@ def store_status(store: Store) -> dict[str, Any]:
     states = ("active", "detached", "archived", "merged")
     newest = max(manifests, key=lambda manifest: manifest.now, default=None)
     evidence = store.ledger.count("evidence")
+    published = min((snapshot.written_at() for snapshot in served), default=None)
+    last = newest and {"run_id": newest.run_id, "now": iso(newest.now), "published_at": published and iso(published)}
     return {
         "snapshot": ",".join(snapshot.name for snapshot in served) or None,
         "state_hash": combined_state_hash({m.shard: m.state_hash for m in manifests}) if manifests else None,
@@ -55,7 +62,7 @@ def store_status(store: Store) -> dict[str, Any]:
         "waiting": evidence - sum(manifest.counts["evidence"] for manifest in manifests),
         "quarantined": store.ledger.count("quarantine"),
         "quarantined_open": open_count(store.ledger),
-        "last_run": None if newest is None else {"run_id": newest.run_id, "now": iso(newest.now)},
+        "last_run": last,
         "home": str(store.home.root),
         "warnings": bound_warnings(served),
     }
@@ -74,14 +81,15 @@ def doctor(
 
     Exits with 1 if a check fails. With --topic, explains what governs a topic and what happens to it next.
     """
-    from memstate_pipeline.doctor import examine, explain
+    from memstate_pipeline.doctor.examine import examine
+    from memstate_pipeline.doctor.explain import explain
 
     if topic is not None:
         facts = explain(context.obj.store, topic, moment(now))
         heading = f"{facts['title']}  [{facts['id']}]  {facts['scope']}, {facts['state']}, at {facts['now']}"
         show(facts, as_json, lambda: [heading, *facts["lines"]])
         return
-    findings = examine(context.obj.home)
+    findings = examine(context.obj.home, datetime.now(UTC))
     show(
         [finding.__dict__ for finding in findings],
         as_json,

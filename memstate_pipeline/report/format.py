@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 COUNTS = {
@@ -107,6 +107,15 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def ago(age: timedelta) -> str:
+    """How long ago something was, in the largest unit of which there are at least two."""
+    seconds = max(0, int(age.total_seconds()))
+    for name, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length:,} {name} ago"
+    return "just now" if seconds < 2 else f"{seconds} seconds ago"
 
 
 def moment(value: datetime | str | None) -> str:

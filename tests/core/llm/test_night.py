@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import EDGE, REVISION, TOPIC, open_graph
-from memstate_pipeline.doctor import examine
+from memstate_pipeline.doctor.examine import examine
 from memstate_pipeline.planning import apply_plan, plan_on
 from memstate_pipeline.run import maintain
 from tests.core.llm.clients import KEY
@@ -179,7 +180,7 @@ def test_a_variable_that_is_not_set_ends_the_night_with_what_to_do(tmp_path: Pat
 
 
 def looked(home: Path) -> tuple[bool, str]:
-    [finding] = [one for one in examine(str(home)) if one.name == "extractor"]
+    [finding] = [one for one in examine(str(home), datetime.now(UTC)) if one.name == "extractor"]
     return finding.ok, finding.detail
 
 

@@ -133,7 +133,7 @@ def test_a_run_started_in_the_ui_publishes(ui: Ui, home: Path) -> None:
     run_id = launched_run(ui)
     assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
     published = run_memstate(home, "status", "--json").document
-    assert published["last_run"] == {"run_id": run_id, "now": NIGHT}
+    assert published["last_run"].items() >= {"run_id": run_id, "now": NIGHT}.items()
 
 
 def test_a_second_ui_of_a_store_is_refused_and_a_taken_port_is_not_used(ui: Ui, home: Path, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_run_whose_process_is_killed_runs_again_by_itself(ui: Ui, home: Path) 
     retry = _retried(ui, run_id)
     assert ended(ui, retry) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
     published = run_memstate(home, "status", "--json").document
-    assert published["last_run"] == {"run_id": retry, "now": NIGHT}
+    assert published["last_run"].items() >= {"run_id": retry, "now": NIGHT}.items()
 
 
 def test_a_killed_command_keeps_no_later_run_waiting(ui: Ui, home: Path) -> None:

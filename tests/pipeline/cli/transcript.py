@@ -27,6 +27,7 @@ _MASKS = {
     r"\bms_[0-9A-Za-z_-]+": "ms_KEY",
     r"\d+\.\d GiB": "N GiB",
     r"(?<=packages: ).*": "VERSIONS",
+    r"(?<=published )(just now|\d+ (seconds|minutes) ago)": "N minutes ago",
 }
 
 

@@ -1,0 +1,1 @@
+"""The examinations of `memstate doctor`."""

@@ -1,0 +1,74 @@
+"""Examinations of what a store holds: the served snapshots, the ledger, and refused input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from memstate_core.ingest.inbox import failed_files
+from memstate_core.ingest.quarantine import open_count
+from memstate_core.model.errors import MemstateError
+from memstate_core.night.ledger_audit import UNREADABLE
+from memstate_core.run.store import Store
+from memstate_core.state.current import named_number
+from memstate_core.state.ledger import TABLES
+from memstate_core.state.snapshots import Snapshot, load_snapshot
+from memstate_pipeline.doctor.finding import Finding
+from memstate_pipeline.report.format import ago
+
+OVERDUE = timedelta(hours=36)
+"""Evidence that waits for longer than this since the last publication waits for a night that did not come."""
+
+
+def served_snapshots(store: Store, now: datetime) -> Finding:
+    """Whether the served snapshots can be read, and whether evidence has waited for a night that did not come."""
+    try:
+        numbers = [(shard, number) for shard in store.shards if (number := named_number(store.home, shard)) is not None]
+        served = [load_snapshot(store.home, shard, number) for shard, number in numbers]
+    except MemstateError as error:
+        return Finding("snapshot", False, str(error))
+    if not served:
+        return Finding("snapshot", True, "nothing published yet")
+    last = min(snapshot.written_at() for snapshot in served)
+    age, waiting = now - last, _waiting(store, served)
+    detail = f"serves {', '.join(snapshot.name for snapshot in served)}, published {ago(age)}; {waiting:,} observations since"
+    if waiting and age > OVERDUE:
+        return Finding(
+            "snapshot", False, f"{detail} wait for a night: run `memstate maintain`, or see the schedule in the UI"
+        )
+    return Finding("snapshot", True, detail)
+
+
+def _waiting(store: Store, served: Sequence[Snapshot]) -> int:
+    """How many rows of evidence no served snapshot has; 0 if the ledger cannot be read, which is its own finding."""
+    try:
+        return store.ledger.count("evidence") - sum(snapshot.manifest.counts["evidence"] for snapshot in served)
+    except UNREADABLE:
+        return 0
+
+
+def ledger(store: Store) -> Finding:
+    """Whether every table opens; `memstate verify` reads their bytes."""
+    damaged, counts = [], []
+    for table in TABLES:
+        try:
+            counts.append(f"{store.ledger.count(table):,} {table}")
+        except UNREADABLE as error:
+            damaged.append(f"{table}: {type(error).__name__}")
+    if damaged:
+        return Finding("ledger", False, f"cannot be read ({', '.join(damaged)}); `memstate verify` names the damage")
+    return Finding("ledger", True, ", ".join(counts))
+
+
+def refused_input(store: Store) -> Finding:
+    """Whether files wait in the folders of what could not be read; rows in quarantine are counted."""
+    try:
+        count = open_count(store.ledger)
+    except UNREADABLE as error:
+        problem = f"the ledger cannot be read: {type(error).__name__}"
+        return Finding("refused input", False, f"{problem}; `memstate verify` says which table is damaged")
+    rows = f"{count:,} rows in quarantine" + ("; `memstate quarantine` lists them" if count else "")
+    if failed := failed_files(store.home):
+        advice = "mend them and move them back into the folder above, or remove them"
+        return Finding("refused input", False, f"{', '.join(failed[:5])} could not be read: {advice}; {rows}")
+    return Finding("refused input", True, rows)
