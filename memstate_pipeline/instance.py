@@ -12,6 +12,7 @@ import dagster as dg
 from memstate_core.state.home import Home
 
 DAGSTER_VARIABLE = "DAGSTER_HOME"
+SETTINGS_NAME = "dagster.yaml"
 _FIRST_SETTINGS = """\
 # Created by memstate; edit as you like.
 telemetry:
@@ -22,7 +23,7 @@ concurrency:
     default_limit: 1
 """
 """The settings of homes that were made before runs were retried; if nobody edited them, they are replaced."""
-_SETTINGS = f"""\
+DAGSTER_SETTINGS = f"""\
 {_FIRST_SETTINGS}run_retries: # of runs whose process died; runs that failed are not repeated
   enabled: true
   max_retries: 2
@@ -34,9 +35,9 @@ def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
     """The folder of the instance, with settings: no telemetry, one writing run at a time, retries after a death."""
     folder = Path(environ.get(DAGSTER_VARIABLE) or home.dagster)
     folder.mkdir(parents=True, exist_ok=True)
-    settings = folder / "dagster.yaml"
+    settings = folder / SETTINGS_NAME
     if not settings.exists() or settings.read_text() == _FIRST_SETTINGS:
-        settings.write_text(_SETTINGS)
+        settings.write_text(DAGSTER_SETTINGS)
     return folder
 
 

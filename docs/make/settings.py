@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Any
-
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from docs.make.markdown import code, one_line, paragraphs, table
 from docs.make.schemas import kind_of, summary
 from memstate_core.policy.rules import Rule
-from memstate_core.policy.settings import LEGACY_VARIABLES, Override, Settings
+from memstate_core.policy.settings import LEGACY_VARIABLES, Override
+from memstate_core.policy.template import keys, literal, sections
 
 
 def settings() -> str:
@@ -36,13 +33,6 @@ def variables() -> str:
     return table(("Variable", "Sets"), rows)
 
 
-def sections() -> Iterator[tuple[str, type[BaseModel]]]:
-    """The tables of the settings file with their models."""
-    for name, field in Settings.model_fields.items():
-        assert isinstance(field.annotation, type)
-        yield name, field.annotation
-
-
 def _section(heading: str, model: type[BaseModel], written: str) -> str:
     shapes = model.model_json_schema()["properties"]
     rows = [
@@ -56,14 +46,8 @@ def _section(heading: str, model: type[BaseModel], written: str) -> str:
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    return "" if field.default is None else code(_literal(field.default))
+    return "" if field.default is None else code(literal(field.default))
 
 
 def _toml(name: str, model: type[BaseModel]) -> str:
-    lines = [f"{key} = {_literal(field.default)}" for key, field in model.model_fields.items()]
-    return "\n".join([f"[{name}]", *lines])
-
-
-def _literal(value: Any) -> str:
-    """A default as TOML writes it; of the types that settings have, JSON writes the same."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    return "\n".join([f"[{name}]", *(f"{key.name} = {key.default}" for key in keys(model))])

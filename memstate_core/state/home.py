@@ -73,6 +73,11 @@ class Home:
         return self.root / "dagster"
 
     @property
+    def deploy(self) -> Path:
+        """Units and timers that `memstate init` wrote; nothing reads them here."""
+        return self.root / "deploy"
+
+    @property
     def keys(self) -> Path:
         """API keys with their permissions; hashes only."""
         return self.root / "keys.json"

@@ -31,7 +31,8 @@ def served_snapshots(store: Store, now: datetime) -> Finding:
         return Finding("snapshot", True, "nothing published yet")
     last = min(snapshot.written_at() for snapshot in served)
     age, waiting = now - last, _waiting(store, served)
-    detail = f"serves {', '.join(snapshot.name for snapshot in served)}, published {ago(age)}; {waiting:,} observations since"
+    names = ", ".join(snapshot.name for snapshot in served)
+    detail = f"serves {names}, published {ago(age)}; {waiting:,} observations since"
     if waiting and age > OVERDUE:
         return Finding(
             "snapshot", False, f"{detail} wait for a night: run `memstate maintain`, or see the schedule in the UI"

@@ -13,7 +13,7 @@ import dagster as dg
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.doctor.finding import Finding
-from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_instance
+from memstate_pipeline.instance import DAGSTER_VARIABLE, SETTINGS_NAME, dagster_instance
 from memstate_pipeline.jobs import NIGHTLY
 from memstate_pipeline.partitions import PARTITION_TAG
 
@@ -28,7 +28,7 @@ def run_findings(store: Store, now: datetime) -> list[Finding]:
     """Examines the runs of a store; a history that cannot be read is a finding, too."""
     if os.environ.get(DAGSTER_VARIABLE, str(store.home.dagster)) != str(store.home.dagster):
         return [Finding("runs", True, f"not examined: their history is in ${DAGSTER_VARIABLE}, which stores may share")]
-    if not (store.home.dagster / "dagster.yaml").exists():
+    if not (store.home.dagster / SETTINGS_NAME).exists():
         return [Finding("runs", True, "none yet")]
     if not os.access(store.home.dagster, os.W_OK):
         return [Finding("runs", True, "not examined, since the home cannot be written")]

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from docs.make.commands import named_commands
 from docs.make.routes import openapi
-from docs.make.settings import sections
 from memstate_core.ingest.validation.limits import LIMITS
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import LEGACY_VARIABLES, Override
+from memstate_core.policy.template import sections
 from memstate_pipeline.cli.main import COMMANDS, app
 from tests.docs.html import Page
 

@@ -1,0 +1,1 @@
+"""Files with which a machine runs a store: units for systemd, an agent for launchd, a crontab."""
