@@ -14,10 +14,13 @@ import dagster as dg
 import polars as pl
 
 from memstate_core.model.errors import StoreLocked
+from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.lock import exclusive
+from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.report.failed_run import RunFailure, report_failed
 
 STARTED_AND_SILENT = timedelta(seconds=30)
 """How long a run that has started may be silent without holding the lock: longer than from its start to its lock."""
@@ -32,12 +35,15 @@ _SILENCE = {
 }
 
 
-def end_dead_runs(home: Home, instance: dg.DagsterInstance, now: datetime) -> list[str]:
+def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[str]:
     """Marks dead runs as failed, if Dagster's instance is the home's own, so that all its runs lock this store.
+
+    A night that had not published leaves a page that says so.
 
     Returns:
         The ids of the runs.
     """
+    home = store.home
     if Path(instance.root_directory) != home.dagster:
         return []
     silent = _silent(instance, now)
@@ -53,6 +59,9 @@ def end_dead_runs(home: Home, instance: dg.DagsterInstance, now: datetime) -> li
         snapshots = published.get(run.run_id)
         rest = f"It had published {snapshots}; the next run writes its report." if snapshots else _REST
         instance.report_run_failed(run, f"Run {run.run_id} is marked as failed, since {_REASON} {rest}")
+        if snapshots is None and run.job_name == NIGHTLY:
+            died = RunFailure("ProcessDied", f"its process is gone. {_REST}")
+            report_failed(store, run.run_id, run.tags, died, now)
     return [run.run_id for run in dead]
 
 

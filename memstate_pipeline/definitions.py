@@ -16,7 +16,7 @@ from memstate_pipeline.jobs import import_job, nightly_job
 from memstate_pipeline.partitions import shard_partitions
 from memstate_pipeline.resources import FrameIOManager, StoreResource
 from memstate_pipeline.schedules import nightly_schedule
-from memstate_pipeline.sensors import dead_runs_sensor, inbox_sensor, set_aside_sensor
+from memstate_pipeline.sensors import dead_runs_sensor, failures_sensor, inbox_sensor, set_aside_sensor
 
 GROUPS = (ingest_assets, topic_assets, revise_assets, forget_assets, publish_assets)
 STALE_AFTER = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36), warn_window=timedelta(hours=26))
@@ -36,7 +36,12 @@ def build_defs(home: Path) -> dg.Definitions:
         asset_checks=asset_checks(),
         jobs=[nightly, import_job()],
         schedules=[nightly_schedule(store)],
-        sensors=[inbox_sensor(store), set_aside_sensor(nightly), dead_runs_sensor(store)],
+        sensors=[
+            inbox_sensor(store),
+            set_aside_sensor(nightly),
+            dead_runs_sensor(store),
+            failures_sensor(store, nightly),
+        ],
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,23 +11,17 @@ from typing import Any
 
 import dagster as dg
 
-from memstate_core.model.errors import (
-    CheckRefused,
-    EvidenceSetAside,
-    MemstateError,
-    ShardsFailed,
-    StagingMissing,
-    StepFailed,
-    StoreLocked,
-)
+from memstate_core.model.errors import EvidenceSetAside, MemstateError, ShardsFailed, StoreLocked
 from memstate_core.model.text import iso
-from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.state.snapshots import combined_state_hash
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.failures import failure
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.partitions import PARTITION_TAG
+from memstate_pipeline.report.failed_run import RunFailure, report_failed
 from memstate_pipeline.report.page import TABLES, report_paths
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
 
@@ -74,7 +68,7 @@ def maintain(
     failed: dict[str, MemstateError] = {}
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
         if not on_clone:
-            end_dead_runs(store.home, instance, datetime.now(UTC))
+            end_dead_runs(store, instance, datetime.now(UTC))
         for shard in store.shards:
             try:
                 paths.append(report_paths(store.home.reports, _run_shard(store, job, shard, instance, tags), shard))
@@ -95,45 +89,24 @@ def _run_shard(
 ) -> str:
     """The id of the run that published a shard, without evidence that broke a step, unless it follows a plan."""
     while True:
+        run_id = str(uuid.uuid4())
         try:
-            done = job.execute_in_process(
-                partition_key=shard, instance=instance, run_config=_QUIET, tags=tags, raise_on_error=True
+            job.execute_in_process(
+                partition_key=shard, instance=instance, run_config=_QUIET, tags=tags, raise_on_error=True, run_id=run_id
             )
         except dg.DagsterExecutionInterruptedError as error:
             raise KeyboardInterrupt from error
         except BaseException as error:
-            explained = _explained(store, shard, error)
+            explained = failure(store, shard, error)
             if isinstance(explained, EvidenceSetAside) and PLAN_TAG not in tags:
                 continue  # the run begins again, without that evidence
+            if not isinstance(explained, StoreLocked):
+                failed = {**tags, PARTITION_TAG: shard}
+                report_failed(store, run_id, failed, RunFailure.of(explained), datetime.now(UTC))
             if not isinstance(error, Exception):
                 raise
             raise explained from error
-        return done.run_id
-
-
-def _explained(store: Store, shard: str, error: BaseException) -> MemstateError:
-    """Our error from the chain of causes, else the refusal of a check, else the first cause outside Dagster."""
-    causes = list(_chain(error))
-    for cause in causes:
-        if isinstance(cause, MemstateError):
-            return cause
-    try:
-        failed = [check["name"] for check in Run.load(store.home.work(shard)).checks() if not check["passed"]]
-    except StagingMissing:
-        failed = []
-    root = next((cause for cause in reversed(causes) if not isinstance(cause, dg.DagsterError)), causes[-1])
-    problem = f"{type(root).__name__}: {root}".splitlines()[0]
-    return CheckRefused(failed) if failed else StepFailed(shard, problem)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and its causes, down to the first."""
-    cause: BaseException | None = error
-    seen: set[int] = set()
-    while cause is not None and id(cause) not in seen:  # a chain may lead back into itself
-        yield cause
-        seen.add(id(cause))
-        cause = cause.__cause__ or cause.__context__
+        return run_id
 
 
 def _without_tables(document: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,14 @@ import dagster as dg
 
 from memstate_core.ingest.inbox import waiting
 from memstate_core.ingest.unfinished import state_of
+from memstate_core.model import errors
 from memstate_core.model.errors import EvidenceSetAside
 from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.jobs import IMPORT_INBOX
 from memstate_pipeline.partitions import PARTITION_TAG
+from memstate_pipeline.report.failed_run import RunFailure, report_failed
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
 
 
@@ -46,7 +48,7 @@ def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDef
     )
     def set_aside(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:
         failed = context.dagster_run
-        causes = [cause for event in context.get_step_failure_events() for cause in _causes(event)]
+        causes = [name for event in context.get_step_failure_events() for name, _ in _causes(event)]
         if EvidenceSetAside.__name__ not in causes or PLAN_TAG in failed.tags:
             return dg.SkipReason(
                 f"run {failed.run_id} failed for another reason: {', '.join(causes) or 'no step failed'}"
@@ -58,21 +60,51 @@ def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDef
     return set_aside
 
 
+def failures_sensor(store: Store, nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDefinition:
+    """Leaves a page of each night that failed; the command line does so itself."""
+
+    @dg.run_failure_sensor(
+        name="failed_nights",
+        monitored_jobs=[nightly],
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def failed_nights(context: dg.RunFailureSensorContext) -> None:
+        run = context.dagster_run
+        events = context.get_step_failure_events()
+        named = [failure for event in events if (failure := _failure(event)) is not None]
+        failure = named[0] if named else RunFailure("RunFailed", context.failure_event.message or "the run failed")
+        record = context.instance.get_run_record_by_id(run.run_id)
+        ended = record.end_time if record is not None else None
+        at = datetime.now(UTC) if ended is None else datetime.fromtimestamp(ended, UTC)
+        if failure.type != EvidenceSetAside.__name__:
+            report_failed(store, run.run_id, run.tags, failure, at)
+
+    return failed_nights
+
+
 def dead_runs_sensor(store: Store) -> dg.SensorDefinition:
     """Marks runs as failed whose process is gone, so that they keep no other run waiting."""
 
     @dg.sensor(name="dead_runs", minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
     def dead_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        ended = end_dead_runs(store.home, context.instance, datetime.now(UTC))
+        ended = end_dead_runs(store, context.instance, datetime.now(UTC))
         return dg.SkipReason(f"marked as failed: {', '.join(ended)}" if ended else "every running run is alive")
 
     return dead_runs
 
 
-def _causes(event: dg.DagsterEvent) -> Iterator[str]:
-    """The names of the errors of a failed step, from the outermost to the first cause."""
+def _causes(event: dg.DagsterEvent) -> Iterator[tuple[str, str]]:
+    """The classes and messages of the errors of a failed step, from the outermost to the first cause."""
     error = event.step_failure_data.error
     while error is not None:
         if error.cls_name is not None:
-            yield error.cls_name
+            yield error.cls_name, error.message.partition(": ")[2].strip() or error.message.strip()
         error = error.cause
+
+
+def _failure(event: dg.DagsterEvent) -> RunFailure | None:
+    """Our own error among the causes of a failed step, else the first cause; None if it has none."""
+    causes = list(_causes(event))
+    own = [cause for cause in causes if cause[0] in errors.__all__]
+    return RunFailure(*(own or causes[::-1])[0]) if causes else None

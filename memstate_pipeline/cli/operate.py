@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,9 @@ def _status_lines(document: Mapping[str, Any], now: datetime) -> Iterator[str]:
     from memstate_core.model.text import parse_moment
     from memstate_pipeline.report.format import ago
 
+    if failed := document["last_failure"]:
+        yield f"the last night of {failed['shard']} failed: {failed['error']['message']}"
+        yield f"report: {as_uri(Path(failed['page']))}"
     run = document["last_run"]
     age = f", {run['now']}, published {ago(now - parse_moment(run['published_at']))}" if run else ""
     yield f"snapshot: {document['snapshot'] or 'none yet'}{age}"
@@ -46,6 +50,7 @@ def store_status(store: Store) -> dict[str, Any]:
     from memstate_core.model.text import iso
     from memstate_core.state.current import current_snapshot
     from memstate_core.state.snapshots import combined_state_hash
+    from memstate_pipeline.report.latest import last_failure
 
     served = [snapshot for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
     manifests = [snapshot.manifest for snapshot in served]
@@ -63,6 +68,7 @@ def store_status(store: Store) -> dict[str, Any]:
         "quarantined": store.ledger.count("quarantine"),
         "quarantined_open": open_count(store.ledger),
         "last_run": last,
+        "last_failure": last_failure(store),
         "home": str(store.home.root),
         "warnings": bound_warnings(served),
     }
@@ -148,14 +154,17 @@ def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> N
 def report(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Show the last run's counts and the path of its page.
 
-    With --json, prints the whole report.
+    A shard whose last night failed comes first. With --json, prints the whole report.
     """
     from memstate_core.model.errors import StoreNotFound
-    from memstate_pipeline.report.page import latest_report
+    from memstate_pipeline.report.latest import last_failure, latest_report
 
-    page = latest_report(context.obj.store.home.reports)
+    store: Store = context.obj.store
+    failed = last_failure(store)
+    page = latest_report(store.home.reports) if failed is None else Path(failed["page"])
     if page is None:
-        raise StoreNotFound(str(context.obj.store.home.root), "no report")
+        raise StoreNotFound(str(store.home.root), "no report")
     document = json.loads(page.with_suffix(".json").read_text())
     counts = [f"  {count:>9,}  {name.replace('_', ' ')}" for name, count in document["counts"].items()]
-    show(document, as_json, lambda: [f"run {document['run_id']} at {document['now']}", *counts, as_uri(page)])
+    ended = f"failed: {failed['error']['message']}" if failed else f"at {document['now']}"
+    show(document, as_json, lambda: [f"run {document['run_id']} {ended}", *counts, as_uri(page)])

@@ -34,7 +34,7 @@ def run_findings(store: Store, now: datetime) -> list[Finding]:
         return [Finding("runs", True, "not examined, since the home cannot be written")]
     try:
         with dagster_instance(store.home) as instance:
-            ended = end_dead_runs(store.home, instance, now)
+            ended = end_dead_runs(store, instance, now)
             return [_last_runs(store, instance, ended), _queue(instance, now)]
     except Exception as error:  # noqa: BLE001 (of SQLite, SQLAlchemy, YAML or Dagster)
         problem = f"Dagster's history cannot be read: {type(error).__name__}: {error}".splitlines()[0]

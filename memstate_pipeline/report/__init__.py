@@ -4,6 +4,7 @@
 replayed run gives the same bytes.
 """
 
-from memstate_pipeline.report.page import ReportData, latest_report, render_report, write_report
+from memstate_pipeline.report.latest import latest_report
+from memstate_pipeline.report.page import ReportData, render_report, write_report
 
 __all__ = ["ReportData", "latest_report", "render_report", "write_report"]

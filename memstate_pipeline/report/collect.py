@@ -10,7 +10,7 @@ import polars as pl
 from memstate_core.forget.bound import over_bound, over_bound_warnings
 from memstate_core.forget.eviction_order import EVICTION_FITS
 from memstate_core.llm.understand import FAILURES
-from memstate_core.model.frames import CALIBRATION, PROBLEMS, Schema, empty
+from memstate_core.model.frames import CALIBRATION, MOMENT, PROBLEMS, Schema, empty
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.merge_precision import ESTIMATES
 from memstate_core.revise.reading_text import READING, reading_text
@@ -38,6 +38,11 @@ COUNTED = {
 }
 """The step and the name of each count of the report."""
 
+_GROWTH: Schema = {
+    "snapshot": pl.Int64,
+    "now": MOMENT,
+    **dict.fromkeys(("active", "archived", "merged", "evidence"), pl.Int64),
+}
 _SALIENCE: Schema = {"scope": pl.String, "state": pl.String, "salience": pl.Float64}
 
 
@@ -49,7 +54,7 @@ def collect(store: Store, run: Run) -> ReportData:
     titles = topics.select(topic_id="id", title="title")
     decisions = run.decisions()
     return ReportData(
-        summary=_numbers(run, served) | _texts(run, topics),
+        summary=_published(served) | _numbers(run) | _texts(run, topics),
         merges=_merged(decisions, titles),
         archived=_moved(decisions, titles, ARCHIVED),
         restored=_moved(decisions, titles, RESTORED).drop("salience"),
@@ -67,42 +72,66 @@ def collect_numbers(store: Store, run: Run, problem: str) -> ReportData:
         run: a run that has just published.
         problem: why the rest cannot be reported.
     """
-    numbers_only = _numbers(run, load_snapshot(store.home, run.facts.shard, run.facts.number))
+    served = load_snapshot(store.home, run.facts.shard, run.facts.number)
+    more = {"explanations": [], "warnings": [f"this report is incomplete: {problem}"]}
+    return _without_tables(store, run.facts.shard, _published(served) | _numbers(run) | more)
+
+
+def collect_failed(store: Store, shard: str, run: Run | None, known: dict[str, Any]) -> ReportData:
+    """The data of the page of a run that has not published.
+
+    Args:
+        store: the store.
+        shard: its shard.
+        run: what it left; None if it failed before it began.
+        known: what is known beside that, or instead of it.
+    """
+    nothing: dict[str, Any] = {"counts": {}, "checks": [], "seconds": {}, "totals": {}}
+    return _without_tables(store, shard, nothing | known | ({} if run is None else _numbers(run)))
+
+
+def _without_tables(store: Store, shard: str, summary: dict[str, Any]) -> ReportData:
     nothing = pl.DataFrame()
     return ReportData(
-        summary=numbers_only | {"explanations": [], "warnings": [f"this report is incomplete: {problem}"]},
+        summary=summary,
         merges=nothing,
         archived=nothing,
         restored=nothing,
         problems=nothing,
         salience=pl.DataFrame(schema=_SALIENCE),
-        growth=_growth(store, run.facts.shard),
+        growth=_growth(store, shard),
     )
 
 
-def _numbers(run: Run, served: Snapshot) -> dict[str, Any]:
+def _published(served: Snapshot) -> dict[str, Any]:
+    return {"snapshot": served.name, "state_hash": served.manifest.state_hash, "totals": served.manifest.counts}
+
+
+def _numbers(run: Run) -> dict[str, Any]:
     facts, notes = run.facts, run.notes()
     imported, counted = run.imported(), notes.get("placements", {}).get("counts", {})
     return {
         "run_id": facts.run_id,
         "now": iso(facts.now),
         "shard": facts.shard,
-        "snapshot": served.name,
         "previous_snapshot": None if facts.base is None else f"{facts.shard}/{facts.base}",
-        "state_hash": served.manifest.state_hash,
         "counts": {name: notes.get(step, {}).get("counts", {}).get(key, 0) for name, (step, key) in COUNTED.items()},
         "expected_false_merges": notes.get("merges", {}).get("counts", {}).get("expected_false_merges"),
-        "calibration": run.table("calibration", CALIBRATION).to_dicts(),
-        "spot_checks": run.table("spot_checks", ESTIMATES).with_columns(iso_expr(pl.col("at"))).to_dicts(),
+        "calibration": _kept(run, "calibration", CALIBRATION).to_dicts(),
+        "spot_checks": _kept(run, "spot_checks", ESTIMATES).with_columns(iso_expr(pl.col("at"))).to_dicts(),
         "seconds": {step: note["seconds"] for step, note in notes.items()},
         "checks": run.checks(),
         "ingest": {
             key: imported.get(key) for key in ("read", "accepted", "duplicate", "quarantined", "reasons", "errors")
         },
-        "totals": served.manifest.counts,
         "policy": facts.policy,
         "extractor": {name: n for name, n in counted.items() if name.startswith("llm_")},
     }
+
+
+def _kept(run: Run, name: str, schema: Schema) -> pl.DataFrame:
+    """A kept frame; without rows where the run ended before it was kept."""
+    return run.table(name, schema) if run.has_table(name) else empty(schema)
 
 
 def _texts(run: Run, topics: pl.DataFrame) -> dict[str, Any]:
@@ -119,7 +148,7 @@ def _texts(run: Run, topics: pl.DataFrame) -> dict[str, Any]:
 
 
 def _not_understood(run: Run) -> list[str]:
-    failures = run.table("extractor", FAILURES) if run.has_table("extractor") else empty(FAILURES)
+    failures = _kept(run, "extractor", FAILURES)
     effect = "session(s) placed without the language model, wholly or in part"
     return [f"{sessions} {effect}: {reason}" for reason, sessions in failures.iter_rows()]
 
@@ -159,4 +188,4 @@ def _growth(store: Store, shard: str) -> pl.DataFrame:
         }
         for m in kept
     ]
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, schema=_GROWTH)

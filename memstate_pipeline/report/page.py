@@ -84,12 +84,6 @@ def report_paths(folder: Path, run_id: str, shard: str) -> tuple[Path, Path]:
     return folder / f"{run_id}-{shard}.html", folder / f"{run_id}-{shard}.json"
 
 
-def latest_report(folder: Path) -> Path | None:
-    """The page that was written last, or None if there is none."""
-    pages = list(folder.glob("*.html"))
-    return max(pages, key=lambda page: (page.stat().st_mtime_ns, page.name), default=None)
-
-
 def _view(data: ReportData) -> dict[str, Any]:
     summary = data.summary
     seconds: dict[str, float] = summary.get("seconds") or {}

@@ -102,7 +102,7 @@ def _published_run(store: Store, shard: str) -> Run | None:
     """The last nightly run of a shard, if it published and has not ended."""
     try:
         run = Run.load(store.home.work(shard))
-        return run if run.imported() and _is_published(store, run) else None
+        return run if run.imported() and is_published(store, run) else None
     except BaseException as error:
         if not _is_of_the_report(error):
             raise
@@ -114,6 +114,7 @@ def _is_of_the_report(error: BaseException) -> bool:
     return is_unforeseen(error) or isinstance(error, MemstateError)
 
 
-def _is_published(store: Store, run: Run) -> bool:
+def is_published(store: Store, run: Run) -> bool:
+    """Whether the ledger records a snapshot of this run."""
     own = (pl.col("kind") == PUBLISHED) & (pl.col("shard") == run.facts.shard) & (pl.col("run_id") == run.facts.run_id)
     return store.ledger.scan("transitions").filter(own).head(1).collect().height > 0

@@ -22,6 +22,7 @@ from memstate_pipeline import run, sensors
 from memstate_pipeline.dead_runs import STARTED_AND_SILENT, end_dead_runs
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
+from memstate_pipeline.report.latest import last_failure
 from tests import warm
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
@@ -68,20 +69,23 @@ def statuses(instance: dg.DagsterInstance) -> dict[str, dg.DagsterRunStatus]:
 def test_a_run_that_was_killed_is_marked_as_failed_with_the_reason(home: Home, instance: dg.DagsterInstance) -> None:
     run_id = killed_run(home)
     assert statuses(instance) == {run_id: RUNNING}
-    assert end_dead_runs(home, instance, later(0)) == []
-    assert end_dead_runs(home, instance, later()) == [run_id]
+    assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == []
+    assert end_dead_runs(open_store(home.root, {}), instance, later()) == [run_id]
     assert statuses(instance) == {run_id: dg.DagsterRunStatus.FAILURE}
     messages = [event.message for event in instance.all_logs(run_id)]
     assert any("its process is gone" in message for message in messages)
-    assert end_dead_runs(home, instance, later()) == []
+    failure = last_failure(open_store(home.root, {}))
+    assert failure is not None
+    assert (failure["run_id"], failure["error"]["type"], failure["now"]) == (run_id, "ProcessDied", NIGHT)
+    assert end_dead_runs(open_store(home.root, {}), instance, later()) == []
 
 
 def test_a_silent_run_that_holds_the_lock_is_alive(home: Home, instance: dg.DagsterInstance) -> None:
     run_id = killed_run(home)
     with exclusive(home.lock, f"process {os.getpid()} (Dagster run {run_id}, since now)"):
-        assert end_dead_runs(home, instance, later(36_000)) == []
+        assert end_dead_runs(open_store(home.root, {}), instance, later(36_000)) == []
     with exclusive(home.lock, f"process {os.getpid()} (memstate rebuild)"):
-        assert end_dead_runs(home, instance, later()) == [run_id]
+        assert end_dead_runs(open_store(home.root, {}), instance, later()) == [run_id]
 
 
 def test_runs_of_an_instance_that_stores_may_share_are_left_alone(home: Home, tmp_path: Path) -> None:
@@ -90,7 +94,7 @@ def test_runs_of_an_instance_that_stores_may_share_are_left_alone(home: Home, tm
     shared = home.dagster.rename(tmp_path / "shared")
     (tmp_path / "dagster.yaml").rename(shared / "dagster.yaml")
     with dg.DagsterInstance.from_config(str(shared)) as instance:
-        assert end_dead_runs(home, instance, later()) == []
+        assert end_dead_runs(open_store(home.root, {}), instance, later()) == []
         assert statuses(instance)[run_id] == RUNNING
 
 

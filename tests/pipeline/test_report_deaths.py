@@ -67,7 +67,7 @@ def ended(home: Path) -> str:
     """What Dagster says of the dead run."""
     store = open_store(home)
     with dagster_instance(store.home) as instance:
-        (run_id,) = end_dead_runs(store.home, instance, datetime.now(UTC) + 2 * STARTED_AND_SILENT)
+        (run_id,) = end_dead_runs(store, instance, datetime.now(UTC) + 2 * STARTED_AND_SILENT)
         return "\n".join(str(event.message) for event in instance.all_logs(run_id))
 
 

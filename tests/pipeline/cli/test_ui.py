@@ -129,6 +129,16 @@ def _retried(ui: Ui, run_id: str) -> str:
     raise AssertionError("no run was started in its place")
 
 
+def _page_of(home: Path, run_id: str) -> Path:
+    """The page of a failed run, which a sensor writes."""
+    page = home / "reports" / f"{run_id}-s0.html"
+    for _ in range(240):
+        if page.exists():
+            return page
+        time.sleep(0.5)
+    raise AssertionError((home / "ui.log").read_text()[-3000:])
+
+
 def test_a_run_started_in_the_ui_publishes(ui: Ui, home: Path) -> None:
     run_id = launched_run(ui)
     assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
@@ -167,6 +177,8 @@ def test_a_run_whose_process_is_killed_runs_again_by_itself(ui: Ui, home: Path) 
     assert ended(ui, retry) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
     published = run_memstate(home, "status", "--json").document
     assert published["last_run"].items() >= {"run_id": retry, "now": NIGHT}.items()
+    assert "Not published" in _page_of(home, run_id).read_text()
+    assert run_memstate(home, "status", "--json").document["last_failure"] is None, "the retry is the last run"
 
 
 def test_a_killed_command_keeps_no_later_run_waiting(ui: Ui, home: Path) -> None:

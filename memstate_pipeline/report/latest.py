@@ -1,0 +1,31 @@
+"""The pages that were written last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from memstate_core.run.store import Store
+
+
+def latest_report(folder: Path, shard: str | None = None) -> Path | None:
+    """The page that was written last, of a shard or of all, or None if there is none."""
+    pages = list(folder.glob("*.html" if shard is None else f"*-{shard}.html"))
+    return max(pages, key=lambda page: (page.stat().st_mtime_ns, page.name), default=None)
+
+
+def last_failure(store: Store) -> dict[str, Any] | None:
+    """The failure of the last run of a shard, if it failed: run_id, shard, now, error (type, message), page.
+
+    If the last runs of several shards failed, the first of them.
+    """
+    for shard in store.shards:
+        page = latest_report(store.home.reports, shard)
+        try:
+            document = {} if page is None else json.loads(page.with_suffix(".json").read_text())
+        except (OSError, ValueError):
+            continue
+        if "error" in document:
+            return {name: document[name] for name in ("run_id", "shard", "now", "error")} | {"page": str(page)}
+    return None
