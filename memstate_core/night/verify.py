@@ -16,7 +16,7 @@ from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
 from memstate_core.state.graph import open_graph
-from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
+from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
 
 
@@ -35,8 +35,12 @@ class Verdict:
     detail: str = ""
 
 
-def verify_store(store: Store) -> dict[str, list[Verdict]]:
+def verify_store(store: Store, *, deep: bool = False) -> dict[str, list[Verdict]]:
     """The verdicts on every shard's served snapshot, by the name of the snapshot (or of the shard, without one).
+
+    Args:
+        store: the store.
+        deep: verify the files and manifests of the other kept snapshots, too, which as-of queries read.
 
     Raises:
         StoreNotFound: nothing was published here.
@@ -51,9 +55,26 @@ def verify_store(store: Store) -> dict[str, list[Verdict]]:
             continue
         if snapshot is not None:
             found[snapshot.name] = verify(store, snapshot)
+        others = [other for other in numbers(store.home, shard) if other != number] if deep else []
+        found |= {f"{shard}/{other}": _kept(store, shard, other) for other in others}
     if not found:
         raise StoreNotFound(str(store.home.root))
     return found
+
+
+def _kept(store: Store, shard: str, number: int) -> list[Verdict]:
+    """The verdicts on a snapshot that is kept and not served."""
+    try:
+        snapshot = load_snapshot(store.home, shard, number)
+    except SnapshotDamaged as error:
+        return [Verdict("kept snapshot", False, error.message)]
+    try:
+        problems = manifest_problems(snapshot.manifest, recorded_manifest(store, shard, number))
+    except UNREADABLE:
+        problems = ["not compared, since the ledger cannot be read"]
+    damage = snapshot.damage()
+    verdicts = [_verdict("manifest", problems), _verdict("file digests", damage)]
+    return verdicts if damage else [*verdicts, *_of_files(snapshot)]
 
 
 def verify(store: Store, snapshot: Snapshot) -> list[Verdict]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memstate_core.night.verify import verify_store
+from memstate_core.night.verify import Verdict, verify_store
 from memstate_core.state.snapshots import MANIFEST
 from tests.core.night.checks.damage import Home
 
@@ -65,6 +65,10 @@ def failed(home: Home) -> dict[str, str]:
     }
 
 
+def failures(verdicts: list[Verdict]) -> list[str]:
+    return [verdict.name for verdict in verdicts if not verdict.passed]
+
+
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_served_file_that_changed_is_named(home: Home, change: Change) -> None:
     """Each file in turn; the original is restored before the next."""
@@ -116,6 +120,23 @@ def test_current_that_is_missing_beside_snapshots_is_named(home: Home) -> None:
 def test_current_that_names_an_older_snapshot_is_named(home: Home) -> None:
     (home.served.parent / "CURRENT").write_text("4\n")
     assert "s0/5 as published" in failed(home)["L3 rebuild"]
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_file_of_a_kept_snapshot_that_changed_is_named_where_all_are_verified(home: Home, change: Change) -> None:
+    """As-of queries read the older snapshots."""
+    change(home.served.parent / "4" / "compressed.parquet")
+    assert failed(home) == {}
+    found = verify_store(home.store, deep=True)
+    assert all(verdict.passed for verdict in found.pop("s0/5"))
+    assert {name: failures(verdicts) for name, verdicts in found.items()} == {"s0/4": ["file digests"]}
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", "kept snapshot"), ('"now": "2026-05-01T00:00:01Z"', "manifest")])
+def test_a_manifest_of_a_kept_snapshot_that_changed_is_named(home: Home, text: str, expected: str) -> None:
+    path = home.served.parent / "4" / MANIFEST
+    path.write_text(text and json.dumps({**json.loads(path.read_text()), **json.loads(f"{{{text}}}")}))
+    assert failures(verify_store(home.store, deep=True)["s0/4"]) == [expected]
 
 
 TABLES = ("evidence", "transitions", "accesses", "quarantine")

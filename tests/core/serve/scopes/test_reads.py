@@ -1,4 +1,4 @@
-"""An id of another scope costs the reads of an id that nobody has: no caller can tell them apart by time."""
+"""An id of another scope costs the reads of an id that nobody has, so time does not distinguish them."""
 
 from __future__ import annotations
 
