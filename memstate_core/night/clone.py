@@ -22,6 +22,7 @@ from memstate_core.model.errors import StoreNotFound
 from memstate_core.policy.settings import FILE_NAME
 from memstate_core.run.run import pending_path
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.files import link_or_copy
 from memstate_core.state.home import Home
 from memstate_core.state.ledger_chain import CHAIN
 from memstate_core.state.lock import exclusive
@@ -88,8 +89,7 @@ def _link_tree(source: Path, target: Path) -> None:
 
 def _link(source: str, target: str) -> None:
     """Links a file; copies it if it may be rewritten or if the file system has no links."""
-    if Path(source).name not in _REWRITTEN:
-        with suppress(OSError):
-            os.link(source, target)
-            return
-    shutil.copy2(source, target)
+    if Path(source).name in _REWRITTEN:
+        shutil.copy2(source, target)
+    else:
+        link_or_copy(Path(source), Path(target))

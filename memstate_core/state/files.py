@@ -67,6 +67,20 @@ def make_folder(folder: Path) -> None:
         sync_path(path.parent)
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Makes a hard link to a file that is never rewritten in place; a copy where the file system has no links.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copy2(source, target)
+
+
 def file_digest(path: Path) -> str:
     """The SHA-256 of a file's bytes."""
     with path.open("rb") as file:

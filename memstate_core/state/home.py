@@ -88,6 +88,11 @@ class Home:
         return self.root / "inbox.key"
 
     @property
+    def last_backup(self) -> Path:
+        """A note on the last backup of the home."""
+        return self.root / "last_backup.json"
+
+    @property
     def lock(self) -> Path:
         """The lock that one writer holds."""
         return self.root / "run.lock"

@@ -17,6 +17,7 @@ from memstate_core import __version__
 from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.cli import (
+    backup,
     context,
     demo,
     export,
@@ -97,6 +98,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "status": operate.status,
     "doctor": operate.doctor,
     "verify": operate.verify,
+    "backup": backup.backup,
+    "restore-backup": backup.restore_backup,
     "report": operate.report,
     "serve": serve.serve,
     "mcp": mcp.mcp,

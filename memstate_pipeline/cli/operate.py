@@ -105,15 +105,33 @@ def doctor(
         raise typer.Exit(1)
 
 
-def verify(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
-    """Verify the served snapshot.
+def verify(
+    context: typer.Context,
+    backup: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Verify every file of the backups in this folder instead.")
+    ] = None,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Verify the other kept snapshots, too; with --backup, restore the newest one into a temporary folder "
+            "and verify it there.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Verify the served snapshot, or backups.
 
     Checks the ledger, the manifest, file digests, the index, the conditions C1 to C6, and that the ledger folds to
     the same state. Exits with 1 on a failure.
     """
+    from memstate_core.night.backup.verify import verify_backups
     from memstate_core.night.verify import verify_store
 
-    verdicts = verify_store(context.obj.store)
+    if backup is None:
+        verdicts = verify_store(context.obj.store, deep=deep)
+    else:
+        verdicts = verify_backups(backup, deep=deep)
     document = [{"snapshot": name, **verdict.__dict__} for name, found in verdicts.items() for verdict in found]
     passed = all(row["passed"] for row in document)
     show({"passed": passed, "verdicts": document}, as_json, lambda: map(_verdict_line, document))

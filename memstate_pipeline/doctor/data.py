@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from memstate_core.ingest.inbox import failed_files
 from memstate_core.ingest.quarantine import open_count
 from memstate_core.model.errors import MemstateError
+from memstate_core.night.backup.back_up import last_backup
 from memstate_core.night.ledger_audit import UNREADABLE
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
@@ -73,3 +74,11 @@ def refused_input(store: Store) -> Finding:
         advice = "mend them and move them back into the folder above, or remove them"
         return Finding("refused input", False, f"{', '.join(failed[:5])} could not be read: {advice}; {rows}")
     return Finding("refused input", True, rows)
+
+
+def backup(store: Store) -> Finding:
+    """When the store was backed up last."""
+    last = last_backup(store.home)
+    if last is None:
+        return Finding("backup", True, "none is on record; `memstate backup DIR` makes one")
+    return Finding("backup", True, f"backup {last.number} of {last.at[:19]}Z in {last.folder}")

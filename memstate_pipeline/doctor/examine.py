@@ -32,6 +32,7 @@ def examine(given_home: str | None, now: datetime) -> list[Finding]:
         data.served_snapshots(store, now),
         data.ledger(store),
         data.refused_input(store),
+        data.backup(store),
     ]
     if not root.exists():
         return findings

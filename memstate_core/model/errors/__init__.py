@@ -28,6 +28,10 @@
     ├── NotAllowed           the caller's key does not permit this
     ├── KeysDamaged          the key file is not as `memstate keys` writes it
     ├── KeyRefused           a key cannot be made, or there is none of that name
+    ├── BackupRefused        a folder cannot take a backup
+    ├── BackupNotFound       a folder holds no backup, or none of this number
+    ├── BackupDamaged        a backup lacks something, or holds other bytes than were written
+    ├── RestoreRefused       a backup cannot be restored into a folder
     ├── CheckRefused         a correctness condition failed, nothing was published
     └── ApiError             a request to a memstate server failed
         ├── RequestInvalid       the request is invalid
@@ -52,6 +56,7 @@ from memstate_core.model.errors.api import (
     ServerFailed,
     ServerUnreachable,
 )
+from memstate_core.model.errors.backups import BackupDamaged, BackupNotFound, BackupRefused, RestoreRefused
 from memstate_core.model.errors.base import MemstateError
 from memstate_core.model.errors.inputs import (
     HomeUnsupported,
@@ -89,6 +94,9 @@ from memstate_core.model.errors.runs import (
 __all__ = [
     "AccessDenied",
     "ApiError",
+    "BackupDamaged",
+    "BackupNotFound",
+    "BackupRefused",
     "CheckRefused",
     "DiskFull",
     "EvidenceSetAside",
@@ -111,6 +119,7 @@ __all__ = [
     "RateLimited",
     "RebuildMismatch",
     "RequestInvalid",
+    "RestoreRefused",
     "ServerFailed",
     "ServerUnreachable",
     "SettingsError",

@@ -1,0 +1,1 @@
+"""Backups of a store: a consistent, incremental, checksummed copy while runs go on, and back."""

@@ -1,0 +1,193 @@
+"""Makes a backup: copies what the folder does not hold yet, then writes the list of the backup."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec import json as msgjson
+
+from memstate_core.ingest.unfinished import FileState, state_of
+from memstate_core.model.errors import BackupDamaged, BackupNotFound, BackupRefused, StoreNotFound
+from memstate_core.model.text import iso
+from memstate_core.night.backup.capture import Captured, captured
+from memstate_core.night.backup.folder import Backup, BackupFile, BackupFolder, escaped
+from memstate_core.night.backup.sources import Source, sources
+from memstate_core.run.store import Store
+from memstate_core.state.files import file_digest, replace_file, require_space, sync_path
+from memstate_core.state.home import Home
+from memstate_core.state.lock import exclusive
+from memstate_core.state.snapshots import combined_state_hash
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/").match
+_BESIDE = {"backup.lock", "backup.holder.json", "lost+found"}
+"""What a folder may hold before its first backup."""
+_SETTLED_NS = 2_000_000_000
+"""A file that changed so shortly before the earlier backup began may have changed again within its clock's tick."""
+
+
+@dataclass
+class Copying:
+    """What a backup copied, and what the folder held already.
+
+    Attributes:
+        files: every file of the backup.
+        copied: how many files were copied.
+        copied_bytes: their bytes.
+    """
+
+    files: list[BackupFile] = field(default_factory=list)
+    copied: int = 0
+    copied_bytes: int = 0
+
+
+class Note(Struct, frozen=True):
+    """What a home remembers of its last backup."""
+
+    number: int
+    at: str
+    folder: str
+
+
+def back_up(store: Store, folder: Path, at: datetime, keep: int | None = None) -> tuple[Backup, Copying, list[int]]:
+    """Backs a store up into a folder; runs, imports and servers go on.
+
+    Args:
+        store: the store.
+        folder: the folder of the backups.
+        at: when the backup begins, by the machine's clock.
+        keep: how many backups of this home stay, this one included; None for all.
+
+    Returns:
+        The backup, what was copied for it, and the numbers of earlier ones that were removed.
+
+    Raises:
+        BackupRefused: the folder cannot hold backups.
+        BackupDamaged: `keep` is given, and the list of an earlier backup is damaged.
+        StoreNotFound: the home does not exist.
+        StoreLocked: another backup is in progress, or an import held the ledger's lock for too long.
+        LedgerDamaged: the ledger lacks something, or holds other bytes than were written; no backup was made.
+        SnapshotDamaged: a served snapshot has other files than its manifest says; no backup was made.
+        DiskFull: the folder has no room for what is new.
+    """
+    _require_usable(store.home, folder)
+    if not store.home.root.is_dir():
+        raise StoreNotFound(str(store.home.root), "nothing")
+    target = BackupFolder(folder)
+    target.make()
+    with exclusive(folder / "backup.lock", f"process {os.getpid()} (memstate backup)"):
+        earlier = [target.read(number) for number in target.numbers()] if keep is not None else []
+        with captured(store) as found:
+            copying = _copied(store.home, target, found)
+            backup = _listed(store.home, target, found, at, copying.files)
+        target.write(backup)
+        note = Note(backup.number, iso(at), str(folder.absolute()))
+        replace_file(store.home.last_backup, msgjson.encode(note))
+        removed = [] if keep is None else _remove(target, [*earlier, backup], keep)
+    return backup, copying, removed
+
+
+def last_backup(home: Home) -> Note | None:
+    """The note on a home's last backup; None if there was none or the note is damaged."""
+    try:
+        return msgjson.decode(home.last_backup.read_bytes(), type=Note)
+    except (OSError, ValueError):
+        return None
+
+
+def _require_usable(home: Home, folder: Path) -> None:
+    if _URL(str(folder)):
+        raise BackupRefused(str(folder), "it is a URL")
+    if folder.resolve().is_relative_to(home.root.resolve()):
+        raise BackupRefused(str(folder), f"it is part of the home {home.root}, and would be lost with it")
+    if folder.exists() and not folder.is_dir():
+        raise BackupRefused(str(folder), "it is a file")
+    others = sorted(path.name for path in folder.iterdir() if path.name not in _BESIDE) if folder.is_dir() else []
+    if others and not (folder / "backups").is_dir():
+        raise BackupRefused(str(folder), f"it holds other files, such as {others[0]}")
+
+
+def _copied(home: Home, target: BackupFolder, found: Captured) -> Copying:
+    planned = list(_planned(home, sources(home, found), _trusted(target, home)))
+    needed = {file.sha256: file.size for _, file in planned if not target.objects.has(file.sha256, file.size)}
+    require_space(target.root, sum(needed.values()))
+    copying = Copying()
+    for source, file in planned:
+        if target.objects.has(file.sha256, file.size):
+            copying.files.append(file)
+        elif added := _added(home, target, source, file):
+            copying.files.append(added)
+            copying.copied += 1
+            copying.copied_bytes += added.size
+    return copying
+
+
+def _planned(
+    home: Home, found: Iterable[Source], trusted: Mapping[tuple[str, FileState], str]
+) -> Iterator[tuple[Source, BackupFile]]:
+    """The files with their digests; one without a record that is gone meanwhile is left out."""
+    for source in found:
+        path, state = escaped(source.path), state_of(source.file)
+        try:
+            if state is None:
+                raise FileNotFoundError
+            digest = source.sha256 or trusted.get((path, state)) or file_digest(source.file)
+        except FileNotFoundError:
+            if source.owner is not None:
+                raise source.damage(home, "is missing") from None
+            continue
+        yield source, BackupFile(path, state.size, digest, state.modified)
+
+
+def _trusted(target: BackupFolder, home: Home) -> dict[tuple[str, FileState], str]:
+    """The digests of files that have the size and time that the newest backup of this home recorded."""
+    try:
+        newest = target.read()
+    except (BackupNotFound, BackupDamaged):
+        return {}
+    latest = newest.at.timestamp() * 1e9 - _SETTLED_NS
+    files = newest.files if newest.home == str(home.root) else []
+    return {(file.path, FileState(file.size, file.modified)): file.sha256 for file in files if file.modified < latest}
+
+
+def _added(home: Home, target: BackupFolder, source: Source, file: BackupFile) -> BackupFile | None:
+    """Copies a file whose object is missing; one without an owner is taken as it is found, if it still is."""
+    expected = None if source.owner is None else file.sha256
+    try:
+        digest, size = target.objects.add(source.file, expected)
+    except FileNotFoundError:
+        if expected is not None:
+            raise source.damage(home, "is missing") from None
+        return None
+    if expected not in (None, digest):
+        raise source.damage(home, f"has SHA-256 {digest}, written was {expected}")
+    return BackupFile(file.path, size, digest, file.modified)
+
+
+def _listed(home: Home, target: BackupFolder, found: Captured, at: datetime, files: list[BackupFile]) -> Backup:
+    hashes = {snapshot.manifest.shard: snapshot.manifest.state_hash for snapshot in found.served}
+    return Backup(
+        number=1 + max(target.numbers(), default=0),
+        at=at,
+        home=str(home.root),
+        snapshots=[snapshot.name for snapshot in found.served],
+        state_hash=combined_state_hash(hashes) if hashes else None,
+        files=files,
+        left_out=found.left_out,
+    )
+
+
+def _remove(target: BackupFolder, known: list[Backup], keep: int) -> list[int]:
+    """Removes all but the newest backups of a home, then the objects that no backup of the folder lists."""
+    own = [backup.number for backup in known if backup.home == known[-1].home]
+    removed = own[:-keep]
+    for number in removed:
+        target.remove(number)
+    sync_path(target.lists)
+    target.objects.keep_only({file.sha256 for each in known if each.number not in removed for file in each.files})
+    return removed

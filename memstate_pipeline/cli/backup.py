@@ -1,0 +1,109 @@
+"""Commands for backups: backup, restore-backup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.output import Json, note, show
+
+if TYPE_CHECKING:
+    from memstate_core.night.backup.folder import Backup
+
+_Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder of the backups, on this machine or mounted; no URL.")
+]
+
+
+def backup(
+    context: typer.Context,
+    folder: _Folder,
+    listed: Annotated[bool, typer.Option("--list", help="List the backups of the folder instead.")] = False,
+    keep: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Then remove all but the N newest backups of this store.")
+    ] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Back the store up into a folder, while runs and servers go on.
+
+    Copies only what the folder does not hold yet. `memstate verify --backup DIR` checks the result.
+    """
+    from datetime import UTC, datetime
+
+    from memstate_core.night.backup.back_up import back_up
+
+    if listed:
+        _list(folder, as_json)
+        return
+    made, copying, removed = back_up(context.obj.store, folder, datetime.now(UTC), keep)
+    for line in made.left_out:
+        note(f"left out: {line}")
+    reused = {"files": len(made.files) - copying.copied, "bytes": made.size - copying.copied_bytes}
+    copied = {"files": copying.copied, "bytes": copying.copied_bytes}
+    document = {**_described(made), "copied": copied, "reused": reused, "removed": removed, "folder": str(folder)}
+    show(document, as_json, lambda: _lines(document))
+
+
+def restore_backup(
+    context: typer.Context,
+    folder: _Folder,
+    number: Annotated[
+        int | None, typer.Option("--backup", metavar="N", help="Which backup. Default: the newest one.")
+    ] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Restore a backup into a new home, named by --home.
+
+    The home must be empty or not exist. Every file is checked against its digest first.
+    """
+    from memstate_core.night.backup.restore import restore_backup as restore
+    from memstate_core.run.store import home_path
+
+    home = home_path(context.obj.home)
+    document = {**_described(restore(folder, home, number)), "folder": str(folder), "restored_to": str(home)}
+    show(document, as_json, lambda: [f"restored {_line(document)}", f"into {home}; `memstate verify` checks it"])
+
+
+def _list(folder: Path, as_json: bool) -> None:
+    from memstate_core.night.backup.folder import BackupFolder
+
+    found = BackupFolder(folder)
+    newest = found.read()
+    older = [found.read(number) for number in found.numbers() if number != newest.number]
+    document = [_described(each) for each in [*older, newest]]
+    show({"backups": document}, as_json, lambda: map(_line, document))
+
+
+def _described(found: Backup) -> dict[str, Any]:
+    from memstate_core.model.text import iso
+
+    return {
+        "backup": found.number,
+        "at": iso(found.at),
+        "home": found.home,
+        "snapshot": ",".join(found.snapshots) or None,
+        "state_hash": found.state_hash,
+        "files": len(found.files),
+        "bytes": found.size,
+        "left_out": found.left_out,
+    }
+
+
+def _line(document: Mapping[str, Any]) -> str:
+    served = document["snapshot"] or "no snapshot yet"
+    amount = _amount(document)
+    return f"backup {document['backup']}  {document['at'][:19]}Z  {served}  {amount}  of {document['home']}"
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    yield _line(document)
+    yield f"copied {_amount(document['copied'])}; {_amount(document['reused'])} were in {document['folder']} already"
+    if document["removed"]:
+        yield f"removed backups: {', '.join(map(str, document['removed']))}"
+
+
+def _amount(document: Mapping[str, int]) -> str:
+    return f"{document['files']:,} files, {document['bytes'] / (1 << 20):,.1f} MiB"
