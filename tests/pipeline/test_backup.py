@@ -1,0 +1,75 @@
+"""Backups made by processes while a server takes in observations and a night runs."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import warm
+from tests.core.night.backup.conftest import NIGHTS, failures, home, observations, prepared, topic
+from tests.core.serve.conftest import Client, serving_process
+from tests.pipeline.conftest import clean_environment, run_memstate
+
+__all__ = ["home", "prepared"]
+pytestmark = pytest.mark.slow
+
+
+class Writer(threading.Thread):
+    """Writes observations, each with feedback on a topic, until it is told to stop."""
+
+    def __init__(self, client: Client, token: str) -> None:
+        super().__init__()
+        self._client, self._key = client, f"Bearer {token}"
+        self.acknowledged: list[str] = []
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.is_set():
+            name = f"api-{len(self.acknowledged)}"
+            body = {"observation_id": name, "scope": {"type": "user", "id": "aya"}, "title": name}
+            body["observed_at"] = "2026-04-01T00:00:00Z"
+            answer = self._client.post("/v1/observations", body, Authorization=self._key)
+            assert answer.status in (200, 201, 202), answer.content
+            self.acknowledged.append(name)
+            time.sleep(0.01)
+
+
+def test_every_acknowledged_row_is_in_a_backup_made_meanwhile(home: Path, tmp_path: Path) -> None:
+    token = run_memstate(home, "keys", "add", "writer", "--all-scopes", "--role", "write").stdout.split()[0]
+    folder, begun = tmp_path / "backups", []
+    with serving_process(home) as (client, _), tempfile.TemporaryFile() as output:
+        client.until_ready()
+        writer = Writer(client, token)
+        writer.start()
+        used = {"topic_id": topic(), "used": True}
+        assert client.post("/v1/feedback", used, Authorization=f"Bearer {token}").status < 300
+        arguments = ["-m", "memstate_pipeline", "--home", str(home), "maintain", "--now", NIGHTS[2]]
+        night = warm.Process(arguments, clean_environment(), output, output)
+        while night.returncode is None and len(begun) < 4:
+            before = list(writer.acknowledged)
+            running = (home / "run.holder.json").exists()
+            answer = run_memstate(home, "backup", str(folder), "--json")
+            assert answer.code == 0, answer.stderr
+            begun.append((answer.document["backup"], before, running and (home / "run.holder.json").exists()))
+        assert night.wait(120) == 0
+        writer.ended.set()
+        writer.join()
+    assert any(during for *_, during in begun), begun
+    last = [each for each in begun if each[2]][-1]
+    for number, before, _ in (begun[0], last):
+        restored = tmp_path / str(number)
+        assert run_memstate(restored, "restore-backup", str(folder), "--backup", str(number)).code == 0
+        assert failures(restored) == []
+        done = run_memstate(restored, "maintain", "--now", NIGHTS[2])
+        assert done.code == 0, done.stderr
+        assert observations(restored).issuperset(["aya-3", *before])
+        assert failures(restored) == []
+    assert len(last[1]) > 0
+    with serving_process(restored) as (client, _):
+        client.until_ready()
+        assert client.get("/v1/topics", Authorization=f"Bearer {token}").status == 200
+        assert client.get("/v1/topics", Authorization=f"Bearer {token}x").status == 401
