@@ -100,7 +100,7 @@ def _line(document: Mapping[str, Any]) -> str:
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield _line(document)
-    yield f"copied {_amount(document['copied'])}; {_amount(document['reused'])} were in {document['folder']} already"
+    yield f"copied {_amount(document['copied'])}; the folder had the content of {_amount(document['reused'])}"
     if document["removed"]:
         yield f"removed backups: {', '.join(map(str, document['removed']))}"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.run.store import open_store
 from tests import warm
 from tests.core.night.backup.conftest import NIGHTS, failures, home, observations, prepared, topic
 from tests.core.serve.conftest import Client, serving_process
@@ -32,10 +33,10 @@ class Writer(threading.Thread):
             name = f"api-{len(self.acknowledged)}"
             body = {"observation_id": name, "scope": {"type": "user", "id": "aya"}, "title": name}
             body["observed_at"] = "2026-04-01T00:00:00Z"
-            answer = self._client.post("/v1/observations", body, Authorization=self._key)
-            assert answer.status in (200, 201, 202), answer.content
+            answer = self._client.post("/v1/ingest", body, Authorization=self._key)
+            assert answer.status == 202, answer.content
             self.acknowledged.append(name)
-            time.sleep(0.01)
+            time.sleep(0.05)
 
 
 def test_every_acknowledged_row_is_in_a_backup_made_meanwhile(home: Path, tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ def test_every_acknowledged_row_is_in_a_backup_made_meanwhile(home: Path, tmp_pa
         client.until_ready()
         writer = Writer(client, token)
         writer.start()
-        used = {"topic_id": topic(), "used": True}
+        used = {"topic_id": topic(), "used": True, "at": "2026-04-07T00:00:00Z"}
         assert client.post("/v1/feedback", used, Authorization=f"Bearer {token}").status < 300
         arguments = ["-m", "memstate_pipeline", "--home", str(home), "maintain", "--now", NIGHTS[2]]
         night = warm.Process(arguments, clean_environment(), output, output)
@@ -67,6 +68,7 @@ def test_every_acknowledged_row_is_in_a_backup_made_meanwhile(home: Path, tmp_pa
         done = run_memstate(restored, "maintain", "--now", NIGHTS[2])
         assert done.code == 0, done.stderr
         assert observations(restored).issuperset(["aya-3", *before])
+        assert open_store(restored, {}).ledger.count("accesses") == 1
         assert failures(restored) == []
     assert len(last[1]) > 0
     with serving_process(restored) as (client, _):

@@ -69,7 +69,7 @@ class LedgerDamaged(MemstateError):
         shown = [*problems[: self._SHOWN], *([f"{len(problems) - self._SHOWN} more"] * (len(problems) > self._SHOWN))]
         super().__init__(
             f"the ledger {ledger} is damaged: {'; '.join(shown)}. Nothing was written, and the served snapshot still "
-            "answers. `memstate verify` lists all damage. Restore ledger/ from a backup, then run this command again; "
+            "answers. `memstate verify` lists all damage. Restore the store from a backup (`memstate restore-backup`); "
             "without a backup, import the dumps kept in inbox/processed into a new home.",
             ledger=ledger,
             problems=problems,

@@ -105,6 +105,19 @@ def test_merges_of_an_older_version(columns: int, terminal: Terminal, topics: di
     compare("older_merges", columns, terminal.text)
 
 
+@WIDTHS
+def test_backups(columns: int, terminal: Terminal, tmp_path: Path) -> None:
+    terminal.run("backup", str(tmp_path / "backups"))
+    terminal.run("backup", str(tmp_path / "backups"), "--keep", "1")
+    terminal.run("backup", str(tmp_path / "backups"), "--list")
+    terminal.run("backup", "s3://bucket/backups")
+    terminal.run("verify", "--backup", str(tmp_path / "backups"))
+    terminal.run("verify", "--deep")
+    terminal.run("restore-backup", str(tmp_path / "backups"))
+    terminal.run("restore-backup", str(tmp_path / "nothing"))
+    compare("backups", columns, terminal.text)
+
+
 def refused(home: Path) -> str:
     """The id of the only row in quarantine."""
     return str(open_store(home).ledger.scan("quarantine").collect()["quarantine_id"].item())

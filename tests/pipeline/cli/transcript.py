@@ -28,6 +28,8 @@ _MASKS = {
     r"\d+\.\d GiB": "N GiB",
     r"(?<=packages: ).*": "VERSIONS",
     r"(?<=published )(just now|\d+ (seconds|minutes) ago)": "N minutes ago",
+    r"(?<=backup \d  )\S+Z": "TIME",
+    r"\b[1-9]\d* files, \d+\.\d MiB": "N files, N MiB",
 }
 
 
