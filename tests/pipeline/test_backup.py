@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 class Writer(threading.Thread):
-    """Writes observations, each with feedback on a topic, until it is told to stop."""
+    """Writes observations, each with feedback on a topic, until it is stopped."""
 
     def __init__(self, client: Client, token: str) -> None:
         super().__init__()

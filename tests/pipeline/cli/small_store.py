@@ -55,7 +55,7 @@ ROWS = [
 
 def make(home: Path) -> None:
     """Two nights: one topic archived, one stale, one in conflict, one with a hostile title; a pair to review."""
-    home.mkdir(parents=True)
+    home.mkdir(0o700, parents=True)
     (home / "memstate.toml").write_text(SETTINGS)
     store = open_store(home)
     for number, (rows, night) in enumerate(

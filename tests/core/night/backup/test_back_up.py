@@ -26,6 +26,7 @@ from memstate_core.night.backup.restore import restore_backup
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import served
 from memstate_core.state.home import Home
+from memstate_core.state.snapshots import numbers as numbers_kept
 from memstate_pipeline.run import maintain
 from tests.core.night.backup.conftest import AT, NIGHTS, failures, flip, observations, rows
 from tests.pipeline.conftest import run_memstate
@@ -86,6 +87,7 @@ def test_a_backup_at_any_moment_of_publishing_is_whole(
     assert failures(restored) == []
     published = 3 if function in ("move_current", "_prune") else 2
     assert published in {int(name.partition("/")[2]) for name in names(restored)}
+    assert [f"{shard}/{numbers_kept(Home(restored), shard)[-1]}" for shard in store.shards] == names(restored)
     maintain(open_store(restored, {}), NOW)
     assert observations(restored) == NAMES
     assert failures(restored) == []
