@@ -128,10 +128,8 @@ def verify(
     from memstate_core.night.backup.verify import verify_backups
     from memstate_core.night.verify import verify_store
 
-    if backup is None:
-        verdicts = verify_store(context.obj.store, deep=deep)
-    else:
-        verdicts = verify_backups(backup, deep=deep)
+    store: Store = context.obj.store
+    verdicts = verify_store(store, deep=deep) if backup is None else verify_backups(backup, deep=deep)
     document = [{"snapshot": name, **verdict.__dict__} for name, found in verdicts.items() for verdict in found]
     passed = all(row["passed"] for row in document)
     show({"passed": passed, "verdicts": document}, as_json, lambda: map(_verdict_line, document))
