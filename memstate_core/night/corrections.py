@@ -49,12 +49,12 @@ def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.
         CheckRefused: a correctness condition would not hold; nothing was recorded or published.
     """
     served = served_snapshot(store, shard, run_id)
-    as_served = _with_model(store, served.manifest.embedding_model)
+    as_served = with_model(store, served.manifest.embedding_model)
     run = begin_run(as_served, shard, run_id, now, pinned=served.manifest)
     try:
         run.decide(CORRECTIONS, decisions.with_columns(pl.col("reason").fill_null(why)))
-        _follow(as_served, run)
-        _refuse_violations(as_served, run)
+        follow(as_served, run)
+        refuse_violations(as_served, run)
         publish(as_served, run)
         return load_snapshot(store.home, shard, run.facts.number).manifest
     finally:
@@ -74,12 +74,13 @@ def served_snapshot(store: Store, shard: str, run_id: str) -> Snapshot:
     return served
 
 
-def _with_model(store: Store, model: str) -> Store:
+def with_model(store: Store, model: str) -> Store:
+    """The store with another embedding model."""
     embedding = store.settings.embedding.model_copy(update={"model": model})
     return Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
 
 
-def _follow(store: Store, run: Run) -> None:
+def follow(store: Store, run: Run) -> None:
     """Makes the working graph equal to the fold of the ledger with the new decisions."""
     place(store, run, empty({"evidence_id": EVIDENCE_TOPIC["evidence_id"]}))
     state = fold_run(store, run)
@@ -97,7 +98,12 @@ def _end_reviews(graph: Graph, run: Run) -> None:
     graph.delete(REVIEW, waiting.select("id"))
 
 
-def _refuse_violations(store: Store, run: Run) -> None:
+def refuse_violations(store: Store, run: Run) -> None:
+    """Refuses a run that violates a correctness condition.
+
+    Raises:
+        CheckRefused: it does.
+    """
     failed = {name: check for name, check in conditions(store, run).items() if not check.passed}
     if failed:
         raise CheckRefused(list(failed), {name: check.violations.head(20).rows() for name, check in failed.items()})

@@ -15,6 +15,7 @@ from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import set_aside
 from memstate_core.state.ledger import TABLES
+from memstate_core.state.rollbacks import in_effect
 from memstate_core.state.snapshots import Manifest
 
 _Problems = list[str]
@@ -69,7 +70,7 @@ def _missing_evidence(store: Store, manifest: Manifest) -> _Problems:
 def _set_aside(store: Store, manifest: Manifest) -> pl.Series:
     """The rows of the shard that are set aside; some of them perhaps since the snapshot."""
     mine = store.ledger.scan("transitions").filter(pl.col("shard") == manifest.shard).sort("seq")
-    return set_aside(mine.select("kind", "evidence_ids").collect())
+    return set_aside(in_effect(mine.select("seq", "kind", "payload_json", "evidence_ids").collect()))
 
 
 def _evidence(rows: pl.DataFrame) -> _Problems:

@@ -27,6 +27,7 @@ from memstate_core.run.run import Run, RunFacts
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import CORRECTIONS
 from memstate_core.state.graph import REVIEW, open_graph
+from memstate_core.state.rollbacks import in_effect
 from memstate_core.state.snapshots import Manifest, numbers
 from memstate_core.state.state_hash import state_hash
 
@@ -142,7 +143,7 @@ def fold_again(
     update_topics(store, run)
     refresh_embeddings(store, run)
     update_salience(run)
-    transitions = store.ledger.scan("transitions", facts.transitions_version).sort("seq").collect()
+    rows = store.ledger.scan("transitions", facts.transitions_version).filter(pl.col("shard") == published.shard)
     with open_graph(run.graph) as graph:
-        graph.sync(REVIEW, recorded_queue(transitions.filter(transitions["shard"] == published.shard)))
+        graph.sync(REVIEW, recorded_queue(in_effect(rows.sort("seq").collect())))
     return run

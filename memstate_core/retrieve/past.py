@@ -33,6 +33,7 @@ from memstate_core.state import decisions as decided
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import REVIEW, TOPIC, Graph
 from memstate_core.state.ledger import Ledger
+from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
 from memstate_core.state.snapshots import Manifest
 from memstate_core.state.strength import saliences
 
@@ -140,7 +141,7 @@ def _evidence(ledger: Ledger, manifest: Manifest, graph: Graph, served: pl.DataF
 
 
 def _transitions(ledger: Ledger, manifest: Manifest, scope: str) -> pl.DataFrame:
-    """The decisions about a scope that the snapshot follows, in order (columns TRANSITIONS).
+    """The decisions in effect about a scope that the snapshot follows, in order (columns TRANSITIONS).
 
     Rows of every scope that were set aside or readmitted are among them, since an access may name no scope.
     """
@@ -148,7 +149,8 @@ def _transitions(ledger: Ledger, manifest: Manifest, scope: str) -> pl.DataFrame
     last = rows.filter(pl.col("run_id") == manifest.run_id).select(pl.col("seq").max()).collect().item()
     rows = rows if last is None else rows.filter(pl.col("seq") <= last)
     aside = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])
-    return rows.filter((pl.col("scope") == scope) | aside).sort("seq").collect()
+    wanted = (pl.col("scope") == scope) | aside | (pl.col("kind") == ROLLED_BACK)
+    return in_effect(rows.filter(wanted).sort("seq").collect())
 
 
 def _placements(

@@ -31,13 +31,14 @@ from memstate_core.state.decisions import (
     ATTACHED,
     EXPANDED,
     JUDGED,
+    KEPT_APART,
     MATCH_MODEL,
     READMITTED,
     RESTORED,
     UNMERGED,
 )
 
-BETWEEN_RUNS = (JUDGED, UNMERGED, RESTORED, ATTACHED, EXPANDED, READMITTED)
+BETWEEN_RUNS = (JUDGED, UNMERGED, KEPT_APART, RESTORED, ATTACHED, EXPANDED, READMITTED)
 """Decisions that change what can be found in a scope without a change of its topics in the run that follows."""
 
 

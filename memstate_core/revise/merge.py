@@ -21,6 +21,7 @@ from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import JUDGED, MERGED, UNMERGED
 from memstate_core.state.graph import TOPIC, open_graph
+from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
 
 STEP = "merges"
 SHOWN = 20
@@ -94,7 +95,8 @@ def _checked(store: Store, run: Run) -> pl.DataFrame:
     if run.facts.transitions_version is None:
         return empty(ESTIMATES)
     table = store.ledger.scan("transitions", run.facts.transitions_version)
-    own = table.filter((pl.col("shard") == run.facts.shard) & pl.col("kind").is_in(DECIDING)).sort("seq").collect()
+    kinds = pl.col("kind").is_in([*DECIDING, ROLLED_BACK])
+    own = in_effect(table.filter((pl.col("shard") == run.facts.shard) & kinds).sort("seq").collect())
     if not own["kind"].is_in([JUDGED, UNMERGED]).any():
         return empty(ESTIMATES)
     return estimates(merge_checks(own, run.policy.merge_probability)).filter(pl.col("answered") > 0)

@@ -65,7 +65,7 @@ def merge_id(dropped: str | pl.Expr, survivor: str | pl.Expr, run_id: str | pl.E
 
 def merge_list(served: Served) -> pl.DataFrame:
     """Every merge that a shard's ledger records, newest first (columns MERGE_LIST)."""
-    made = _with_end(served.transitions)
+    made = pl.concat([_with_end(served.transitions), _rolled_back(served)])
     payload = made.with_columns(_payload=pl.col("payload_json").str.json_decode(_PAYLOAD)).unnest("_payload")
     payload = payload.with_columns(
         comparison=pl.when(pl.col("reading").struct.field("agree").is_not_null()).then("reading")
@@ -122,6 +122,12 @@ def _with_end(transitions: pl.DataFrame) -> pl.DataFrame:
     ended = pl.col("at").shift(-1).over("topic_id")
     undone = pl.col("kind").shift(-1).over("topic_id").is_not_null()
     return rows.with_columns(undone_at=ended, undone=undone).filter(pl.col("kind") == MERGED)
+
+
+def _rolled_back(served: Served) -> pl.DataFrame:
+    """Merges that rollbacks undid, as `_with_end` gives merges."""
+    rows = served.rolled_back.filter(pl.col("kind") == MERGED)
+    return rows.rename({"rolled_back_at": "undone_at"}).with_columns(undone=pl.lit(True))
 
 
 def _evidence(transitions: pl.DataFrame) -> pl.DataFrame:

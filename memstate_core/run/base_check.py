@@ -18,8 +18,13 @@ from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
 _SHOWN = 3
 
 
-def sound_base(store: Store, shard: str) -> Snapshot | None:
+def sound_base(store: Store, shard: str, earlier: int | None = None) -> Snapshot | None:
     """The served snapshot, after reading every byte of it and of the ledger; None before the first one.
+
+    Args:
+        store: the store.
+        shard: which shard.
+        earlier: the number of a snapshot to read and return instead of the served one.
 
     Raises:
         LedgerDamaged: the ledger lacks something that was acknowledged, or holds other bytes than were written.
@@ -27,8 +32,9 @@ def sound_base(store: Store, shard: str) -> Snapshot | None:
             manifest is not the one that the ledger recorded.
     """
     number = named_number(store.home, shard)
-    base = None if number is None else load_snapshot(store.home, shard, number)
-    require_ledger(store, None if base is None else base.manifest)
+    served = None if number is None else load_snapshot(store.home, shard, number)
+    require_ledger(store, None if served is None else served.manifest)
+    base = served if earlier is None else load_snapshot(store.home, shard, earlier)
     if base is not None and (problems := base.damage() or _unrecorded(store, base.manifest)):
         raise SnapshotDamaged(base.name, problems)
     return base

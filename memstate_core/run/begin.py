@@ -30,11 +30,22 @@ COMPACT_AT = 2.0
 """A graph file that has grown to this many times its initial size is rewritten."""
 
 
-def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: Manifest | None = None) -> Run:
+def begin_run(
+    store: Store,
+    shard: str,
+    run_id: str,
+    now: datetime,
+    *,
+    pinned: Manifest | None = None,
+    decided_at: datetime | None = None,
+) -> Run:
     """Starts a run of a shard; the caller holds the store's lock.
 
     The run sees the ledger as it is now and starts from a copy of the served snapshot. Every byte of both is compared
     with what was written first.
+
+    A run with `decided_at` is a rollback: it starts from the pinned snapshot instead, and leaves rows that failed runs
+    set aside to the next night.
 
     Args:
         store: the store.
@@ -42,6 +53,7 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: M
         run_id: the run's name in the ledger.
         now: its logical time.
         pinned: the manifest whose evidence, policy and model the run keeps instead of today's.
+        decided_at: the time of the decisions of a rollback, if this is one.
 
     Raises:
         LedgerDamaged: the ledger lacks something that was acknowledged, or holds other bytes than were written.
@@ -49,7 +61,8 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: M
         DiskFull: the disk has no room for the run's copy of the graph and for what it publishes.
     """
     recorded = recover(store, shard)
-    base = sound_base(store, shard)
+    earlier = pinned.number if pinned is not None and decided_at is not None else None
+    base = sound_base(store, shard, earlier)
     facts = RunFacts(
         run_id=run_id,
         shard=shard,
@@ -64,12 +77,14 @@ def begin_run(store: Store, shard: str, run_id: str, now: datetime, *, pinned: M
         fresh_graph=base is None or _is_bloated(base),
         embedding_model=store.encoder.model if pinned is None else pinned.embedding_model,
         policy=store.settings.policy.model_dump(mode="json") if pinned is None else pinned.policy,
+        decided_at=decided_at,
     )
     if base is not None:
         require_space(store.home.root, _COPIES * base.size)
     run = Run.begin(store.home.work(shard), facts)
     require_evidence(store, run, base_links(store, run)["evidence_id"])
-    run.take_pending()
+    if decided_at is None:
+        run.take_pending()
     stage_graph(store, run)
     return run
 

@@ -8,14 +8,18 @@ from msgspec import json as msgjson
 
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
 from memstate_core.state.snapshots import Manifest
 
 
 def publications(store: Store, shard: str) -> list[tuple[int, Manifest]]:
     """The manifests of a shard that the ledger records, oldest first, each with the number of its transition."""
-    rows = store.ledger.scan("transitions").filter((pl.col("shard") == shard) & (pl.col("kind") == PUBLISHED))
-    found = rows.select("seq", "payload_json").sort("seq").collect()
-    return [(seq, manifest) for seq, text in found.iter_rows() if (manifest := _manifest(text)) is not None]
+    return _decoded(_recorded(store, shard))
+
+
+def publications_in_effect(store: Store, shard: str) -> list[tuple[int, Manifest]]:
+    """The same without those that a rollback undid."""
+    return _decoded(in_effect(_recorded(store, shard)))
 
 
 def recorded_manifest(store: Store, shard: str, number: int) -> Manifest | None:
@@ -31,6 +35,18 @@ def manifest_problems(served: Manifest, recorded: Manifest | None) -> list[str]:
     found, expected = _flat(to_builtins(served)), _flat(to_builtins(recorded))
     names = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
     return [f"{name} is {found.get(name)!r}, the ledger recorded {expected.get(name)!r}" for name in names]
+
+
+def _recorded(store: Store, shard: str) -> pl.DataFrame:
+    """The publications and rollbacks of a shard, in order."""
+    wanted = (pl.col("shard") == shard) & pl.col("kind").is_in([PUBLISHED, ROLLED_BACK])
+    rows = store.ledger.scan("transitions").filter(wanted).select("seq", "kind", "payload_json")
+    return rows.sort("seq").collect()
+
+
+def _decoded(rows: pl.DataFrame) -> list[tuple[int, Manifest]]:
+    found = rows.filter(pl.col("kind") == PUBLISHED).select("seq", "payload_json")
+    return [(seq, manifest) for seq, text in found.iter_rows() if (manifest := _manifest(text)) is not None]
 
 
 def _manifest(text: str | None) -> Manifest | None:

@@ -30,7 +30,11 @@ STEP_FILE = "step"
 
 
 class RunFacts(Struct, frozen=True, kw_only=True):
-    """What is fixed for the length of a run."""
+    """What is fixed for the length of a run.
+
+    `decided_at` is the time of its decisions where that is not its logical time `now`: a rollback serves the state of an
+    earlier time.
+    """
 
     run_id: str
     shard: str
@@ -45,6 +49,7 @@ class RunFacts(Struct, frozen=True, kw_only=True):
     fresh_graph: bool
     embedding_model: str
     policy: dict[str, Any]
+    decided_at: datetime | None = None
 
 
 class Run:
@@ -206,7 +211,7 @@ class Run:
                 seq=pl.int_range(first_seq, first_seq + pl.len(), dtype=pl.Int64),
                 shard=pl.lit(self.facts.shard),
                 run_id=pl.lit(self.facts.run_id),
-                at=pl.lit(self.facts.now),
+                at=pl.lit(self.facts.decided_at or self.facts.now),
                 policy=pl.lit(self.policy.digest()),
             ),
             TRANSITIONS,

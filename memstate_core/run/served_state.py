@@ -13,6 +13,7 @@ from memstate_core.state.current import served
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.graph import REVIEW, TOPIC, open_graph
 from memstate_core.state.identity import answering
+from memstate_core.state.rollbacks import in_effect, undone_by_rollbacks
 from memstate_core.state.snapshots import Snapshot
 
 _COLUMNS = [
@@ -27,12 +28,13 @@ class Served:
 
     Attributes:
         snapshot: the served snapshot.
-        transitions: its recorded decisions in order (columns TRANSITIONS), publications left out.
+        transitions: its decisions in effect in order (columns TRANSITIONS), publications left out.
         topics: columns id, scope, title, topic_kind, salience, state, pinned, merged_into (the topic it resolves
             to), created_at, updated_at, reinforced_at; tombstones among them.
         aliases: columns ALIASES.
         evidence_topic: the topic of each piece of evidence (columns EVIDENCE_TOPIC).
         reviews: the topics that wait for review (columns REVIEWS).
+        rolled_back: the decisions that rollbacks undid (columns TRANSITIONS, rolled_back_at).
     """
 
     snapshot: Snapshot
@@ -41,6 +43,7 @@ class Served:
     aliases: pl.DataFrame
     evidence_topic: pl.DataFrame
     reviews: pl.DataFrame
+    rolled_back: pl.DataFrame
 
     def answering(self, ids: pl.Expr) -> pl.Expr:
         """The topic that an id resolves to today, or the id itself if there is none."""
@@ -67,9 +70,10 @@ def _read(store: Store, snapshot: Snapshot) -> Served:
     mine = (pl.col("shard") == snapshot.manifest.shard) & (pl.col("kind") != PUBLISHED)
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
         topics, reviews = graph.read(TOPIC, _COLUMNS), graph.read(REVIEW)
+    recorded = conform(store.ledger.scan("transitions").filter(mine).sort("seq").collect(), TRANSITIONS)
     return Served(
         snapshot=snapshot,
-        transitions=conform(store.ledger.scan("transitions").filter(mine).sort("seq").collect(), TRANSITIONS),
+        transitions=in_effect(recorded),
         topics=topics,
         aliases=conform(pl.read_parquet(snapshot.path / "aliases.parquet", glob=False), ALIASES),
         evidence_topic=conform(
@@ -77,4 +81,5 @@ def _read(store: Store, snapshot: Snapshot) -> Served:
             EVIDENCE_TOPIC,
         ),
         reviews=conform(reviews, REVIEWS),
+        rolled_back=undone_by_rollbacks(recorded),
     )

@@ -9,6 +9,7 @@ from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.run import Run
 from memstate_core.state import decisions as decided
 from memstate_core.state.ledger import Ledger
+from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
 
 UNUSED = ("payload_json", "content_sha256", "source_uri")
 
@@ -36,13 +37,9 @@ def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -
 
 def left_out_rows(ledger: Ledger, run: Run) -> pl.Series:
     """The ids of evidence and accesses that were set aside by earlier runs and by this one."""
-    kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])
-    version = run.facts.transitions_version
-    recorded = empty(DECISION)
-    if version is not None:
-        rows = ledger.scan("transitions", version).filter((pl.col("shard") == run.facts.shard) & kinds)
-        recorded = rows.sort("seq").select(DECISION.keys()).collect()
-    return decided.set_aside(pl.concat([recorded, run.decisions(decided.SET_ASIDE, decided.CORRECTIONS)]))
+    kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED, ROLLED_BACK])
+    own = run.decisions(decided.SET_ASIDE, decided.CORRECTIONS)
+    return decided.set_aside(_followed_by(_recorded(ledger, run, kinds), own))
 
 
 def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:
@@ -56,11 +53,25 @@ def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:
 def decisions(ledger: Ledger, run: Run, *steps: str, but: str | None = None) -> pl.DataFrame:
     """Decisions of earlier runs, then those of this run's steps (all, the named ones, or all but one).
 
+    What rollbacks undid is left out.
+
     Returns:
         Columns DECISION.
     """
+    return _followed_by(_recorded(ledger, run, pl.lit(True)), run.decisions(*steps, but=but))
+
+
+def _recorded(ledger: Ledger, run: Run, wanted: pl.Expr) -> pl.DataFrame:
+    """Decisions of earlier runs in their order (columns seq and DECISION), those that rollbacks undid among them."""
     facts = run.facts
     if facts.transitions_version is None:
-        return run.decisions(*steps, but=but)
-    table = ledger.scan("transitions", facts.transitions_version).filter(pl.col("shard") == facts.shard)
-    return pl.concat([table.sort("seq").select(DECISION.keys()).collect(), run.decisions(*steps, but=but)])
+        return empty({"seq": pl.Int64, **DECISION})
+    rows = ledger.scan("transitions", facts.transitions_version).filter((pl.col("shard") == facts.shard) & wanted)
+    return rows.sort("seq").select("seq", *DECISION).collect()
+
+
+def _followed_by(recorded: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
+    """The decisions in effect of earlier runs and of a run (columns DECISION)."""
+    first = 1 + int(recorded.select(pl.col("seq").max().fill_null(0)).item())
+    numbered = own.with_columns(seq=pl.int_range(first, first + pl.len(), dtype=pl.Int64))
+    return in_effect(pl.concat([recorded, numbered.select("seq", *DECISION)])).select(DECISION.keys())

@@ -18,6 +18,7 @@ from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
+from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
 
 _log = logging.getLogger("memstate.store")
@@ -98,10 +99,11 @@ def _newest_sound(home: Home, shard: str, published: tuple[int, ...], problem: s
 
 
 def _published(home: Home, shard: str) -> set[int]:
-    """The numbers that the ledger records as published; all kept ones where it cannot be read."""
+    """The numbers that the ledger records as published and not rolled back; all kept ones where it cannot be read."""
     number = pl.col("payload_json").str.json_path_match("$.number").cast(pl.Int64, strict=False)
+    kinds = pl.col("kind").is_in([PUBLISHED, ROLLED_BACK])
     try:
-        rows = Ledger(home.ledger).scan("transitions").filter(pl.col("shard") == shard, pl.col("kind") == PUBLISHED)
-        return set(rows.select(number).collect().to_series().drop_nulls())
+        rows = in_effect(Ledger(home.ledger).scan("transitions").filter(pl.col("shard") == shard, kinds).collect())
+        return set(rows.filter(pl.col("kind") == PUBLISHED).select(number).to_series().drop_nulls())
     except (OSError, ValueError, DeltaError, pl.exceptions.PolarsError):
         return set(numbers(home, shard))

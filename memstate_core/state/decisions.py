@@ -21,6 +21,8 @@ SEGMENT_PLACED, MERGED, UNMERGED, ARCHIVED, RESTORED = (
 DETACHED, ATTACHED, SUMMARISED, EXPANDED = "detached", "attached", "summarised", "expanded"
 PINNED, UNPINNED = "pinned", "unpinned"
 MOVED = "moved"
+KEPT_APART = "kept_apart"
+"""Two topics that a merge which a rollback undid had joined; to a search it is what `UNMERGED` is."""
 JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested", "pair_withdrawn", "match_model_fitted"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
 SET_ASIDE, READMITTED = "set_aside", "readmitted"
@@ -140,12 +142,12 @@ def undone(decisions: pl.DataFrame) -> pl.DataFrame:
         weight (the logit of the merge, null for a manual merge without one), evidence_ids (the evidence of the
         merged topic when the merge was undone: any other evidence of either topic is newer).
     """
-    rows = _decoded(decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED])), _UNDO_PAYLOAD)
+    rows = _decoded(decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED, KEPT_APART])), _UNDO_PAYLOAD)
     others = pl.col("others").fill_null(pl.lit([], pl.List(pl.String)))
     rows = rows.with_columns(other=pl.concat_list("survivor", others)).explode("other", empty_as_null=True)
     ends = {"a": pl.min_horizontal("topic_id", "other"), "b": pl.max_horizontal("topic_id", "other")}
     last = rows.with_columns(**ends).group_by("a", "b", maintain_order=True).last()
-    return last.filter(pl.col("kind") == UNMERGED).select("a", "b", "scope", "weight", "evidence_ids")
+    return last.filter(pl.col("kind") != MERGED).select("a", "b", "scope", "weight", "evidence_ids")
 
 
 def suggestions(decisions: pl.DataFrame) -> pl.DataFrame:

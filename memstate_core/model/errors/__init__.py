@@ -10,6 +10,7 @@
     ├── NothingToUndo        no merge and no archived topic has this id
     ├── MergeUndone          the merge is undone already
     ├── MergesUnknown        some ids name no merge
+    ├── RunUnknown           the ledger records no decision of a run of this id
     ├── VerdictRefused       a verdict on two topics contradicts recorded ones
     ├── NotStale             the topic is not queued for review
     ├── SnapshotDamaged      a published file differs from its manifest
@@ -20,6 +21,7 @@
     ├── ModelUnavailable     the embedding model cannot be loaded
     ├── ExtractorUnavailable the configured language model cannot be used
     ├── RebuildMismatch      folding the ledger again gave another state
+    ├── RollbackRefused      there is no such snapshot to roll back to
     ├── PlanInvalid          a file is not a plan, or was modified
     ├── PlanStale            the state changed after planning, or the run decided differently
     ├── EvidenceSetAside     a step failed with some rows, which the next run leaves out
@@ -68,6 +70,7 @@ from memstate_core.model.errors.inputs import (
     NothingToUndo,
     NotStale,
     PlanInvalid,
+    RunUnknown,
     SettingsError,
     TopicNotFound,
     UnreadableDump,
@@ -83,6 +86,7 @@ from memstate_core.model.errors.runs import (
     ModelUnavailable,
     PlanStale,
     RebuildMismatch,
+    RollbackRefused,
     ShardsFailed,
     SnapshotDamaged,
     StagingMissing,
@@ -120,6 +124,8 @@ __all__ = [
     "RebuildMismatch",
     "RequestInvalid",
     "RestoreRefused",
+    "RollbackRefused",
+    "RunUnknown",
     "ServerFailed",
     "ServerUnreachable",
     "SettingsError",

@@ -116,6 +116,18 @@ class MergesUnknown(MemstateError):
         )
 
 
+class RunUnknown(MemstateError):
+    """The ledger records no decision of this run."""
+
+    def __init__(self, run_id: str, snapshot: str) -> None:
+        super().__init__(
+            f"the ledger of snapshot {snapshot} records no decision of a run {run_id!r}. Nothing was undone. "
+            "`memstate report` and `memstate merges --json` name the runs.",
+            run_id=run_id,
+            snapshot=snapshot,
+        )
+
+
 class VerdictRefused(MemstateError):
     """A verdict on two topics contradicts recorded ones."""
 

@@ -140,6 +140,21 @@ class RebuildMismatch(MemstateError):
         )
 
 
+class RollbackRefused(MemstateError):
+    """There is no such snapshot to roll back to."""
+
+    def __init__(self, shard: str, problem: str, kept: Sequence[int]) -> None:
+        listed = ", ".join(f"{shard}/{number}" for number in kept) or "none"
+        super().__init__(
+            f"shard {shard} was not rolled back: {problem}. Expected one of the snapshots that are kept: {listed}. "
+            "`store.keep_snapshots` sets how many are kept; `memstate undo --run ID` undoes the decisions of a run "
+            "without its snapshot.",
+            shard=shard,
+            problem=problem,
+            kept=[*kept],
+        )
+
+
 class PlanStale(MemstateError):
     """A plan no longer matches the store, so it was not applied."""
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import polars as pl
+from msgspec import json as msgjson
 
 from memstate_core.model.frames import ACCESSES, EVIDENCE, TRANSITIONS, Schema, empty
 from memstate_core.model.scope import shard_of
@@ -19,6 +20,7 @@ from memstate_core.run.publications import publications
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED, set_aside
+from memstate_core.state.rollbacks import ROLLED_BACK
 from memstate_core.state.snapshots import Manifest
 
 EVIDENCE_COLUMNS = (
@@ -35,7 +37,7 @@ class Recorded:
         shard: the shard.
         now: the logical time of the state.
         policy: the policy of the run that made it.
-        transitions: every decision up to the state, in order (columns TRANSITIONS), publications left out.
+        transitions: every decision in effect up to the state, in order (columns TRANSITIONS), publications left out.
         last: those of the run that made the state.
         since_night: those since the last night, this run's own among them; a night is a run without manual actions.
         evidence: columns EVIDENCE_COLUMNS, in no order, without what is set aside.
@@ -72,8 +74,8 @@ def recorded_by_run(store: Store, run: Run) -> Recorded:
     known = {manifest.number: manifest for _, manifest in published}
     base = None if facts.base is None else known.get(facts.base)
     account = (facts.shard, facts.now, facts.policy, facts.shards)
-    rows = pl.concat([earlier, last])
-    decided = (rows, last, _after_night(published, rows))
+    rows, found = _in_effect(pl.concat([earlier, last]), published)
+    decided = (rows, last, _after_night(found, rows))
     return _recorded(store, account, decided, versions, base)
 
 
@@ -82,11 +84,12 @@ def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
 
     A rebuild publishes the state of an earlier run again; the state is then attributed to that run's decisions.
     """
-    found = [(seq, manifest) for seq, manifest in publications(store, shard) if manifest.number <= number]
-    if not found or found[-1][1].number != number:
+    published = [(seq, manifest) for seq, manifest in publications(store, shard) if manifest.number <= number]
+    if not published or published[-1][1].number != number:
         return None
-    seq, manifest = found[-1]
-    rows = _transitions(store, shard, store.ledger.version("transitions")).filter(pl.col("seq") <= seq)
+    seq, manifest = published[-1]
+    earlier = _transitions(store, shard, store.ledger.version("transitions")).filter(pl.col("seq") <= seq)
+    rows, found = _in_effect(earlier, published)
     since, base = _start(found, rows)
     versions = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version}
     account = (shard, manifest.now, manifest.policy, store.settings.store.shards)
@@ -122,6 +125,20 @@ def _start(found: list[tuple[int, Manifest]], rows: pl.DataFrame) -> tuple[int, 
             return since, base
         place -= 1
     return -1, None
+
+
+def _in_effect(
+    rows: pl.DataFrame, published: list[tuple[int, Manifest]]
+) -> tuple[pl.DataFrame, list[tuple[int, Manifest]]]:
+    """The decisions and publications that no rollback undid: those up to where the last one leads, and all since it."""
+    last = rows.filter(pl.col("kind") == ROLLED_BACK).sort("seq").tail(1)
+    if last.is_empty():
+        return rows, published
+    at, to = int(last["seq"][0]), int(msgjson.decode(last["payload_json"][0])["seq"])
+    before = [publication for publication in published if publication[0] <= to]
+    kept, known = _in_effect(rows.filter(pl.col("seq") <= to), before)
+    later = [publication for publication in published if publication[0] > at]
+    return pl.concat([kept, rows.filter(pl.col("seq") >= at)]), [*known, *later]
 
 
 def _state(manifest: Manifest) -> tuple[Any, ...]:

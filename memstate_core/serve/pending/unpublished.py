@@ -27,6 +27,7 @@ from memstate_core.serve.pending.inbox_view import InboxObservations, InboxView
 from memstate_core.state import decisions as decided
 from memstate_core.state.graph import TOPIC
 from memstate_core.state.ledger import Ledger
+from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
 
 _IDENTITY = ["scope", "observation_id"]
 _STEPS = 64
@@ -108,9 +109,9 @@ class UnpublishedView:
         """The evidence that no run takes in."""
         if self._ledger.version("transitions") is None:
             return pl.Series(dtype=pl.String)
-        kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])
-        rows = self._ledger.scan("transitions").filter(kinds).sort("seq")
-        return decided.set_aside(rows.select("kind", "evidence_ids").collect())
+        kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED, ROLLED_BACK])
+        rows = self._ledger.scan("transitions").filter(kinds).sort("seq").collect()
+        return pl.concat([decided.set_aside(in_effect(rows.filter(shard=shard))) for shard in self._store.shards])
 
     def _of_shards(self, rows: pl.LazyFrame, mine: list[str]) -> pl.LazyFrame:
         shards = self._store.shards

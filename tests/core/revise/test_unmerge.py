@@ -18,6 +18,7 @@ from memstate_core.revise.unmerge import named_merges, unmerge_decisions
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import UNMERGED, merges, undone
 from memstate_core.state.identity import survivors
+from memstate_core.state.rollbacks import undone_by_rollbacks
 from memstate_core.state.snapshots import Snapshot
 from tests.core.frames import filled
 from tests.core.strategies import day
@@ -49,7 +50,8 @@ def served_after(transitions: pl.DataFrame, snapshot: Snapshot) -> Served:
     home = pl.col("id").replace(followed["dropped"], followed["survivor"])
     links = topics.select(evidence_id=pl.format("e-{}", "id"), topic_id=home)
     return Served(
-        snapshot, transitions, filled(topics, TOPICS), empty(ALIASES), filled(links, EVIDENCE_TOPIC), empty(REVIEWS)
+        snapshot, transitions, filled(topics, TOPICS), empty(ALIASES), filled(links, EVIDENCE_TOPIC), empty(REVIEWS),
+        undone_by_rollbacks(transitions),
     )
 
 

@@ -1,0 +1,139 @@
+"""Rollback: a new snapshot serves the state of an earlier one, and the decisions since then are undone.
+
+CURRENT never moves backwards. A rollback is a run like a correction: it starts from the earlier snapshot, records that
+the decisions since are no longer in effect, folds the ledger again, and publishes only if that gives the earlier state
+hash. Evidence and accesses stay in the ledger; those that came since belong to the next night.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from memstate_core.model.errors import RebuildMismatch, RollbackRefused
+from memstate_core.night.corrections import follow, refuse_violations, with_model
+from memstate_core.night.publish import publish
+from memstate_core.revise.rollback import Rollback, rollback_decisions, rollback_to
+from memstate_core.run.begin import begin_run
+from memstate_core.run.publications import publications, publications_in_effect
+from memstate_core.run.run import Run
+from memstate_core.run.served_state import Served
+from memstate_core.run.store import Store
+from memstate_core.state.current import named_number
+from memstate_core.state.decisions import CORRECTIONS
+from memstate_core.state.graph import open_graph
+from memstate_core.state.rollbacks import ROLLED_BACK
+from memstate_core.state.snapshots import Manifest, load_snapshot, numbers
+from memstate_core.state.state_hash import state_hash
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """A rollback that was published, or that had nothing to change.
+
+    Attributes:
+        to: the manifest of the snapshot whose state is served.
+        manifest: that of the snapshot that serves it.
+        change: what it changed.
+    """
+
+    to: Manifest
+    manifest: Manifest
+    change: Rollback
+
+    @property
+    def is_new(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.change.undone.height or self.change.again.height)
+
+
+def roll_back(store: Store, served: Served, run_id: str, at: datetime, number: int | None, why: str) -> RolledBack:
+    """Serves the state of an earlier snapshot of a shard; the caller holds the store's lock.
+
+    Args:
+        store: the store.
+        served: the shard.
+        run_id: the run's name in the ledger.
+        at: the time of the decision; the state keeps its own logical time.
+        number: the number of the snapshot; None for the newest one before the served one with another state.
+        why: the reason on record.
+
+    Raises:
+        RollbackRefused: the ledger records no such snapshot, or it is no longer kept.
+        SnapshotDamaged: its files are not as they were published.
+        LedgerDamaged: the ledger lacks something, or holds other bytes than were written.
+        RebuildMismatch: the ledger folds to another state than that of the snapshot; nothing was published.
+        CheckRefused: a correctness condition would not hold; nothing was published.
+        DiskFull: the disk has no room for the run.
+    """
+    seq, to = _target(store, served.snapshot.manifest, number)
+    change = rollback_to(served, seq, to.number)
+    rolled_back = RolledBack(to, served.snapshot.manifest, change)
+    if not rolled_back.is_new:
+        return rolled_back
+    rows = rollback_decisions(served, change, seq, to.number, _digested(store, to), why)
+    return RolledBack(to, _published(store, to, run_id, at, rows), change)
+
+
+def interrupted_rollback(store: Store, shard: str) -> int | None:
+    """The number of a rollback's snapshot that the ledger records and that a killed process did not serve yet."""
+    found = publications(store, shard)
+    if not found or found[-1][1].number not in numbers(store.home, shard):
+        return None
+    last = found[-1][1]
+    rows = store.ledger.scan("transitions").filter(pl.col("shard") == shard, pl.col("run_id") == last.run_id)
+    is_rollback = ROLLED_BACK in rows.select("kind").collect()["kind"]
+    return last.number if is_rollback and named_number(store.home, shard) != last.number else None
+
+
+def _target(store: Store, served: Manifest, number: int | None) -> tuple[int, Manifest]:
+    """The publication to roll back to, with the number of its transition."""
+    if number is None:
+        found = [one for one in publications_in_effect(store, served.shard) if _state(one[1]) != _state(served)]
+        missing = "the ledger records no earlier state"
+    else:
+        found = [one for one in publications(store, served.shard) if one[1].number == number]
+        missing = f"the ledger records no snapshot {served.shard}/{number}"
+    kept = numbers(store.home, served.shard)
+    if not found:
+        raise RollbackRefused(served.shard, missing, kept)
+    if found[-1][1].number not in kept:
+        raise RollbackRefused(served.shard, f"{served.shard}/{found[-1][1].number} is no longer kept", kept)
+    return found[-1]
+
+
+def _state(manifest: Manifest) -> tuple[object, ...]:
+    versions = (manifest.evidence_version, manifest.accesses_version)
+    return (manifest.now, manifest.policy_hash, manifest.state_hash, *versions)
+
+
+def _digested(store: Store, to: Manifest) -> pl.Series:
+    """The ids of the evidence and accesses of a snapshot's versions of the ledger."""
+    versions = (("evidence", "evidence_id", to.evidence_version), ("accesses", "access_id", to.accesses_version))
+    found = [
+        store.ledger.scan(table, version).select(id=key).collect()["id"] for table, key, version in versions if version is not None
+    ]
+    return pl.concat([pl.Series("id", [], pl.String), *found])
+
+
+def _published(store: Store, to: Manifest, run_id: str, at: datetime, rows: pl.DataFrame) -> Manifest:
+    as_then = with_model(store, to.embedding_model)
+    run = begin_run(as_then, to.shard, run_id, to.now, pinned=to, decided_at=at)
+    try:
+        run.decide(CORRECTIONS, rows)
+        follow(as_then, run)
+        _require_state(run, to)
+        refuse_violations(as_then, run)
+        publish(as_then, run)
+        return load_snapshot(store.home, to.shard, run.facts.number).manifest
+    finally:
+        run.end()
+
+
+def _require_state(run: Run, to: Manifest) -> None:
+    with open_graph(run.graph, read_only=True) as graph:
+        found = state_hash(graph)
+    if found != to.state_hash:
+        raise RebuildMismatch(to.shard, to.state_hash, found)
