@@ -10,7 +10,7 @@ from memstate_core.model.frames import DECISION, MOMENT, project
 from memstate_core.model.text import iso_expr
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import ATTACHED, EXPANDED, PINNED, RESTORED, UNPINNED
-from memstate_core.state.ladder_state import ladder_state
+from memstate_core.state.ladder_state import LadderState, ladder_state
 
 PERSON = "person"
 
@@ -29,12 +29,31 @@ def restore_decisions(
         reason: the reason to record.
         used_at: the time of an access that goes with this action and does not end the hold; None without one.
     """
-    ladder = ladder_state(served.transitions)
-    topics = served.topics.filter(pl.col("id").is_in(topic_ids)).rename({"id": "topic_id"})
+    topics = served.topics.filter(pl.col("id").is_in(topic_ids))
+    return reversals(served, ladder_state(served.transitions), reason, topics, used_at)
+
+
+def reversals(
+    served: Served,
+    ladder: LadderState,
+    reason: str,
+    topics: pl.DataFrame | None = None,
+    used_at: datetime | None = None,
+) -> pl.DataFrame:
+    """Decisions that reverse steps of the ladder, as of `restore_decisions`.
+
+    Args:
+        served: the shard of the topics.
+        ladder: the steps.
+        reason: the reason to record.
+        topics: the topics whose steps are reversed (rows of the served topics); None for all.
+        used_at: as of `restore_decisions`.
+    """
+    topics = (served.topics if topics is None else topics).rename({"id": "topic_id"})
     fields = pl.col("name").unique().sort()
     edges = pl.struct(to="to_id", kind="kind")
     back = [
-        topics.filter(pl.col("state") == "archived").with_columns(kind=pl.lit(RESTORED)),
+        _with(topics, ladder.archived.unique(), RESTORED),
         _with(topics, ladder.fields.group_by("topic_id").agg(fields=fields), ATTACHED),
         _with(topics, ladder.edges.group_by(topic_id="from_id").agg(edges=edges), ATTACHED),
         _with(topics, ladder.summaries.group_by("topic_id").agg(fields=fields), EXPANDED),

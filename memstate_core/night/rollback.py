@@ -16,12 +16,11 @@ from memstate_core.model.errors import RebuildMismatch, RollbackRefused
 from memstate_core.night.corrections import follow, refuse_violations, with_model
 from memstate_core.night.publish import publish
 from memstate_core.revise.rollback import Rollback, rollback_decisions, rollback_to
-from memstate_core.run.begin import begin_run
+from memstate_core.run.begin import begin_run, named_or_zero
 from memstate_core.run.publications import publications, publications_in_effect
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
-from memstate_core.state.current import named_number
 from memstate_core.state.decisions import CORRECTIONS
 from memstate_core.state.graph import open_graph
 from memstate_core.state.rollbacks import ROLLED_BACK
@@ -35,18 +34,25 @@ class RolledBack:
 
     Attributes:
         to: the manifest of the snapshot whose state is served.
-        manifest: that of the snapshot that serves it.
+        before: that of the snapshot that was served before.
+        manifest: that of the snapshot that serves it now.
         change: what it changed.
     """
 
     to: Manifest
+    before: Manifest
     manifest: Manifest
     change: Rollback
 
     @property
     def is_new(self) -> bool:
         """Whether anything changed."""
-        return bool(self.change.undone.height or self.change.again.height)
+        return self.manifest.number != self.before.number
+
+    @property
+    def evidence_left(self) -> int:
+        """How many pieces of evidence are no longer in the served state, and belong to the next night."""
+        return max(0, self.before.counts["evidence"] - self.manifest.counts["evidence"])
 
 
 def roll_back(store: Store, served: Served, run_id: str, at: datetime, number: int | None, why: str) -> RolledBack:
@@ -70,22 +76,23 @@ def roll_back(store: Store, served: Served, run_id: str, at: datetime, number: i
     """
     seq, to = _target(store, served.snapshot.manifest, number)
     change = rollback_to(served, seq, to.number)
-    rolled_back = RolledBack(to, served.snapshot.manifest, change)
-    if not rolled_back.is_new:
-        return rolled_back
+    before = served.snapshot.manifest
+    if not (change.undone.height or change.again.height):
+        return RolledBack(to, before, before, change)
     rows = rollback_decisions(served, change, seq, to.number, _digested(store, to), why)
-    return RolledBack(to, _published(store, to, run_id, at, rows), change)
+    return RolledBack(to, before, _published(store, to, run_id, at, rows), change)
 
 
 def interrupted_rollback(store: Store, shard: str) -> int | None:
     """The number of a rollback's snapshot that the ledger records and that a killed process did not serve yet."""
-    found = publications(store, shard)
-    if not found or found[-1][1].number not in numbers(store.home, shard):
+    kept = numbers(store.home, shard)
+    if not kept or named_or_zero(store, shard) == kept[-1]:
         return None
-    last = found[-1][1]
-    rows = store.ledger.scan("transitions").filter(pl.col("shard") == shard, pl.col("run_id") == last.run_id)
-    is_rollback = ROLLED_BACK in rows.select("kind").collect()["kind"]
-    return last.number if is_rollback and named_number(store.home, shard) != last.number else None
+    found = publications(store, shard)
+    if not found or found[-1][1].number != kept[-1]:
+        return None
+    rows = store.ledger.scan("transitions").filter(pl.col("shard") == shard, pl.col("run_id") == found[-1][1].run_id)
+    return kept[-1] if ROLLED_BACK in rows.select("kind").collect()["kind"] else None
 
 
 def _target(store: Store, served: Manifest, number: int | None) -> tuple[int, Manifest]:
@@ -112,10 +119,8 @@ def _state(manifest: Manifest) -> tuple[object, ...]:
 def _digested(store: Store, to: Manifest) -> pl.Series:
     """The ids of the evidence and accesses of a snapshot's versions of the ledger."""
     versions = (("evidence", "evidence_id", to.evidence_version), ("accesses", "access_id", to.accesses_version))
-    found = [
-        store.ledger.scan(table, version).select(id=key).collect()["id"] for table, key, version in versions if version is not None
-    ]
-    return pl.concat([pl.Series("id", [], pl.String), *found])
+    tables = [(store.ledger.scan(table, at), key) for table, key, at in versions if at is not None]
+    return pl.concat([pl.Series("id", [], pl.String), *(rows.select(id=key).collect()["id"] for rows, key in tables)])
 
 
 def _published(store: Store, to: Manifest, run_id: str, at: datetime, rows: pl.DataFrame) -> Manifest:

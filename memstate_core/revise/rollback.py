@@ -1,7 +1,7 @@
 """The decisions of a rollback: the state of an earlier publication counts again, and what was parted stays apart.
 
-Decisions that only say that rows differ are not lost by it: pairs whose merges are undone, now or since that publication,
-pairs judged different, and new evidence that no run could digest.
+Three things that were learnt since are not lost by it: pairs whose merges were undone (also by the rollback), pairs
+judged different, and new rows that no run could digest.
 """
 
 from __future__ import annotations

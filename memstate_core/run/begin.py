@@ -141,7 +141,7 @@ def recover(store: Store, shard: str) -> int | None:
     store.ledger.chain.require_sound(tables=("transitions",))
     recorded = last_published(store, shard)
     kept = numbers(store.home, shard)
-    named = _named(store, shard)
+    named = named_or_zero(store, shard)
     if named > (recorded or 0):
         lost = f"transitions: {shard}/{named} was published, the last snapshot on record is {recorded or 'none'}"
         raise LedgerDamaged(str(store.home.ledger), [lost])
@@ -153,7 +153,7 @@ def recover(store: Store, shard: str) -> int | None:
     return recorded
 
 
-def _named(store: Store, shard: str) -> int:
+def named_or_zero(store: Store, shard: str) -> int:
     """The number that CURRENT names; 0 where it names no snapshot."""
     try:
         return named_number(store.home, shard) or 0

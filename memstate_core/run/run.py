@@ -32,8 +32,8 @@ STEP_FILE = "step"
 class RunFacts(Struct, frozen=True, kw_only=True):
     """What is fixed for the length of a run.
 
-    `decided_at` is the time of its decisions where that is not its logical time `now`: a rollback serves the state of an
-    earlier time.
+    `decided_at` is the time of its decisions where that is not its logical time `now`: a rollback serves the state of
+    an earlier time.
     """
 
     run_id: str

@@ -17,6 +17,7 @@ from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.spot_checks import check_lines, waiting_merges
 from memstate_pipeline.cli.text import merge_lines, pair_lines, stale_lines
 from memstate_pipeline.cli.undo_file import undo_file
+from memstate_pipeline.cli.undo_run import undo_run
 from memstate_pipeline.cli.verdicts import Verdict, ask_verdicts, given_verdicts
 from memstate_pipeline.cli.verdicts import located as located_verdicts
 
@@ -58,20 +59,25 @@ def undo(
         Path | None,
         typer.Option(metavar="FILE", help='Merges to undo, all at once: an ID or {"id": ID} a line.'),
     ] = None,
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN_ID", help="Undo the merges and steps of forgetting of this run.")
+    ] = None,
     now: Now = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Undo a merge or a step of forgetting, and publish.
 
-    With --file, undoes many merges and publishes once.
+    With --file or --run, undoes many decisions and publishes once.
     """
     at, store = moment(now), context.obj.store
-    if name is not None and file is None:
+    if sum(given is not None for given in (name, file, run)) != 1:
+        raise typer.BadParameter("expected either ID, --file FILE or --run RUN_ID")
+    if name is not None:
         _undo(store, name, at, as_json)
-    elif file is not None and name is None:
+    elif file is not None:
         undo_file(store, file, at, as_json)
-    else:
-        raise typer.BadParameter("expected either ID or --file FILE")
+    elif run is not None:
+        undo_run(store, run, at, as_json)
 
 
 def review(

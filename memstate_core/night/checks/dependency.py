@@ -66,6 +66,7 @@ def _unqueued(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
     due = reached.join(scopes, on="topic_id")
     moved = due.filter(pl.col("topic_id").is_in(_by_reference(subject).implode()))
     missed = due.join(queue, on="topic_id", how="anti").join(moved, on="topic_id", how="anti")
+    missed = missed.filter(~pl.col("topic_id").is_in(_changed_in_part(subject).implode()))
     fresh = queue.join(subject.recorded.last, on="seq", how="semi").join(scopes, on="topic_id")
     full = fresh.group_by("scope").agg(pl.len(), farthest=pl.col("hops").max())
     missed = missed.join(full.filter(pl.col("len") >= policy.dependency_max_topics), on="scope", how="left")
@@ -104,6 +105,14 @@ def _by_reference(subject: Subject) -> pl.Series:
     ends = pl.DataFrame({"id": ids}).select(subject.derived.answering(pl.col("id")))["id"]
     referring = pl.col("ref_topic_id").is_in(pl.concat([ids, ends, _moved(subject)]).unique().implode())
     return subject.graph.fields.filter(referring)["topic_id"].unique()
+
+
+def _changed_in_part(subject: Subject) -> pl.Series:
+    """Topics of which a person restored fields: they changed themselves, and wait for no review of what they extend."""
+    rows = subject.recorded.last.filter(pl.col("kind").is_in([kinds.ATTACHED, kinds.EXPANDED]))
+    payload = pl.col("payload_json").str.json_decode(_PAYLOAD).struct
+    by_hand = payload.field("actor").is_not_null() & payload.field("fields").is_not_null()
+    return rows.filter(by_hand)["topic_id"]
 
 
 def _reached(edges: pl.DataFrame, changed: pl.Series, most_hops: int) -> pl.DataFrame:

@@ -139,7 +139,7 @@ def test_nothing_to_do_publishes_nothing_and_unknown_or_pruned_snapshots_are_ref
     with pytest.raises(RollbackRefused, match="records no snapshot s0/9"):
         back(store, 9)
     shutil.rmtree(store.home.snapshots("s0") / "2")
-    with pytest.raises(RollbackRefused, match="s0/2 is no longer kept.*s0/1, s0/3"):
+    with pytest.raises(RollbackRefused, match=r"s0/2 is no longer kept.*s0/1, s0/3"):
         back(store, 2)
 
 

@@ -50,7 +50,12 @@ def served_after(transitions: pl.DataFrame, snapshot: Snapshot) -> Served:
     home = pl.col("id").replace(followed["dropped"], followed["survivor"])
     links = topics.select(evidence_id=pl.format("e-{}", "id"), topic_id=home)
     return Served(
-        snapshot, transitions, filled(topics, TOPICS), empty(ALIASES), filled(links, EVIDENCE_TOPIC), empty(REVIEWS),
+        snapshot,
+        transitions,
+        filled(topics, TOPICS),
+        empty(ALIASES),
+        filled(links, EVIDENCE_TOPIC),
+        empty(REVIEWS),
         undone_by_rollbacks(transitions),
     )
 

@@ -110,8 +110,8 @@ def test_a_line_without_an_id_is_named(content: str | None, said: str, home: Pat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("undo",), "expected either ID or --file FILE"),
-        (("undo", "x", "--file", "y"), "expected either ID or --file FILE"),
+        (("undo",), "expected either ID, --file FILE or --run RUN_ID"),
+        (("undo", "x", "--file", "y"), "expected either ID, --file FILE or --run RUN_ID"),
         (("review", "--merged", "--decide", "a:b=same"), "no --decide and no --file"),
         (("review", "--merged", "--file", "x"), "no --decide and no --file"),
     ],
