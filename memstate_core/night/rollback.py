@@ -21,7 +21,6 @@ from memstate_core.run.publications import publications, publications_in_effect
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import CORRECTIONS
 from memstate_core.state.graph import open_graph
 from memstate_core.state.rollbacks import ROLLED_BACK
 from memstate_core.state.snapshots import Manifest, load_snapshot, numbers
@@ -79,6 +78,7 @@ def roll_back(store: Store, served: Served, run_id: str, at: datetime, number: i
     before = served.snapshot.manifest
     if not (change.undone.height or change.again.height):
         return RolledBack(to, before, before, change)
+    _require_kept(store, to)
     rows = rollback_decisions(served, change, seq, to.number, _digested(store, to), why)
     return RolledBack(to, before, _published(store, to, run_id, at, rows), change)
 
@@ -103,12 +103,15 @@ def _target(store: Store, served: Manifest, number: int | None) -> tuple[int, Ma
     else:
         found = [one for one in publications(store, served.shard) if one[1].number == number]
         missing = f"the ledger records no snapshot {served.shard}/{number}"
-    kept = numbers(store.home, served.shard)
     if not found:
-        raise RollbackRefused(served.shard, missing, kept)
-    if found[-1][1].number not in kept:
-        raise RollbackRefused(served.shard, f"{served.shard}/{found[-1][1].number} is no longer kept", kept)
+        raise RollbackRefused(served.shard, missing, numbers(store.home, served.shard))
     return found[-1]
+
+
+def _require_kept(store: Store, to: Manifest) -> None:
+    kept = numbers(store.home, to.shard)
+    if to.number not in kept:
+        raise RollbackRefused(to.shard, f"{to.shard}/{to.number} is no longer kept", kept)
 
 
 def _state(manifest: Manifest) -> tuple[object, ...]:
@@ -125,9 +128,8 @@ def _digested(store: Store, to: Manifest) -> pl.Series:
 
 def _published(store: Store, to: Manifest, run_id: str, at: datetime, rows: pl.DataFrame) -> Manifest:
     as_then = with_model(store, to.embedding_model)
-    run = begin_run(as_then, to.shard, run_id, to.now, pinned=to, decided_at=at)
+    run = begin_run(as_then, to.shard, run_id, to.now, pinned=to, decided_at=at, decided=rows)
     try:
-        run.decide(CORRECTIONS, rows)
         follow(as_then, run)
         _require_state(run, to)
         refuse_violations(as_then, run)

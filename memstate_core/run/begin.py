@@ -17,7 +17,7 @@ from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, left_out_rows, shard_evidence
 from memstate_core.state.current import move_current, named_number
-from memstate_core.state.decisions import PUBLISHED, merges
+from memstate_core.state.decisions import CORRECTIONS, PUBLISHED, merges
 from memstate_core.state.files import require_space
 from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
 from memstate_core.state.identity import answering, survivors
@@ -38,6 +38,7 @@ def begin_run(
     *,
     pinned: Manifest | None = None,
     decided_at: datetime | None = None,
+    decided: pl.DataFrame | None = None,
 ) -> Run:
     """Starts a run of a shard; the caller holds the store's lock.
 
@@ -54,6 +55,7 @@ def begin_run(
         now: its logical time.
         pinned: the manifest whose evidence, policy and model the run keeps instead of today's.
         decided_at: the time of the decisions of a rollback, if this is one.
+        decided: manual decisions that say already what the run reads, as those of a rollback do (columns DECISION).
 
     Raises:
         LedgerDamaged: the ledger lacks something that was acknowledged, or holds other bytes than were written.
@@ -82,6 +84,8 @@ def begin_run(
     if base is not None:
         require_space(store.home.root, _COPIES * base.size)
     run = Run.begin(store.home.work(shard), facts)
+    if decided is not None:
+        run.decide(CORRECTIONS, decided)
     require_evidence(store, run, base_links(store, run)["evidence_id"])
     if decided_at is None:
         run.take_pending()

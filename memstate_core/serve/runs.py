@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,18 @@ def runs(home: Home, shards: list[str], limit: int) -> list[Run]:
     found = {run["snapshot"]: run for run in map(_kept, _manifests(home, shards, limit))}
     reports = sorted(home.reports.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     found |= {run["snapshot"]: run for run in map(_reported, reports[:limit]) if run is not None}
-    return sorted(found.values(), key=lambda run: (run["now"], *_numbered(run["snapshot"])), reverse=True)[:limit]
+    return _newest_first(found.values())[:limit]
+
+
+def _newest_first(found: Iterable[Run]) -> list[Run]:
+    """Runs by time, those of a shard by number: a rollback has the time of the state that it serves again."""
+    reached: dict[str, str] = {}
+    placed = []
+    for run in sorted(found, key=lambda run: _numbered(run["snapshot"])):
+        shard, number = _numbered(run["snapshot"])
+        reached[shard] = max(reached.get(shard, ""), run["now"])
+        placed.append(((reached[shard], shard, number), run))
+    return [run for _, run in sorted(placed, key=lambda each: each[0], reverse=True)]
 
 
 def _manifests(home: Home, shards: list[str], limit: int) -> list[Manifest]:

@@ -24,7 +24,7 @@ def rollback(
     context: typer.Context,
     number: Annotated[
         int | None,
-        typer.Argument(metavar="[N]", min=1, help="The snapshot. Default: the last one with another state."),
+        typer.Argument(metavar="N", min=1, help="The snapshot. Default: the last one with another state."),
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="NAME", help="The shard; required if the store has more than one.")
@@ -110,7 +110,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"undone: {count} {kind}" for kind, count in document["undone"].items())
     yield from (f"in effect again: {count} {kind}" for kind, count in document["again"].items())
     if document["verdicts"]:
-        yield f"{len(document['verdicts'])} verdicts among them; --json lists them for `memstate review --file`"
+        yield f"verdicts among them: {len(document['verdicts'])}; --json lists them for `memstate review --file`"
     if document["evidence_left"]:
         yield f"evidence: {document['evidence_left']} rows stay in the ledger, for the next run"
     yield f"published {document['snapshot']}, the state of {then['snapshot']} ({then['now']})"

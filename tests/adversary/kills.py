@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "undo": ("undo", "{merged}", "--now", NIGHT),
     "review": ("review", "--decide", "{kept}:{card}=same", "--now", NIGHT),
     "rebuild": ("rebuild",),
+    "rollback": ("rollback", "1", "--now", NIGHT),
     "restore": ("restore", "{kept}", "--now", NIGHT),
     "pin": ("pin", "{kept}", "--now", NIGHT),
 }

@@ -61,7 +61,7 @@ def test_damage_changes_a_file(tmp_path: Path, content: bytes, kind: str, size: 
 
 def test_what_was_killed_and_run_again_leaves_the_state_of_a_calm_one(tmp_path: Path) -> None:
     """Nights that are killed are in the long form, and in `tests/pipeline/test_crash.py` at each of their steps."""
-    assert kills.attack(Random(1), tmp_path, count=3, commands=("import", "undo", kills.SERVER)) == 3
+    assert kills.attack(Random(1), tmp_path, count=4, commands=("import", "undo", "rollback", kills.SERVER)) == 4
 
 
 def test_any_bytes_as_a_file_are_read_to_the_end(tmp_path: Path) -> None:

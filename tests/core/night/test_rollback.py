@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import RollbackRefused
+from memstate_core.model.frames import DECISION
 from memstate_core.night.rebuild import rebuild
 from memstate_core.night.rollback import RolledBack, interrupted_rollback, roll_back
 from memstate_core.night.verify import verify
@@ -18,13 +19,15 @@ from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.begin import recover
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import move_current, named_number
-from memstate_core.state.decisions import judgements, undone
+from memstate_core.state.decisions import judgements, set_aside, undone
+from tests.core.frames import filled
 from tests.core.night import corrections
 from tests.core.night.corrections import (
     ACME,
     BOAT,
     CAT,
     LATER,
+    SCOPE,
     decide,
     exported,
     homes,
@@ -134,13 +137,32 @@ def test_nothing_to_do_publishes_nothing_and_unknown_or_pruned_snapshots_are_ref
     merge(store, ACME, BOAT)
     back(store, 1)
     count = store.ledger.count("transitions")
+    shutil.rmtree(store.home.snapshots("s0") / "1")
     assert not back(store, 1).is_new
     assert store.ledger.count("transitions") == count
     with pytest.raises(RollbackRefused, match="records no snapshot s0/9"):
         back(store, 9)
     shutil.rmtree(store.home.snapshots("s0") / "2")
-    with pytest.raises(RollbackRefused, match=r"s0/2 is no longer kept.*s0/1, s0/3"):
+    with pytest.raises(RollbackRefused, match=r"s0/2 is no longer kept.*: s0/3"):
         back(store, 2)
+
+
+def test_new_rows_that_were_set_aside_stay_so_and_those_of_the_snapshot_do_not(store: Store) -> None:
+    """A row of the snapshot counts again, since its state is served; the next night would fail with a new one."""
+    old = store.ledger.scan("evidence").select("evidence_id").collect()["evidence_id"].sort()
+    record(store, LATER, 3)
+    night(store, 4)
+    every = store.ledger.scan("evidence").select("evidence_id").collect()["evidence_id"]
+    new = every.filter(~every.is_in(old.implode())).sort()
+    rows = [{"kind": "set_aside", "scope": SCOPE, "evidence_ids": ids} for ids in ([old[0], new[0]], [new[1]])]
+    rows.append({"kind": "readmitted", "scope": SCOPE, "evidence_ids": [new[1]]})
+    decide(store, filled(pl.DataFrame(rows), DECISION), 4)
+    back(store, 1)
+    assert set_aside(shard(store).transitions).to_list() == [new[0]]
+    assert failures(store) == []
+    night(store, 6)
+    assert shard(store).evidence_topic.height == len(every) - 1
+    assert failures(store) == []
 
 
 def test_a_kill_after_the_commit_point_is_completed_and_named(store: Store) -> None:

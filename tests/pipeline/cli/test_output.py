@@ -86,6 +86,10 @@ def test_corrections(columns: int, terminal: Terminal, topics: dict[str, str]) -
     terminal.run("pin", yard, "--now", LATER)
     terminal.run("pin", yard, "--off", "--now", LATER)
     terminal.run("undo", "nobody")
+    terminal.run("undo", "--run", "nobody")
+    terminal.run("rollback", "3", "--now", LATER)
+    terminal.run("rollback", "3", "--now", LATER)
+    terminal.run("rollback", "77")
     compare("corrections", columns, terminal.text)
 
 

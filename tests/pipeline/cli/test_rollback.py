@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from memstate_core.model.scope import shard_of
 from memstate_core.run.store import open_store
-from memstate_core.state.current import move_current
+from memstate_core.state.current import move_current, served
+from memstate_core.state.snapshots import load_snapshot
 from tests.pipeline.conftest import Answer, Memstate, run_memstate
 
 pytestmark = pytest.mark.slow
@@ -120,3 +122,34 @@ def test_a_run_is_undone_at_once(memstate: Memstate, nights: list[dict[str, Any]
     assert [(row["kind"], row["count"]) for row in again["left"]] == [("merged", 1)]
     unknown = memstate("undo", "--run", "nobody", "--json")
     assert (unknown.code, unknown.document["error"]["type"]) == (1, "RunUnknown")
+
+
+def test_each_shard_is_rolled_back_by_itself(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "memstate.toml").write_text("[store]\nshards = 2\n")
+    names = [
+        name
+        for shard in ("s0", "s1")
+        for name in ("ines", "aya", "ben", "cleo")
+        if shard_of(f"user:{name}", 2) == shard
+    ]
+    scopes = [{"scope": {"type": "user", "id": name}} for name in (names[0], names[-1])]
+    for night in range(2):
+        rows = {f"{night}-{place}": QUARTZ | OWNED | scope for place, scope in enumerate(scopes)}
+        imported(home, night, rows)
+        assert run_memstate(home, "maintain", "--now", NIGHTS[night]).code == 0
+    store = open_store(home)
+    before = {shard: load_snapshot(store.home, shard, 2).manifest.state_hash for shard in store.shards}
+    assert run_memstate(home, "rollback", "--now", NIGHTS[2]).code == 2
+    done(run_memstate(home, "rollback", "--shard", "s0", "--now", NIGHTS[2], "--json"))
+    answer = done(run_memstate(home, "rollback", "--shard", "s1", "--now", NIGHTS[2], "--json"))
+    assert (answer["snapshot"], answer["state_of"]["snapshot"]) == ("s1/3", "s1/1")
+    assert answer["reverse"] == "2 --shard s1"
+    assert verified(lambda *arguments: run_memstate(home, *arguments))
+    done(run_memstate(home, "rollback", "2", "--shard", "s0", "--now", NIGHTS[3], "--json"))
+    hashes = [snapshot.manifest.state_hash for snapshot in served(store.home, store.shards)]
+    assert hashes == [before["s0"], load_snapshot(store.home, "s1", 1).manifest.state_hash]
+    third = done(run_memstate(home, "maintain", "--now", NIGHTS[4], "--json"))
+    assert (third["snapshot"], third["counts"]["merges"]) == ("s0/5,s1/4", 0)
+    assert verified(lambda *arguments: run_memstate(home, *arguments))
