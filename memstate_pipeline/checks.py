@@ -1,7 +1,8 @@
-"""Asset checks: the correctness conditions, which stop a run before it publishes, and warnings.
+"""Asset checks: the correctness conditions, which stop a run before it publishes, gates, and warnings.
 
-C1 to C6 are ERROR and blocking: if one finds violations, the served snapshot stays. Everything else is WARN. A check
-that raises an unforeseen error is contained like a step: evidence with which it raises it is set aside.
+C1 to C6 are ERROR and blocking: if one finds violations, the served snapshot stays. Gates have the severity of their
+setting (`memstate_pipeline.gates`). Everything else is WARN. A check that raises an unforeseen error is contained like
+a step: evidence with which it raises it is set aside.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,8 @@ from memstate_core.night.checks.suite import CONDITIONS, conditions
 from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
 from memstate_core.state.interrupts import delayed_interrupts
-from memstate_pipeline.partitions import PARTITION_TAG
+from memstate_pipeline.gates import gate_checks
+from memstate_pipeline.partitions import shard_of_check
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import as_markdown
 
@@ -34,7 +36,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
     def correctness_conditions(
         context: dg.AssetCheckExecutionContext, store: StoreResource
     ) -> Iterable[dg.AssetCheckResult]:
-        run = store.run(_shard(context))
+        run = store.run(shard_of_check(context))
         with delayed_interrupts(), contained(store.store, run, "correctness_conditions"):
             found = conditions(store.store, run)
         yield from _results(found, run)
@@ -45,7 +47,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
 
         As a warning it never stops a run; it blocks so that the run's scratch folder exists while it runs.
         """
-        errors, failed = store.run(_shard(context)).imported().get("errors", []), failed_files(store.store.home)
+        errors, failed = store.run(shard_of_check(context)).imported().get("errors", []), failed_files(store.store.home)
         return dg.AssetCheckResult(
             passed=not errors and not failed,
             severity=dg.AssetCheckSeverity.WARN,
@@ -62,7 +64,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
 
         As a warning it never stops a run; it blocks so that the run's scratch folder exists while it runs.
         """
-        run = store.run(_shard(context))
+        run = store.run(shard_of_check(context))
         with delayed_interrupts(), contained(store.store, run, "pins_within_bound"):
             over = scopes_over_bound(run)
         warnings = over_bound_warnings(over.head(20), run.policy)
@@ -72,7 +74,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
             metadata={"scopes": over.height, "warnings": dg.MetadataValue.json(warnings)},
         )
 
-    return [correctness_conditions, dumps_readable, pins_within_bound]
+    return [correctness_conditions, gate_checks(), dumps_readable, pins_within_bound]
 
 
 def _results(found: dict[str, Check], run: Run) -> Iterator[dg.AssetCheckResult]:
@@ -90,8 +92,3 @@ def _results(found: dict[str, Check], run: Run) -> Iterator[dg.AssetCheckResult]
             },
         )
     run.keep_checks(verdicts)
-
-
-def _shard(context: dg.AssetCheckExecutionContext) -> str:
-    # Partitioned checks are still a preview in Dagster; the tag of the run names the shard.
-    return str(context.run.tags[PARTITION_TAG])

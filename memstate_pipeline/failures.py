@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from memstate_core.model.errors import CheckRefused, MemstateError, StagingMissing, StepFailed
+from memstate_core.model.errors import CheckRefused, GateRefused, MemstateError, StagingMissing, StepFailed
+from memstate_core.night.gates.verdict import GATES
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
+from memstate_pipeline.report.format import is_refusing
+
+CHECK_FAILED = "DagsterAssetCheckFailedError"
+"""The error of a blocking check, which Dagster does not export."""
 
 
 def failure(store: Store, shard: str, error: BaseException) -> MemstateError:
@@ -17,13 +22,26 @@ def failure(store: Store, shard: str, error: BaseException) -> MemstateError:
     for cause in causes:
         if isinstance(cause, MemstateError):
             return cause
-    try:
-        failed = [check["name"] for check in Run.load(store.home.work(shard)).checks() if not check["passed"]]
-    except StagingMissing:
-        failed = []
+    by_check = any(type(cause).__name__ == CHECK_FAILED for cause in causes)
+    if by_check and (refused := refusal(store, shard)) is not None:
+        return refused
     root = next((cause for cause in reversed(causes) if not isinstance(cause, dg.DagsterError)), causes[-1])
     problem = f"{type(root).__name__}: {root}".splitlines()[0]
-    return CheckRefused(failed) if failed else StepFailed(shard, problem)
+    return StepFailed(shard, problem)
+
+
+def refusal(store: Store, shard: str) -> MemstateError | None:
+    """The refusal of a shard's last run by its checks; the correctness conditions come first."""
+    try:
+        verdicts = Run.load(store.home.work(shard)).checks()
+    except StagingMissing:
+        return None
+    failed = [check for check in verdicts if not check["passed"] and is_refusing(check)]
+    conditions = [check["name"] for check in failed if check["name"] not in GATES]
+    if conditions:
+        return CheckRefused(conditions)
+    kept = ("name", "found", "expected", "look_at")
+    return GateRefused(shard, [{key: check[key] for key in kept} for check in failed]) if failed else None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
+from memstate_core.night.gates.acceptance import Acceptance
 from memstate_core.night.plan_file import Action, Plan, Result, actions, read_plan, sealed
 from memstate_core.night.plan_guard import facts_of
 from memstate_core.run.run import GRAPH_FILE
@@ -28,6 +29,8 @@ _TITLED = (MERGED, ARCHIVED, RESTORED)
 
 def plan_on(clone: Store, now: datetime) -> Plan:
     """Runs the nightly job on a clone of a store (`memstate_core.night.clone`) and records its actions.
+
+    Gates that fail are recorded and refuse nothing here.
 
     Args:
         clone: the clone; the run changes it.
@@ -52,18 +55,24 @@ def plan_on(clone: Store, now: datetime) -> Plan:
     return sealed(plan)
 
 
-def apply_plan(store: Store, path: Path) -> Maintained:
+def apply_plan(store: Store, path: Path, given: Acceptance | None = None) -> Maintained:
     """Runs the nightly job exactly as planned, or refuses.
 
     Shards are published one after another: if one is refused, those before it stay published as planned.
 
+    Args:
+        store: the store.
+        path: the file of the plan.
+        given: the gates that a person accepts in this run.
+
     Raises:
+        GateRefused: a gate failed that is not accepted; nothing was published.
         StoreLocked: another run holds the store.
         PlanInvalid: the file is not a plan, or was changed after it was written; the store did not change.
         PlanStale: the store has changed since the plan, and was left as it is; or the run decided otherwise,
             and was not published.
     """
-    return maintain(store, read_plan(path).now, plan=path)
+    return maintain(store, read_plan(path).now, plan=path, given=given)
 
 
 def _actions(clone: Store, part: dict[str, Any]) -> list[Action]:
@@ -76,6 +85,7 @@ def _result(part: dict[str, Any]) -> Result:
         state_hash=part["state_hash"],
         counts=part["counts"],
         expected_false_merges=part["expected_false_merges"],
+        gates={check["name"]: check["detail"] for check in part["checks"] if not check["passed"] and "detail" in check},
     )
 
 

@@ -27,6 +27,12 @@ NOW_TAG = "memstate/now"
 PLAN_TAG = "memstate/plan"
 """Run tag with the file of a plan that the run is held to."""
 
+ACCEPT_TAG, WHY_TAG, BY_TAG = "memstate/accept", "memstate/why", "memstate/by"
+"""Run tags with the gates that a person accepts in this run, separated by commas, the reason, and who accepts."""
+
+TRIAL_TAG = "memstate/trial"
+"""Run tag of a run on a clone: its gates warn only, since nothing is served."""
+
 
 class StoreResource(dg.ConfigurableResource[Any]):
     """The store of a home, locked for writing during a run."""

@@ -13,17 +13,19 @@ import dagster as dg
 
 from memstate_core.model.errors import EvidenceSetAside, MemstateError, ShardsFailed, StoreLocked
 from memstate_core.model.text import iso
+from memstate_core.night.gates.acceptance import Acceptance
 from memstate_core.run.store import Store
 from memstate_core.state.snapshots import combined_state_hash
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.failures import failure
+from memstate_pipeline.gates import acceptance_tags
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import NIGHTLY
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure, report_failed
 from memstate_pipeline.report.page import TABLES, report_paths
-from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
+from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, TRIAL_TAG
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -42,7 +44,12 @@ class Maintained:
 
 
 def maintain(
-    store: Store, now: datetime | None = None, *, plan: Path | None = None, on_clone: bool = False
+    store: Store,
+    now: datetime | None = None,
+    *,
+    plan: Path | None = None,
+    given: Acceptance | None = None,
+    on_clone: bool = False,
 ) -> Maintained:
     """Runs the nightly job for one shard after another; a shard whose run fails keeps no other from its night.
 
@@ -50,7 +57,8 @@ def maintain(
         store: the store.
         now: the logical time; None for the time at which each run begins.
         plan: the file of a plan that the runs are held to.
-        on_clone: the store is a clone, so keep the runs out of Dagster's history.
+        given: the gates that a person accepts in these runs.
+        on_clone: the store is a clone, so keep the runs out of Dagster's history, and let gates warn only.
 
     Raises:
         StoreLocked: another run holds the store.
@@ -58,12 +66,14 @@ def maintain(
         PlanStale: the store has changed since the plan, or a shard's run decided otherwise; the shard's
             served snapshot stays.
         CheckRefused: a blocking check failed; the shard's served snapshot stays.
+        GateRefused: a gate failed and is not accepted; the shard's served snapshot stays.
         StepFailed: a step failed; the shard's served snapshot stays.
         ShardsFailed: runs of a store with several shards failed, without a plan; the others published.
         KeyboardInterrupt: the run was interrupted; the shard's served snapshot stays.
     """
     job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
+    tags |= acceptance_tags(given) | ({TRIAL_TAG: "clone"} if on_clone else {})
     paths: list[tuple[Path, Path]] = []
     failed: dict[str, MemstateError] = {}
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
@@ -120,11 +130,7 @@ def _together(summaries: list[dict[str, Any]]) -> dict[str, Any]:
     first = summaries[0]
     added = {part: _added([s[part] for s in summaries]) for part in ("counts", "seconds", "totals", "extractor")}
     checks = [
-        {
-            **check,
-            "passed": all(c["passed"] for s in summaries for c in s["checks"] if c["name"] == check["name"]),
-        }
-        for check in first["checks"]
+        _worst([c for s in summaries for c in s["checks"] if c["name"] == one["name"]]) for one in first["checks"]
     ]
     hashes = {summary["shard"]: summary["state_hash"] for summary in summaries}
     return {
@@ -138,6 +144,11 @@ def _together(summaries: list[dict[str, Any]]) -> dict[str, Any]:
         "checks": checks,
         "shards": summaries,
     }
+
+
+def _worst(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The first failure of a check over shards, else its first verdict."""
+    return next((verdict for verdict in verdicts if not verdict["passed"]), verdicts[0])
 
 
 def _calibrated(summaries: list[dict[str, Any]]) -> list[dict[str, float]]:

@@ -15,7 +15,7 @@ from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.jobs import IMPORT_INBOX
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure, report_failed
-from memstate_pipeline.resources import NOW_TAG, PLAN_TAG
+from memstate_pipeline.resources import ACCEPT_TAG, BY_TAG, NOW_TAG, PLAN_TAG, WHY_TAG
 
 
 def inbox_sensor(store: Store) -> dg.SensorDefinition:
@@ -53,7 +53,7 @@ def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDef
             return dg.SkipReason(
                 f"run {failed.run_id} failed for another reason: {', '.join(causes) or 'no step failed'}"
             )
-        tags = {NOW_TAG: failed.tags[NOW_TAG]} if NOW_TAG in failed.tags else {}
+        tags = {name: failed.tags[name] for name in (NOW_TAG, ACCEPT_TAG, WHY_TAG, BY_TAG) if name in failed.tags}
         shard = failed.tags[PARTITION_TAG]
         return dg.RunRequest(run_key=f"without/{failed.run_id}", partition_key=shard, tags=tags)
 

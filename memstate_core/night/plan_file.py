@@ -20,7 +20,7 @@ from msgspec import json as msgjson
 
 from memstate_core.model.errors import PlanInvalid
 from memstate_core.model.frames import DECISION, project
-from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import replace_file
 
 FORMAT = "memstate-plan/1"
@@ -72,11 +72,15 @@ class Facts(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """The result of a shard's run: state hash, the counts of `maintain`, expected false merges."""
+    """The result of a shard's run: state hash, the counts of `maintain`, expected false merges, and failed gates.
+
+    `gates` has what was found and expected, by the name of the gate; a gate that would refuse the night is among them.
+    """
 
     state_hash: str
     counts: dict[str, int | float]
     expected_false_merges: int | float | None
+    gates: dict[str, str] = {}
 
 
 class Plan(Facts, frozen=True, kw_only=True):
@@ -109,9 +113,9 @@ def actions(decisions: pl.DataFrame, shard: str) -> list[Action]:
     """The decisions of a shard's run (at least columns DECISION) as actions, in canonical order.
 
     The publication record is left out: it holds run id, record times and digests of files, which differ between
-    equal runs. The state is compared by its hash and counts.
+    equal runs. The state is compared by its hash and counts. Accepted gates change no state and are left out too.
     """
-    rows = project(decisions.filter(pl.col("kind") != PUBLISHED), DECISION).with_columns(
+    rows = project(decisions.filter(~pl.col("kind").is_in([PUBLISHED, ACCEPTED])), DECISION).with_columns(
         pl.col("evidence_ids").fill_null([]).list.sort(), _block=pl.col("kind").rle_id(), shard=pl.lit(shard)
     )
     order = ["_block", "scope", "topic_id", "payload_json", "reason", pl.col("evidence_ids").list.join(" ")]

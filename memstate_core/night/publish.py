@@ -22,7 +22,7 @@ from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.state.current import current_number, move_current
-from memstate_core.state.decisions import PUBLISHED
+from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import make_folder, sync_path
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, Graph, leftovers, open_graph
 from memstate_core.state.snapshots import (
@@ -145,7 +145,7 @@ def _problems(draft: Snapshot) -> list[str]:
 
 def _record(store: Store, run: Run, manifest: Manifest) -> None:
     payload = msgjson.encode(manifest).decode()
-    row = {"kind": PUBLISHED, "payload_json": payload, "evidence_ids": [], "reason": "all checks passed"}
+    row = {"kind": PUBLISHED, "payload_json": payload, "evidence_ids": [], "reason": _reason(run)}
     run.decide(
         STEP,
         project(
@@ -159,6 +159,11 @@ def _record(store: Store, run: Run, manifest: Manifest) -> None:
         rows = run.transitions(0 if last is None else last + 1)
         store.ledger.append("transitions", rows, f"publish/{run.facts.shard}", run.facts.number)
     run.forget_pending()
+
+
+def _reason(run: Run) -> str:
+    accepted = run.decisions(ACCEPTED)["payload_json"].str.json_path_match("$.gate").to_list()
+    return f"all checks passed, accepted: {', '.join(accepted)}" if accepted else "all checks passed"
 
 
 def _prune(store: Store, shard: str) -> None:

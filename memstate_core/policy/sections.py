@@ -1,4 +1,4 @@
-"""Sections of `memstate.toml` other than `[policy]` and `[extractor]`: store, ingest, segment, embedding, schedule.
+"""Sections of `memstate.toml` without a module of their own: store, ingest, segment, embedding, schedule.
 
 The docstring of each key states its unit and effect; the settings reference is generated from them.
 """

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from memstate_core.policy.extractor import EXTRACTOR_VARIABLES, ExtractorSettings
+from memstate_core.policy.gates import GateSettings
 from memstate_core.policy.loading import Section, TomlFile, explained, literal, read_toml
 from memstate_core.policy.policy import Override, Policy
 from memstate_core.policy.sections import (
@@ -27,6 +28,7 @@ __all__ = [
     "FILE_NAME",
     "LEGACY_VARIABLES",
     "EmbeddingSettings",
+    "GateSettings",
     "IngestSettings",
     "Override",
     "Policy",
@@ -62,6 +64,8 @@ class Settings(Section):
     """When the nightly job runs."""
     extractor: ExtractorSettings = ExtractorSettings()
     """The optional language model that reads turns."""
+    gates: GateSettings = GateSettings()
+    """What a night may change before it needs consent."""
     policy: Policy = Policy()
     """Salience, forgetting, placement, merging and review."""
 

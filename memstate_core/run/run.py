@@ -179,8 +179,9 @@ class Run:
         return dict(json.loads(path.read_text())) if path.exists() else {}
 
     def keep_checks(self, verdicts: list[dict[str, Any]]) -> None:
-        """Keeps the verdicts of the checks: name, passed, severity."""
-        (self.scratch / "checks.json").write_text(json.dumps(verdicts))
+        """Keeps verdicts of checks, beside those of others: at least name, passed, severity."""
+        together = {verdict["name"]: verdict for verdict in [*self.checks(), *verdicts]}
+        (self.scratch / "checks.json").write_text(json.dumps([*together.values()]))
 
     def checks(self) -> list[dict[str, Any]]:
         """The verdicts of the checks, in their order."""

@@ -47,6 +47,8 @@ STATUS: dict[type[MemstateError], int] = {
     errors.KeysDamaged: 500,
     errors.KeyRefused: 409,
     errors.CheckRefused: 409,
+    errors.GateRefused: 409,
+    errors.AcceptanceInvalid: 422,
     # Raised by the client when it talks to another server; a server itself raises none of these.
     errors.ApiError: 502,
     errors.RequestInvalid: 502,

@@ -27,6 +27,8 @@ JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
 SET_ASIDE, READMITTED = "set_aside", "readmitted"
 """Evidence or accesses left out of runs because one failed with them, and readmitted; `SET_ASIDE` is a step too."""
+ACCEPTED = "accepted"
+"""A gate whose failure a person accepted in a run; it changes no state. Its name is a step too."""
 CORRECTIONS = "corrections"
 """The step that holds manual actions; every other step of its run follows it."""
 

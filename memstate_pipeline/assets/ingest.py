@@ -21,6 +21,7 @@ from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.run import died_in
 from memstate_core.run.step import StepResult
 from memstate_pipeline.assets.common import asset
+from memstate_pipeline.gates import accepted_in
 from memstate_pipeline.report.run_report import report_interrupted
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, StoreResource
 from memstate_pipeline.steps import materialize, metadata
@@ -35,6 +36,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         began = time.perf_counter()
         now, shard, opened = logical_now(context), context.partition_key, store.store
         run_id = context.run.run_id
+        accepted_in(context.run.tags)
         plan = planned(context)
         if plan is not None:
             require_unmoved(opened, plan, shard)

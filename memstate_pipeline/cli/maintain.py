@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import Now, moment
+from memstate_pipeline.cli.options import Accept, Now, Why, accepted_gates, moment
 from memstate_pipeline.cli.output import Json, as_uri, progress_bar, show
 from memstate_pipeline.cli.priority import lower_priority
 
@@ -20,15 +20,24 @@ if TYPE_CHECKING:
 STEPS = 11
 
 
-def maintain(context: typer.Context, now: Now = None, as_json: Annotated[bool, Json] = False) -> None:
-    """Run the nightly job now and publish a snapshot."""
+def maintain(
+    context: typer.Context,
+    now: Now = None,
+    accept: Accept = None,
+    why: Why = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Run the nightly job now and publish a snapshot.
+
+    A night that a gate refuses can be let through once with --accept and --why.
+    """
     from memstate_pipeline import run
 
     store: Store = context.obj.store
-    at = moment(now)
+    at, given = moment(now), accepted_gates(accept, why)
     lower_priority(store)
     with step_progress(store):
-        done = run.maintain(store, at)
+        done = run.maintain(store, at, given=given)
     show(done.summary, as_json, lambda: summary_lines(done.summary, done.pages))
 
 
@@ -40,6 +49,7 @@ def summary_lines(summary: Mapping[str, Any], pages: Sequence[Path]) -> Iterator
         yield _expected_false(summary)
     passed = sum(check["passed"] for check in summary["checks"])
     yield f"{passed} of {len(summary['checks'])} checks passed, {sum(summary['seconds'].values()):.1f} s"
+    yield from (f"{check['name']}: {check['detail']}" for check in summary["checks"] if not check["passed"])
     yield from (f"report: {as_uri(page)}" for page in pages)
 
 

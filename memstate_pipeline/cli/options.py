@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from memstate_core.night.gates.acceptance import Acceptance
 
 Now = Annotated[
     str | None, typer.Option(metavar="TIME", help="Logical time of the run, ISO 8601. Default: the machine's clock.")
@@ -17,6 +20,11 @@ Scopes = Annotated[
     typer.Option("--scope", metavar="TYPE:ID", help="Scope to search; may be repeated. Default: all scopes."),
 ]
 Stages = Annotated[str, typer.Option(metavar="LIST", help="Comma-separated stages of retrieval.")]
+Accept = Annotated[
+    list[str] | None,
+    typer.Option("--accept", metavar="CHECK", help="Gate to let through in this run only; may be repeated."),
+]
+Why = Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Reason for --accept, which is recorded.")]
 ALL_STAGES = "semantic,structural,temporal"
 
 
@@ -32,6 +40,29 @@ def moment(text: str | None) -> datetime | None:
         return None if text is None else parse_moment(text)
     except (ValueError, OverflowError) as error:
         raise typer.BadParameter(f"{text!r} is not a time: expected ISO 8601, such as 2026-03-01T00:00:00Z") from error
+
+
+def accepted_gates(gates: list[str] | None, why: str | None) -> Acceptance | None:
+    """What `--accept` and `--why` accept, by the user of this process; None where both are absent.
+
+    Raises:
+        typer.BadParameter: a name is no gate, or one of the two options lacks the other.
+    """
+    from getpass import getuser
+
+    from memstate_core.model.errors import AcceptanceInvalid
+    from memstate_core.night.gates.acceptance import acceptance
+
+    if not gates and why is None:
+        return None
+    try:
+        by = getuser()
+    except (KeyError, OSError):
+        by = "a user without a name"
+    try:
+        return acceptance(gates or [], why, by)
+    except AcceptanceInvalid as error:
+        raise typer.BadParameter(error.message) from error
 
 
 def parsed_scopes(given: list[str] | None) -> tuple[str, ...] | None:

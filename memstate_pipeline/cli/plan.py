@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.maintain import step_progress, summary_lines
-from memstate_pipeline.cli.options import Now, moment
+from memstate_pipeline.cli.options import Accept, Now, Why, accepted_gates, moment
 from memstate_pipeline.cli.output import Json, as_uri, note, show
 from memstate_pipeline.cli.priority import lower_priority
 from memstate_pipeline.cli.terminal import one_line
@@ -60,18 +60,21 @@ def plan(
 def apply(
     context: typer.Context,
     plan: Annotated[Path, typer.Argument(metavar="PLAN", help="File written by `memstate plan`.")],
+    accept: Accept = None,
+    why: Why = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Run the nightly job exactly as planned.
 
-    Refuses if the store has changed since, or if the run decides otherwise.
+    Refuses if the store has changed since, if the run decides otherwise, or if a gate fails that is not accepted.
     """
     from memstate_pipeline.planning import apply_plan
 
     store: Store = context.obj.store
+    given = accepted_gates(accept, why)
     lower_priority(store)
     with step_progress(store):
-        done = apply_plan(store, plan)
+        done = apply_plan(store, plan, given)
     show(done.summary, as_json, lambda: summary_lines(done.summary, done.pages))
 
 
@@ -96,6 +99,7 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"state hash of {shard} afterwards: {result.state_hash}"
         if false is not None:
             yield f"expected false merges in {shard}: {false}"
+        yield from (f"gate {name} fails in {shard}: {found}" for name, found in result.gates.items())
 
 
 def _listed(name: str, lines: list[str]) -> Iterator[str]:

@@ -35,6 +35,8 @@
     ├── BackupDamaged        a backup lacks something, or holds other bytes than were written
     ├── RestoreRefused       a backup cannot be restored into a folder
     ├── CheckRefused         a correctness condition failed, nothing was published
+    ├── GateRefused          a gate failed, nothing was published until a person accepts it
+    ├── AcceptanceInvalid    what was accepted is no gate, or has no reason
     └── ApiError             a request to a memstate server failed
         ├── RequestInvalid       the request is invalid
         ├── AccessDenied         no key, a wrong one, or one without permission
@@ -61,6 +63,7 @@ from memstate_core.model.errors.api import (
 from memstate_core.model.errors.backups import BackupDamaged, BackupNotFound, BackupRefused, RestoreRefused
 from memstate_core.model.errors.base import MemstateError
 from memstate_core.model.errors.inputs import (
+    AcceptanceInvalid,
     HomeUnsupported,
     KeyRefused,
     KeysDamaged,
@@ -82,6 +85,7 @@ from memstate_core.model.errors.runs import (
     EvidenceSetAside,
     ExtractorUnavailable,
     FrameMismatch,
+    GateRefused,
     LedgerDamaged,
     ModelUnavailable,
     PlanStale,
@@ -96,6 +100,7 @@ from memstate_core.model.errors.runs import (
 )
 
 __all__ = [
+    "AcceptanceInvalid",
     "AccessDenied",
     "ApiError",
     "BackupDamaged",
@@ -106,6 +111,7 @@ __all__ = [
     "EvidenceSetAside",
     "ExtractorUnavailable",
     "FrameMismatch",
+    "GateRefused",
     "HomeUnsupported",
     "KeyRefused",
     "KeysDamaged",

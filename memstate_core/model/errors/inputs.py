@@ -188,3 +188,17 @@ class KeyRefused(MemstateError):
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"key {name!r}: {problem}. `memstate keys list` shows every key.", name=name, problem=problem)
+
+
+class AcceptanceInvalid(MemstateError):
+    """What was accepted is no gate, or was accepted without a reason."""
+
+    exit_code = 2
+
+    def __init__(self, problem: str, gates: list[str]) -> None:
+        super().__init__(
+            f"{problem}: expected --accept with one of {', '.join(gates)}, and --why with the reason. Correctness "
+            "checks (C1 to C6), the fold of the ledger (L3) and damage cannot be accepted.",
+            problem=problem,
+            gates=gates,
+        )

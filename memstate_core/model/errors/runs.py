@@ -225,3 +225,24 @@ class CheckRefused(MemstateError):
             failed=failed,
             details=details or {},
         )
+
+
+class GateRefused(MemstateError):
+    """A gate failed, so nothing was published until its cause is gone or a person accepts it."""
+
+    exit_code = 5
+
+    def __init__(self, shard: str, refusals: Sequence[Mapping[str, str]]) -> None:
+        named = [refusal["name"] for refusal in refusals]
+        found = " ".join(
+            f"Gate {refusal['name']}: found {refusal['found']}; expected {refusal['expected']}. {refusal['look_at']}."
+            for refusal in refusals
+        )
+        accepted = " ".join(f"--accept {name}" for name in named)
+        super().__init__(
+            f"nothing was published in shard {shard}. {found} The previous snapshot still serves, no evidence is lost, "
+            f"and the next night is judged again. To let it through once: `memstate maintain {accepted} --why TEXT`.",
+            shard=shard,
+            refused=named,
+            refusals=[dict(refusal) for refusal in refusals],
+        )

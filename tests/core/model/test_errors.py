@@ -13,6 +13,7 @@ import pytest
 
 from memstate_core.model import errors
 from memstate_core.model.errors import (
+    AcceptanceInvalid,
     AccessDenied,
     ApiError,
     BackupDamaged,
@@ -23,6 +24,7 @@ from memstate_core.model.errors import (
     EvidenceSetAside,
     ExtractorUnavailable,
     FrameMismatch,
+    GateRefused,
     HomeUnsupported,
     KeyRefused,
     KeysDamaged,
@@ -101,6 +103,12 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (KeyRefused("bot", "it exists"), 1, ["bot", "it exists"]),
     (CheckRefused(["C1", "C4"], {"C1": [("t-1", "rank")]}), 4, ["C1", "C4"]),
     (CheckRefused(["C1"]), 4, ["C1"]),
+    (
+        GateRefused("s0", [{"name": "growth", "found": "9", "expected": "5", "look_at": "`memstate plan`"}]),
+        5,
+        ["growth", "found 9", "expected 5", "`memstate plan`", "--accept growth --why"],
+    ),
+    (AcceptanceInvalid("'C1' is no gate", ["growth"]), 2, ["'C1' is no gate", "one of growth", "C1 to C6"]),
     (ApiError("the answer was odd", 302), 1, ["the answer was odd"]),
     (RequestInvalid("q is missing", 422, "invalid-request", "r-1", None, errors=[]), 1, ["q is missing"]),
     (AccessDenied("the key is not the right one", 401, "unauthorized"), 1, ["the key is not the right one"]),

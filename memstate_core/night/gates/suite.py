@@ -1,0 +1,30 @@
+"""The gates on a run before it publishes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memstate_core.night.gates.acceptance import Acceptance, acceptance_decisions, accepting
+from memstate_core.night.gates.judge import judge
+from memstate_core.night.gates.measure import measure
+from memstate_core.night.gates.verdict import Verdict
+from memstate_core.run.run import Run
+from memstate_core.run.store import Store
+from memstate_core.state.decisions import ACCEPTED
+
+
+def judge_run(store: Store, run: Run, given: Acceptance | None, *, on_trial: bool = False) -> list[Verdict]:
+    """Judges a run and decides what is accepted; its publication records that.
+
+    Args:
+        store: the store.
+        run: the run, whose working graph is complete.
+        given: what a person accepts in this run.
+        on_trial: nothing is served, so failures warn only.
+    """
+    verdicts = judge(measure(store, run), store.settings.gates)
+    if on_trial:
+        return [replace(verdict, severity="warn") for verdict in verdicts]
+    verdicts = accepting(verdicts, given)
+    run.decide(ACCEPTED, acceptance_decisions(verdicts, given))
+    return verdicts
