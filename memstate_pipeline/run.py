@@ -110,9 +110,8 @@ def _run_shard(
             explained = failure(store, shard, error)
             if isinstance(explained, EvidenceSetAside) and PLAN_TAG not in tags:
                 continue  # the run begins again, without that evidence
-            if not isinstance(explained, StoreLocked):
-                failed = {**tags, PARTITION_TAG: shard}
-                report_failed(store, run_id, failed, RunFailure.of(explained), datetime.now(UTC))
+            failed = {**tags, PARTITION_TAG: shard}
+            report_failed(store, run_id, failed, RunFailure.of(explained), datetime.now(UTC))
             if not isinstance(error, Exception):
                 raise
             raise explained from error

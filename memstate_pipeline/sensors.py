@@ -12,6 +12,7 @@ from memstate_core.model.errors import EvidenceSetAside
 from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
+from memstate_pipeline.failures import CHECK_FAILED, refusal
 from memstate_pipeline.jobs import IMPORT_INBOX
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure, report_failed
@@ -74,11 +75,12 @@ def failures_sensor(store: Store, nightly: "dg.UnresolvedAssetJobDefinition") ->
         events = context.get_step_failure_events()
         named = [failure for event in events if (failure := _failure(event)) is not None]
         failure = named[0] if named else RunFailure("RunFailed", context.failure_event.message or "the run failed")
+        if failure.type == CHECK_FAILED and (refused := refusal(store, run.tags[PARTITION_TAG])) is not None:
+            failure = RunFailure.of(refused)
         record = context.instance.get_run_record_by_id(run.run_id)
         ended = record.end_time if record is not None else None
         at = datetime.now(UTC) if ended is None else datetime.fromtimestamp(ended, UTC)
-        if failure.type != EvidenceSetAside.__name__:
-            report_failed(store, run.run_id, run.tags, failure, at)
+        report_failed(store, run.run_id, run.tags, failure, at)
 
     return failed_nights
 

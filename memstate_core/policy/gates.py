@@ -22,8 +22,9 @@ class GateSettings(Section):
     A gate that fails refuses the night (`error`), or the night is published with a warning (`warn`); `off` skips it.
     """
 
-    expected_false_merges: Severity = "error"
-    """Gate on merges: the share of the night's automatic merges that is wrong by their own probabilities."""
+    expected_false_merges: Severity = "warn"
+    """Gate on merges: the share of the night's automatic merges that is wrong by their own probabilities, which on
+    records that are hard to tell apart expect more than there are."""
     expected_false_merges_percent: Percent = 10.0
     """Share of expected false merges, in per cent, up to which the gate passes. A `merge_probability` below 0.9 needs
     more."""
@@ -31,7 +32,8 @@ class GateSettings(Section):
     """Expected false merges up to which the gate passes whatever their share."""
     shrinkage: Severity = "error"
     """Gate on loss: fewer active topics, or less evidence served, than in the snapshot before. Topics that an unchanged
-    policy archives are no loss."""
+    policy archives or merges are no loss. In a night that sets rows aside it warns only, since no input may stop the
+    nights."""
     shrinkage_topics_percent: Percent = 25.0
     """Fall of the number of active topics, in per cent, up to which the gate passes."""
     shrinkage_evidence_percent: Percent = 5.0
@@ -49,7 +51,7 @@ class GateSettings(Section):
     """Share of refused rows, in per cent, up to which the gate passes."""
     quarantine_share_min: Annotated[int, Field(ge=0)] = 10
     """Number of refused rows up to which the gate passes whatever their share."""
-    scope_vanished: Severity = "error"
+    scope_vanished: Severity = "warn"
     """Gate on scopes: one that had active topics in the snapshot before has none. It passes where an unchanged policy
     archived or merged them."""
     duration: Severity = "warn"

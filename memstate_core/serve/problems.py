@@ -49,6 +49,12 @@ STATUS: dict[type[MemstateError], int] = {
     errors.CheckRefused: 409,
     errors.GateRefused: 409,
     errors.AcceptanceInvalid: 422,
+    errors.RunUnknown: 404,
+    errors.RollbackRefused: 409,
+    errors.BackupDamaged: 500,
+    errors.BackupNotFound: 404,
+    errors.BackupRefused: 409,
+    errors.RestoreRefused: 409,
     # Raised by the client when it talks to another server; a server itself raises none of these.
     errors.ApiError: 502,
     errors.RequestInvalid: 502,

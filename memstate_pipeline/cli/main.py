@@ -1,7 +1,7 @@
 """The `memstate` command: global options, the commands, and exit codes.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 the store is locked by another run, 4 a check refused to
-publish or the ledger is damaged, 5 a gate refused to publish, 130 interrupted.
+publish or the ledger is damaged, 130 interrupted.
 """
 
 from __future__ import annotations

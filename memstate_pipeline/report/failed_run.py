@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memstate_core.ingest.unforeseen import is_unforeseen
-from memstate_core.model.errors import MemstateError, StagingMissing
+from memstate_core.model.errors import (
+    EvidenceSetAside,
+    MemstateError,
+    PlanInvalid,
+    PlanStale,
+    StagingMissing,
+    StoreLocked,
+)
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
@@ -18,6 +25,9 @@ from memstate_pipeline.report.collect import collect_failed
 from memstate_pipeline.report.page import report_paths, write_report
 from memstate_pipeline.report.run_report import is_published
 from memstate_pipeline.resources import NOW_TAG
+
+_NO_NIGHT = {error.__name__ for error in (EvidenceSetAside, PlanInvalid, PlanStale, StoreLocked)}
+"""Errors that leave no page: the night begins again, does not begin, or a plan is refused and the store stays."""
 
 
 class RunFailure(NamedTuple):
@@ -33,7 +43,7 @@ class RunFailure(NamedTuple):
 
 
 def report_failed(store: Store, run_id: str, tags: Mapping[str, str], failure: RunFailure, at: datetime) -> Path | None:
-    """Writes the page of a failed run, unless it has one.
+    """Writes the page of a failed run, unless it has one or its failure is that of no night.
 
     Args:
         store: the store.
@@ -43,10 +53,10 @@ def report_failed(store: Store, run_id: str, tags: Mapping[str, str], failure: R
         at: when it ended, by the machine's clock; pages are ordered by that.
 
     Returns:
-        The page; None if there is one, or if the run had published, so that its report is of a run that did.
+        The page, if it was written. A run that had published has the report of one that did.
     """
     shard = tags[PARTITION_TAG]
-    if report_paths(store.home.reports, run_id, shard)[0].exists():
+    if failure.type in _NO_NIGHT or report_paths(store.home.reports, run_id, shard)[0].exists():
         return None
     run = _scratch(store, shard, run_id)
     if run is not None and is_published(store, run):

@@ -230,7 +230,7 @@ class CheckRefused(MemstateError):
 class GateRefused(MemstateError):
     """A gate failed, so nothing was published until its cause is gone or a person accepts it."""
 
-    exit_code = 5
+    exit_code = 4
 
     def __init__(self, shard: str, refusals: Sequence[Mapping[str, str]]) -> None:
         named = [refusal["name"] for refusal in refusals]

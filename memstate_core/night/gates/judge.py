@@ -15,12 +15,15 @@ Finding = tuple[bool, str, str]
 """Whether a gate passes, what was found, and what was expected."""
 
 _FIRST = "nothing was served before"
+_OF_LOSS = ("shrinkage", "scope_vanished")
 _SHOWN = 5
 
 
 def judge(night: Night, limits: GateSettings) -> list[Verdict]:
     """The verdicts on a night, by the gates that are on."""
     severities: dict[str, Severity] = {name: getattr(limits, name) for name in _JUDGES}
+    if night.sets_aside:
+        severities |= {name: "warn" for name in _OF_LOSS if severities[name] == "error"}
     judged = [name for name, severity in severities.items() if severity != "off"]
     found = {name: _JUDGES[name][0](night, limits) for name in judged}
     return [Verdict(name, severities[name], *found[name], look_at=_JUDGES[name][1]) for name in judged]
@@ -39,7 +42,7 @@ def _shrinkage(night: Night, limits: GateSettings) -> Finding:
     topics, evidence = limits.shrinkage_topics_percent, limits.shrinkage_evidence_percent
     expected = f"at most {topics:g} % fewer topics (gates.shrinkage_topics_percent)"
     expected += f" and {evidence:g} % less evidence (gates.shrinkage_evidence_percent)"
-    before, kept = night.active_before, night.active + night.explained.height
+    before, kept = night.active_before, night.active + night.gone_by_policy.height
     fallen = _fall(before, kept), _fall(night.evidence_before, night.evidence)
     judged = [(before, fallen[0], topics), (night.evidence_before, fallen[1], evidence)]
     within = not any(size >= limits.compared_from and fall > limit for size, fall, limit in judged)

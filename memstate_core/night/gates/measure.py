@@ -19,7 +19,7 @@ from memstate_core.run.begin import base_links
 from memstate_core.run.publications import publications
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import MERGED
+from memstate_core.state.decisions import MERGED, SET_ASIDE
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_core.state.snapshots import Snapshot, load_snapshot
 
@@ -36,6 +36,7 @@ class Night:
             had in the base if it was active there, and its scope and state now; null where it is gone.
         has_base: whether anything was served before.
         policy_is_unchanged: whether the policy is that of the base.
+        sets_aside: whether the run leaves rows out with which a step failed.
         evidence_before: pieces of evidence in the base.
         evidence: pieces of evidence now.
         merge_probabilities: of each automatic merge.
@@ -48,6 +49,7 @@ class Night:
     topics: pl.DataFrame = field(default_factory=lambda: empty(TOPICS))
     has_base: bool = True
     policy_is_unchanged: bool = True
+    sets_aside: bool = False
     evidence_before: int = 0
     evidence: int = 0
     merge_probabilities: pl.Series = field(default_factory=lambda: pl.Series(dtype=pl.Float64))
@@ -67,21 +69,17 @@ class Night:
         return self.topics["was"].count()
 
     @cached_property
-    def explained(self) -> pl.DataFrame:
-        """Active topics of the base that an unchanged policy archived (columns TOPICS)."""
-        return self._left("archived") if self.policy_is_unchanged else empty(TOPICS)
-
-    @cached_property
     def gone_by_policy(self) -> pl.DataFrame:
         """Active topics of the base that an unchanged policy archived or merged (columns TOPICS)."""
-        return pl.concat([self.explained, self._left("merged")]) if self.policy_is_unchanged else empty(TOPICS)
+        left = pl.concat([self._left("archived"), self._left("merged")])
+        return left if self.policy_is_unchanged else left.clear()
 
     def losses(self) -> str:
         """What became of the active topics of the base that are not active now, in a clause."""
         archived, merged = (self._left(state).height for state in ("archived", "merged"))
         gone = self.topics.filter(pl.col("was").is_not_null() & pl.col("state").is_null()).height
         policy = "an unchanged policy, not counted" if self.policy_is_unchanged else "a policy that changed"
-        return f"{archived:,} archived by {policy}, {merged:,} merged, {gone:,} gone"
+        return f"{archived:,} archived and {merged:,} merged by {policy}, {gone:,} gone"
 
     def _left(self, state: str) -> pl.DataFrame:
         return self.topics.filter(pl.col("was").is_not_null() & (pl.col("state") == state))
@@ -96,6 +94,7 @@ def measure(store: Store, run: Run) -> Night:
         topics=_topics(run, base),
         has_base=base is not None,
         policy_is_unchanged=base is None or Policy.recorded(base.manifest.policy) == run.policy,
+        sets_aside=run.decisions(SET_ASIDE).height > 0,
         evidence_before=base_links(store, run).height,
         evidence=run.table("links", EVIDENCE_TOPIC).height,
         merge_probabilities=_merge_probabilities(run),

@@ -105,7 +105,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (CheckRefused(["C1"]), 4, ["C1"]),
     (
         GateRefused("s0", [{"name": "growth", "found": "9", "expected": "5", "look_at": "`memstate plan`"}]),
-        5,
+        4,
         ["growth", "found 9", "expected 5", "`memstate plan`", "--accept growth --why"],
     ),
     (AcceptanceInvalid("'C1' is no gate", ["growth"]), 2, ["'C1' is no gate", "one of growth", "C1 to C6"]),
