@@ -134,6 +134,8 @@ def test_a_policy_that_empties_the_store_is_refused_until_it_is_accepted(home: P
     assert warned.code == 0, warned.stderr
     failed = [(check["name"], check["severity"]) for check in warned.document["checks"] if not check["passed"]]
     assert failed == [("growth", "WARN")]
+    details = {check["name"]: check.get("detail") for check in warned.document["checks"]}
+    assert "3 past nights on record" in details["duration"]  # of those that published, with a report
 
     (home / "memstate.toml").write_text(RULE.replace("note", "deal") + strict)
     accept_by_tags(home)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from memstate_core.night.checks.suite import CONDITIONS
+from memstate_core.night.gates.verdict import GATES
 from tests.pipeline.conftest import NIGHT, Memstate, run_memstate
 
 pytestmark = pytest.mark.slow
@@ -35,8 +37,10 @@ def test_the_night_keeps_its_contract(demo_answer: dict[str, Any]) -> None:
     night = demo_answer["maintain"]
     assert list(night["counts"]) == COUNTS
     assert list(night["seconds"]) == STEPS
-    assert [check["name"][:2] for check in night["checks"]] == ["C1", "C2", "C3", "C4", "C5", "C6"]
-    assert all(check["passed"] and check["severity"] == "ERROR" for check in night["checks"])
+    assert [check["name"] for check in night["checks"]] == [*CONDITIONS, *GATES]
+    assert all(check["passed"] for check in night["checks"])
+    warning = {check["name"] for check in night["checks"] if check["severity"] == "WARN"}
+    assert warning == {"growth", "quarantine_share", "duration"}
     assert night["snapshot"] == "s0/1"
 
 
