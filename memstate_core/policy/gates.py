@@ -23,8 +23,8 @@ class GateSettings(Section):
     """
 
     expected_false_merges: Severity = "warn"
-    """Gate on merges: the share of the night's automatic merges that is wrong by their own probabilities, which on
-    records that are hard to tell apart expect more than there are."""
+    """Gate on merges: the share of the night's automatic merges that is wrong by their own probabilities. Where records
+    resemble each other closely, these expect more than there are."""
     expected_false_merges_percent: Percent = 10.0
     """Share of expected false merges, in per cent, up to which the gate passes. A `merge_probability` below 0.9 needs
     more."""

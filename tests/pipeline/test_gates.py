@@ -12,6 +12,8 @@ import pytest
 
 from memstate_core.model.errors import AcceptanceInvalid
 from memstate_core.model.frames import DECISION, project
+from memstate_core.model.text import parse_moment
+from memstate_core.night.gates import suite
 from memstate_core.night.gates.verdict import GATES
 from memstate_core.run.run import pending_path
 from memstate_core.run.store import Store, open_store
@@ -19,6 +21,7 @@ from memstate_core.state.decisions import ACCEPTED, SET_ASIDE
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.jobs import NIGHTLY
 from memstate_pipeline.resources import ACCEPT_TAG, NOW_TAG, WHY_TAG
+from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import Answer, run_memstate
 
 pytestmark = pytest.mark.slow
@@ -183,3 +186,14 @@ def test_a_scope_whose_rows_are_set_aside_stops_no_night_and_is_named(home: Path
     assert (list(failed), failed["scope_vanished"]["severity"]) == (["scope_vanished"], "WARN")
     assert "user:small had 2" in failed["scope_vanished"]["detail"]
     assert night(home, 2).code == 0
+
+
+@pytest.mark.usefixtures("no_settings")
+def test_a_measurement_that_fails_refuses_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OverflowError("a value too large for this machine")
+
+    monkeypatch.setattr(suite, "measure", fail)
+    done = maintain(open_store(home), parse_moment(NIGHTS[1])).summary
+    warned = {check["name"]: check["found"] for check in done["checks"] if not check["passed"]}
+    assert warned == dict.fromkeys(GATES, "OverflowError: a value too large for this machine")

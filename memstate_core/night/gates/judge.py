@@ -29,6 +29,12 @@ def judge(night: Night, limits: GateSettings) -> list[Verdict]:
     return [Verdict(name, severities[name], *found[name], look_at=_JUDGES[name][1]) for name in judged]
 
 
+def not_measured(problem: str) -> list[Verdict]:
+    """The verdicts on a night that could not be measured: each gate fails, and warns only."""
+    expected = "a night that can be measured"
+    return [Verdict(name, "warn", False, problem, expected, look_at=look_at) for name, (_, look_at) in _JUDGES.items()]
+
+
 def _false_merges(night: Night, limits: GateSettings) -> Finding:
     merges, wrong = night.merge_probabilities.len(), float((1 - night.merge_probabilities).sum())
     share = _percent(wrong, merges)

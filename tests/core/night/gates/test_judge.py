@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.night.gates.judge import judge
+from memstate_core.night.gates.judge import judge, not_measured
 from memstate_core.night.gates.measure import TOPICS, Night
 from memstate_core.night.gates.verdict import GATES, Verdict
 from memstate_core.policy.gates import GateSettings
@@ -146,3 +146,9 @@ def test_an_unchanged_policy_is_named_where_a_scope_has_no_topics_left() -> None
 def test_a_damaged_night_of_many_scopes_names_the_first() -> None:
     night = topics(*[gone(1, f"user:u{n}") for n in range(9)])
     assert "user:u4 had 1 and 4 more" in verdict("scope_vanished", topics=night).found
+
+
+def test_a_night_that_cannot_be_measured_warns_at_every_gate() -> None:
+    found = not_measured("OverflowError: too large")
+    assert [one.gate for one in found] == list(GATES)
+    assert {(one.passed, one.is_refusing, one.found) for one in found} == {(False, False, "OverflowError: too large")}
