@@ -71,8 +71,9 @@ def test_a_thread_keeps_its_connection(tmp_path: Path, monkeypatch: pytest.Monke
         opened.append(threading.get_ident())
         return connect(*args, **options)
 
-    monkeypatch.setattr(sqlite3, "connect", counted)
     with cache_in(tmp_path) as cache:
+        value(cache, "a")  # makes the file: while one connection does, others may have to open theirs again
+        monkeypatch.setattr(sqlite3, "connect", counted)
         threads = [threading.Thread(target=lambda: [value(cache, "a") for _ in range(50)]) for _ in range(3)]
         for thread in threads:
             thread.start()
