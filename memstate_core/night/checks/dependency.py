@@ -19,6 +19,8 @@ _DOWN = ("has_detail", "has_subtopic")
 _UP = ("part_of", "extends", "derives")
 _CHANGED = ("topic_created", "topic_updated", kinds.MERGED, kinds.UNMERGED, kinds.MOVED)
 _BY_HAND = (kinds.PINNED, kinds.UNPINNED, kinds.RESTORED)
+_FIELDS_BY_HAND = (kinds.ATTACHED, kinds.EXPANDED)
+"""Changes of a topic where they name fields of it; an edge that is attached again changes none of its ends."""
 _PAYLOAD = pl.Struct({
     "survivor": pl.String, "others": pl.List(pl.String), "was": pl.String, "actor": pl.String,
     "fields": pl.List(pl.String), "cause_topic_id": pl.String, "hops": pl.Int64,
@@ -66,7 +68,6 @@ def _unqueued(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
     due = reached.join(scopes, on="topic_id")
     moved = due.filter(pl.col("topic_id").is_in(_by_reference(subject).implode()))
     missed = due.join(queue, on="topic_id", how="anti").join(moved, on="topic_id", how="anti")
-    missed = missed.filter(~pl.col("topic_id").is_in(_changed_in_part(subject).implode()))
     fresh = queue.join(subject.recorded.last, on="seq", how="semi").join(scopes, on="topic_id")
     full = fresh.group_by("scope").agg(pl.len(), farthest=pl.col("hops").max())
     missed = missed.join(full.filter(pl.col("len") >= policy.dependency_max_topics), on="scope", how="left")
@@ -76,10 +77,11 @@ def _unqueued(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
 
 def _changes(subject: Subject) -> pl.Series:
     """Topics that the last run's decisions changed."""
-    rows = subject.recorded.last.filter(pl.col("kind").is_in([*_CHANGED, *_BY_HAND]))
+    rows = subject.recorded.last.filter(pl.col("kind").is_in([*_CHANGED, *_BY_HAND, *_FIELDS_BY_HAND]))
     payload = pl.col("payload_json").fill_null("{}").str.json_decode(_PAYLOAD)
     rows = rows.select("kind", "topic_id", _payload=payload).unnest("_payload")
     rows = rows.filter(pl.col("kind").is_in(_CHANGED) | pl.col("actor").is_not_null())
+    rows = rows.filter(~pl.col("kind").is_in(_FIELDS_BY_HAND) | pl.col("fields").is_not_null())
     named = [rows["topic_id"], rows["survivor"], rows["was"], rows["others"].explode(empty_as_null=True)]
     ids = pl.DataFrame({"id": pl.concat(named).drop_nulls()})
     answering = ids.select(subject.derived.answering(pl.col("id")))["id"]
@@ -105,14 +107,6 @@ def _by_reference(subject: Subject) -> pl.Series:
     ends = pl.DataFrame({"id": ids}).select(subject.derived.answering(pl.col("id")))["id"]
     referring = pl.col("ref_topic_id").is_in(pl.concat([ids, ends, _moved(subject)]).unique().implode())
     return subject.graph.fields.filter(referring)["topic_id"].unique()
-
-
-def _changed_in_part(subject: Subject) -> pl.Series:
-    """Topics of which a person restored fields: they changed themselves, and wait for no review of what they extend."""
-    rows = subject.recorded.last.filter(pl.col("kind").is_in([kinds.ATTACHED, kinds.EXPANDED]))
-    payload = pl.col("payload_json").str.json_decode(_PAYLOAD).struct
-    by_hand = payload.field("actor").is_not_null() & payload.field("fields").is_not_null()
-    return rows.filter(by_hand)["topic_id"]
 
 
 def _reached(edges: pl.DataFrame, changed: pl.Series, most_hops: int) -> pl.DataFrame:
