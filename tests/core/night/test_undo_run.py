@@ -10,15 +10,18 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.errors import RunUnknown
+from memstate_core.model.errors import CheckRefused, RunUnknown
 from memstate_core.model.frames import DECISION
 from memstate_core.model.ids import key_id
+from memstate_core.night import corrections as corrected
 from memstate_core.night.corrections import correct
 from memstate_core.night.verify import verify
 from memstate_core.revise.undo_run import RunUndo, undo_run
 from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.served_state import read_served
+from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.decisions import REVIEW_ENDED
 from tests.core.frames import filled
 from tests.core.night import corrections
 from tests.core.night.corrections import (
@@ -114,6 +117,23 @@ def test_what_another_run_decided_too_or_reversed_stays(store: Store) -> None:
     assert found.left == {"archived": 1, "detached": 1, "judged": 1, "merged": 1}
     assert shard(store).topics.filter(pl.col("state") == "archived")["id"].to_list() == [DOG]
     assert homes(store)["boat"] == BOAT
+
+
+def test_fields_restored_without_a_review_of_their_dependents_are_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cat is part of the boat: it depends on the boat's fields."""
+    rows = filled(pl.DataFrame([step("detached", BOAT, fields=["owner"])]), DECISION)
+    decide(store, rows, 2)
+    decide(store, filled(pl.DataFrame([step(REVIEW_ENDED, CAT)]), DECISION), 2)
+    assert CAT not in shard(store).reviews["topic_id"]
+    back = filled(pl.DataFrame([step("attached", BOAT, fields=["owner"])]), DECISION)
+    with monkeypatch.context() as patch:
+        patch.setattr(corrected, "queue_reviews", lambda *_: StepResult(pl.DataFrame(), {}))
+        with pytest.raises(CheckRefused, match="C3"):
+            decide(store, back, 3)
+    decide(store, back, 3)
+    assert CAT in shard(store).reviews["topic_id"]
 
 
 def test_an_unknown_run_is_refused(store: Store) -> None:
