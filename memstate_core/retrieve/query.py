@@ -24,6 +24,7 @@ from memstate_core.retrieve.graph_boost import boosted, neighbors_of
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import PreparedQuestion
 from memstate_core.retrieve.search import best_first, search_scope
+from memstate_core.retrieve.speaker_names import without_names
 from memstate_core.retrieve.topic import resolve
 from memstate_core.state.graph import EDGE
 
@@ -105,7 +106,7 @@ def answer(
         ModelUnavailable: the model cannot be loaded.
     """
     with watch("embed"):
-        asked = _asked(question, encoder, cache)
+        asked = _asked(readers, encoder, cache, question)
     with watch("rank"):
         only = sorted({_resolved(readers, topic_id, question) for topic_id in question.topic_ids})
         ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
@@ -141,18 +142,28 @@ def _resolved(readers: Sequence[SnapshotReader], topic_id: str, question: Questi
     return found.reader.past(scope, question.as_of).resolve(topic_id, found.reader.name)[-1]
 
 
-def _asked(question: Question, encoder: Encoder, cache: Path | None) -> PreparedQuestion:
-    vector = None
+def _asked(
+    readers: Sequence[SnapshotReader], encoder: Encoder, cache: Path | None, question: Question
+) -> PreparedQuestion:
+    terms = question_terms(question.text)
+    whole = unnamed = None
     if "semantic" in question.stages:
-        texts = [question.text]
-        vector = (encoder.encode(texts) if cache is None else embed(cache, encoder, texts).vectors)[0]
+        slices = [reader.evidence(scope) for reader in readers for scope in _scopes(reader, question)]
+        speakers = {word for evidence in slices for word in evidence.names.in_question(terms)}
+        texts = list(dict.fromkeys([question.text, without_names(question.text, speakers)]))
+        vectors = encoder.encode(texts) if cache is None else embed(cache, encoder, texts).vectors
+        whole, unnamed = vectors[0], vectors[-1]
     at, dated = question.as_of or question.asked_at, "temporal" in question.stages
-    return PreparedQuestion(question.text, question_terms(question.text), vector, dated, at)
+    return PreparedQuestion(question.text, terms, whole, unnamed, dated, at)
+
+
+def _scopes(reader: SnapshotReader, question: Question) -> list[str]:
+    return [scope for scope in reader.scopes if question.scopes is None or scope in question.scopes]
 
 
 def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, only: list[str]) -> _Ranked | None:
     """Scores the scopes of the question that this snapshot has; None if it has none of them."""
-    scopes = [scope for scope in reader.scopes if question.scopes is None or scope in question.scopes]
+    scopes = _scopes(reader, question)
     if not scopes:
         return None
     found = [

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from memstate_core.model.terms import words
 from memstate_core.retrieve.index.bm25 import Postings, Scores
 from memstate_core.retrieve.index.windows import MISSING, Floats, Ints
+from memstate_core.retrieve.speaker_names import SpeakerNames
+from memstate_core.retrieve.turn_traits import asking_shares, text_lengths
 
 Rows = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
@@ -66,10 +67,19 @@ class EvidenceSlice:
         return _ranks(self._actors)
 
     @cached_property
-    def names(self) -> pl.DataFrame:
-        """The words of the actors' names: `speaker`, a number as in `speakers`, and `word`."""
-        actors = self._actors.unique().sort().to_frame("actor").with_row_index("speaker")
-        return actors.select("speaker", word=words(pl.col("actor"))).explode("word").drop_nulls("word")
+    def names(self) -> SpeakerNames:
+        """The names of the actors, numbered as in `speakers`."""
+        return SpeakerNames.of(self.frame)
+
+    @cached_property
+    def lengths(self) -> Scores:
+        """The length of each text as the logarithm of its characters, NaN without text (n)."""
+        return text_lengths(self.frame["text"])
+
+    @cached_property
+    def asking(self) -> Scores:
+        """The share of the sentences of each text that ask (n)."""
+        return asking_shares(self.frame["text"])
 
     @cached_property
     def segments(self) -> Rows:

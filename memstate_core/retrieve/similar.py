@@ -41,7 +41,7 @@ def similar_topics(
     topics, terms = reader.topics(scope), question_terms(text)
     vector = None if encoder is None else encoder.encode([text])[0]
     unknown = np.full(topics.frame.height, np.nan)
-    parts, cosine = topic_parts(topics, PreparedQuestion(text, terms, vector, dated=False), unknown)
+    parts, cosine = topic_parts(topics, PreparedQuestion(text, terms, vector, vector, dated=False), unknown)
     is_similar = (topics.terms.scores(terms)[:, 0] > 0) | (np.nan_to_num(cosine) >= LIKE)
     scored = topics.frame.select("id", pl.Series("score", total(parts))).filter(pl.Series(is_similar))
     return best_first(scored.filter(pl.col("id") != (but or "")), "id")["id"].head(SIMILAR).to_list()

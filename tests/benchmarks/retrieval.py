@@ -225,7 +225,7 @@ def report(data: Path, home: Path, seed: int) -> str:
         snapshot = current_snapshot(Home(home), "s0")
         assert snapshot is not None
         reader = stack.enter_context(SnapshotReader(snapshot))
-        methods = Methods(reader, QuestionEncoder(snapshot.manifest.embedding_model, remembered=0))
+        methods = Methods(reader, QuestionEncoder(snapshot.manifest.embedding_model, cached=1))
         results = {name: measured(rank, questions) for name, rank in methods.rankers.items()}
         topics, turns = snapshot.manifest.counts["active"], reader.all_evidence().select(pl.len()).collect().item()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,4 +1,4 @@
-"""The encoder of questions: one question at a time on one thread, with a cache of recent vectors.
+"""The encoder of questions: one call at a time on one thread, with a cache of recent vectors.
 
 One thread, because a question is too little work to share: with two, each waits for the other, and on a busy
 machine most questions took five times as long. The cache file of the runs is not used, so that no question waits
@@ -30,20 +30,17 @@ class QuestionEncoder(Encoder):
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, one row a text (float32, len(texts) x 384); errors as for any encoder."""
-        rows = [self._vector(text) for text in texts]
-        return np.stack(rows) if rows else super().encode([])
-
-    def _vector(self, text: str) -> Vectors:
         with self._caching:
-            cached = self._cache.get(text)
-        if cached is not None:
-            return cached
-        with self._encoding:
-            _use_one_thread()
-            vector: Vectors = super().encode([text])[0]
-        with self._caching:
-            self._cache[text] = vector
-        return vector
+            known = {text: vector for text in texts if (vector := self._cache.get(text)) is not None}
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if missing:
+            with self._encoding:
+                _use_one_thread()
+                fresh = dict(zip(missing, super().encode(missing), strict=True))
+            with self._caching:
+                self._cache.update(fresh)
+            known |= fresh
+        return np.stack([known[text] for text in texts]) if texts else super().encode([])
 
 
 def _use_one_thread() -> None:

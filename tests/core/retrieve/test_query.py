@@ -237,7 +237,7 @@ def test_terms_alone_need_no_model(store, opened):
     assert store.encoder.asked == []
     assert found["candidates"][0]["similarity"] is None
     parts = set(found["evidence"][0]["explain"]["parts"])
-    assert parts == {"turn_words", "window_words", "speaker", "session", "topic"}
+    assert parts == {"turn_words", "window_words", "length", "asks", "speaker", "session", "topic"}
 
 
 def test_explained_parts_add_up_to_the_score(store, opened):
@@ -247,7 +247,8 @@ def test_explained_parts_add_up_to_the_score(store, opened):
     for entry in (*found["evidence"], *found["candidates"]):
         assert sum(entry["explain"]["parts"].values()) == pytest.approx(entry["explain"]["score"], abs=1e-4)
     assert set(found["evidence"][0]["explain"]["parts"]) == {
-        "turn_words", "window_words", "turn_vector", "window_vector", "speaker", "date", "session", "topic"
+        "turn_words", "window_words", "turn_vector", "window_vector", "length", "asks", "speaker", "date",
+        "session", "topic",
     }  # fmt: skip
 
 
@@ -276,6 +277,25 @@ def test_the_speaker_and_the_date_decide_between_equal_turns(store, opened):
     readers = opened(store)
     assert set(said(ask(readers, "When did Bob go hiking?", store, evidence_k=2))) == {"o0001", "o0003"}
     assert said(ask(readers, "Who went hiking in March?", store, evidence_k=1)) == ["o0002"]
+
+
+def test_turns_by_a_named_person_precede_turns_that_address_them(store, opened):
+    """A question is compared with turns without the names of their speakers, nicknames included."""
+    store.topic("chat", title="Chat")
+    for n in range(8):
+        store.talk("chat", f"s{n}", ("u17", "Hey Kate, hello Kate!"), ("u18", "Hello"), on=n)
+    (answer,) = store.talk("chat", "pets", ("u18", "Rabbits, and sometimes doves"), on=20)
+    readers = opened(store)
+    store.encoder.asked.clear()
+    assert said(ask(readers, "Which doves does Kate have?", store, evidence_k=1)) == [answer]
+    assert store.encoder.asked == ["Which doves does Kate have?", "Which doves does have?"]
+
+
+def test_of_two_turns_with_the_same_words_the_one_that_asks_comes_last(store, opened):
+    store.topic("chat", title="Chat")
+    asks = store.says("chat", "The boat is sold?", session_id="a", turn=1)
+    says = store.says("chat", "The boat is sold.", session_id="b", turn=1)
+    assert said(ask(opened(store), "boat sold", store, evidence_k=2)) == [says, asks]
 
 
 def test_evidence_without_a_vector_is_found_by_its_terms(store, opened):

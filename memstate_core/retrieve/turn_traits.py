@@ -1,0 +1,30 @@
+"""What the form of a turn says about it, whatever the question: how much it says, and whether it asks."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+_CLOSING = r"[\"'\u{201d}\u{2019})\]]*"
+_ASKS = rf"[?\u{{61f}}]+[!?]*{_CLOSING}(?:\s|$)|[\u{{ff1f}}]+"
+_ENDS = rf"[.!?\u{{61f}}\u{{2026}}]+{_CLOSING}(?:\s|$)|[\u{{3002}}\u{{ff01}}\u{{ff1f}}]+"
+"""Ends of sentences; the marks of scripts without spaces end one wherever they stand."""
+
+Values = npt.NDArray[np.float64]
+
+
+def text_lengths(texts: pl.Series) -> Values:
+    """The natural logarithm of the number of characters of each text; NaN where there is none (n)."""
+    characters = texts.str.strip_chars().str.len_chars().cast(pl.Float64)
+    lengths: Values = np.log(characters.replace(0.0, None).fill_null(np.nan).to_numpy())
+    return lengths
+
+
+def asking_shares(texts: pl.Series) -> Values:
+    """The share of the sentences of each text that end with a question mark, 0 to 1 (n)."""
+    text = texts.fill_null("").str.strip_chars()
+    ends = text.str.count_matches(_ENDS)
+    unended = (~text.str.contains(rf"(?:{_ENDS})$")).cast(pl.UInt32)
+    asking: Values = (text.str.count_matches(_ASKS) / (ends + unended)).to_numpy()
+    return asking
