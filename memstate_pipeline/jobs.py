@@ -1,12 +1,13 @@
-"""Jobs: the nightly run, and the import of the inbox alone. Both write, so each runs in one process."""
+"""Jobs: the nightly run, the import of the inbox alone, and verification. Each holds the lock, in one process."""
 
 from __future__ import annotations
 
 import dagster as dg
 
 from memstate_pipeline.imports import read_inbox
+from memstate_pipeline.verification import verify_served
 
-NIGHTLY, IMPORT_INBOX = "nightly_maintenance", "import_inbox"
+NIGHTLY, IMPORT_INBOX, VERIFY_STORE = "nightly_maintenance", "import_inbox", "verify_store"
 
 
 def nightly_job() -> dg.UnresolvedAssetJobDefinition:
@@ -28,3 +29,14 @@ def import_job() -> dg.JobDefinition:
         read_inbox()
 
     return import_inbox
+
+
+def verify_job() -> dg.JobDefinition:
+    """The verification of what is served."""
+
+    @dg.job(name=VERIFY_STORE, executor_def=dg.in_process_executor)
+    def verify_store() -> None:
+        """Verify what every shard serves, and fold the ledger again; a failure names what does not hold."""
+        verify_served()
+
+    return verify_store

@@ -1,4 +1,4 @@
-"""Schedules: the nightly run, by default at 02:00 UTC; on unless switched off in the UI."""
+"""Schedules: the nightly run, by default at 02:00 UTC, and the weekly verification; on unless stopped in the UI."""
 
 from collections.abc import Iterator
 from datetime import UTC
@@ -6,7 +6,7 @@ from datetime import UTC
 import dagster as dg
 
 from memstate_core.run.store import Store
-from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.jobs import NIGHTLY, VERIFY_STORE
 from memstate_pipeline.resources import NOW_TAG
 
 
@@ -25,3 +25,19 @@ def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
             yield dg.RunRequest(run_key=f"{at}/{shard}", partition_key=shard, tags={NOW_TAG: at})
 
     return nightly
+
+
+def verify_schedules(store: Store) -> list[dg.ScheduleDefinition]:
+    """Requests a verification of the store; no schedule if the setting is empty."""
+    settings = store.settings.schedule
+    if not settings.verify_cron:
+        return []
+    return [
+        dg.ScheduleDefinition(
+            name="weekly_verify",
+            job_name=VERIFY_STORE,
+            cron_schedule=settings.verify_cron,
+            execution_timezone=settings.time_zone,
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+        )
+    ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from memstate_core.policy.loading import Section
 
@@ -75,20 +75,25 @@ class EmbeddingSettings(Section):
 
 
 class ScheduleSettings(Section):
-    """When the nightly job runs."""
+    """When the nightly job and the weekly verification run."""
 
     cron: str = "0 2 * * *"
     """When the nightly run starts: a cron expression of five fields (minute, hour, day of month, month, day of week),
     in `time_zone`."""
+    verify_cron: str = "0 5 * * sun"
+    """When the whole store is verified, as `memstate verify` does it, in the form of `cron`; an empty text for never.
+    Nights that come due meanwhile wait."""
     time_zone: str = "UTC"
-    """Time zone of `cron`, by its IANA name, such as `Europe/Berlin`. A time that a change of the clocks skips runs at
-    the next one that exists; one that comes twice runs once."""
+    """Time zone of `cron` and `verify_cron`, by its IANA name, such as `Europe/Berlin`. A time that a change of the
+    clocks skips runs at the next one that exists; one that comes twice runs once."""
 
-    @field_validator("cron")
+    @field_validator("cron", "verify_cron")
     @classmethod
-    def _is_cron(cls, cron: str) -> str:
+    def _is_cron(cls, cron: str, info: ValidationInfo) -> str:
         from croniter import croniter  # only where a file or variable sets the key
 
+        if not cron and info.field_name == "verify_cron":
+            return cron
         try:
             if len(cron.split()) != 5:
                 raise ValueError(f"found {len(cron.split())} field(s)")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memstate_pipeline.cli.terminal import visible
+from memstate_pipeline.cli.terminal import visible, visible_json
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -76,7 +76,7 @@ def show_lines(lines: Iterable[str]) -> None:
 
 def show_json(document: Any) -> None:
     """Prints a document as JSON on stdout."""
-    _write(sys.stdout, json.dumps(document, ensure_ascii=False, default=str) + "\n")
+    _write(sys.stdout, visible_json(json.dumps(document, ensure_ascii=False, default=str)) + "\n")
 
 
 def note(message: str) -> None:

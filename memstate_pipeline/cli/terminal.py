@@ -24,6 +24,11 @@ def visible(text: str) -> str:
     return _UNSAFE.sub(lambda found: _escape(found[0]), text)
 
 
+def visible_json(text: str) -> str:
+    r"""JSON of the same meaning in which each control character is an escape, such as `\u009b`."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def one_line(text: str) -> str:
     """The text on one line, its white space folded."""
     return " ".join(text.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_pipeline.cli.terminal import cut, visible
+from memstate_pipeline.cli.terminal import cut, visible, visible_json
 
 BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 ANY = st.text(st.characters())
@@ -23,6 +24,13 @@ def is_unsafe(character: str) -> bool:
 @given(text=ANY)
 def test_nothing_unsafe_is_left(text: str) -> None:
     assert not any(is_unsafe(character) for character in visible(text))
+
+
+@given(text=ANY)
+def test_json_is_safe_and_means_the_same(text: str) -> None:
+    written = visible_json(json.dumps({text: text}, ensure_ascii=False))
+    assert not any(map(is_unsafe, written))
+    assert json.loads(written) == {text: text}
 
 
 @given(text=ANY.filter(lambda text: not any(map(is_unsafe, text))))
