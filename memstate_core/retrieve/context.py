@@ -93,7 +93,7 @@ def context_pack(
         "warnings": [{"n": n} | warning for n, piece, _ in kept for warning in piece.warnings],
         "left_out": {kind: left[kind] for kind in _ORDER},
         "snapshot": answer["snapshot"],
-    }
+    } | {name: answer[name] for name in ("missing_shards",) if name in answer}
 
 
 def _fitting(

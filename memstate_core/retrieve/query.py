@@ -17,6 +17,7 @@ import polars as pl
 
 from memstate_core.embed.encoder import Encoder
 from memstate_core.embed.vector_cache import embed
+from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entries, evidence_entries, summary_text
@@ -26,6 +27,7 @@ from memstate_core.retrieve.scoring import PreparedQuestion
 from memstate_core.retrieve.search import best_first, search_scope
 from memstate_core.retrieve.speaker_names import without_names
 from memstate_core.retrieve.topic import resolve
+from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.graph import EDGE
 
 NEIGHBORS = 16
@@ -88,6 +90,7 @@ def answer(
     cache: Path | None,
     question: Question,
     watch: Watch = nullcontext,
+    damaged: DamagedShards = DamagedShards(),  # noqa: B008 (immutable)
 ) -> dict[str, Any]:
     """Answers a question from the open snapshots of a store's shards.
 
@@ -97,18 +100,38 @@ def answer(
         cache: the embedding cache, or None to leave the question out of it.
         question: what is asked.
         watch: a context for each part of the work.
+        damaged: the shards that could not be opened. A snapshot that turns out to be damaged joins them.
 
     Returns:
-        The answer of `POST /v1/query`, ready for JSON.
+        The answer of `POST /v1/query`, ready for JSON. `missing_shards` names the damaged shards that hold some of the
+        question's scopes.
 
     Raises:
         TopicNotFound: one of `topic_ids` is unknown in these scopes, or was unknown at that moment.
         ModelUnavailable: the model cannot be loaded.
+        SnapshotDamaged: every shard of the question's scopes is damaged, or one that may hold one of `topic_ids`.
     """
-    with watch("embed"):
-        asked = _asked(readers, encoder, cache, question)
+    damaged.require_any(question.scopes, [reader.snapshot.manifest.shard for reader in readers])
+    try:
+        with watch("embed"):
+            asked = _asked(readers, encoder, cache, question)
+        return _answer(readers, asked, question, watch, damaged) | damaged.note(question.scopes)
+    except SnapshotDamaged as error:
+        sound = [reader for reader in readers if reader.name != error.facts["snapshot"]]
+        if len(sound) == len(readers):
+            raise
+        return answer(sound, encoder, cache, question, watch, damaged.plus(error))
+
+
+def _answer(
+    readers: Sequence[SnapshotReader],
+    asked: PreparedQuestion,
+    question: Question,
+    watch: Watch,
+    damaged: DamagedShards,
+) -> dict[str, Any]:
     with watch("rank"):
-        only = sorted({_resolved(readers, topic_id, question) for topic_id in question.topic_ids})
+        only = sorted({_resolved(readers, topic_id, question, damaged) for topic_id in question.topic_ids})
         ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
     with watch("describe"):
         candidates, evidence = _candidates(ranked, question), _evidence(ranked, question)
@@ -133,9 +156,9 @@ def empty_answer(readers: Sequence[SnapshotReader], question: Question) -> dict[
     }
 
 
-def _resolved(readers: Sequence[SnapshotReader], topic_id: str, question: Question) -> str:
+def _resolved(readers: Sequence[SnapshotReader], topic_id: str, question: Question, damaged: DamagedShards) -> str:
     """The topic that an id refers to, or referred to as of the question's moment."""
-    found = resolve(readers, topic_id, question.scopes)
+    found = resolve(readers, topic_id, question.scopes, damaged)
     topic, scope = found.topic.row(0, named=True)["id"], found.topic["scope"][0]
     if question.as_of is None:
         return str(topic)

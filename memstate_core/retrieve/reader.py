@@ -21,8 +21,9 @@ from memstate_core.model.frames import ALIASES, EDGES, REVISIONS, empty
 from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
+from memstate_core.retrieve.index.damage import damage_named, unopenable
 from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
-from memstate_core.retrieve.index.layout import Places, read_array, read_rows
+from memstate_core.retrieve.index.layout import Place, Places, read_array, read_rows
 from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
 from memstate_core.run.run import GRAPH_FILE
@@ -41,17 +42,20 @@ class SnapshotReader:
     """An open snapshot; a context manager.
 
     Raises:
-        SnapshotDamaged: a file that the manifest names is missing.
+        SnapshotDamaged: a file that the manifest names is missing, or does not open as what it is.
     """
 
     def __init__(self, snapshot: Snapshot, *, buffer_mib: int = BUFFER_MIB) -> None:
         if missing := snapshot.missing():
             raise SnapshotDamaged(snapshot.name, [f"{name} is missing" for name in missing])
+        if problems := unopenable(snapshot):
+            raise SnapshotDamaged(snapshot.name, problems)
         self.snapshot = snapshot
         self._buffer_mib = buffer_mib
         self._open = ExitStack()
         self._folder = snapshot.path
-        self._places = Places(self._folder / "scopes.parquet")
+        with damage_named(snapshot):
+            self._places = Places(self._folder / "scopes.parquet")
         self.evidence = lru_cache(_KEPT_SCOPES)(self._read_evidence)
         self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
         self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
@@ -121,7 +125,7 @@ class SnapshotReader:
 
     def _read_evidence(self, scope: str) -> EvidenceSlice:
         first, count = self._places.of(scope, "evidence")
-        frame = read_rows(self._folder / "evidence.parquet", (first, count))
+        frame = self._rows("evidence.parquet", (first, count))
         rows = frame["vector_row"]
         known = rows.drop_nulls().to_numpy()
         low, high = (int(known.min()), int(known.max()) + 1) if len(known) else (0, 0)
@@ -137,7 +141,7 @@ class SnapshotReader:
     def _read_topics(self, scope: str) -> TopicSlice:
         first, count = self._places.of(scope, "topic")
         return TopicSlice(
-            read_rows(self._folder / "topics.parquet", (first, count)),
+            self._rows("topics.parquet", (first, count)),
             self._array("topic_vectors")[first : first + count],
             ScopeTerms(self._words("topics"), *self._places.of(scope, "topic_term"), count),
             np.arange(count),
@@ -151,10 +155,14 @@ class SnapshotReader:
         """The current facts of a scope by table (`index.facts_files`); edges that were valid at publication."""
         if self._fact_places is None:
             return None
-        folder = self._folder / FOLDER
-        rows = {name: read_rows(folder / f"{name}.parquet", self._fact_places.of(scope, name)) for name in TABLES}
+        places = {name: self._fact_places.of(scope, name) for name in TABLES}
+        rows = {name: self._rows(f"{FOLDER}/{name}.parquet", place) for name, place in places.items()}
         rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
         return rows
+
+    def _rows(self, name: str, place: Place) -> pl.DataFrame:
+        with damage_named(self.snapshot):
+            return read_rows(self._folder / name, place)
 
     @cached_property
     def _ledger(self) -> Ledger:

@@ -14,6 +14,7 @@ from memstate_core.model.text import normalised
 from memstate_core.retrieve.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.records import Record, past_record, topic_records
+from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.graph import TOPIC
 
 
@@ -40,6 +41,7 @@ def topic_record(
     as_of: datetime | None = None,
     expand: bool = False,
     scopes: Collection[str] | None = None,
+    damaged: DamagedShards = DamagedShards(),  # noqa: B008 (immutable)
 ) -> Record:
     """The record of one topic; that of its survivor, with `resolved_from`, if it was merged.
 
@@ -50,11 +52,13 @@ def topic_record(
         as_of: everything as it was at this moment (`memstate_core.retrieve.past`).
         expand: the revisions behind summaries instead of summaries, which the past never has.
         scopes: as for `resolve`.
+        damaged: as for `resolve`.
 
     Raises:
         TopicNotFound: the id is unknown, or was unknown at that moment.
+        SnapshotDamaged: the id is unknown in the sound shards, and a damaged one may have it.
     """
-    found = resolve(readers, topic_id, scopes)
+    found = resolve(readers, topic_id, scopes, damaged)
     if as_of is not None:
         past = found.reader.past(found.topic["scope"][0], as_of)
         way = past.resolve(topic_id, found.reader.name)
@@ -97,16 +101,23 @@ def titles_of(readers: Sequence[SnapshotReader], ids: Collection[str]) -> dict[s
     return dict(pl.concat(found).rows()) if found and ids else {}
 
 
-def resolve(readers: Sequence[SnapshotReader], topic_id: str, scopes: Collection[str] | None = None) -> Resolved:
+def resolve(
+    readers: Sequence[SnapshotReader],
+    topic_id: str,
+    scopes: Collection[str] | None = None,
+    damaged: DamagedShards = DamagedShards(),  # noqa: B008 (immutable)
+) -> Resolved:
     """Follows aliases and merges to the topic that an id refers to now.
 
     Args:
         readers: the open snapshots of the store's shards.
         topic_id: an id, or an alias of one.
         scopes: the visible scopes; None means every scope. Topics of other scopes count as unknown.
+        damaged: the shards that could not be opened.
 
     Raises:
         TopicNotFound: the id is unknown.
+        SnapshotDamaged: the id is unknown in the sound shards, and a damaged one may have it.
     """
     for reader in readers:
         passed: list[str] = []
@@ -117,6 +128,8 @@ def resolve(readers: Sequence[SnapshotReader], topic_id: str, scopes: Collection
         if named.height:
             way = [] if named["id"][0] == topic_id else list(dict.fromkeys([topic_id, *passed]))
             return Resolved(reader, named, way)
+    if unread := damaged.of(scopes):
+        raise next(iter(unread.values()))
     raise TopicNotFound(topic_id, ", ".join(reader.name for reader in readers))
 
 

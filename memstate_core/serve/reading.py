@@ -91,7 +91,7 @@ class Reading:
             document = empty_answer(generation.readers, question)
         else:
             served = replace(question, topic_ids=named)
-            document = answer(generation.readers, generation.encoder, None, served, _part)
+            document = answer(generation.readers, generation.encoder, None, served, _part, generation.damaged)
         document = add_neighbor_ids(redacted(document, generation.readers, who))
         return self._pending.overlay(generation, document, question, clock()) if pending else document
 
@@ -121,7 +121,9 @@ class Reading:
         def read(generation: Generation) -> Document:
             try:
                 record = redacted(
-                    topic_record(generation.readers, topic_id, scopes=who.scopes, **how), generation.readers, who
+                    topic_record(generation.readers, topic_id, scopes=who.scopes, damaged=generation.damaged, **how),
+                    generation.readers,
+                    who,
                 )
                 found = self._pending_of(generation, record["id"], who, **how)[0] if pending else None
                 added = {} if found is None else {"pending": found}

@@ -14,6 +14,7 @@ import polars as pl
 from deltalake.exceptions import DeltaError
 
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
@@ -77,6 +78,20 @@ def served(home: Home, shards: list[str]) -> list[Snapshot]:
     if not found:
         raise StoreNotFound(str(home.root))
     return found
+
+
+def served_where_sound(home: Home, shards: list[str]) -> tuple[list[Snapshot], DamagedShards]:
+    """The served version of each shard that has one whose manifest can be read, and the shards that are damaged."""
+    found: list[Snapshot] = []
+    damaged = DamagedShards(len(shards))
+    for shard in shards:
+        try:
+            snapshot = current_snapshot(home, shard)
+        except SnapshotDamaged as error:
+            damaged = damaged.plus(error)
+        else:
+            found += [snapshot] if snapshot else []
+    return found, damaged
 
 
 def move_current(home: Home, shard: str, number: int) -> None:

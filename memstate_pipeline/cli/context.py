@@ -10,7 +10,7 @@ import typer
 
 from memstate_pipeline.cli.options import ALL_STAGES, AsOf, Scopes, Stages, moment, parsed_scopes, parsed_stages
 from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import open_readers
+from memstate_pipeline.cli.readers import missing_lines, open_sound_readers
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -37,7 +37,8 @@ def context(
     scopes, chosen = parsed_scopes(scope), parsed_stages(stages)
     question = Question(text, scopes, TOPICS, EVIDENCE, chosen, as_of=past, asked_at=datetime.now(UTC))
     with ExitStack() as stack:
-        found = answer(open_readers(store, stack), store.encoder, store.home.cache, question)
+        readers, damaged = open_sound_readers(store, stack)
+        found = answer(readers, store.encoder, store.home.cache, question, damaged=damaged)
     counter = TokenCounter(store.encoder.model)
     pack = context_pack(found, budget, counter, counted_by=counter.name, as_of=past)
     show(pack, as_json, lambda: _lines(pack))
@@ -51,6 +52,7 @@ def _lines(pack: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"[{each['n']}] {each['kind']} {_source(each)}" for each in pack["citations"])
     size = f"{pack['tokens']} of {pack['budget']} tokens ({pack['counted_by']}), snapshot {pack['snapshot']}"
     yield f"{size}; left out: {left or 'nothing'}"
+    yield from missing_lines(pack)
 
 
 def _source(citation: Mapping[str, Any]) -> str:

@@ -48,11 +48,12 @@ def store_status(store: Store) -> dict[str, Any]:
     """The JSON of `memstate status`; before the first snapshot its values are null and zero."""
     from memstate_core.ingest.quarantine import open_count
     from memstate_core.model.text import iso
-    from memstate_core.state.current import current_snapshot
+    from memstate_core.state.current import served_where_sound
     from memstate_core.state.snapshots import combined_state_hash
     from memstate_pipeline.report.latest import last_failure
 
-    served = [snapshot for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
+    served, damaged = served_where_sound(store.home, store.shards)
+    damaged.require_any(None, [snapshot.manifest.shard for snapshot in served])
     manifests = [snapshot.manifest for snapshot in served]
     states = ("active", "detached", "archived", "merged")
     newest = max(manifests, key=lambda manifest: manifest.now, default=None)
@@ -70,7 +71,7 @@ def store_status(store: Store) -> dict[str, Any]:
         "last_run": last,
         "last_failure": last_failure(store),
         "home": str(store.home.root),
-        "warnings": bound_warnings(served),
+        "warnings": [*(error.message for error in damaged.errors.values()), *bound_warnings(served)],
     }
 
 

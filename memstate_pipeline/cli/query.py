@@ -12,7 +12,7 @@ import typer
 from memstate_pipeline.cli.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
 from memstate_pipeline.cli.options import ALL_STAGES, AsOf, Scopes, Stages, moment, parsed_scopes, parsed_stages
 from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import open_readers
+from memstate_pipeline.cli.readers import missing_lines, open_sound_readers
 from memstate_pipeline.cli.terminal import cut, width
 
 if TYPE_CHECKING:
@@ -64,13 +64,15 @@ def query(
         asked_at=at or datetime.now(UTC),
     )
     with ExitStack() as stack:
-        result = answer(open_readers(store, stack), store.encoder, store.home.cache, question)
+        readers, damaged = open_sound_readers(store, stack)
+        result = answer(readers, store.encoder, store.home.cache, question, damaged=damaged)
     if record:
         result["recorded"] = record_accesses(store, result["candidates"], at, fields=field_names)
     show(result, as_json, lambda: [*_lines(result), *recorded_lines(result)])
 
 
 def _lines(result: Mapping[str, Any]) -> Iterator[str]:
+    yield from missing_lines(result)
     yield f"topics (snapshot {result['snapshot']})"
     for candidate in result["candidates"]:
         yield from _candidate(candidate)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from contextlib import ExitStack
 
     from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.run.store import Store
+    from memstate_core.state.damaged_shards import DamagedShards
 
 
 def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
@@ -21,3 +23,33 @@ def open_readers(store: Store, stack: ExitStack) -> list[SnapshotReader]:
     from memstate_core.state.current import served
 
     return [stack.enter_context(SnapshotReader(snapshot)) for snapshot in served(store.home, store.shards)]
+
+
+def open_sound_readers(store: Store, stack: ExitStack) -> tuple[list[SnapshotReader], DamagedShards]:
+    """The served snapshot of each shard that can be opened, until the stack closes, and the shards that are damaged.
+
+    Raises:
+        StoreNotFound: nothing was published yet.
+        SnapshotDamaged: no shard can be opened.
+    """
+    from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+    from memstate_core.retrieve.reader import SnapshotReader
+    from memstate_core.state.current import served_where_sound
+
+    snapshots, damaged = served_where_sound(store.home, store.shards)
+    readers: list[SnapshotReader] = []
+    for snapshot in snapshots:
+        try:
+            readers.append(stack.enter_context(SnapshotReader(snapshot)))
+        except SnapshotDamaged as error:
+            damaged = damaged.plus(error)
+    damaged.require_any(None, [reader.snapshot.manifest.shard for reader in readers])
+    if not readers:
+        raise StoreNotFound(str(store.home.root))
+    return readers, damaged
+
+
+def missing_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """A warning for each shard that an answer lacks."""
+    for missing in answer.get("missing_shards", []):
+        yield f"warning: nothing of shard {missing['shard']} is in this answer: {missing['message']}"

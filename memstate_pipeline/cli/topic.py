@@ -11,11 +11,12 @@ import typer
 from memstate_pipeline.cli.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
 from memstate_pipeline.cli.options import AsOf, moment
 from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import open_readers
+from memstate_pipeline.cli.readers import open_sound_readers
 
 if TYPE_CHECKING:
     from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.run.store import Store
+    from memstate_core.state.damaged_shards import DamagedShards
 
 
 def topic(
@@ -41,9 +42,9 @@ def topic(
     at = access_time(record, now, failed=failed)
     store: Store = context.obj.store
     with ExitStack() as stack:
-        readers = open_readers(store, stack)
-        name = _named(readers, topic_id)
-        found = topic_record(readers, name, history=history, as_of=moment(as_of), expand=expand)
+        readers, damaged = open_sound_readers(store, stack)
+        name = _named(readers, topic_id, damaged)
+        found = topic_record(readers, name, history=history, as_of=moment(as_of), expand=expand, damaged=damaged)
         titles = {} if as_json else titles_of(readers, {edge[end] for edge in found["edges"] for end in ("from", "to")})
     if record:
         accessed = {"topic_id": found["id"], "scope": found["scope"]}
@@ -51,11 +52,12 @@ def topic(
     show(found, as_json, lambda: [*_lines(found, titles), *recorded_lines(found)])
 
 
-def _named(readers: list[SnapshotReader], name: str) -> str:
+def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> str:
     """The id itself if a topic has it, else the id of the only topic with this title.
 
     Raises:
         TopicNotFound: there is none, or more than one; it names candidates.
+        SnapshotDamaged: there is none in the sound shards, and a damaged one may have it.
     """
     from memstate_core.model.errors import TopicNotFound
     from memstate_core.retrieve.topic import resolve, titled
@@ -66,6 +68,7 @@ def _named(readers: list[SnapshotReader], name: str) -> str:
         found = titled(readers, name)
         if found.height == 1 and found["is_equal"].item():
             return str(found["id"].item())
+        damaged.require_any(None, [])
         raise TopicNotFound(name, error.facts["snapshot"], found.select("title", "id").rows()) from None
     return name
 

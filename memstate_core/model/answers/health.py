@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memstate_core.model.answers.base import Answer, Sometimes
+from memstate_core.model.answers.queries import MissingShard
 
 
 class RunRecord(Answer, frozen=True):
@@ -58,6 +59,7 @@ class Readiness(Answer, frozen=True):
     last_run: Sometimes[LastRun] = None
     unpublished_run: Sometimes[LastRun] = None
     refused_snapshot: Sometimes[RefusedSnapshot] = None
+    missing_shards: Sometimes[list[MissingShard]] = None
 
 
 class Health(Answer, frozen=True):

@@ -80,6 +80,14 @@ class PendingCount(Answer, frozen=True):
     complete: bool
 
 
+class MissingShard(Answer, frozen=True):
+    """A shard that is missing from an answer, because its served snapshot is damaged, and what to do."""
+
+    shard: str
+    snapshot: str
+    message: str
+
+
 class QueryAnswer(Answer, frozen=True):
     """The answer to a question, entirely from one snapshot except for what is marked as pending."""
 
@@ -89,6 +97,7 @@ class QueryAnswer(Answer, frozen=True):
     summary_text: str
     snapshot: str
     pending: Sometimes[PendingCount] = None
+    missing_shards: Sometimes[list[MissingShard]] = None
 
 
 class Citation(Answer, frozen=True):
@@ -137,3 +146,4 @@ class ContextAnswer(Answer, frozen=True):
     warnings: list[ContextWarning]
     left_out: OmittedCounts
     snapshot: str
+    missing_shards: Sometimes[list[MissingShard]] = None

@@ -14,6 +14,7 @@ from functools import cached_property
 from memstate_core.embed.encoder import Encoder
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.graph import Graph
 from memstate_core.state.snapshots import MANIFEST, Manifest, Snapshot
 
@@ -49,11 +50,13 @@ class Generation:
     Attributes:
         readers: the snapshots.
         encoder: the model of their embeddings.
+        damaged: the shards of which nothing is served.
         users: the number of requests that use it; maintained by `Serving`.
     """
 
     readers: tuple[SharedReader, ...]
     encoder: Encoder
+    damaged: DamagedShards = field(default_factory=DamagedShards)
     users: int = field(default=0, init=False)
 
     @property

@@ -71,6 +71,7 @@ def readiness(
         "max_age_seconds": max_age,
         "last_run": _published(home, generation.newest),
         "unpublished_run": _unpublished(home, shards, generation),
+        "missing_shards": generation.damaged.note(None).get("missing_shards", []),
         "refused_snapshot": None if refused is None else _described(refused),
     }
 

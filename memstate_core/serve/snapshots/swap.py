@@ -9,18 +9,19 @@ import gc
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from cachetools import LRUCache
 
-from memstate_core.model.errors import StoreNotFound
+from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.run.store import Store
 from memstate_core.serve.snapshots.generation import WARMED_SCOPES, Generation, SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
 from memstate_core.state.current import current_number
+from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.snapshots import load_snapshot
 
 T = TypeVar("T")
@@ -69,7 +70,8 @@ class Serving:
             try:
                 return work(generation)
             except (OSError, RuntimeError):
-                self.refresh()
+                with suppress(SnapshotDamaged):
+                    self.refresh()
                 if self._current is generation:
                     raise
         with self._using() as generation:
@@ -85,42 +87,70 @@ class Serving:
         """Opens what CURRENT names and swaps it in; returns whether anything changed.
 
         Raises:
-            SnapshotDamaged: a snapshot cannot be opened; the previous one stays in service.
+            SnapshotDamaged: a snapshot cannot be opened; the previous one of its shard stays in service, if there is
+                one, and those of the other shards are swapped in.
             ModelUnavailable: its model cannot be loaded.
         """
         with self._refreshing:
-            named = [(shard, current_number(self._store.home, shard)) for shard in self._store.shards]
-            names = [f"{shard}/{number}" for shard, number in named if number is not None]
-            if not names or (self._current is not None and self._current.names == names):
-                return False
-            with span("memstate.snapshot.swap", root=True, snapshot=",".join(names)):
-                fresh = self._opened([(shard, number) for shard, number in named if number is not None])
-                if self._settle and self._current is None:
-                    gc.freeze()
-                self._swap(fresh)
-        self._counters.add(Count.SWAPS)
-        _log.info("serving %s", fresh.snapshot)
-        return True
+            readers, damaged = self._readers()
+            swapped = bool(readers) and self._differs(readers, damaged)
+            if swapped:
+                self._swap_in(readers, damaged)
+        if damaged.errors:
+            raise next(iter(damaged.errors.values()))
+        return swapped
 
     def close(self) -> None:
         """Stops serving; snapshots in use are closed by their last request."""
         self._swap(None)
 
-    def _opened(self, wanted: list[tuple[str, int]]) -> Generation:
-        """Opens a warmed generation; it shares snapshots that are already open."""
-        before = {} if self._current is None else {reader.name: reader for reader in self._current.readers}
-        readers = tuple(
-            before.get(f"{shard}/{number}") or SharedReader(load_snapshot(self._store.home, shard, number))
-            for shard, number in wanted
+    def _readers(self) -> tuple[tuple[SharedReader, ...], DamagedShards]:
+        """What CURRENT of every shard names, the readers before it where it is damaged, and all damaged shards."""
+        served = () if self._current is None else self._current.readers
+        before = {reader.snapshot.manifest.shard: reader for reader in served}
+        found, damaged = [], DamagedShards(len(self._store.shards))
+        for shard in self._store.shards:
+            try:
+                reader = self._reader(shard, before.get(shard))
+            except SnapshotDamaged as error:
+                damaged, reader = damaged.plus(error), before.get(shard)
+            found += [reader] if reader else []
+        return tuple(found), damaged
+
+    def _reader(self, shard: str, before: SharedReader | None) -> SharedReader | None:
+        number = current_number(self._store.home, shard)
+        if number is None or (before is not None and before.name == f"{shard}/{number}"):
+            return None if number is None else before
+        return SharedReader(load_snapshot(self._store.home, shard, number))
+
+    def _differs(self, readers: tuple[SharedReader, ...], damaged: DamagedShards) -> bool:
+        names, current = [reader.name for reader in readers], self._current
+        return (
+            current is None
+            or current.names != names
+            or current.damaged.note(None) != unserved(readers, damaged).note(None)
         )
+
+    def _swap_in(self, readers: tuple[SharedReader, ...], damaged: DamagedShards) -> None:
+        with span("memstate.snapshot.swap", root=True, snapshot=",".join(reader.name for reader in readers)):
+            fresh = self._opened(readers, unserved(readers, damaged))
+            if self._settle and self._current is None:
+                gc.freeze()
+            self._swap(fresh)
+        self._counters.add(Count.SWAPS)
+        _log.info("serving %s", fresh.snapshot)
+
+    def _opened(self, readers: tuple[SharedReader, ...], damaged: DamagedShards) -> Generation:
+        """Opens a warmed generation; it shares snapshots that are already open."""
+        before = [] if self._current is None else list(self._current.readers)
         model = max((reader.snapshot.manifest for reader in readers), key=lambda each: each.now).embedding_model
-        generation = Generation(readers, self._encoder_of(model))
+        generation = Generation(readers, self._encoder_of(model), damaged)
         with self._lock:
             asked = list(self._asked)
         try:
             generation.warm(asked)
         except BaseException:
-            generation.close(before.values())
+            generation.close(before)
             raise
         return generation
 
@@ -156,6 +186,14 @@ class Serving:
         idle = [each for each in self._open if each.users == 0 and each is not self._current]
         self._open = [each for each in self._open if each not in idle]
         return idle, [reader for each in self._open for reader in each.readers]
+
+
+def unserved(readers: Sequence[SharedReader], damaged: DamagedShards) -> DamagedShards:
+    """The damaged shards of which no older snapshot is served either."""
+    served = {reader.snapshot.manifest.shard for reader in readers}
+    return DamagedShards(
+        damaged.count, {shard: error for shard, error in damaged.errors.items() if shard not in served}
+    )
 
 
 def _close(idle: list[Generation], shared: list[SharedReader]) -> None:

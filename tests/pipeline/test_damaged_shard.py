@@ -1,0 +1,67 @@
+"""One damaged shard of two: answers come from the other one and say what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memstate_core.model.scope import shard_of
+from tests.core.serve.conftest import serving_process
+from tests.pipeline.cli.test_care import night
+from tests.pipeline.conftest import run_memstate
+
+pytestmark = pytest.mark.slow
+
+LOST, SOUND = (next(f"user:u{n}" for n in range(8) if shard_of(f"user:u{n}", 2) == shard) for shard in ("s0", "s1"))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("shards") / "home"
+    home.mkdir()
+    (home / "memstate.toml").write_text("[store]\nshards = 2\n")
+    night(home, "shut")
+    return home
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "topics.parquet", "scopes.parquet", "graph.kuzu"])
+def test_the_sound_shard_answers_and_names_what_is_missing(home: Path, name: str) -> None:
+    file = home / "snapshots" / "s0" / "1" / name
+    exported = run_memstate(home, "export", "--json").document["topics"]
+    topics = {topic["scope"]: topic["id"] for topic in exported}
+    bytes_before = file.read_bytes()
+    file.write_bytes(b"damaged")
+    try:
+        found = run_memstate(home, "query", "yard", "--json").document
+        assert ([each["shard"] for each in found["missing_shards"]], found["snapshot"]) == (["s0"], "s1/1")
+        assert {shard_of(each["scope"], 2) for each in found["candidates"]} == {"s1"}
+        assert "memstate rebuild" in run_memstate(home, "query", "yard").stdout
+        assert "missing_shards" not in run_memstate(home, "query", "yard", "--scope", SOUND, "--json").document
+        pack = run_memstate(home, "context", "yard", "--budget", "200", "--json").document
+        assert [each["shard"] for each in pack["missing_shards"]] == ["s0"]
+        assert run_memstate(home, "topic", topics[SOUND]).code == 0
+        for command in (("query", "yard", "--scope", LOST), ("topic", topics[LOST])):
+            refused = run_memstate(home, *command, "--json")
+            assert (refused.code, refused.document["error"]["type"]) == (1, "SnapshotDamaged"), command
+        if name == "manifest.json":
+            assert "s0/1 is damaged" in run_memstate(home, "status").stdout
+    finally:
+        file.write_bytes(bytes_before)
+
+
+def test_a_server_answers_from_the_sound_shard(home: Path) -> None:
+    file = home / "snapshots" / "s0" / "1" / "topics.parquet"
+    bytes_before = file.read_bytes()
+    file.write_bytes(b"damaged")
+    try:
+        with serving_process(home) as (client, _):
+            ready = client.until_ready().get("/readyz").document
+            assert ([each["shard"] for each in ready["missing_shards"]], ready["snapshot"]) == (["s0"], "s1/1")
+            whole = client.post("/v1/query", {"q": "yard"}).document
+            assert (len(whole["missing_shards"]), bool(whole["candidates"])) == (1, True)
+            kind, _, number = LOST.partition(":")
+            lost = client.post("/v1/query", {"q": "yard", "scope": {"type": kind, "id": number}})
+            assert (lost.status, "memstate rebuild" in lost.document["detail"]) == (503, True), lost.document
+    finally:
+        file.write_bytes(bytes_before)
