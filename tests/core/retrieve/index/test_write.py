@@ -78,7 +78,7 @@ def test_a_reader_gets_the_rows_of_one_scope(opened):
 
 def test_opening_does_not_open_the_graph(tmp_path):
     snapshot = filled().publish(tmp_path / "s0")
-    (snapshot.path / "graph.kuzu").write_bytes(b"no graph")
+    (snapshot.path / "graph.kuzu").write_bytes(b"KUZU, but no graph")
     with SnapshotReader(snapshot) as reader:
         assert reader.topics("user:a").frame.height == 3
 
