@@ -18,8 +18,8 @@ from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.interrupts import delayed_interrupts
-from memstate_core.state.lock import exclusive
 from memstate_core.state.memory import memory_budget
+from memstate_pipeline.erasure import holding
 
 NOW_TAG = "memstate/now"
 """Run tag with the logical time; without it, the machine's clock is used."""
@@ -66,7 +66,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
         run_id = context.run.run_id if context.run else "outside a run"
         began = datetime.now(UTC).isoformat(timespec="seconds")
         holder = f"process {os.getpid()} (Dagster run {run_id}, since {began})"
-        self._held.enter_context(exclusive(self.store.home.lock, holder))
+        self._held.enter_context(holding(self.store, holder))
         self._held.enter_context(memory_budget(self.store.settings.store.memory_mib))
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:

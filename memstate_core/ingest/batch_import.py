@@ -26,10 +26,11 @@ from memstate_core.ingest.file_progress import FileProgress
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason
 from memstate_core.ingest.unforeseen import described, is_unforeseen, raises_unforeseen
-from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch
+from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch, without_erased
 from memstate_core.ingest.validation.quarantine import Refusal, quarantine_frame
 from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.frames import EVIDENCE, QUARANTINE, empty
+from memstate_core.state.erased import Erased
 from memstate_core.state.ledger import Ledger
 
 
@@ -63,6 +64,7 @@ class BatchImport:
     def __init__(self, ledger: Ledger, rules: Rules, longest: int, now: datetime, run_id: str) -> None:
         self._ledger, self._deduplication = ledger, Deduplication(ledger)
         self._rules, self._longest = rules, longest
+        self._erased = Erased(ledger.root)
         self._now, self._run_id = now, run_id
 
     def load(self) -> None:
@@ -125,7 +127,7 @@ class BatchImport:
     def _validated(self, file: FileProgress, rows: list[RawRow]) -> ValidatedBatch:
         """Validates rows of a file; an error of the system is recorded as the failure of the file."""
         try:
-            return validate_batch(rows, self._rules, self._longest)
+            return without_erased(validate_batch(rows, self._rules, self._longest), self._erased)
         except READ_ERRORS as error:
             if is_unforeseen(error):
                 raise

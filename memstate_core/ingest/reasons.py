@@ -33,6 +33,7 @@ class Reason(StrEnum):
     UNSAFE_PATH = "unsafe_path"
     UNFORESEEN_ERROR = "unforeseen_error"
     SET_ASIDE = "set_aside"
+    ERASED = "erased"
 
 
 class Rejection(Exception):

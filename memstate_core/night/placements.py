@@ -12,6 +12,7 @@ from memstate_core.embed.vector_cache import embed
 from memstate_core.llm.understand import Topics, Understood, understand
 from memstate_core.model.evidence import names_a_topic
 from memstate_core.model.frames import DECISION, SEGMENTS, empty, project
+from memstate_core.model.scope import scopes_of_shard
 from memstate_core.placement import turns as unnamed
 from memstate_core.placement.entity_mentions import known_names
 from memstate_core.placement.named import REFUSED, Placed, place_named
@@ -19,6 +20,7 @@ from memstate_core.placement.segment_edges import with_edges
 from memstate_core.placement.segment_vectors import placed_segments
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.run.run import Run
+from memstate_core.run.served_state import Served
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, shard_evidence
@@ -55,6 +57,17 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
     counts, tables = {**_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
     return StepResult(frame, counts, tables, pl.concat([named, made, decided.separations(apart)]))
+
+
+def recorded_placements(store: Store, shard: Served) -> pl.DataFrame:
+    """The placements (columns PLACEMENTS) of all evidence that is named or has a recorded segment, before merges."""
+    manifest = shard.snapshot.manifest
+    rows = store.ledger.scan("evidence")
+    scopes = rows.select(pl.col("scope").unique().sort()).collect()["scope"]
+    own = scopes_of_shard(scopes, manifest.shard, store.settings.store.shards)
+    evidence = rows.filter(pl.col("scope").is_in(own.implode())).collect()
+    _, frame = _placed(evidence, decided.segments(shard.transitions), decided.merges(shard.transitions))
+    return frame
 
 
 def _placed(evidence: pl.DataFrame, segments: pl.DataFrame, merged: pl.DataFrame) -> tuple[Placed, pl.DataFrame]:

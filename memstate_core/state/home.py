@@ -93,6 +93,16 @@ class Home:
         return self.root / "last_backup.json"
 
     @property
+    def erasures(self) -> Path:
+        """Certificates of erasures."""
+        return self.root / "erasures"
+
+    @property
+    def begun_erasure(self) -> Path:
+        """The marker of an erasure that was begun; hidden, so that no backup takes it."""
+        return self.erasures / ".begun.json"
+
+    @property
     def lock(self) -> Path:
         """The lock that one writer holds."""
         return self.root / "run.lock"

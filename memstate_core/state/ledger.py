@@ -9,7 +9,7 @@ Invariant: when `append` returns, its batch is on disk, and the chain (`ledger_c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from memstate_core.model.frames import (
 )
 from memstate_core.state.ledger_commits import commit_name
 from memstate_core.state.ledger_keeper import Keeper
+from memstate_core.state.ledger_rewrite import Change, complete_rewrite, rewrite
 from memstate_core.state.lock import exclusive
 
 TABLES: dict[str, Schema] = {
@@ -70,13 +71,15 @@ class Ledger:
     def writing(self, holder: str) -> Iterator[None]:
         """Holds the ledger's lock, so that nothing changes between a read and the append that follows.
 
-        A commit that a killed writer did not finish is completed first, or set aside if it is not whole.
+        A commit that a killed writer did not finish is completed first, or set aside if it is not whole; so is a
+        rewriting of tables.
 
         Raises:
             StoreLocked: another process kept it for longer than the wait allows.
             LedgerDamaged: an acknowledged commit is missing or differs, or the block failed to read a changed file.
         """
         with exclusive(self.root / "ledger.lock", holder, self._wait):
+            complete_rewrite(self.root)
             self.chain.recover(TABLES, self._active)
             try:
                 yield
@@ -131,6 +134,16 @@ class Ledger:
         self._compact(delta or DeltaTable(self._uri(table)))
         self.chain.record(table, self._active)
         return True
+
+    def rewrite(self, changes: Mapping[str, Change]) -> None:
+        """Rewrites tables in all their versions, and starts the chain anew; call it inside `writing`.
+
+        Args:
+            changes: what becomes of the rows of each table.
+        """
+        rewrite(self.root, TABLES, changes)
+        self._listed.clear()
+        self.chain.recover(TABLES, self._active)
 
     def _open(self, table: str, version: int | None = None) -> DeltaTable | None:
         try:

@@ -27,12 +27,12 @@ def correcting(store: Store, command: str) -> Iterator[dict[str, Served]]:
     from memstate_core.model.errors import StoreNotFound
     from memstate_core.night.rebuild import ensure_served
     from memstate_core.run.served_state import read_served
-    from memstate_core.state.lock import exclusive
+    from memstate_pipeline.erasure import holding
     from memstate_pipeline.report.run_report import report_interrupted
 
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
-    with exclusive(store.home.lock, f"process {os.getpid()} (memstate {command})"):
+    with holding(store, f"process {os.getpid()} (memstate {command})"):
         for shard in store.shards:
             ensure_served(store, shard, f"rebuild-{uuid.uuid4()}")
             report_interrupted(store, shard)

@@ -41,6 +41,7 @@ def import_(
     from memstate_core.ingest import formats
     from memstate_core.ingest.importer import import_paths
     from memstate_core.model.scope import parse_scope
+    from memstate_pipeline.erasure import complete_erasure
 
     try:
         default_scope = None if scope is None else parse_scope(scope)
@@ -49,6 +50,7 @@ def import_(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     store: Store = context.obj.store
+    complete_erasure(store)
     with _file_progress() as progress:
         report = import_paths(
             store.ledger,

@@ -153,12 +153,12 @@ def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> N
     """
     from memstate_core.night.rebuild import rebuild as rebuild_shard
     from memstate_core.state.current import current_snapshot
-    from memstate_core.state.lock import exclusive
     from memstate_core.state.snapshots import combined_state_hash
+    from memstate_pipeline.erasure import holding
     from memstate_pipeline.report.run_report import report_interrupted
 
     store: Store = context.obj.store
-    with exclusive(store.home.lock, f"process {os.getpid()} (memstate rebuild)"):
+    with holding(store, f"process {os.getpid()} (memstate rebuild)"):
         for shard in store.shards:
             report_interrupted(store, shard)
         hashes = {shard: rebuild_shard(store, shard, f"rebuild-{uuid.uuid4()}").state_hash for shard in store.shards}

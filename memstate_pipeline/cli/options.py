@@ -42,25 +42,29 @@ def moment(text: str | None) -> datetime | None:
         raise typer.BadParameter(f"{text!r} is not a time: expected ISO 8601, such as 2026-03-01T00:00:00Z") from error
 
 
+def user_name() -> str:
+    """The user of this process, for the record."""
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return "a user without a name"
+
+
 def accepted_gates(gates: list[str] | None, why: str | None) -> Acceptance | None:
     """What `--accept` and `--why` accept, by the user of this process; None where both are absent.
 
     Raises:
         typer.BadParameter: a name is no gate, or one of the two options lacks the other.
     """
-    from getpass import getuser
-
     from memstate_core.model.errors import AcceptanceInvalid
     from memstate_core.night.gates.acceptance import acceptance
 
     if not gates and why is None:
         return None
     try:
-        by = getuser()
-    except (KeyError, OSError):
-        by = "a user without a name"
-    try:
-        return acceptance(gates or [], why, by)
+        return acceptance(gates or [], why, user_name())
     except AcceptanceInvalid as error:
         raise typer.BadParameter(error.message) from error
 

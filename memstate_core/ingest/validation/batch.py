@@ -6,12 +6,16 @@ This is the only loop over single rows: before it data are bytes, after it colum
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 from typing import NamedTuple
 
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason, Rejection, shortened
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.ingest.validation.validate import Record, Rules, validate
+from memstate_core.state.erased import Erased
+
+_ERASED = "the observation was erased from this store; its content is not kept, expected other observations"
 
 
 class ValidatedBatch(NamedTuple):
@@ -55,6 +59,22 @@ def validate_batch(rows: Iterable[RawRow], rules: Rules, longest: int) -> Valida
         except Rejection as refused:
             batch.refusals.append(Refusal(row, refused.reason, refused.detail))
     return batch
+
+
+def without_erased(batch: ValidatedBatch, erased: Erased) -> ValidatedBatch:
+    """A batch without observations that were erased; they are refused, and nothing of their content is kept."""
+    if not erased:
+        return batch
+    known = [erased.knows(*record[:3]) for record in batch.records]
+    refusals = [Refusal(_emptied(row), Reason.ERASED, _ERASED) for row in compress(batch.origins, known)]
+    kept = [not each for each in known]
+    return ValidatedBatch(
+        [*compress(batch.records, kept)], [*compress(batch.origins, kept)], [*batch.refusals, *refusals]
+    )
+
+
+def _emptied(row: RawRow) -> RawRow:
+    return RawRow(row.line, b"", row.length, member=row.member)
 
 
 def _too_long(row: RawRow, longest: int) -> Rejection:

@@ -34,6 +34,8 @@
     ├── BackupNotFound       a folder holds no backup, or none of this number
     ├── BackupDamaged        a backup lacks something, or holds other bytes than were written
     ├── RestoreRefused       a backup cannot be restored into a folder
+    ├── EraseRefused         an erasure could not be complete, so it was not begun
+    ├── SubjectNotFound      nothing in the store belongs to the subject of an erasure
     ├── CheckRefused         a correctness condition failed, nothing was published
     ├── GateRefused          a gate failed, nothing was published until a person accepts it
     ├── AcceptanceInvalid    what was accepted is no gate, or has no reason
@@ -62,6 +64,7 @@ from memstate_core.model.errors.api import (
 )
 from memstate_core.model.errors.backups import BackupDamaged, BackupNotFound, BackupRefused, RestoreRefused
 from memstate_core.model.errors.base import MemstateError
+from memstate_core.model.errors.erasure import EraseRefused, SubjectNotFound
 from memstate_core.model.errors.inputs import (
     AcceptanceInvalid,
     HomeUnsupported,
@@ -108,6 +111,7 @@ __all__ = [
     "BackupRefused",
     "CheckRefused",
     "DiskFull",
+    "EraseRefused",
     "EvidenceSetAside",
     "ExtractorUnavailable",
     "FrameMismatch",
@@ -141,6 +145,7 @@ __all__ = [
     "StepFailed",
     "StoreLocked",
     "StoreNotFound",
+    "SubjectNotFound",
     "TopicNotFound",
     "UnreadableDump",
     "VerdictRefused",

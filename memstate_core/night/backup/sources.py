@@ -15,6 +15,7 @@ from memstate_core.ingest.dumps import shown
 from memstate_core.model.errors import LedgerDamaged, MemstateError, SnapshotDamaged
 from memstate_core.night.backup.capture import Captured, files_below
 from memstate_core.policy.settings import FILE_NAME
+from memstate_core.state.erased import ERASED
 from memstate_core.state.home import Home
 from memstate_core.state.ledger_chain import read_chain
 from memstate_core.state.ledger_commits import LAST_CHECKPOINT
@@ -54,10 +55,10 @@ def sources(home: Home, found: Captured) -> Iterator[Source]:
     """
     yield from _captured(found)
     yield from _ledger(home, found.home)
-    for file in (home.root / FILE_NAME, home.keys, home.inbox_key):
+    for file in (home.root / FILE_NAME, home.keys, home.inbox_key, home.ledger / ERASED):
         if file.is_file():
             yield Source(file.relative_to(home.root), file)
-    for folder in (home.processed, home.failed, home.failed_accesses, home.reports):
+    for folder in (home.processed, home.failed, home.failed_accesses, home.reports, home.erasures):
         yield from _kept(home, folder, found)
 
 

@@ -1,0 +1,28 @@
+"""A subject cannot be erased."""
+
+from __future__ import annotations
+
+from memstate_core.model.errors.base import MemstateError
+
+
+class EraseRefused(MemstateError):
+    """An erasure could not be complete, so it was not begun."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"nothing was erased: {problem}. Let a run read them first (`memstate maintain`) or move them away, then "
+            "erase again.",
+            problem=problem,
+        )
+
+
+class SubjectNotFound(MemstateError):
+    """Nothing in the store belongs to a subject."""
+
+    def __init__(self, kind: str, value: str) -> None:
+        super().__init__(
+            f"nothing was erased: the store holds nothing of {kind} {value!r}. Expected the {kind} as observations "
+            "name it; `memstate export` prints those of a store.",
+            kind=kind,
+            value=value,
+        )

@@ -1,0 +1,238 @@
+"""Erases a subject: the order of the steps, the marker of an erasure that was begun, and its certificate.
+
+Invariant: every step may be repeated. The marker is written first and removed last, and the next writing command
+repeats all steps as long as it is there. Files that quote the subject come before the ledger, since the ledger says
+what they quote; the refusal of another import comes before that, so that no row returns.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+from msgspec import Struct, to_builtins
+from msgspec import json as msgjson
+
+from memstate_core.model.errors import MemstateError, SubjectNotFound
+from memstate_core.model.text import iso
+from memstate_core.night.backup.back_up import back_up, last_backup
+from memstate_core.night.erasure.files import (
+    clear_runs,
+    count_files,
+    cut,
+    derived,
+    ended_runs,
+    quoting,
+    remove_derived,
+)
+from memstate_core.night.erasure.republish import republish
+from memstate_core.night.erasure.subject import SCOPE, Found, Subject, find
+from memstate_core.night.erasure.tables import changes, counts
+from memstate_core.policy.settings import FILE_NAME
+from memstate_core.run.store import Store
+from memstate_core.state.current import served
+from memstate_core.state.erased import Erased
+from memstate_core.state.files import make_folder, replace_file, require_space
+from memstate_core.state.snapshots import combined_state_hash, numbers
+
+_ALWAYS = (
+    "copies that people or other programs made: dumps outside this home, exports, plans, backups in other folders",
+    "what was sent to a language model, an alert, a trace or a client of the API before",
+    "memory and caches of processes that were running; restart servers and the UI",
+    "what the file system, its snapshots or the disk keep of deleted files",
+)
+
+
+class Begun(Struct, frozen=True, kw_only=True):
+    """The marker: what is being erased, and what the certificate will say of it. It is removed at the end."""
+
+    kind: str
+    value: str
+    at: datetime
+    by: str
+    why: str
+    removed: dict[str, int]
+    derived_again: list[str]
+    before: str | None
+
+
+class Certificate(Struct, frozen=True, kw_only=True):
+    """What an erasure did; it names the subject by a keyed hash alone.
+
+    Attributes:
+        number: its number in this home.
+        subject_kind: scope, topic, actor, observation or session.
+        subject_hash: keyed hash of the value; the key stays in the store.
+        at: when.
+        by: the user of the process.
+        why: the reason given.
+        removed: rows of each table, files and lines, runs, snapshots.
+        derived_again: the topics that stay and were folded again without it.
+        state_hash_before: the state hash of what was served before; None if nothing was.
+        state_hash_after: that of what is served now.
+        out_of_reach: what may still hold the subject.
+    """
+
+    number: int
+    subject_kind: str
+    subject_hash: str
+    at: datetime
+    by: str
+    why: str
+    removed: dict[str, int]
+    derived_again: list[str]
+    state_hash_before: str | None
+    state_hash_after: str | None
+    out_of_reach: list[str]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Folders that an erasure covers beside the home."""
+
+    dagster: Path
+
+
+def survey(store: Store, places: Places, subject: Subject) -> tuple[dict[str, int], list[str]]:
+    """What an erasure would remove, and the topics that it would derive again; changes nothing.
+
+    Raises:
+        SubjectNotFound: nothing belongs to the subject.
+        EraseRefused: a dump in the inbox quotes it and cannot be changed line by line.
+    """
+    found = find(store, subject)
+    files = quoting(store.home, found.texts)
+    rows = counts(found, store.ledger)
+    lines = sum(hits or 0 for hits in files.values())
+    whole = sum(hits is None for hits in files.values())
+    if not any((*rows.values(), lines, whole)):
+        raise SubjectNotFound(subject.kind, subject.value)
+    removed = {**rows, "lines of dumps and journals": lines, "dumps and journals": whole}
+    removed["derived files"] = sum(count_files(path) for path in derived(store.home))
+    removed["runs"] = ended_runs(places.dagster)
+    removed["snapshots"] = sum(len(numbers(store.home, shard)) for shard in store.shards)
+    return removed, found.touched.to_list()
+
+
+def erase(store: Store, places: Places, subject: Subject, at: datetime, by: str, why: str) -> Certificate:
+    """Erases a subject for good; the caller holds the store's lock.
+
+    Args:
+        store: the store.
+        places: folders beside the home.
+        subject: what to erase.
+        at: the time on the certificate.
+        by: who.
+        why: the reason on the certificate.
+
+    Raises:
+        SubjectNotFound: nothing belongs to the subject.
+        EraseRefused: it could not be complete.
+        LedgerDamaged: the ledger is not as it was written; nothing was changed.
+        DiskFull: the disk has no room for the new tables.
+    """
+    store.ledger.chain.require_sound()
+    removed, touched = survey(store, places, subject)
+    require_space(store.home.root, 2 * sum(path.stat().st_size for path in _files(store.home.root)))
+    begun = Begun(
+        kind=subject.kind, value=subject.value, at=at, by=by, why=why.replace(subject.value, "(erased)"),
+        removed=removed, derived_again=touched, before=served_state(store),
+    )  # fmt: skip
+    make_folder(store.home.erasures)
+    replace_file(store.home.begun_erasure, msgjson.encode(begun))
+    return _finish(store, places, begun)
+
+
+def complete(store: Store, places: Places) -> Certificate | None:
+    """Completes an erasure that was interrupted, if there is one; the caller holds the store's lock."""
+    marker = store.home.begun_erasure
+    if not marker.exists():
+        return None
+    return _finish(store, places, msgjson.decode(marker.read_bytes(), type=Begun))
+
+
+def _finish(store: Store, places: Places, begun: Begun) -> Certificate:
+    found = find(store, Subject(begun.kind, begun.value))
+    cut(store.home, found.texts)
+    _rewrite(store, found)
+    remove_derived(store.home)
+    clear_runs(places.dagster)
+    republish(store, f"erasure-{uuid.uuid4()}")
+    out_of_reach = [*_left(store, begun), *_backups(store), *_ALWAYS]
+    certificate = _certificate(store, begun, out_of_reach)
+    replace_file(_path(store, certificate.number), msgjson.format(msgjson.encode(certificate)))
+    store.home.begun_erasure.unlink()
+    return certificate
+
+
+def _rewrite(store: Store, found: Found) -> None:
+    """Refuses what is erased from now on, then rewrites the ledger without it."""
+    with store.ledger.writing(f"process {os.getpid()} (memstate erase)"):
+        named = store.ledger.scan("evidence").select("evidence_id", "scope", "observation_id", "content_sha256")
+        mine = named.filter(pl.col("evidence_id").is_in(found.evidence.implode())).collect()
+        Erased(store.ledger.root).add(mine.drop("evidence_id").iter_rows())
+        store.ledger.rewrite(changes(found, store.ledger))
+
+
+def _certificate(store: Store, begun: Begun, out_of_reach: list[str]) -> Certificate:
+    earlier = [int(path.stem) for path in store.home.erasures.glob("*.json") if path.stem.isdigit()]
+    return Certificate(
+        number=1 + max(earlier, default=0),
+        subject_kind=begun.kind,
+        subject_hash=Erased(store.ledger.root).hashed(begun.kind, begun.value),
+        at=begun.at,
+        by=begun.by,
+        why=begun.why,
+        removed=begun.removed,
+        derived_again=begun.derived_again,
+        state_hash_before=begun.before,
+        state_hash_after=served_state(store),
+        out_of_reach=out_of_reach,
+    )
+
+
+def _left(store: Store, begun: Begun) -> list[str]:
+    """Files of this home that people wrote, and that name the subject."""
+    names = (begun.value, begun.value.partition(":")[2]) if begun.kind == SCOPE else (begun.value,)
+    advice = {store.home.root / FILE_NAME: "edit it", store.home.keys: "`memstate keys` revokes keys"}
+    return [
+        f"{path.name} names it; {what}"
+        for path, what in advice.items()
+        if path.is_file() and any(name and name in path.read_text(errors="replace") for name in names)
+    ]
+
+
+def _backups(store: Store) -> list[str]:
+    """Replaces the backups in the folder of the last one by a new backup; says what it could not replace."""
+    known = last_backup(store.home)
+    if known is None:
+        return []
+    try:
+        back_up(store, Path(known.folder), datetime.now(UTC), keep=1)
+    except (MemstateError, OSError) as error:
+        return [f"backups in {known.folder}: {error}; `memstate backup {known.folder} --keep 1` replaces them"]
+    return []
+
+
+def _path(store: Store, number: int) -> Path:
+    return store.home.erasures / f"{number}.json"
+
+
+def served_state(store: Store) -> str | None:
+    """The combined state hash of what is served; None if nothing is."""
+    hashes = {snapshot.manifest.shard: snapshot.manifest.state_hash for snapshot in served(store.home, store.shards)}
+    return combined_state_hash(hashes) if hashes else None
+
+
+def _files(root: Path) -> list[Path]:
+    folders = (root / "ledger", root / "snapshots")
+    return [path for folder in folders if folder.is_dir() for path in folder.rglob("*") if path.is_file()]
+
+
+def document(certificate: Certificate) -> dict[str, object]:
+    """A certificate as JSON values, times as text."""
+    return {**to_builtins(certificate), "at": iso(certificate.at)}

@@ -1,0 +1,209 @@
+"""The files of a home that may hold the text of a subject, apart from ledger and snapshots.
+
+What is derived or a record of past runs is removed as a whole: caches, pages of reports, scratch and notes of imports.
+Dumps and journals lose the lines that quote the subject; a dump without lines that can be cut out is removed where the
+ledger has its rows.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import zstandard
+
+from memstate_core.model.errors import EraseRefused
+from memstate_core.state.files import replace_file
+from memstate_core.state.home import Home
+
+_UNFINISHED = ("QUEUED", "NOT_STARTED", "MANAGED", "STARTING", "STARTED", "CANCELING")
+_UNREADABLE = (OSError, RuntimeError, zipfile.BadZipFile, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+
+
+def derived(home: Home) -> list[Path]:
+    """Files and folders that are removed as a whole."""
+    found = [home.reports, home.imports, *sorted(home.cache.parent.glob("*.sqlite*"))]
+    return [path for path in [*found, *_scratch(home)] if path.exists()]
+
+
+def _scratch(home: Home) -> list[Path]:
+    work = home.root / "work"
+    return [path for path in sorted(work.iterdir()) if path.suffix != ".lock"] if work.is_dir() else []
+
+
+def remove_derived(home: Home) -> None:
+    """Removes them."""
+    for path in derived(home):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def count_files(path: Path) -> int:
+    """How many files a path is or has below it."""
+    return 1 if path.is_file() else sum(each.is_file() for each in path.rglob("*"))
+
+
+def quoting(home: Home, texts: list[str]) -> dict[Path, int | None]:
+    """Dumps and segments of the journal that quote one of the texts: the number of lines, None for a whole file.
+
+    Raises:
+        EraseRefused: a dump that waits in the inbox quotes one, and cannot be changed line by line.
+    """
+    needles = [text.encode() for text in texts]
+    found: dict[Path, int | None] = {}
+    for path in _dumps(home):
+        lines = _lines(path)
+        hits = None if lines is None else sum(_hit(line, needles) for line in lines)
+        if hits or _named(path, texts) or (hits is None and _in_bytes(path, needles)):
+            found[path] = None if _named(path, texts) else hits
+    waiting = [path for path, hits in found.items() if hits is None and path.parent == home.inbox]
+    if waiting:
+        raise EraseRefused(f"{len(waiting)} dumps in the inbox quote it and were not read yet, such as {waiting[0]}")
+    return found
+
+
+def cut(home: Home, texts: list[str]) -> None:
+    """Removes those lines and files; a removed line leaves an empty one, so that the others keep their numbers."""
+    needles = [text.encode() for text in texts]
+    for path, hits in quoting(home, texts).items():
+        lines = None if hits is None else _lines(path)
+        if lines is None:
+            path.unlink()
+        else:
+            kept = b"\n".join(b"" if _hit(line, needles) else line for line in lines)
+            replace_file(path, _packed(path, kept))
+
+
+def _dumps(home: Home) -> Iterator[Path]:
+    for folder in (home.inbox, home.accesses):
+        yield from sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _named(path: Path, texts: list[str]) -> bool:
+    return any(text in path.name for text in texts)
+
+
+def _hit(line: bytes, needles: list[bytes]) -> bool:
+    return any(needle in line for needle in needles) or (b"\\u" in line and _hit_unescaped(line, needles))
+
+
+def _hit_unescaped(line: bytes, needles: list[bytes]) -> bool:
+    """Whether a line quotes a text with characters that it writes as escapes."""
+    try:
+        plain = line.decode("utf-8", "replace").encode("latin-1", "backslashreplace").decode("unicode_escape")
+    except UnicodeDecodeError:
+        return False
+    return any(needle in plain.encode("utf-8", "surrogatepass") for needle in needles)
+
+
+def _unpacked(path: Path) -> bytes | None:
+    data = path.read_bytes()
+    try:
+        if data.startswith(_GZIP):
+            return gzip.decompress(data)
+        if data.startswith(_ZSTD):
+            return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True).read()
+    except (OSError, EOFError, zstandard.ZstdError):
+        return None
+    return data
+
+
+def _packed(path: Path, content: bytes) -> bytes:
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start.startswith(_GZIP):
+        return gzip.compress(content, mtime=0)
+    return zstandard.ZstdCompressor().compress(content) if start == _ZSTD else content
+
+
+def _lines(path: Path) -> list[bytes] | None:
+    """The lines of a file in which each line is a record; None for another file."""
+    content = _unpacked(path)
+    if content is None or b"\x00" in content[:4096] or not content.lstrip().startswith(b"{"):
+        return None
+    lines = content.split(b"\n")
+    return lines if all(line.rstrip().endswith(b"}") for line in lines[:2] if line.strip()) else None
+
+
+def _in_bytes(path: Path, needles: list[bytes]) -> bool:
+    """Whether a file without lines may quote a text; one that cannot be read may."""
+    try:
+        content = _plain(path)
+    except _UNREADABLE:
+        return True
+    return content is None or _hit(content, needles)
+
+
+def _plain(path: Path) -> bytes | None:
+    """The content of a file with nothing packed; of Parquet its rows as JSON lines."""
+    content = _unpacked(path)
+    if content is None or not content.startswith((b"PK", b"PAR1")):
+        return content
+    if content.startswith(b"PAR1"):
+        return pl.read_parquet(io.BytesIO(content)).write_ndjson().encode()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return b"\n".join(archive.read(member) for member in archive.infolist())
+
+
+def clear_runs(dagster: Path) -> int:
+    """Removes Dagster's record of runs that have ended, their logs and all events; returns the number of runs."""
+    history = dagster / "history"
+    unfinished, ended = _runs(history / "runs.db")
+    for run in ended:
+        for path in (history / "runs").glob(f"{run}.db*"):
+            path.unlink()
+        shutil.rmtree(dagster / "storage" / run, ignore_errors=True)
+    _execute(history / "runs.db", ("run_tags", "runs"), ended)
+    _clear_events(history / "runs" / "index.db", unfinished)
+    for path in dagster.glob("schedules/*.db"):
+        _vacuum(path)
+    return len(ended)
+
+
+def ended_runs(dagster: Path) -> int:
+    """How many runs that have ended Dagster remembers."""
+    return len(_runs(dagster / "history" / "runs.db")[1])
+
+
+def _runs(database: Path) -> tuple[list[str], list[str]]:
+    if not database.is_file():
+        return [], []
+    with closing(sqlite3.connect(database)) as connection:
+        rows = connection.execute("SELECT run_id, status FROM runs").fetchall()
+    unfinished = [run for run, status in rows if status in _UNFINISHED]
+    return unfinished, [run for run, _ in rows if run not in unfinished]
+
+
+def _execute(database: Path, tables: tuple[str, ...], runs: list[str]) -> None:
+    if database.is_file():
+        with closing(sqlite3.connect(database)) as connection, connection:
+            for table in tables:
+                connection.executemany(f"DELETE FROM {table} WHERE run_id = ?", [(run,) for run in runs])
+        _vacuum(database)
+
+
+def _clear_events(database: Path, unfinished: list[str]) -> None:
+    if not database.is_file():
+        return
+    marks = ",".join("?" * len(unfinished))
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(f"DELETE FROM event_logs WHERE run_id NOT IN ({marks})", unfinished)
+        connection.execute("DELETE FROM asset_event_tags WHERE event_id NOT IN (SELECT id FROM event_logs)")
+        connection.execute(f"DELETE FROM asset_check_executions WHERE run_id NOT IN ({marks})", unfinished)
+        connection.execute("UPDATE asset_keys SET last_materialization = NULL, last_run_id = NULL")
+    _vacuum(database)
+
+
+def _vacuum(database: Path) -> None:
+    """Writes a database again, so that free pages hold nothing that was deleted."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

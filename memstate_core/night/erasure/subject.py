@@ -1,0 +1,133 @@
+"""What an erasure concerns: the evidence of a subject, the topics that it alone supports, and the text of it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.model.frames import PLACEMENTS, empty
+from memstate_core.night.placements import recorded_placements
+from memstate_core.run.served_state import Served, read_served
+from memstate_core.run.store import Store
+from memstate_core.state.current import served
+
+SCOPE, TOPIC, ACTOR, OBSERVATION, SESSION = "scope", "topic", "actor", "observation", "session"
+_COLUMNS = {SCOPE: "scope", ACTOR: "actor", OBSERVATION: "observation_id", SESSION: "session_id"}
+_TEXTS = (
+    "observation_id", "actor", "session_id", "source_uri", "text", "topic_id", "topic_key", "title", "summary",
+)  # fmt: skip
+_SHORTEST = 6
+"""Shorter texts are looked for only as whole JSON strings, since they may be part of anything."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be erased: the kind (one of the five above) and its value."""
+
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What belongs to a subject.
+
+    Attributes:
+        subject: the subject.
+        evidence: the ids of its evidence.
+        gone: the ids of topics that no other evidence supports, aliases and merged topics among them.
+        touched: the ids of topics that stay, and that also learned from the subject.
+        texts: texts and ids that only the subject has, as they stand in JSON.
+    """
+
+    subject: Subject
+    evidence: pl.Series
+    gone: pl.Series
+    touched: pl.Series
+    texts: list[str]
+
+
+def find(store: Store, subject: Subject) -> Found:
+    """What belongs to a subject, as the ledger and the served snapshots say."""
+    shards = read_served(store) if served(store.home, store.shards) else {}
+    placed = pl.concat([empty(PLACEMENTS), *(recorded_placements(store, shard) for shard in shards.values())])
+    rows = store.ledger.scan("evidence")
+    ids = rows.filter(_mine(subject, shards, placed)).select("evidence_id").collect()["evidence_id"]
+    mine = pl.col("evidence_id").is_in(ids.implode())
+    gone = _gone(shards, placed, mine)
+    learned = [shard.evidence_topic.filter(mine)["topic_id"] for shard in shards.values()]
+    touched = pl.concat([pl.Series("topic_id", [], pl.String), *learned]).unique().sort()
+    texts = _texts(rows.filter(mine).collect(), rows.filter(~mine), [*_names(subject), *gone])
+    return Found(subject, ids, gone, touched.filter(~touched.is_in(gone.implode())), texts)
+
+
+def _names(subject: Subject) -> list[str]:
+    """The value of a subject as dumps may write it: as it is, between quotation marks, and of a scope the id alone."""
+    scope_id = [subject.value.partition(":")[2]] if subject.kind == SCOPE else []
+    return [subject.value, *scope_id]
+
+
+def _mine(subject: Subject, shards: dict[str, Served], placed: pl.DataFrame) -> pl.Expr:
+    if subject.kind != TOPIC:
+        return pl.col(_COLUMNS[subject.kind]) == subject.value
+    ids = [
+        placed.filter(shard.answering(pl.col("topic_id")) == living)["evidence_id"]
+        for shard in shards.values()
+        if (living := shard.living(subject.value)) is not None
+    ]
+    return pl.col("evidence_id").is_in(pl.concat([pl.Series("evidence_id", [], pl.String), *ids]).implode())
+
+
+def _gone(shards: dict[str, Served], placed: pl.DataFrame, mine: pl.Expr) -> pl.Series:
+    rest = placed.filter(~mine)["topic_id"].drop_nulls().unique()
+    gone = placed.filter(mine)["topic_id"].drop_nulls().unique()
+    gone = gone.filter(~gone.is_in(rest.implode()))
+    for shard in shards.values():
+        owned = shard.aliases.filter(pl.col("topic_id").is_in(gone.implode()))["alias"]
+        gone = pl.concat([gone, owned.filter(~owned.is_in(rest.implode()))])
+    return gone.unique().sort()
+
+
+def _texts(mine: pl.DataFrame, rest: pl.LazyFrame, more: list[str]) -> list[str]:
+    """Texts of the erased evidence that no other evidence contains, as they stand in JSON, the longest first."""
+    found = {*mine["evidence_id"], *mine["content_sha256"], *more}
+    for name in _TEXTS:
+        found.update(mine[name].drop_nulls())
+    for payload in mine["payload_json"].drop_nulls():
+        found.update(_strings(msgjson.decode(payload)))
+    forms = {form for text in found if text.strip() for form in _forms(text)}
+    written = sorted({*forms, *(msgjson.encode(name).decode() for name in more)})
+    shared = _shared(written, rest) if written else set()
+    return sorted(set(written) - shared, key=lambda text: (-len(text), text))
+
+
+def _forms(text: str) -> Iterator[str]:
+    """A text as JSON writes it; a short one in quotation marks."""
+    quoted = msgjson.encode(text).decode()
+    yield quoted[1:-1] if len(text) >= _SHORTEST else quoted
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield key
+            yield from _strings(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _strings(each)
+
+
+def _shared(written: list[str], rest: pl.LazyFrame) -> set[str]:
+    """Those texts that other evidence contains, too."""
+    cells = [pl.col(name).fill_null("") for name in ("scope", "payload_json", "text", *_TEXTS)]
+    lines = pl.struct(*(cell.alias(f"c{at}") for at, cell in enumerate(cells))).struct.json_encode()
+    found = rest.select(
+        found=lines.str.replace_all('\\"', '"', literal=True).str.extract_many(written, overlapping=True)
+    )
+    return set(found.explode("found").unique().collect()["found"].drop_nulls())

@@ -1,0 +1,141 @@
+"""What becomes of the rows of the ledger's tables in an erasure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import polars as pl
+from msgspec import json as msgjson
+
+from memstate_core.model.frames import TRANSITIONS
+from memstate_core.night.erasure.subject import SCOPE, Found
+from memstate_core.state.decisions import PUBLISHED, SEGMENT_PLACED, SUMMARISED
+from memstate_core.state.ledger import Ledger
+from memstate_core.state.ledger_rewrite import Change
+
+ERASED = "erased"
+"""The kind of a transition whose content was erased; it keeps its place in the order of decisions."""
+REMOVED_TEXT = "(erased)"
+_HEAD = r'"ledger_head":"[0-9a-f]*"'
+
+
+def changes(found: Found, ledger: Ledger) -> Mapping[str, Change]:
+    """The change of each table.
+
+    Args:
+        found: what is erased.
+        ledger: the ledger as it is.
+    """
+    refused = _refused(found, ledger.scan("quarantine").collect())
+    return {
+        "evidence": lambda rows: rows.filter(~pl.col("evidence_id").is_in(found.evidence.implode())),
+        "transitions": partial(_transitions, found),
+        "accesses": lambda rows: rows.filter(~_of_accesses(found)),
+        "quarantine": lambda rows: rows.filter(~pl.col("quarantine_id").is_in(refused.implode())),
+        "quarantine_actions": partial(_actions, found, refused),
+    }
+
+
+def counts(found: Found, ledger: Ledger) -> dict[str, int]:
+    """How many rows of each table are erased; of transitions also those that lose a text or evidence."""
+    named = changes(found, ledger)
+    result = {}
+    for table, change in named.items():
+        rows = ledger.scan(table).collect()
+        if table == "transitions":
+            rows = rows.filter(pl.col("kind") != PUBLISHED)
+            result[table] = _unequal(rows, change(rows))
+        else:
+            result[table] = rows.height - change(rows).height
+    return result
+
+
+def _unequal(before: pl.DataFrame, after: pl.DataFrame) -> int:
+    pairs = zip(before.iter_rows(), after.iter_rows(), strict=True)
+    return sum(old != new for old, new in pairs)
+
+
+def contains(column: str, texts: list[str]) -> pl.Expr:
+    """Whether a text has one of some others."""
+    return pl.col(column).str.contains_any(texts).fill_null(False) if texts else pl.lit(False)
+
+
+def _of_accesses(found: Found) -> pl.Expr:
+    of_topic = pl.col("topic_id").is_in(found.gone.implode())
+    subject = found.subject
+    of_scope = (pl.col("scope") == subject.value).fill_null(False) if subject.kind == SCOPE else pl.lit(False)
+    return of_topic | of_scope | contains("source", found.texts)
+
+
+def _refused(found: Found, rows: pl.DataFrame) -> pl.Series:
+    """The ids of refused rows that quote the subject."""
+    raw = pl.Series("raw", [bytes(each or b"").decode("utf-8", "replace") for each in rows["raw"]], pl.String)
+    hit = pl.any_horizontal(contains(name, found.texts) for name in ("file", "detail", "raw"))
+    return rows.with_columns(raw).filter(hit)["quarantine_id"]
+
+
+def _actions(found: Found, refused: pl.Series, rows: pl.DataFrame) -> pl.DataFrame:
+    kept = rows.filter(~pl.col("quarantine_id").is_in(refused.implode()))
+    return kept.with_columns(reason=_without("reason", found.texts))
+
+
+def _without(column: str, texts: list[str]) -> pl.Expr:
+    return pl.when(contains(column, texts)).then(pl.lit(REMOVED_TEXT)).otherwise(pl.col(column)).alias(column)
+
+
+def _transitions(found: Found, rows: pl.DataFrame) -> pl.DataFrame:
+    published = pl.col("kind") == PUBLISHED
+    left = pl.col("evidence_ids").list.set_difference(pl.lit(found.evidence.implode()))
+    emptied = (pl.col("evidence_ids").list.len() > 0) & (left.list.len() == 0)
+    quoted = pl.col("kind").is_in([SEGMENT_PLACED, SUMMARISED]) & (left.list.len() < pl.col("evidence_ids").list.len())
+    summary = (pl.col("kind") == SUMMARISED) & pl.col("topic_id").is_in(found.touched.implode())
+    named = contains("payload_json", [msgjson.encode(topic).decode() for topic in found.gone])
+    gone = pl.any_horizontal(
+        pl.col("topic_id").is_in(found.gone.implode()).fill_null(False), emptied, quoted, summary, named
+    )
+    if found.subject.kind == SCOPE:
+        gone = gone | (pl.col("scope") == found.subject.value).fill_null(False)
+    marked = rows.with_columns(_gone=gone.fill_null(False) & ~published, evidence_ids=left)
+    kept = _redacted(marked.filter(~pl.col("_gone")).drop("_gone"), found.texts)
+    erased = _emptied(marked.filter("_gone").drop("_gone"))
+    head = pl.col("payload_json").str.replace(_HEAD, '"ledger_head":null')
+    result = (
+        pl.concat([kept, erased])
+        .sort("seq")
+        .with_columns(payload_json=pl.when(published).then(head).otherwise(pl.col("payload_json")))
+    )
+    return result.select(TRANSITIONS.keys())
+
+
+def _emptied(rows: pl.DataFrame) -> pl.DataFrame:
+    none = [pl.lit(None, TRANSITIONS[name]).alias(name) for name in ("scope", "topic_id", "payload_json")]
+    ids = pl.lit([], pl.List(pl.String))
+    return rows.with_columns(*none, kind=pl.lit(ERASED), evidence_ids=ids, reason=pl.lit(ERASED))
+
+
+def _redacted(rows: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
+    """Rows whose payload or reason has no text of the subject."""
+    hit = contains("payload_json", texts) & (pl.col("kind") != PUBLISHED)
+    quoting = rows.filter(hit)
+    if quoting.height:
+        clean = {payload: _clean_json(payload, texts) for payload in quoting["payload_json"].unique()}
+        payload = pl.col("payload_json").replace(clean)
+        rows = rows.with_columns(payload_json=pl.when(hit).then(payload).otherwise(pl.col("payload_json")))
+    return rows.with_columns(_without("reason", texts))
+
+
+def _clean_json(text: str, texts: list[str]) -> str:
+    return msgjson.encode(_clean(msgjson.decode(text), texts)).decode()
+
+
+def _clean(value: Any, texts: list[str]) -> Any:
+    if isinstance(value, dict):
+        return {_clean(key, texts): _clean(each, texts) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_clean(each, texts) for each in value]
+    if isinstance(value, str):
+        written = msgjson.encode(value).decode()
+        return REMOVED_TEXT if any(each in written for each in texts) else value
+    return value

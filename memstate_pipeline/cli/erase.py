@@ -1,0 +1,102 @@
+"""`memstate erase`: removes a subject for good, with a certificate."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.options import moment, user_name
+from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.terminal import visible
+
+if TYPE_CHECKING:
+    from memstate_core.night.erasure.subject import Subject
+    from memstate_core.run.store import Store
+
+
+def erase(
+    context: typer.Context,
+    scope: Annotated[str | None, typer.Option(metavar="TYPE:ID", help="Erase a scope.")] = None,
+    topic: Annotated[str | None, typer.Option(metavar="ID", help="Erase a topic and what it merged.")] = None,
+    actor: Annotated[str | None, typer.Option(metavar="NAME", help="Erase what an actor said or recorded.")] = None,
+    observation: Annotated[str | None, typer.Option(metavar="ID", help="Erase an observation.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Erase a session.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be removed; change nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
+    now: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Time on the certificate, ISO 8601. Default: the machine's clock."),
+    ] = None,
+    why: Annotated[str, typer.Option(metavar="TEXT", help="Reason on the certificate.")] = "asked for",
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Erase a subject from the store for good, with a certificate.
+
+    Takes exactly one of --scope, --topic, --actor, --observation and --session. Nothing brings it back; importing it
+    again is refused.
+    """
+    given = {"scope": scope, "topic": topic, "actor": actor, "observation": observation, "session": session}
+    subject, store = _subject(given), context.obj.store
+    at = moment(now) or datetime.now(UTC)
+    removed = _survey(store, subject)
+    if dry_run:
+        show({"dry_run": True, **removed}, as_json, lambda: _counted(removed, "would remove"))
+        return
+    if not yes and sys.stdin.isatty():
+        typer.confirm(f"Erase {subject.kind} {visible(subject.value)} for good?", abort=True, err=True)
+    document = _erased(store, subject, at, why)
+    show(document, as_json, lambda: _lines(document))
+
+
+def _subject(given: Mapping[str, str | None]) -> Subject:
+    from memstate_core.model.scope import parse_scope
+    from memstate_core.night.erasure.subject import Subject
+
+    named = [(kind, value) for kind, value in given.items() if value is not None]
+    if len(named) != 1 or not named[0][1].strip():
+        raise typer.BadParameter("expected exactly one of --scope, --topic, --actor, --observation and --session")
+    kind, value = named[0]
+    try:
+        return Subject(kind, parse_scope(value) if kind == "scope" else value)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _survey(store: Store, subject: Subject) -> dict[str, Any]:
+    from memstate_core.model.errors import StoreNotFound
+    from memstate_core.night.erasure.erase import survey
+    from memstate_pipeline.erasure import places
+
+    if not store.home.root.is_dir():
+        raise StoreNotFound(str(store.home.root), "nothing")
+    removed, derived_again = survey(store, places(store.home), subject)
+    return {"removed": removed, "derived_again": derived_again}
+
+
+def _erased(store: Store, subject: Subject, at: datetime, why: str) -> dict[str, Any]:
+    from memstate_core.night.erasure.erase import document
+    from memstate_core.night.erasure.erase import erase as erase_subject
+    from memstate_pipeline.erasure import holding, places
+
+    with holding(store, f"process {os.getpid()} (memstate erase)"):
+        certificate = erase_subject(store, places(store.home), subject, at, user_name(), why)
+    path = store.home.erasures / f"{certificate.number}.json"
+    return {**document(certificate), "certificate": str(path)}
+
+
+def _counted(found: Mapping[str, Any], verb: str) -> Iterator[str]:
+    yield from (f"{verb}: {count:,} {what.replace('_', ' ')}" for what, count in found["removed"].items() if count)
+    if found["derived_again"]:
+        yield f"topics derived again without it: {', '.join(found['derived_again'])}"
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    yield from _counted(document, "removed")
+    yield f"state hash: {document['state_hash_after'] or 'nothing is served'}"
+    yield from (f"out of reach: {place}" for place in document["out_of_reach"])
+    yield f"certificate: {document['certificate']}"

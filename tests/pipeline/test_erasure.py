@@ -1,0 +1,184 @@
+"""Law L8: after an erasure no byte of the home holds the subject, and the rest is as if it had never been there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import zstandard
+
+from memstate_core.ingest.importer import import_paths
+from memstate_core.model.text import parse_moment
+from memstate_core.night.erasure import erase as erasure
+from memstate_core.night.erasure.subject import Subject
+from memstate_core.run.store import Store, open_store
+from memstate_pipeline.erasure import complete_erasure, places
+from memstate_pipeline.run import maintain
+from tests.pipeline.conftest import run_memstate
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
+
+MARK = "zq7marker"
+AT = datetime(2026, 4, 9, tzinfo=UTC)
+NIGHTS = ("2026-04-06T02:00:00Z", "2026-04-07T02:00:00Z")
+
+
+def marked() -> list[dict[str, Any]]:
+    scope = {"type": "user", "id": f"{MARK}-user"}
+    base = {"scope": scope, "observed_at": "2026-04-05T00:00:00Z", "actor": f"{MARK}-actor"}
+    same = {"title": f"Quartz {MARK} harvest", "summary": f"Signing with {MARK} partners at the harbour office"}
+    fields = [{"name": f"{MARK}_name", "value": f"value {MARK}", "why_changed": f"since {MARK}"}]
+    named = [
+        base
+        | same
+        | {"observation_id": f"{MARK}/{n}", "placement": "new_topic", "fields": fields, "colour": f"x{MARK}"}
+        for n in range(3)
+    ]
+    turns = [
+        base | {"observation_id": f"{MARK}/t{n}", "session_id": f"{MARK}-s", "turn": n, "text": f"The {MARK} boat {n}."}
+        for n in range(4)
+    ]
+    return [*named, *turns, base | {"observation_id": f"{MARK}/bad", "title": 5}]
+
+
+def rest() -> list[dict[str, Any]]:
+    base = {"scope": {"type": "user", "id": "ines"}, "observed_at": "2026-04-05T00:00:00Z"}
+    yards = [base | {"observation_id": f"y{n}", "topic_key": "yard", "title": "Old Ferry Yard"} for n in range(3)]
+    turns = [
+        base | {"observation_id": f"c{n}", "session_id": "c", "turn": n, "actor": "Ines" if n % 2 else "Bo"}
+        | {"text": f"Serviceberry number {n} for the courtyard of the school."}
+        for n in range(4)
+    ]  # fmt: skip
+    return [*yards, *turns]
+
+
+def dump(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def lived(home: Path, rows: list[dict[str, Any]]) -> Store:
+    """Two nights, the second with the same dump in its inbox."""
+    home.mkdir(parents=True)
+    store = open_store(home)
+    import_paths(store.ledger, store.settings, [dump(home.parent / "d.jsonl", rows)], now=parse_moment(NIGHTS[0]),
+                 run_id="import")  # fmt: skip
+    maintain(store, parse_moment(NIGHTS[0]))
+    dump(home / "inbox" / "processed" / "again.jsonl", rows)
+    (home / "inbox" / "processed" / "packed.jsonl.gz").write_bytes(
+        gzip.compress((home.parent / "d.jsonl").read_bytes())
+    )
+    maintain(store, parse_moment(NIGHTS[1]))
+    return open_store(home)
+
+
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory, no_settings: None) -> Path:
+    """A home with the marked scope, and one that never had it."""
+    folder = tmp_path_factory.mktemp("erasure")
+    lived(folder / "a" / "home", [*marked(), *rest()])
+    lived(folder / "b" / "home", rest())
+    return folder
+
+
+@pytest.fixture
+def store(homes: Path, tmp_path: Path) -> Store:
+    return open_store(Path(shutil.copytree(homes / "a" / "home", tmp_path / "home")))
+
+
+def contents(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, and what they unpack to."""
+    data = path.read_bytes()
+    yield path.name.encode()
+    yield data
+    if data.startswith(b"PAR1"):
+        for name, values in pl.read_parquet(path, glob=False).to_dict(as_series=False).items():
+            yield f"{name}{values}".encode()
+    with suppress(OSError, EOFError):
+        yield gzip.decompress(data)
+    with suppress(zstandard.ZstdError):
+        yield zstandard.decompress(data)
+
+
+def holding(home: Path, mark: str) -> list[str]:
+    files = [path for path in home.rglob("*") if path.is_file()]
+    return [str(path.relative_to(home)) for path in files if any(mark.encode() in each for each in contents(path))]
+
+
+def state(store: Store) -> str | None:
+    return erasure.served_state(store)
+
+
+def erase(store: Store, kind: str, value: str) -> erasure.Certificate:
+    return erasure.erase(store, places(store.home), Subject(kind, value), AT, "tester", f"for {value}")
+
+
+def test_a_scope_is_erased_from_every_byte(store: Store, homes: Path, tmp_path: Path) -> None:
+    home = store.home.root
+    assert run_memstate(home, "backup", str(tmp_path / "backups")).code == 0
+    assert len(holding(home, MARK)) > 10
+    scope = f"user:{MARK}-user"
+    before = state(store)
+    dry = run_memstate(home, "erase", "--scope", scope, "--dry-run", "--json")
+    assert dry.code == 0, dry.stderr
+    assert state(store) == before
+    answer = run_memstate(home, "erase", "--scope", scope, "--now", "2026-04-09T00:00:00Z", "--json")
+    assert answer.code == 0, answer.stderr
+    assert answer.document["removed"]["evidence"] == dry.document["removed"]["evidence"] == 7
+    assert holding(home, MARK) == []
+    assert holding(tmp_path / "backups", MARK) == []
+    assert state(open_store(home)) == state(open_store(homes / "b" / "home"))
+    verified = run_memstate(home, "verify", "--deep", "--json")
+    assert verified.code == 0, verified.stdout
+    again = run_memstate(home, "import", str(dump(tmp_path / "again.jsonl", marked()[:7])), "--json")
+    assert (again.document["accepted"], again.document["reasons"]) == (0, {"erased": 7})
+    night = run_memstate(home, "maintain", "--now", "2026-04-10T02:00:00Z", "--json")
+    assert night.code == 0, night.stderr
+    assert run_memstate(home, "query", "yard", "--json").document["candidates"]
+
+
+def test_the_rest_of_a_segment_is_placed_again(store: Store) -> None:
+    for kind, value in (("actor", "Bo"), ("observation", "y0")):
+        certificate = erase(store, kind, value)
+        assert certificate.removed["evidence"]
+        assert certificate.subject_hash != value
+    (topic,) = {row["topic_id"] for row in served_topics(store) if row["title"] == "Old Ferry Yard"}
+    assert erase(store, "topic", topic).removed["evidence"] == 2
+    assert erase(store, "session", "c").removed["evidence"] == 2
+    assert run_memstate(store.home.root, "verify", "--deep").code == 0
+
+
+def served_topics(store: Store) -> list[dict[str, Any]]:
+    found = run_memstate(store.home.root, "export", "--json").document["topics"]
+    return [{"topic_id": topic["id"], "title": topic["title"]} for topic in found]
+
+
+@pytest.mark.parametrize("step", ["cut", "_rewrite", "remove_derived", "clear_runs", "republish", "_certificate"])
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupted_erasure_is_completed(
+    store: Store, homes: Path, monkeypatch: pytest.MonkeyPatch, step: str, after: bool
+) -> None:
+    done = getattr(erasure, step)
+
+    def killed(*arguments: Any) -> None:
+        if after:
+            done(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(erasure, step, killed)
+    with pytest.raises(KeyboardInterrupt):
+        erase(store, "scope", f"user:{MARK}-user")
+    monkeypatch.undo()
+    store = open_store(store.home.root)
+    complete_erasure(store)
+    assert holding(store.home.root, MARK) == []
+    assert state(store) == state(open_store(homes / "b" / "home"))
