@@ -84,6 +84,7 @@ def lived(home: Path, rows: list[dict[str, Any]]) -> Store:
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory, no_settings: None) -> Path:
     """A home with the marked scope, and one that never had it."""
+    del no_settings
     folder = tmp_path_factory.mktemp("erasure")
     lived(folder / "a" / "home", [*marked(), *rest()])
     lived(folder / "b" / "home", rest())

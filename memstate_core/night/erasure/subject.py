@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import PLACEMENTS, empty
+from memstate_core.model.frames import EVIDENCE, PLACEMENTS, empty
 from memstate_core.night.placements import recorded_placements
 from memstate_core.run.served_state import Served, read_served
 from memstate_core.run.store import Store
@@ -20,6 +20,14 @@ _COLUMNS = {SCOPE: "scope", ACTOR: "actor", OBSERVATION: "observation_id", SESSI
 _TEXTS = (
     "observation_id", "actor", "session_id", "source_uri", "text", "topic_id", "topic_key", "title", "summary",
 )  # fmt: skip
+_OUR_WORDS = {
+    "kind", "placement", "provenance", "field_type", "type", "topic_kind", "observed_at", "valid_from", "valid_until",
+}  # fmt: skip
+_OUR_KEYS = {
+    *EVIDENCE, "id", "name", "value", "why_changed", "impact_expected", "confidence", "ref_topic_id", "to_topic_id",
+    "to_topic_key",
+}  # fmt: skip
+"""Keys of every observation; the values of `_OUR_WORDS` are words of our own and times. Neither tells who is meant."""
 _SHORTEST = 6
 """Shorter texts are looked for only as whole JSON strings, since they may be part of anything."""
 
@@ -116,8 +124,9 @@ def _strings(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, dict):
         for key, each in value.items():
-            yield key
-            yield from _strings(each)
+            if key not in _OUR_WORDS:
+                yield from () if key in _OUR_KEYS else (key,)
+                yield from _strings(each)
     elif isinstance(value, list):
         for each in value:
             yield from _strings(each)

@@ -132,7 +132,7 @@ def _clean_json(text: str, texts: list[str]) -> str:
 
 def _clean(value: Any, texts: list[str]) -> Any:
     if isinstance(value, dict):
-        return {_clean(key, texts): _clean(each, texts) for key, each in value.items()}
+        return {key: _clean(each, texts) for key, each in value.items()}
     if isinstance(value, list):
         return [_clean(each, texts) for each in value]
     if isinstance(value, str):
