@@ -37,11 +37,11 @@ def erase(
 ) -> None:
     """Erase a subject from the store for good, with a certificate.
 
-    Takes exactly one of --scope, --topic, --actor, --observation and --session. Nothing brings it back; importing it
-    again is refused.
+    Takes --scope, --topic, --actor, --observation or --session; --scope beside --actor, --observation or --session
+    erases these in that scope alone. Nothing brings it back; importing it again is refused.
     """
-    given = {"scope": scope, "topic": topic, "actor": actor, "observation": observation, "session": session}
-    subject, store = _subject(given), context.obj.store
+    given = {"topic": topic, "actor": actor, "observation": observation, "session": session}
+    subject, store = _subject(given, scope), context.obj.store
     at = moment(now) or datetime.now(UTC)
     removed = _survey(store, subject)
     if dry_run:
@@ -53,18 +53,22 @@ def erase(
     show(document, as_json, lambda: _lines(document))
 
 
-def _subject(given: Mapping[str, str | None]) -> Subject:
+def _subject(given: Mapping[str, str | None], scope: str | None) -> Subject:
     from memstate_core.model.scope import parse_scope
-    from memstate_core.night.erasure.subject import Subject
+    from memstate_core.night.erasure.subject import SCOPE, TOPIC, Subject
 
     named = [(kind, value) for kind, value in given.items() if value is not None]
-    if len(named) != 1 or not named[0][1].strip():
-        raise typer.BadParameter("expected exactly one of --scope, --topic, --actor, --observation and --session")
-    kind, value = named[0]
     try:
-        return Subject(kind, parse_scope(value) if kind == "scope" else value)
+        within = None if scope is None else parse_scope(scope)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    if not named and within is not None:
+        return Subject(SCOPE, within)
+    if len(named) != 1 or not named[0][1].strip() or (within is not None and named[0][0] == TOPIC):
+        raise typer.BadParameter(
+            "expected one of --scope, --topic, --actor, --observation and --session, or --scope and one of the last three"
+        )
+    return Subject(*named[0], within)
 
 
 def _survey(store: Store, subject: Subject) -> dict[str, Any]:

@@ -16,10 +16,12 @@ import pytest
 import zstandard
 
 from memstate_core.ingest.importer import import_paths
+from memstate_core.model.errors import EraseRefused
 from memstate_core.model.text import parse_moment
 from memstate_core.night.erasure import erase as erasure
 from memstate_core.night.erasure.subject import Subject
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.files import make_folder
 from memstate_pipeline.erasure import complete_erasure, places
 from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import run_memstate
@@ -156,6 +158,33 @@ def test_the_rest_of_a_segment_is_placed_again(store: Store) -> None:
     assert erase(store, "topic", topic).removed["evidence"] == 2
     assert erase(store, "session", "c").removed["evidence"] == 2
     assert run_memstate(store.home.root, "verify", "--deep").code == 0
+
+
+def test_an_id_that_several_scopes_have_is_erased_in_the_named_one(store: Store, tmp_path: Path) -> None:
+    home, other = store.home.root, {"type": "user", "id": "bo"}
+    row = {"scope": other, "observed_at": "2026-04-06T00:00:00Z", "text": "Chestnuts for the avenue"}
+    rows = [row | {"observation_id": "c0", "session_id": "c", "turn": 0}]
+    assert run_memstate(home, "import", str(dump(tmp_path / "more.jsonl", rows))).code == 0
+    for option, value in (("--session", "c"), ("--observation", "c0")):
+        refused = run_memstate(home, "erase", option, value, "--json")
+        assert (refused.code, "user:bo, user:ines" in refused.stderr) == (1, True)
+    erased = run_memstate(home, "erase", "--session", "c", "--scope", "user:bo", "--json")
+    assert erased.document["removed"]["evidence"] == 1
+    assert store.ledger.scan("evidence").filter(pl.col("session_id") == "c").collect().height == 4
+
+
+def test_dumps_that_no_run_has_read_are_kept(store: Store) -> None:
+    """Their rows may be nowhere else, also those of others."""
+    waiting = dump(store.home.inbox / "new.jsonl", [rest()[0] | {"observation_id": "new"}, marked()[0]])
+    with pytest.raises(EraseRefused, match=r"new\.jsonl"):
+        erase(store, "scope", f"user:{MARK}-user")
+    waiting.unlink()
+    failed = store.home.failed / "broken.parquet"
+    make_folder(failed.parent)
+    failed.write_bytes(b"PAR1 but cut off")
+    certificate = erase(store, "scope", f"user:{MARK}-user")
+    assert failed.exists()
+    assert any("broken.parquet cannot be read" in place for place in certificate.out_of_reach)
 
 
 def served_topics(store: Store) -> list[dict[str, Any]]:

@@ -35,6 +35,7 @@
     ├── BackupDamaged        a backup lacks something, or holds other bytes than were written
     ├── RestoreRefused       a backup cannot be restored into a folder
     ├── EraseRefused         an erasure could not be complete, so it was not begun
+    ├── SubjectAmbiguous     several scopes have the observation or session of an erasure
     ├── SubjectNotFound      nothing in the store belongs to the subject of an erasure
     ├── CheckRefused         a correctness condition failed, nothing was published
     ├── GateRefused          a gate failed, nothing was published until a person accepts it
@@ -64,7 +65,7 @@ from memstate_core.model.errors.api import (
 )
 from memstate_core.model.errors.backups import BackupDamaged, BackupNotFound, BackupRefused, RestoreRefused
 from memstate_core.model.errors.base import MemstateError
-from memstate_core.model.errors.erasure import EraseRefused, SubjectNotFound
+from memstate_core.model.errors.erasure import EraseRefused, SubjectAmbiguous, SubjectNotFound
 from memstate_core.model.errors.inputs import (
     AcceptanceInvalid,
     HomeUnsupported,
@@ -145,6 +146,7 @@ __all__ = [
     "StepFailed",
     "StoreLocked",
     "StoreNotFound",
+    "SubjectAmbiguous",
     "SubjectNotFound",
     "TopicNotFound",
     "UnreadableDump",

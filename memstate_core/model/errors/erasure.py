@@ -16,6 +16,19 @@ class EraseRefused(MemstateError):
         )
 
 
+class SubjectAmbiguous(MemstateError):
+    """Several scopes have an observation or a session of one id."""
+
+    def __init__(self, kind: str, value: str, scopes: list[str]) -> None:
+        named = ", ".join(scopes[:5]) + (" and more" if len(scopes) > 5 else "")
+        super().__init__(
+            f"nothing was erased: {len(scopes)} scopes have a {kind} {value!r} ({named}). Add --scope to name one.",
+            kind=kind,
+            value=value,
+            scopes=scopes,
+        )
+
+
 class SubjectNotFound(MemstateError):
     """Nothing in the store belongs to a subject."""
 

@@ -8,9 +8,8 @@ what they quote; the refusal of another import comes before that, so that no row
 from __future__ import annotations
 
 import os
-import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -28,6 +27,8 @@ from memstate_core.night.erasure.files import (
     ended_runs,
     quoting,
     remove_derived,
+    require_read,
+    unreadable,
 )
 from memstate_core.night.erasure.republish import republish
 from memstate_core.night.erasure.subject import SCOPE, Found, Subject, find
@@ -58,6 +59,7 @@ class Begun(Struct, frozen=True, kw_only=True):
     removed: dict[str, int]
     derived_again: list[str]
     before: str | None
+    scope: str | None = None
 
 
 class Certificate(Struct, frozen=True, kw_only=True):
@@ -102,9 +104,11 @@ def survey(store: Store, places: Places, subject: Subject) -> tuple[dict[str, in
 
     Raises:
         SubjectNotFound: nothing belongs to the subject.
-        EraseRefused: a dump in the inbox quotes it and cannot be changed line by line.
+        SubjectAmbiguous: several scopes have an observation or a session of this id.
+        EraseRefused: a dump that was not read yet quotes it.
     """
     found = find(store, subject)
+    require_read(store.home, found.texts)
     files = quoting(store.home, found.texts)
     rows = counts(found, store.ledger)
     lines = sum(hits or 0 for hits in files.values())
@@ -131,6 +135,7 @@ def erase(store: Store, places: Places, subject: Subject, at: datetime, by: str,
 
     Raises:
         SubjectNotFound: nothing belongs to the subject.
+        SubjectAmbiguous: several scopes have an observation or a session of this id.
         EraseRefused: it could not be complete.
         LedgerDamaged: the ledger is not as it was written; nothing was changed.
         DiskFull: the disk has no room for the new tables.
@@ -140,7 +145,7 @@ def erase(store: Store, places: Places, subject: Subject, at: datetime, by: str,
     require_space(store.home.root, 2 * sum(path.stat().st_size for path in _files(store.home.root)))
     begun = Begun(
         kind=subject.kind, value=subject.value, at=at, by=by, why=why.replace(subject.value, "(erased)"),
-        removed=removed, derived_again=touched, before=served_state(store),
+        removed=removed, derived_again=touched, before=served_state(store), scope=subject.scope,
     )  # fmt: skip
     make_folder(store.home.erasures)
     replace_file(store.home.begun_erasure, msgjson.encode(begun))
@@ -156,15 +161,16 @@ def complete(store: Store, places: Places) -> Certificate | None:
 
 
 def _finish(store: Store, places: Places, begun: Begun) -> Certificate:
-    found = find(store, Subject(begun.kind, begun.value))
+    number = _number(store)
+    found = find(store, Subject(begun.kind, begun.value, begun.scope))
     cut(store.home, found.texts)
     _rewrite(store, found)
     remove_derived(store.home)
     clear_runs(places.dagster)
-    republish(store, f"erasure-{uuid.uuid4()}")
-    out_of_reach = [*_left(store, begun), *_backups(store), *_ALWAYS]
-    certificate = _certificate(store, begun, out_of_reach)
-    replace_file(_path(store, certificate.number), msgjson.format(msgjson.encode(certificate)))
+    republish(store, f"erasure-{number}")
+    out_of_reach = [*_left(store, begun), *_backups(store, begun.at), *_ALWAYS]
+    certificate = _certificate(store, begun, number, out_of_reach)
+    replace_file(store.home.erasures / f"{number}.json", msgjson.format(msgjson.encode(certificate)))
     store.home.begun_erasure.unlink()
     return certificate
 
@@ -178,12 +184,17 @@ def _rewrite(store: Store, found: Found) -> None:
         store.ledger.rewrite(changes(found, store.ledger))
 
 
-def _certificate(store: Store, begun: Begun, out_of_reach: list[str]) -> Certificate:
-    earlier = [int(path.stem) for path in store.home.erasures.glob("*.json") if path.stem.isdigit()]
+def _number(store: Store) -> int:
+    """The number of the next certificate."""
+    return 1 + max((int(path.stem) for path in store.home.erasures.glob("*.json") if path.stem.isdigit()), default=0)
+
+
+def _certificate(store: Store, begun: Begun, number: int, out_of_reach: list[str]) -> Certificate:
+    within = () if begun.scope is None else (begun.scope,)
     return Certificate(
-        number=1 + max(earlier, default=0),
+        number=number,
         subject_kind=begun.kind,
-        subject_hash=Erased(store.ledger.root).hashed(begun.kind, begun.value),
+        subject_hash=Erased(store.ledger.root).hashed(begun.kind, begun.value, *within),
         at=begun.at,
         by=begun.by,
         why=begun.why,
@@ -196,30 +207,27 @@ def _certificate(store: Store, begun: Begun, out_of_reach: list[str]) -> Certifi
 
 
 def _left(store: Store, begun: Begun) -> list[str]:
-    """Files of this home that people wrote, and that name the subject."""
+    """Files of this home that people wrote and that name the subject, and dumps that cannot be looked through."""
     names = (begun.value, begun.value.partition(":")[2]) if begun.kind == SCOPE else (begun.value,)
     advice = {store.home.root / FILE_NAME: "edit it", store.home.keys: "`memstate keys` revokes keys"}
-    return [
+    named = [
         f"{path.name} names it; {what}"
         for path, what in advice.items()
         if path.is_file() and any(name and name in path.read_text(errors="replace") for name in names)
     ]
+    return [*named, *(f"{path} cannot be read; look through it" for path in unreadable(store.home))]
 
 
-def _backups(store: Store) -> list[str]:
+def _backups(store: Store, at: datetime) -> list[str]:
     """Replaces the backups in the folder of the last one by a new backup; says what it could not replace."""
     known = last_backup(store.home)
     if known is None:
         return []
     try:
-        back_up(store, Path(known.folder), datetime.now(UTC), keep=1)
+        back_up(store, Path(known.folder), at, keep=1)
     except (MemstateError, OSError) as error:
         return [f"backups in {known.folder}: {error}; `memstate backup {known.folder} --keep 1` replaces them"]
     return []
-
-
-def _path(store: Store, number: int) -> Path:
-    return store.home.erasures / f"{number}.json"
 
 
 def served_state(store: Store) -> str | None:

@@ -53,8 +53,7 @@ def count_files(path: Path) -> int:
 def quoting(home: Home, texts: list[str]) -> dict[Path, int | None]:
     """Dumps and segments of the journal that quote one of the texts: the number of lines, None for a whole file.
 
-    Raises:
-        EraseRefused: a dump that waits in the inbox quotes one, and cannot be changed line by line.
+    Dumps that wait in the inbox or could not be read are left out: they may hold rows of others that are nowhere else.
     """
     needles = [text.encode() for text in texts]
     found: dict[Path, int | None] = {}
@@ -63,10 +62,24 @@ def quoting(home: Home, texts: list[str]) -> dict[Path, int | None]:
         hits = None if lines is None else sum(_hit(line, needles) for line in lines)
         if hits or _named(path, texts) or (hits is None and _in_bytes(path, needles)):
             found[path] = None if _named(path, texts) else hits
-    waiting = [path for path, hits in found.items() if hits is None and path.parent == home.inbox]
-    if waiting:
-        raise EraseRefused(f"{len(waiting)} dumps in the inbox quote it and were not read yet, such as {waiting[0]}")
     return found
+
+
+def require_read(home: Home, texts: list[str]) -> None:
+    """Checks that no dump quotes one of the texts that waits in the inbox or could not be read.
+
+    Raises:
+        EraseRefused: one does.
+    """
+    needles = [text.encode() for text in texts]
+    quoting = [path for path in _unread(home) if _named(path, texts) or _in_bytes(path, needles)]
+    if quoting:
+        raise EraseRefused(f"{len(quoting)} dumps in the inbox quote it and were not read, such as {quoting[0]}")
+
+
+def unreadable(home: Home) -> list[Path]:
+    """Dumps that cannot be looked through; they are kept."""
+    return [path for path in _files(home.inbox) if not _readable(path)]
 
 
 def cut(home: Home, texts: list[str]) -> None:
@@ -82,8 +95,19 @@ def cut(home: Home, texts: list[str]) -> None:
 
 
 def _dumps(home: Home) -> Iterator[Path]:
-    for folder in (home.inbox, home.accesses):
-        yield from sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    yield from (*(path for path in _files(home.inbox) if not _is_unread(home, path)), *_files(home.accesses))
+
+
+def _unread(home: Home) -> list[Path]:
+    return [path for path in _files(home.inbox) if _is_unread(home, path)]
+
+
+def _is_unread(home: Home, path: Path) -> bool:
+    return home.processed not in path.parents
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 def _named(path: Path, texts: list[str]) -> bool:
@@ -133,12 +157,19 @@ def _lines(path: Path) -> list[bytes] | None:
 
 
 def _in_bytes(path: Path, needles: list[bytes]) -> bool:
-    """Whether a file without lines may quote a text; one that cannot be read may."""
+    """Whether a file quotes a text anywhere; one that cannot be unpacked does where its bytes do."""
     try:
         content = _plain(path)
     except _UNREADABLE:
-        return True
-    return content is None or _hit(content, needles)
+        content = None
+    return _hit(path.read_bytes() if content is None else content, needles)
+
+
+def _readable(path: Path) -> bool:
+    try:
+        return _plain(path) is not None
+    except _UNREADABLE:
+        return False
 
 
 def _plain(path: Path) -> bytes | None:

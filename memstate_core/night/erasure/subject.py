@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
+from memstate_core.model.errors import SubjectAmbiguous
 from memstate_core.model.frames import EVIDENCE, PLACEMENTS, empty
 from memstate_core.night.placements import recorded_placements
 from memstate_core.run.served_state import Served, read_served
@@ -34,10 +35,17 @@ _SHORTEST = 6
 
 @dataclass(frozen=True)
 class Subject:
-    """What is to be erased: the kind (one of the five above) and its value."""
+    """What is to be erased.
+
+    Attributes:
+        kind: one of the five above.
+        value: the scope, the id or the name.
+        scope: the only scope in which it is meant; None for all.
+    """
 
     kind: str
     value: str
+    scope: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,11 @@ class Found:
 
 
 def find(store: Store, subject: Subject) -> Found:
-    """What belongs to a subject, as the ledger and the served snapshots say."""
+    """What belongs to a subject, as the ledger and the served snapshots say.
+
+    Raises:
+        SubjectAmbiguous: several scopes have an observation or a session of this id.
+    """
     shards = read_served(store) if served(store.home, store.shards) else {}
     placed = pl.concat([empty(PLACEMENTS), *(recorded_placements(store, shard) for shard in shards.values())])
     rows = store.ledger.scan("evidence")
@@ -70,7 +82,16 @@ def find(store: Store, subject: Subject) -> Found:
     learned = [shard.evidence_topic.filter(mine)["topic_id"] for shard in shards.values()]
     touched = pl.concat([pl.Series("topic_id", [], pl.String), *learned]).unique().sort()
     texts = _texts(rows.filter(mine).collect(), rows.filter(~mine), [*_names(subject), *gone])
+    _require_one_scope(subject, rows.filter(mine))
     return Found(subject, ids, gone, touched.filter(~touched.is_in(gone.implode())), texts)
+
+
+def _require_one_scope(subject: Subject, rows: pl.LazyFrame) -> None:
+    """Ids are unique within a scope only, so one alone does not say whose observation or session is meant."""
+    if subject.kind in (OBSERVATION, SESSION):
+        scopes = rows.select(pl.col("scope").unique().sort()).collect()["scope"].to_list()
+        if len(scopes) > 1:
+            raise SubjectAmbiguous(subject.kind, subject.value, scopes)
 
 
 def _names(subject: Subject) -> list[str]:
@@ -81,7 +102,8 @@ def _names(subject: Subject) -> list[str]:
 
 def _mine(subject: Subject, shards: dict[str, Served], placed: pl.DataFrame) -> pl.Expr:
     if subject.kind != TOPIC:
-        return pl.col(_COLUMNS[subject.kind]) == subject.value
+        inside = pl.lit(True) if subject.scope is None else pl.col("scope") == subject.scope
+        return (pl.col(_COLUMNS[subject.kind]) == subject.value) & inside
     ids = [
         placed.filter(shard.answering(pl.col("topic_id")) == living)["evidence_id"]
         for shard in shards.values()
