@@ -66,7 +66,7 @@ def _subject(given: Mapping[str, str | None], scope: str | None) -> Subject:
         return Subject(SCOPE, within)
     if len(named) != 1 or not named[0][1].strip() or (within is not None and named[0][0] == TOPIC):
         raise typer.BadParameter(
-            "expected one of --scope, --topic, --actor, --observation and --session, or --scope and one of the last three"
+            "expected --scope, --topic, --actor, --observation or --session, or --scope beside one of the last three"
         )
     return Subject(*named[0], within)
 
