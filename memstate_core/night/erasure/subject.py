@@ -28,7 +28,7 @@ _OUR_KEYS = {
     *EVIDENCE, "id", "name", "value", "why_changed", "impact_expected", "confidence", "ref_topic_id", "to_topic_id",
     "to_topic_key",
 }  # fmt: skip
-"""Keys of every observation; the values of `_OUR_WORDS` are words of our own and times. Neither tells who is meant."""
+"""Keys of every observation; the values of `_OUR_WORDS` are words of our own and times. Neither says who is meant."""
 _SHORTEST = 6
 """Shorter texts are looked for only as whole JSON strings, since they may be part of anything."""
 
