@@ -18,9 +18,9 @@ from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
 from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.gates import gate_checks
+from memstate_pipeline.markdown import as_markdown
 from memstate_pipeline.partitions import shard_of_check
 from memstate_pipeline.resources import StoreResource
-from memstate_pipeline.steps import as_markdown
 
 DUMPS_READABLE = "dumps_readable"
 
