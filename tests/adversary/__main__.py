@@ -17,7 +17,7 @@ import traceback
 from pathlib import Path
 from random import Random
 
-from tests.adversary import as_of, corruptions, files, fuzz, kills, pills, tenants
+from tests.adversary import as_of, corruptions, files, fuzz, kills, nights, pills, tenants
 from tests.adversary.attack import Attack
 
 CLASSES: dict[str, Attack] = {
@@ -28,6 +28,7 @@ CLASSES: dict[str, Attack] = {
     "pills alone": pills.alone,
     "corruptions": corruptions.attack,
     "kills": kills.attack,
+    "nights": nights.attack,
 } | ({"fuzz": fuzz.attack} if importlib.util.find_spec("atheris") else {})
 
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.adversary import as_of, corruptions, files, fuzz, kills, pills, tenants
+from tests.adversary import as_of, corruptions, files, fuzz, kills, nights, pills, tenants
 from tests.adversary.damage import damaged
 
 pytestmark = pytest.mark.slow
@@ -62,6 +62,14 @@ def test_damage_changes_a_file(tmp_path: Path, content: bytes, kind: str, size: 
 def test_what_was_killed_and_run_again_leaves_the_state_of_a_calm_one(tmp_path: Path) -> None:
     """Nights that are killed are in the long form, and in `tests/pipeline/test_crash.py` at each of their steps."""
     assert kills.attack(Random(1), tmp_path, count=4, commands=("import", "undo", "rollback", kills.SERVER)) == 4
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds the processes of a tree as Linux lists them")
+@pytest.mark.parametrize(("way", "count"), [("maintain", 2), ("ui", 1)])
+def test_whatever_was_killed_the_next_scheduled_night_publishes_in_time(tmp_path: Path, way: str, count: int) -> None:
+    killed = nights.killed_nights(Random(1), tmp_path, count, way)
+    assert killed.kills >= count
+    assert max(killed.seconds) < nights.LIMIT_SECONDS
 
 
 def test_any_bytes_as_a_file_are_read_to_the_end(tmp_path: Path) -> None:

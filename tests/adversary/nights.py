@@ -1,0 +1,211 @@
+"""Nights after kills: whatever dies at whatever moment, the next scheduled night publishes within two minutes.
+
+The long form: `python -m tests.adversary.nights --kills N [--seed S] [--only ui|maintain]` prints the seconds from each
+start to the next new snapshot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from memstate_core.state.current import served_where_sound
+from tests.adversary.attack import a_store, opened
+from tests.adversary.rows import MINE, rows_of
+from tests.pipeline.conftest import clean_environment, run_memstate
+
+LIMIT_SECONDS = 120.0
+EVERY_MINUTE = '[schedule]\ncron = "* * * * *"\n'
+_MARK = "A_NIGHT_TO_KILL"
+"""The environment variable by which all processes of a tree are found, also those that left its group."""
+_LONGEST_RUN = 65.0
+"""From one tick of the schedule to the end of the run that it starts."""
+
+
+@dataclass
+class Killed:
+    """A store whose processes are killed.
+
+    Attributes:
+        random: decides when.
+        home: its folder.
+        seconds: from each start to the next new snapshot.
+        kills: how many there were.
+        rows: the observations that were put into the inbox.
+    """
+
+    random: Random
+    home: Path
+    seconds: list[float] = field(default_factory=list)
+    kills: int = 0
+    rows: set[str] = field(default_factory=set)
+
+    def put(self) -> None:
+        """Puts a file into the inbox, as a copy does that ends with its name."""
+        inbox = self.home / "inbox"
+        inbox.mkdir(exist_ok=True)
+        rows = rows_of(self.random, MINE, 20, f"killed{len(self.rows)}")
+        draft = inbox / ".draft"
+        draft.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        draft.rename(inbox / f"{len(self.rows)}.jsonl")
+        self.rows.update(str(row["observation_id"]) for row in rows)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Starts a command in a session of its own."""
+        command = [sys.executable, "-m", "memstate_pipeline", "--home", str(self.home), *arguments]
+        environment = clean_environment() | {_MARK: str(self.home)}
+        with (self.home / "log.txt").open("ab") as log:
+            return subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """Kills the whole tree of a command."""
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _kill_marked(self.home)
+        process.wait()
+        self.kills += 1
+
+    def until_published(self, number: int, process: subprocess.Popen[bytes], began: float) -> None:
+        """Waits for a newer snapshot than one, which has to come in time."""
+        while self.number() <= number:
+            assert time.monotonic() - began < LIMIT_SECONDS, (self.home / "log.txt").read_text()[-5000:]
+            assert process.poll() in (None, 0), (self.home / "log.txt").read_text()[-5000:]
+            time.sleep(0.2)
+        self.seconds.append(round(time.monotonic() - began, 1))
+
+    def number(self) -> int:
+        """The number of the served snapshot; 0 if there is none."""
+        store = opened(self.home)
+        found, _ = served_where_sound(store.home, store.shards)
+        return max((snapshot.manifest.number for snapshot in found), default=0)
+
+    def verify(self) -> None:
+        """The store is sound."""
+        answer = run_memstate(self.home, "verify")
+        assert answer.code == 0, (answer.stdout, answer.stderr)
+
+    def account(self) -> None:
+        """Every row is evidence once, or waits in the inbox or in the folder of files with which two processes died."""
+        evidence = opened(self.home).ledger.scan("evidence").collect()["observation_id"].to_list()
+        known = [name for name in evidence if name in self.rows]
+        waiting = [*(self.home / "inbox").glob("*.jsonl"), *(self.home / "inbox" / "failed").glob("*.jsonl")]
+        named = {json.loads(line)["observation_id"] for path in waiting for line in path.read_text().splitlines()}
+        assert len(known) == len(set(known))
+        assert set(known) | named == self.rows
+
+
+def ui(killed: Killed, kills: int) -> None:
+    """Kills web server, daemon and runs together, now and then a second time before anything was published."""
+    process, began, number = killed.start("ui", "--port", "0"), time.monotonic(), killed.number()
+    while True:
+        killed.until_published(number, process, began)
+        if killed.kills >= kills:
+            break
+        killed.put()
+        time.sleep(killed.random.uniform(0, _LONGEST_RUN))
+        killed.kill(process)
+        process, began, number = killed.start("ui", "--port", "0"), time.monotonic(), killed.number()
+        if killed.kills < kills and killed.random.random() < 0.25:
+            time.sleep(killed.random.uniform(0, _LONGEST_RUN))
+            killed.kill(process)
+            process, began, number = killed.start("ui", "--port", "0"), time.monotonic(), killed.number()
+    _kill_marked(killed.home)
+    process.wait()
+    killed.verify()
+
+
+def maintain(killed: Killed, kills: int) -> None:
+    """Kills the nightly command, which the scheduler starts again."""
+    killed.put()
+    began = time.monotonic()
+    killed.until_published(0, process := killed.start("maintain"), began)
+    assert process.wait() == 0
+    calm = time.monotonic() - began
+    while killed.kills < kills:
+        killed.put()
+        process = killed.start("maintain")
+        time.sleep(killed.random.uniform(0, calm))
+        killed.kill(process)
+        began, number = time.monotonic(), killed.number()
+        process = killed.start("maintain")
+        killed.until_published(number, process, began)
+        assert process.wait() == 0
+        killed.verify()
+
+
+WAYS: dict[str, Callable[[Killed, int], None]] = {"ui": ui, "maintain": maintain}
+
+
+def attack(random: Random, folder: Path, count: int = 4, way: str | None = None) -> int:
+    """Kills what runs the nights, in one of the ways, some times; every night after it publishes in time."""
+    return killed_nights(random, folder, count, way or random.choice(list(WAYS))).kills
+
+
+def killed_nights(random: Random, folder: Path, kills: int, way: str) -> Killed:
+    """Kills what runs the nights, so many times.
+
+    Args:
+        random: decides when.
+        folder: where the store is made.
+        kills: how often.
+        way: what is killed, a name of `WAYS`.
+
+    Raises:
+        AssertionError: no new snapshot in time, a store that does not verify, or a row that is lost or there twice.
+    """
+    a_store(folder / way, EVERY_MINUTE)
+    killed = Killed(random, folder / way)
+    try:
+        WAYS[way](killed, kills)
+        killed.account()
+    finally:
+        _kill_marked(killed.home)
+        print(json.dumps({"way": way, "kills": killed.kills, "seconds": killed.seconds}), flush=True)
+    return killed
+
+
+def _kill_marked(home: Path) -> None:
+    while left := _marked(home):
+        for number in left:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _marked(home: Path) -> list[int]:
+    """The living processes that were started for a store, by what Linux knows of their environment."""
+    mark = f"{_MARK}={home}\0".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            # The environment of a process that has ended and that nobody waited for is empty.
+            if mark in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def main(arguments: list[str]) -> None:
+    """Runs the long form."""
+    parser = argparse.ArgumentParser(prog="python -m tests.adversary.nights", description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=WAYS)
+    given = parser.parse_args(arguments)
+    for way in [given.only] if given.only else WAYS:
+        with tempfile.TemporaryDirectory() as folder:
+            killed_nights(Random(given.seed), Path(folder), given.kills, way)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
