@@ -3,15 +3,23 @@
 Such a run would hold its place in the pool for ever, and no later run would begin. A run holds the store's lock from
 its start to its end, and the kernel releases the lock of a dead process, so a silent run that does not hold the lock is
 dead. It is marked as failed, which frees its place; Dagster's daemon then starts it again (`run_retries`).
+
+A run that was launched and has not started yet holds no lock. It has minutes to start while the server that launched it
+lives; a kill of everything ends that server, too, and then it has no more time than a run that started. Should it start
+after all, Dagster refuses it, since it is marked as failed, and runs the one in its place.
 """
 
 from __future__ import annotations
 
+import json
+import socket
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
 import polars as pl
+from dagster._core.storage.tags import GRPC_INFO_TAG
 
 from memstate_core.model.errors import StoreLocked
 from memstate_core.run.store import Store
@@ -26,13 +34,10 @@ STARTED_AND_SILENT = timedelta(seconds=30)
 """How long a run that has started may be silent without holding the lock: longer than from its start to its lock."""
 _REST = "The next run does what it had not published."
 STARTING_AND_SILENT = timedelta(minutes=5)
-"""How long a run may take from its launch to its start."""
+"""How long a run may take from its launch to its start while the server that launched it lives."""
+_CONNECT_SECONDS = 2.0
 _REASON = "its process is gone: it was killed, or the machine stopped."
-_SILENCE = {
-    dg.DagsterRunStatus.STARTING: STARTING_AND_SILENT,
-    dg.DagsterRunStatus.STARTED: STARTED_AND_SILENT,
-    dg.DagsterRunStatus.CANCELING: STARTED_AND_SILENT,
-}
+_RUNNING = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
 
 
 def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[str]:
@@ -79,12 +84,35 @@ def _published(home: Home, run_ids: list[str]) -> dict[str, str]:
 
 def _silent(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
     """Runs that are neither queued nor ended, and of which nothing was recorded for some time."""
-    records = instance.get_run_records(dg.RunsFilter(statuses=list(_SILENCE)))
-    return [record.dagster_run for record in records if now - _last_event(instance, record) > _silence(record)]
+    records = instance.get_run_records(dg.RunsFilter(statuses=_RUNNING))
+    return [
+        record.dagster_run
+        for record in records
+        if now - _last_event(instance, record) > _silence(instance, record.dagster_run)
+    ]
 
 
-def _silence(record: dg.RunRecord) -> timedelta:
-    return _SILENCE[record.dagster_run.status]
+def _silence(instance: dg.DagsterInstance, run: dg.DagsterRun) -> timedelta:
+    starting = run.status == dg.DagsterRunStatus.STARTING
+    return STARTING_AND_SILENT if starting and _may_be_launched(instance, run) else STARTED_AND_SILENT
+
+
+def _may_be_launched(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether the server that launched a run lives, or cannot be known; without its address there was no launch."""
+    if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
+        return True
+    return GRPC_INFO_TAG in run.tags and _listens(json.loads(run.tags[GRPC_INFO_TAG]))
+
+
+def _listens(server: dict[str, str]) -> bool:
+    family = socket.AF_UNIX if "socket" in server else socket.AF_INET
+    with closing(socket.socket(family)) as probe:
+        probe.settimeout(_CONNECT_SECONDS)
+        try:
+            probe.connect(server["socket"] if "socket" in server else (server["host"], int(server["port"])))
+        except OSError:
+            return False
+        return True
 
 
 def _last_event(instance: dg.DagsterInstance, record: dg.RunRecord) -> datetime:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.storage.tags import GRPC_INFO_TAG
 
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import open_store
@@ -86,6 +88,23 @@ def test_a_silent_run_that_holds_the_lock_is_alive(home: Home, instance: dg.Dags
         assert end_dead_runs(open_store(home.root, {}), instance, later(36_000)) == []
     with exclusive(home.lock, f"process {os.getpid()} (memstate rebuild)"):
         assert end_dead_runs(open_store(home.root, {}), instance, later()) == [run_id]
+
+
+def test_a_launched_run_has_time_to_start_while_the_server_that_launched_it_lives(
+    home: Home, instance: dg.DagsterInstance
+) -> None:
+    job = build_defs(home.root).resolve_job_def("nightly_maintenance")
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{folder}/server")
+        server.listen()
+        address = {GRPC_INFO_TAG: json.dumps({"host": "localhost", "socket": f"{folder}/server"})}
+        starting = dg.DagsterRunStatus.STARTING
+        launched = instance.create_run_for_job(job, status=starting, tags={"dagster/partition": "s0"} | address).run_id
+        lost = instance.create_run_for_job(job, status=starting, tags={"dagster/partition": "s0"}).run_id
+        assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == []
+        assert end_dead_runs(open_store(home.root, {}), instance, later()) == [lost]
+        server.close()
+        assert end_dead_runs(open_store(home.root, {}), instance, later()) == [launched]
 
 
 def test_runs_of_an_instance_that_stores_may_share_are_left_alone(home: Home, tmp_path: Path) -> None:
