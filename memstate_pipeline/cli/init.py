@@ -1,4 +1,4 @@
-"""The `init` command: the settings of a store, and files with which a machine runs it."""
+"""The `init` command: the settings of a store, and files with which a machine or containers run it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from memstate_pipeline.cli.output import Json, show
 def init(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """Write commented settings and service units.
 
-    The units, for systemd, launchd and cron, are in the folder deploy of the home and name this installation. A file
-    that exists is kept.
+    The units, for systemd, launchd and cron, are in the folder deploy of the home and name this installation. Beside
+    them are a Dockerfile and a compose.yaml. A file that exists is kept.
     """
     from memstate_core.policy.settings import FILE_NAME
     from memstate_core.policy.template import settings_template

@@ -1,1 +1,1 @@
-"""Files with which a machine runs a store: units for systemd, an agent for launchd, a crontab."""
+"""Files with which a machine runs a store: units for systemd, an agent for launchd, a crontab, containers."""

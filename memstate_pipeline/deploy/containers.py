@@ -30,7 +30,7 @@ _COMPOSE = """\
 ---
 # `docker compose up --detach` in this folder, after the wheel is beside the Dockerfile. The API needs a key first:
 #   docker compose run --rm api memstate keys add NAME
-# The containers use the settings of the home above this folder, so start no `memstate ui` on it beside them. They run as
+# The containers use the settings of the home above this folder, so start no `memstate ui` beside them. They run as
 # user 1000; if the home belongs to another, set MEMSTATE_UID and MEMSTATE_GID to its numbers.
 name: memstate
 
