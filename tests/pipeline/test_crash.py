@@ -24,7 +24,19 @@ from memstate_core.run.store import open_store
 from memstate_pipeline.run import maintain
 maintain(open_store(Path(sys.argv[1])), parse_moment({night!r}))
 """
+STEPS = {
+    "ingest": ["place"],
+    "topics": ["update_topics", "refresh_embeddings"],
+    "revise": ["find_duplicates", "merge_duplicates", "queue_reviews"],
+    "forget": ["update_salience", "forget"],
+    "publish": ["publish"],
+}
+"""The function of each step, by the module of assets that calls it."""
 TURNING_POINTS = {
+    f"before the step {name}": (f"memstate_pipeline.assets.{module}", name)
+    for module, names in STEPS.items()
+    for name in names
+} | {
     "before the graph is written": ("memstate_core.run.apply", "apply_state"),
     "with the draft written, before it has its name": ("memstate_core.night.publish", "_problems"),
     "with its name, before the ledger knows": ("memstate_core.night.publish", "_record"),
