@@ -28,7 +28,8 @@ from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.lock import exclusive
 from memstate_pipeline.jobs import NIGHTLY
-from memstate_pipeline.report.failed_run import RunFailure, report_failed
+from memstate_pipeline.notify.nights import failed_night
+from memstate_pipeline.report.failed_run import RunFailure
 
 STARTED_AND_SILENT = timedelta(seconds=30)
 """How long a run that has started may be silent without holding the lock: longer than from its start to its lock."""
@@ -43,7 +44,7 @@ _RUNNING = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.Dagste
 def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[str]:
     """Marks dead runs as failed, if Dagster's instance is the home's own, so that all its runs lock this store.
 
-    A night that had not published leaves a page that says so.
+    A night that had not published leaves a page that says so, and is notified of.
 
     Returns:
         The ids of the runs.
@@ -66,7 +67,7 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
         instance.report_run_failed(run, f"Run {run.run_id} is marked as failed, since {_REASON} {rest}")
         if snapshots is None and run.job_name == NIGHTLY:
             died = RunFailure("ProcessDied", f"its process is gone. {_REST}")
-            report_failed(store, run.run_id, run.tags, died, now)
+            failed_night(store, run.run_id, run.tags, died, now, now)
     return [run.run_id for run in dead]
 
 

@@ -16,7 +16,13 @@ from memstate_pipeline.jobs import import_job, nightly_job, verify_job
 from memstate_pipeline.partitions import shard_partitions
 from memstate_pipeline.resources import FrameIOManager, StoreResource
 from memstate_pipeline.schedules import nightly_schedule, verify_schedules
-from memstate_pipeline.sensors import dead_runs_sensor, failures_sensor, inbox_sensor, set_aside_sensor
+from memstate_pipeline.sensors import (
+    dead_runs_sensor,
+    failures_sensor,
+    inbox_sensor,
+    published_sensor,
+    set_aside_sensor,
+)
 
 GROUPS = (ingest_assets, topic_assets, revise_assets, forget_assets, publish_assets)
 STALE_AFTER = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36), warn_window=timedelta(hours=26))
@@ -41,6 +47,7 @@ def build_defs(home: Path) -> dg.Definitions:
             set_aside_sensor(nightly),
             dead_runs_sensor(store),
             failures_sensor(store, nightly),
+            published_sensor(store, nightly),
         ],
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},
     )

@@ -22,8 +22,9 @@ from memstate_pipeline.failures import failure
 from memstate_pipeline.gates import acceptance_tags
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
-from memstate_pipeline.report.failed_run import RunFailure, report_failed
+from memstate_pipeline.report.failed_run import RunFailure
 from memstate_pipeline.report.page import TABLES, report_paths
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, TRIAL_TAG
 
@@ -98,6 +99,7 @@ def _run_shard(
     store: Store, job: dg.JobDefinition, shard: str, instance: dg.DagsterInstance, tags: dict[str, str]
 ) -> str:
     """The id of the run that published a shard, without evidence that broke a step, unless it follows a plan."""
+    named = {**tags, PARTITION_TAG: shard}
     while True:
         run_id = str(uuid.uuid4())
         try:
@@ -110,11 +112,13 @@ def _run_shard(
             explained = failure(store, shard, error)
             if isinstance(explained, EvidenceSetAside) and PLAN_TAG not in tags:
                 continue  # the run begins again, without that evidence
-            failed = {**tags, PARTITION_TAG: shard}
-            report_failed(store, run_id, failed, RunFailure.of(explained), datetime.now(UTC))
+            ended = datetime.now(UTC)
+            failed_night(store, run_id, named, RunFailure.of(explained), ended, ended)
             if not isinstance(error, Exception):
                 raise
             raise explained from error
+        ended = datetime.now(UTC)
+        published_night(store, run_id, named, ended, ended)
         return run_id
 
 

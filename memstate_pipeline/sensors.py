@@ -1,4 +1,7 @@
-"""Sensors: imports dumps as they arrive, runs a night again that set evidence aside, ends runs whose process died."""
+"""Sensors: imports dumps as they arrive, runs a night again that set evidence aside, ends runs whose process died.
+
+Two see the end of nights that other processes ran: one leaves pages of those that failed, and both notify.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,8 +17,9 @@ from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.failures import CHECK_FAILED, refusal
 from memstate_pipeline.jobs import IMPORT_INBOX
+from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
-from memstate_pipeline.report.failed_run import RunFailure, report_failed
+from memstate_pipeline.report.failed_run import RunFailure
 from memstate_pipeline.resources import ACCEPT_TAG, BY_TAG, NOW_TAG, PLAN_TAG, WHY_TAG
 
 
@@ -62,7 +66,7 @@ def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDef
 
 
 def failures_sensor(store: Store, nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDefinition:
-    """Leaves a page of each night that failed; the command line does so itself."""
+    """Leaves a page of each night that failed, and notifies of it; the command line does so itself."""
 
     @dg.run_failure_sensor(
         name="failed_nights",
@@ -77,12 +81,27 @@ def failures_sensor(store: Store, nightly: "dg.UnresolvedAssetJobDefinition") ->
         failure = named[0] if named else RunFailure("RunFailed", context.failure_event.message or "the run failed")
         if failure.type == CHECK_FAILED and (refused := refusal(store, run.tags[PARTITION_TAG])) is not None:
             failure = RunFailure.of(refused)
-        record = context.instance.get_run_record_by_id(run.run_id)
-        ended = record.end_time if record is not None else None
-        at = datetime.now(UTC) if ended is None else datetime.fromtimestamp(ended, UTC)
-        report_failed(store, run.run_id, run.tags, failure, at)
+        now = datetime.now(UTC)
+        failed_night(store, run.run_id, run.tags, failure, _ended(context, now), now)
 
     return failed_nights
+
+
+def published_sensor(store: Store, nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDefinition:
+    """Notifies of nights that published with warnings, or that end a fault; the command line does so itself."""
+
+    @dg.run_status_sensor(
+        name="published_nights",
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        monitored_jobs=[nightly],
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def published_nights(context: dg.RunStatusSensorContext) -> None:
+        run, now = context.dagster_run, datetime.now(UTC)
+        published_night(store, run.run_id, run.tags, _ended(context, now), now)
+
+    return published_nights
 
 
 def dead_runs_sensor(store: Store) -> dg.SensorDefinition:
@@ -94,6 +113,12 @@ def dead_runs_sensor(store: Store) -> dg.SensorDefinition:
         return dg.SkipReason(f"marked as failed: {', '.join(ended)}" if ended else "every running run is alive")
 
     return dead_runs
+
+
+def _ended(context: dg.RunStatusSensorContext, now: datetime) -> datetime:
+    """When the run of a sensor ended; now, if that is not recorded."""
+    record = context.instance.get_run_record_by_id(context.dagster_run.run_id)
+    return datetime.fromtimestamp(record.end_time, UTC) if record is not None and record.end_time else now
 
 
 def _causes(event: dg.DagsterEvent) -> Iterator[tuple[str, str]]:

@@ -103,9 +103,11 @@ def explained(
 
 
 def _may_be_secret(steps: Steps) -> bool:
-    """Whether the value may contain an API key by mistake: in place of a variable's name, or in a URL."""
-    names = [str(step).lower() for step in steps[1:] if steps[0] == "extractor"]
-    return any(word in name for name in names for word in ("key", "secret", "password", "base_url"))
+    """Whether the value may contain a secret: one in place of a variable's name, a URL, or a table with such a key."""
+    if steps == ("notify",):
+        return True
+    names = [str(step).lower() for step in steps[1:] if steps[0] in ("extractor", "notify")]
+    return any(word in name for name in names for word in ("key", "secret", "password", "_url"))
 
 
 def _where(file: TomlFile, steps: Steps, error: ErrorDetails | None = None) -> tuple[int, int] | tuple[()]:

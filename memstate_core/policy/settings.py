@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from memstate_core.policy.extractor import EXTRACTOR_VARIABLES, ExtractorSettings
 from memstate_core.policy.gates import GateSettings
 from memstate_core.policy.loading import Section, TomlFile, explained, literal, read_toml
+from memstate_core.policy.notify import NotifySettings
 from memstate_core.policy.policy import Override, Policy
 from memstate_core.policy.sections import (
     EmbeddingSettings,
@@ -30,6 +31,7 @@ __all__ = [
     "EmbeddingSettings",
     "GateSettings",
     "IngestSettings",
+    "NotifySettings",
     "Override",
     "Policy",
     "ScheduleSettings",
@@ -66,6 +68,8 @@ class Settings(Section):
     """The optional language model that reads turns."""
     gates: GateSettings = GateSettings()
     """What a night may change before it needs consent."""
+    notify: NotifySettings = NotifySettings()
+    """Who is notified of nights that fail, warn or recover."""
     policy: Policy = Policy()
     """Salience, forgetting, placement, merging and review."""
 

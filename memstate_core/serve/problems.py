@@ -55,6 +55,9 @@ STATUS: dict[type[MemstateError], int] = {
     errors.BackupNotFound: 404,
     errors.BackupRefused: 409,
     errors.RestoreRefused: 409,
+    errors.EraseRefused: 409,
+    errors.SubjectAmbiguous: 409,
+    errors.SubjectNotFound: 404,
     # Raised by the client when it talks to another server; a server itself raises none of these.
     errors.ApiError: 502,
     errors.RequestInvalid: 502,

@@ -103,6 +103,11 @@ class Home:
         return self.erasures / ".begun.json"
 
     @property
+    def notifications(self) -> Path:
+        """Faults that notifications were sent of, and what could not be delivered."""
+        return self.root / "notifications.json"
+
+    @property
     def lock(self) -> Path:
         """The lock that one writer holds."""
         return self.root / "run.lock"

@@ -8,6 +8,7 @@ from memstate_core.model.errors import MemstateError
 from memstate_core.run.store import home_path, open_store
 from memstate_pipeline.doctor import data, installation
 from memstate_pipeline.doctor.finding import Finding
+from memstate_pipeline.doctor.notifications import notifications
 
 
 def examine(given_home: str | None, now: datetime) -> list[Finding]:
@@ -33,6 +34,7 @@ def examine(given_home: str | None, now: datetime) -> list[Finding]:
         data.ledger(store),
         data.refused_input(store),
         data.backup(store),
+        notifications(store),
     ]
     if not root.exists():
         return findings

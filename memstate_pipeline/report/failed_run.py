@@ -26,7 +26,7 @@ from memstate_pipeline.report.page import report_paths, write_report
 from memstate_pipeline.report.run_report import is_published
 from memstate_pipeline.resources import NOW_TAG
 
-_NO_NIGHT = {error.__name__ for error in (EvidenceSetAside, PlanInvalid, PlanStale, StoreLocked)}
+NO_NIGHT = {error.__name__ for error in (EvidenceSetAside, PlanInvalid, PlanStale, StoreLocked)}
 """Errors that leave no page: the night begins again, does not begin, or a plan is refused and the store stays."""
 
 
@@ -56,7 +56,7 @@ def report_failed(store: Store, run_id: str, tags: Mapping[str, str], failure: R
         The page, if it was written. A run that had published has the report of one that did.
     """
     shard = tags[PARTITION_TAG]
-    if failure.type in _NO_NIGHT or report_paths(store.home.reports, run_id, shard)[0].exists():
+    if failure.type in NO_NIGHT or report_paths(store.home.reports, run_id, shard)[0].exists():
         return None
     run = _scratch(store, shard, run_id)
     if run is not None and is_published(store, run):

@@ -30,7 +30,7 @@ _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 
 def derived(home: Home) -> list[Path]:
     """Files and folders that are removed as a whole."""
-    found = [home.reports, home.imports, *sorted(home.cache.parent.glob("*.sqlite*"))]
+    found = [home.reports, home.imports, home.notifications, *sorted(home.cache.parent.glob("*.sqlite*"))]
     return [path for path in [*found, *_scratch(home)] if path.exists()]
 
 
