@@ -19,7 +19,7 @@ def notify(
     test: Annotated[bool, typer.Option("--test", help="Send a test message over every channel.")] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Show where notifications of nights go, and which faults last.
+    """Show where notifications go and which faults last.
 
     With --test, sends a test message, and exits with 1 if a channel does not take it.
     """

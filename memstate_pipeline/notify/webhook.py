@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import http.client
+import urllib.error
 import urllib.request
 from datetime import datetime
 from typing import Any
@@ -38,6 +39,9 @@ def post(settings: NotifySettings, secret: str, body: bytes, now: datetime) -> N
     try:
         with opener.open(request, timeout=settings.timeout_seconds):
             pass
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise undeliverable(error) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise undeliverable(error) from None
 

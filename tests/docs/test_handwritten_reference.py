@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import polars as pl
@@ -19,9 +19,11 @@ from memstate_core.policy.settings import Settings, load_settings
 from memstate_core.state.graph import NODE_TABLES
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import TABLES
+from memstate_pipeline.notify.message import Event, Night, Problem, night_document
 from tests.docs.conftest import PAGES
 
 FORMATS_PAGE, STORE_PAGE = PAGES / "reference/formats.md", PAGES / "reference/store.md"
+NOTIFICATIONS_PAGE = PAGES / "reference/notifications.md"
 
 
 def rows(page: Path, heading: str) -> list[list[str]]:
@@ -46,6 +48,15 @@ def test_every_format_is_described() -> None:
 def test_every_quarantine_reason_is_described() -> None:
     described = [row[0] for row in rows(PAGES / "reference/quarantine.md", "Quarantine reasons")]
     assert sorted(described) == sorted(reason.value for reason in Reason)
+
+
+def test_every_key_and_event_of_a_notification_is_described() -> None:
+    problem = Problem("key", "check", "growth", "it grew", "2026-04-06T02:00:00Z")
+    night = Night("run", "s0", "2026-04-06T02:00:00Z", None, False, None, None, (problem,))
+    document = night_document("night_failed", "home", night, night.problems)
+    assert [row[0] for row in rows(NOTIFICATIONS_PAGE, "The document")] == list(document)
+    assert [row[0] for row in rows(NOTIFICATIONS_PAGE, "Problems")] == list(document["problems"][0])
+    assert [row[0] for row in rows(NOTIFICATIONS_PAGE, "Events")] == list(get_args(Event))
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -93,6 +93,7 @@ class Post:
     answers: list[str] = field(default_factory=list)
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        del server, session
         if self.answers:
             return self.answers.pop(0)
         self.messages.append(message_from_bytes(envelope.content, policy=policy.default))

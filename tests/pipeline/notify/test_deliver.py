@@ -127,7 +127,7 @@ def test_a_password_is_sent_over_a_verified_connection_only(tmp_path: Path, monk
 
     def authenticate(*given: Any) -> AuthResult:
         logins.append(given[-1].password)
-        return AuthResult(success=given[-1].password == b"kept quiet, too")
+        return AuthResult(success=given[-1].password == b"kept quiet, too", handled=False)
 
     with mail_server(tls_context=context, authenticator=authenticate, auth_required=True) as post:
         settings = mailing(post, smtp_starttls=True, smtp_user="memstate", smtp_password_env="MAIL_PASSWORD")
