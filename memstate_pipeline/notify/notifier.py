@@ -18,7 +18,7 @@ from memstate_core.model.text import iso
 from memstate_core.run.store import Store
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
-from memstate_pipeline.cli.terminal import cut
+from memstate_pipeline.cli.terminal import cut, visible
 from memstate_pipeline.notify.deliver import DEADLINE_SECONDS, Surroundings, deliver
 from memstate_pipeline.notify.known import Fault, Known, ShardFaults, read_known, write_known
 from memstate_pipeline.notify.message import LONGEST, Event, Night, Problem, night_document, test_document
@@ -45,7 +45,8 @@ def notify_of_night(store: Store, night: Night, now: datetime, given: Surroundin
                 shard.judged(night.run_id)
                 _judge(store, known, night, now, given)
     except Exception as error:  # noqa: BLE001 (a notification never fails a night)
-        _log.warning("no notification of run %s: %s: %s", night.run_id, type(error).__name__, error)
+        problem = f"{type(error).__name__}: {error}"
+        _log.warning("the notification of run %s was not sent or not recorded: %s", night.run_id, visible(problem))
 
 
 def notify_test(store: Store, now: datetime, given: Surroundings = _AS_HERE) -> dict[str, str | None]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from memstate_core.model.errors import SettingsError
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import FILE_NAME, Override, Policy, Settings, load_settings
+from memstate_core.policy.template import literal
 
 
 def load(home: Path, toml: str = "", **environ: str) -> Settings:
@@ -59,12 +60,12 @@ def test_a_variable_wins_over_the_file(tmp_path: Path) -> None:
 
 
 def test_every_setting_has_a_variable(tmp_path: Path) -> None:
-    """Given its own default as text, a variable changes nothing; given an invalid value, it is named in the error."""
+    """Given its default as TOML writes it, a variable changes nothing; given an invalid value, the error names it."""
     for section, part in Settings():
         assert isinstance(part, BaseModel)
         for key, value in part:
             variable = f"MEMSTATE_{section}_{key}".upper()
-            assert load(tmp_path, **{variable: str(list(value) if isinstance(value, tuple) else value)}) == Settings()
+            assert load(tmp_path, **{variable: literal(value)}) == Settings()
             if not isinstance(value, str):
                 facts = refused(tmp_path, **{variable: "junk"})
                 assert (facts["source"], facts["key"]) == (f"environment variable {variable}", f"{section}.{key}")
