@@ -19,7 +19,6 @@ from pathlib import Path
 
 import dagster as dg
 import polars as pl
-from dagster._core.storage.tags import GRPC_INFO_TAG
 
 from memstate_core.model.errors import StoreLocked
 from memstate_core.run.store import Store
@@ -37,6 +36,8 @@ _REST = "The next run does what it had not published."
 STARTING_AND_SILENT = timedelta(minutes=5)
 """How long a run may take from its launch to its start while the server that launched it lives."""
 _CONNECT_SECONDS = 2.0
+_SERVER_TAG = ".dagster/grpc_info"
+"""The tag in which Dagster records the code server that launched a run."""
 _REASON = "its process is gone: it was killed, or the machine stopped."
 _RUNNING = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
 
@@ -102,7 +103,7 @@ def _may_be_launched(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     """Whether the server that launched a run lives, or cannot be known; without its address there was no launch."""
     if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
         return True
-    return GRPC_INFO_TAG in run.tags and _listens(json.loads(run.tags[GRPC_INFO_TAG]))
+    return _SERVER_TAG in run.tags and _listens(json.loads(run.tags[_SERVER_TAG]))
 
 
 def _listens(server: dict[str, str]) -> bool:

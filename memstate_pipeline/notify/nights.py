@@ -1,6 +1,7 @@
 """The end of a night: its page where it failed, and the notification of it.
 
-The command line and the sensors of Dagster both call this; a night is notified of once, whoever sees its end first.
+The command line and the sensors of Dagster both call this; a night is notified of once, by the one that sees its
+end first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from memstate_pipeline.resources import NOW_TAG, TRIAL_TAG
 _VARIES = re.compile(r"[0-9a-f-]{8,}|[0-9][0-9.,:]*")
 """Ids and numbers: what differs between two messages of one fault."""
 _UNTYPED = {"StepFailed", "RunFailed"}
-"""Errors of many causes, which only their messages tell apart."""
+"""Errors of many causes, which differ in their messages alone."""
 
 
 def failed_night(

@@ -128,6 +128,7 @@ def erase(store: Store, kind: str, value: str) -> erasure.Certificate:
 def test_a_scope_is_erased_from_every_byte(store: Store, homes: Path, tmp_path: Path) -> None:
     home = store.home.root
     assert run_memstate(home, "backup", str(tmp_path / "backups")).code == 0
+    (home / "notifications.json").write_text(json.dumps({"message": f"the night failed at {MARK}"}))
     assert len(holding(home, MARK)) > 10
     scope = f"user:{MARK}-user"
     before = state(store)

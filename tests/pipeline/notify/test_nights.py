@@ -31,8 +31,12 @@ def home(tmp_path: Path) -> Path:
     inbox = tmp_path / "home" / "inbox"
     inbox.mkdir(parents=True)
     (inbox / "one.jsonl").write_text('{"title": "Yard", "observed_at": "2026-01-01"}\n')
-    (inbox / "cut.jsonl.gz").write_bytes(b"\x1f\x8bnot really")
     return tmp_path / "home"
+
+
+def drop_damaged(home: Path) -> None:
+    """Puts a file into the inbox of which the next night warns."""
+    (home / "inbox" / "cut.jsonl.gz").write_bytes(b"\x1f\x8bnot really")
 
 
 def configure(home: Path, hook: Hook, post: Post | None = None, more: str = "") -> None:
@@ -66,8 +70,11 @@ def test_nights_of_the_command_line_notify_and_never_fail_of_it(home: Path, hook
     assert [mail["Subject"] for mail in post.messages] == ["memstate: night failed in home, shard s0"]
     faults = run(home, "notify", "--json").document["faults"]
     assert [(fault["shard"], fault["name"]) for fault in faults] == [("s0", "ModelUnavailable")]
+    plan = ("plan", "--now", NIGHT, "--output", str(home.parent / "plan.json"))
+    assert run(home, *plan).code == 1
     configure(home, hook, post)
-    assert run(home, "plan", "--now", NIGHT, "--output", str(home.parent / "plan.json")).code == 0
+    drop_damaged(home)
+    assert run(home, *plan).code == 0
     assert len(hook.bodies) == 1, "a trial on a clone is no night"
     assert run(home, "maintain", "--now", NIGHT).code == 0
     assert hook.events[1:] == ["fault_ended", "night_warned"]
@@ -98,6 +105,7 @@ def test_dagster_s_sensors_notify_of_its_runs_once(home: Path, hook: Hook, monke
     assert hook.events == ["night_failed"]
     assert hook.documents[0]["run_id"] == sensed[0]
     configure(home, hook)
+    drop_damaged(home)
     in_dagster(home, dg.DagsterEventType.RUN_SUCCESS, "published_nights")
     assert hook.events == ["night_failed", "fault_ended", "night_warned"]
     store = open_store(home, {})
