@@ -4,7 +4,8 @@ the umask of memstate's processes.
 Hypothesis has no deadlines, and on CI the same examples each time. Workers of xdist share the cores already, and the
 frames of tests are small: more threads take a tenth more CPU. That they change no state is the subject of
 `tests/pipeline/test_threads.py`. Commands and runs in this process set the umask, so without one from the start, modes
-of files would depend on the order of the tests.
+of files would depend on the order of the tests; so would progress bars of the model, which its libraries read when the
+first test imports them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from hypothesis import settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # read when Polars is imported
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 from memstate_core.state.files import PRIVATE_UMASK
 from tests.run_history import hurried
