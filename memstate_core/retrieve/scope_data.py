@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from memstate_core.retrieve.coherence import context_weight
 from memstate_core.retrieve.index.bm25 import Postings, Scores
 from memstate_core.retrieve.index.windows import MISSING, Floats, Ints
 from memstate_core.retrieve.speaker_names import SpeakerNames
@@ -80,6 +81,11 @@ class EvidenceSlice:
     def asking(self) -> Scores:
         """The share of the sentences of each text that ask (n)."""
         return asking_shares(self.frame["text"])
+
+    @cached_property
+    def context_weight(self) -> float:
+        """How much the context of a turn counts, 0 to 1."""
+        return context_weight(self.vectors, self.vector_rows, self.windows[:, 1], self.speakers)
 
     @cached_property
     def segments(self) -> Rows:

@@ -34,6 +34,8 @@ All weights were set near those of a softmax regression on half of the chats of 
 other half recall moves by about a point when one of them changes by a third.
 """
 
+_OF_CONTEXT = {"window_words", "window_vector"}
+
 ASKS = 1.5
 """What a turn that only asks loses: it seldom answers."""
 
@@ -132,6 +134,7 @@ def own_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:
         parts["turn_vector"] = standardised(turn, COSINE_PRIOR)
         parts["window_vector"] = standardised(window, COSINE_PRIOR)
     parts = {name: WEIGHTS[name] * part for name, part in parts.items()}
+    parts |= {name: evidence.context_weight * parts[name] for name in parts.keys() & _OF_CONTEXT}
     parts["asks"] = 0.0 - ASKS * evidence.asking
     parts["speaker"] = SPEAKER * evidence.names.named(asked.terms)[evidence.speakers]
     if asked.dated:
@@ -142,8 +145,8 @@ def own_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:
 def lent_parts(evidence: EvidenceSlice, own: Array) -> Parts:
     """The share of the score of the best turn of its session, and of its segment, that each turn gets."""
     return {
-        "session": SESSION * _best_of(own, evidence.windows[:, 2]),
-        "topic": SEGMENT * _best_of(own, evidence.segments),
+        "session": evidence.context_weight * SESSION * _best_of(own, evidence.windows[:, 2]),
+        "topic": evidence.context_weight * SEGMENT * _best_of(own, evidence.segments),
     }
 
 

@@ -18,6 +18,7 @@ from memstate_core.embed.encoder import DIMENSION, Vectors
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS, matrix
+from memstate_core.retrieve.newest_first import newer
 from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
@@ -78,6 +79,9 @@ def search_scope(
     topic_scores, similarity = topic_parts(topics, asked, best)
     if topic_ids:
         seen &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
+    if asked.dated:
+        parts["newer"] = newer(evidence, asked.text, scores, seen)
+        scores = total(parts)
     rows = _highest(scores, np.flatnonzero(seen), evidence_k)
     found = _scored(evidence.frame[rows], {name: part[rows] for name, part in parts.items()}, explain)
     ranked = _scored(topics.frame, topic_scores, explain).with_columns(

@@ -248,7 +248,7 @@ def test_explained_parts_add_up_to_the_score(store, opened):
         assert sum(entry["explain"]["parts"].values()) == pytest.approx(entry["explain"]["score"], abs=1e-4)
     assert set(found["evidence"][0]["explain"]["parts"]) == {
         "turn_words", "window_words", "turn_vector", "window_vector", "length", "asks", "speaker", "date",
-        "session", "topic",
+        "session", "topic", "newer",
     }  # fmt: skip
 
 
@@ -296,6 +296,38 @@ def test_of_two_turns_with_the_same_words_the_one_that_asks_comes_last(store, op
     asks = store.says("chat", "The boat is sold?", session_id="a", turn=1)
     says = store.says("chat", "The boat is sold.", session_id="b", turn=1)
     assert said(ask(opened(store), "boat sold", store, evidence_k=2)) == [says, asks]
+
+
+def moved(store) -> tuple[str, str]:
+    """A person who moves, and others who live elsewhere; answers the earlier and the later turn."""
+    store.topic("chat", title="Chat")
+    live = store.says("chat", "I live in Oslo live in Oslo town", actor="Ines", session_id="a", turn=1, on=1)
+    store.says("chat", "I live in Rome, in Rome", actor="Bo", session_id="b", turn=1, on=90)
+    later = store.says("chat", "We moved, I live in Bergen now", actor="Ines", session_id="c", turn=1, on=60)
+    return live, later
+
+
+def test_what_holds_now_comes_before_what_it_replaced(store, opened):
+    before, now = moved(store)
+    readers = opened(store)
+    found = ask(readers, "In which town does Ines live?", store, evidence_k=3, explain=True)
+    assert said(found)[:2] == [now, before]
+    gains = {entry["observation_id"]: entry["explain"]["parts"]["newer"] for entry in found["evidence"]}
+    assert gains[now] == -gains[before] > 0
+    assert said(ask(readers, "In which town does Ines live?", store, evidence_k=1)) == [now]
+    assert said(ask(readers, "In which town did Ines live before?", store, evidence_k=3))[0] == before
+    then = ask(readers, "In which town does Ines live?", store, evidence_k=3, as_of=day(30))
+    assert said(then)[0] == before
+
+
+def test_others_questions_and_unlike_turns_replace_nothing(store, opened):
+    before, now = moved(store)
+    store.says("chat", "Do I live in Oslo town now, changed?", actor="Ines", session_id="d", turn=1, on=70)
+    store.says("chat", "I live in Oslo town", actor="Cleo", session_id="e", turn=1, on=80)
+    store.says("chat", "Everything is new", actor="Ines", session_id="f", turn=1, on=85)
+    found = ask(opened(store), "In which town does Ines live?", store, evidence_k=6, explain=True)
+    gains = {entry["observation_id"]: entry["explain"]["parts"]["newer"] for entry in found["evidence"]}
+    assert {name for name, gain in gains.items() if gain} == {before, now}
 
 
 def test_evidence_without_a_vector_is_found_by_its_terms(store, opened):

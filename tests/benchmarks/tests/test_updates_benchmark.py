@@ -1,0 +1,52 @@
+"""The made chats say what their truth says, and the judgement of answers can fail."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1]
+UPDATE = {"newest": "c", "superseded": ["a", "b"]}
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def updates(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("updates")
+
+
+def test_the_truth_points_at_the_turns_in_which_it_was_said(updates: ModuleType, tmp_path: Path) -> None:
+    updates.made_updates.write(tmp_path / "one", 2, 1)
+    updates.made_updates.write(tmp_path / "two", 2, 1)
+    assert (tmp_path / "one" / "turns.jsonl").read_bytes() == (tmp_path / "two" / "turns.jsonl").read_bytes()
+    said_by_id = {row["observation_id"]: row for row in lines(tmp_path / "one" / "turns.jsonl")}
+    truth = lines(tmp_path / "one" / "updates.jsonl")
+    assert len(truth) == 40
+    for update in truth:
+        said = [said_by_id[each] for each in (*update["superseded"], update["newest"])]
+        assert len(said) == (3 if update["kind"] == "changed twice" else 2)
+        assert [turn["observed_at"] for turn in said] == sorted(turn["observed_at"] for turn in said)
+        assert {f"user:{turn['actor']}" for turn in said} == {update["scope"]}
+    assert not any("<" in turn["text"] for turn in said_by_id.values())
+
+
+@pytest.mark.parametrize(
+    ("ids", "right"),
+    [(["c", "a", "b"], True), (["x", "c"], True), (["b", "c"], False), (["a", "x"], False), ([], False)],
+)
+def test_the_newest_must_be_found_before_what_it_superseded(updates: ModuleType, ids: list[str], right: bool) -> None:
+    assert updates.judged(ids, UPDATE, "now")["right"] is right
+
+
+def test_what_held_before_is_the_last_superseded_turn(updates: ModuleType) -> None:
+    assert updates.judged(["c", "b"], UPDATE, "before")["right"]
+    assert not updates.judged(["c", "a"], UPDATE, "before")["right"]
