@@ -13,6 +13,7 @@ import re
 import numpy as np
 import polars as pl
 
+from memstate_core.embed.encoder import DIMENSION
 from memstate_core.retrieve.dates import named_spans
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows
@@ -79,15 +80,20 @@ def _replacing(evidence: EvidenceSlice, first: Rows) -> Array:
     """When each row (column) was said, where it may replace another (row); -inf elsewhere."""
     at = evidence.frame["observed_at"].gather(first).dt.epoch("ms").cast(pl.Float64).fill_null(np.nan).to_numpy()
     changed = evidence.frame["text"].gather(first).fill_null("").str.contains(_CHANGE).to_numpy()
-    rows = evidence.vector_rows[first]
-    vectors = evidence.vectors[rows]
-    same = (vectors @ vectors.T) >= np.where(changed, SAME_AND_CHANGED, SAME)[None, :]
-    known = rows != MISSING
+    same = _cosines(evidence, first) >= np.where(changed, SAME_AND_CHANGED, SAME)[None, :]
     states = evidence.asking[first] < 0.5
     speakers = evidence.speakers[first]
-    later = at[None, :] > at[:, None]
-    by_same = (speakers[:, None] == speakers[None, :]) & known[:, None] & known[None, :]
-    return np.where(same & later & by_same & states[None, :], at[None, :], -np.inf)
+    later = (at[None, :] > at[:, None]) & (speakers[:, None] == speakers[None, :])
+    return np.where(same & later & states[None, :], at[None, :], -np.inf)
+
+
+def _cosines(evidence: EvidenceSlice, first: Rows) -> Array:
+    """The cosine of each row with each other one; NaN where one has no vector."""
+    rows = evidence.vector_rows[first]
+    vectors = np.full((len(first), DIMENSION), np.nan, dtype=np.float32)
+    vectors[rows != MISSING] = evidence.vectors[rows[rows != MISSING]]
+    cosines: Array = (vectors @ vectors.T).astype(np.float64)
+    return cosines
 
 
 def _exchanged(first: Rows, replacing: Array) -> Rows:

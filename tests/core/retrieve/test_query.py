@@ -320,6 +320,14 @@ def test_what_holds_now_comes_before_what_it_replaced(store, opened):
     assert said(then)[0] == before
 
 
+def test_statements_without_vectors_replace_nothing(store, opened):
+    store.topic("chat", title="Chat")
+    for day_of, text in enumerate(("I live in Oslo town", "I live in Bergen town now")):
+        store.says("chat", text, actor="Ines", session_id="a", turn=day_of, on=day_of, embed=False)
+    found = ask(opened(store), "In which town does Ines live?", store, explain=True)
+    assert [entry["explain"]["parts"]["newer"] for entry in found["evidence"]] == [0, 0]
+
+
 def test_others_questions_and_unlike_turns_replace_nothing(store, opened):
     before, now = moved(store)
     store.says("chat", "Do I live in Oslo town now, changed?", actor="Ines", session_id="d", turn=1, on=70)
