@@ -12,10 +12,10 @@ from memstate_pipeline.assets.publish import publish_assets
 from memstate_pipeline.assets.revise import revise_assets
 from memstate_pipeline.assets.topics import topic_assets
 from memstate_pipeline.checks import asset_checks
-from memstate_pipeline.jobs import import_job, nightly_job, verify_job
+from memstate_pipeline.jobs import import_job, nightly_job, retention_job, verify_job
 from memstate_pipeline.partitions import shard_partitions
 from memstate_pipeline.resources import FrameIOManager, StoreResource
-from memstate_pipeline.schedules import nightly_schedule, verify_schedules
+from memstate_pipeline.schedules import further_schedules, nightly_schedule
 from memstate_pipeline.sensors import (
     dead_runs_sensor,
     failures_sensor,
@@ -40,8 +40,8 @@ def build_defs(home: Path) -> dg.Definitions:
     return dg.Definitions(
         assets=dg.map_asset_specs(_with_freshness, assets),
         asset_checks=asset_checks(),
-        jobs=[nightly, import_job(), verify_job()],
-        schedules=[nightly_schedule(store), *verify_schedules(store)],
+        jobs=[nightly, import_job(), verify_job(), retention_job()],
+        schedules=[nightly_schedule(store), *further_schedules(store)],
         sensors=[
             inbox_sensor(store),
             set_aside_sensor(nightly),

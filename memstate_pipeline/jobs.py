@@ -1,13 +1,15 @@
-"""Jobs: the nightly run, the import of the inbox alone, and verification. Each holds the lock, in one process."""
+"""Jobs: the nightly run, the import of the inbox, verification and retention. Each holds the lock, in one process."""
 
 from __future__ import annotations
 
 import dagster as dg
 
 from memstate_pipeline.imports import read_inbox
+from memstate_pipeline.retention import remove_old
 from memstate_pipeline.verification import verify_served
 
 NIGHTLY, IMPORT_INBOX, VERIFY_STORE = "nightly_maintenance", "import_inbox", "verify_store"
+RETENTION = "retention"
 
 
 def nightly_job() -> dg.UnresolvedAssetJobDefinition:
@@ -40,3 +42,14 @@ def verify_job() -> dg.JobDefinition:
         verify_served()
 
     return verify_store
+
+
+def retention_job() -> dg.JobDefinition:
+    """The removal of what the settings no longer keep."""
+
+    @dg.job(name=RETENTION, executor_def=dg.in_process_executor)
+    def retention() -> None:
+        """Remove old report pages, records of runs and dumps that were read; the log names them."""
+        remove_old()
+
+    return retention

@@ -1,4 +1,4 @@
-"""Schedules: the nightly run, by default at 02:00 UTC, and the weekly verification; on unless stopped in the UI."""
+"""Schedules: the nightly run, the weekly verification and the monthly retention; on unless stopped in the UI."""
 
 from collections.abc import Iterator
 from datetime import UTC
@@ -6,7 +6,7 @@ from datetime import UTC
 import dagster as dg
 
 from memstate_core.run.store import Store
-from memstate_pipeline.jobs import NIGHTLY, VERIFY_STORE
+from memstate_pipeline.jobs import NIGHTLY, RETENTION, VERIFY_STORE
 from memstate_pipeline.resources import NOW_TAG
 
 
@@ -27,17 +27,18 @@ def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
     return nightly
 
 
-def verify_schedules(store: Store) -> list[dg.ScheduleDefinition]:
-    """Requests a verification of the store; no schedule if the setting is empty."""
+def further_schedules(store: Store) -> list[dg.ScheduleDefinition]:
+    """Requests a verification of the store, and retention; one whose setting is empty is left out."""
     settings = store.settings.schedule
-    if not settings.verify_cron:
-        return []
+    wanted = (("weekly_verify", VERIFY_STORE, settings.verify_cron), ("retention", RETENTION, settings.retention_cron))
     return [
         dg.ScheduleDefinition(
-            name="weekly_verify",
-            job_name=VERIFY_STORE,
-            cron_schedule=settings.verify_cron,
+            name=name,
+            job_name=job,
+            cron_schedule=cron,
             execution_timezone=settings.time_zone,
             default_status=dg.DefaultScheduleStatus.RUNNING,
         )
+        for name, job, cron in wanted
+        if cron
     ]

@@ -75,7 +75,7 @@ class EmbeddingSettings(Section):
 
 
 class ScheduleSettings(Section):
-    """When the nightly job and the weekly verification run."""
+    """When the nightly job, the weekly verification and the monthly retention run."""
 
     cron: str = "0 2 * * *"
     """When the nightly run starts: a cron expression of five fields (minute, hour, day of month, month, day of week),
@@ -83,16 +83,19 @@ class ScheduleSettings(Section):
     verify_cron: str = "0 5 * * sun"
     """When the whole store is verified, as `memstate verify` does it, in the form of `cron`; an empty text for never.
     Nights that come due meanwhile wait."""
+    retention_cron: str = "0 6 1 * *"
+    """When what `[retention]` no longer keeps is removed, as `memstate retention` does it, in the form of `cron`; an
+    empty text for never."""
     time_zone: str = "UTC"
-    """Time zone of `cron` and `verify_cron`, by its IANA name, such as `Europe/Berlin`. A time that a change of the
+    """Time zone of these times, by its IANA name, such as `Europe/Berlin`. A time that a change of the
     clocks skips runs at the next one that exists; one that comes twice runs once."""
 
-    @field_validator("cron", "verify_cron")
+    @field_validator("cron", "verify_cron", "retention_cron")
     @classmethod
     def _is_cron(cls, cron: str, info: ValidationInfo) -> str:
         from croniter import croniter  # only where a file or variable sets the key
 
-        if not cron and info.field_name == "verify_cron":
+        if not cron and info.field_name != "cron":
             return cron
         try:
             if len(cron.split()) != 5:

@@ -17,6 +17,7 @@ from memstate_core.policy.gates import GateSettings
 from memstate_core.policy.loading import Section, TomlFile, explained, literal, read_toml
 from memstate_core.policy.notify import NotifySettings
 from memstate_core.policy.policy import Override, Policy
+from memstate_core.policy.retention import RetentionSettings
 from memstate_core.policy.sections import (
     EmbeddingSettings,
     IngestSettings,
@@ -34,6 +35,7 @@ __all__ = [
     "NotifySettings",
     "Override",
     "Policy",
+    "RetentionSettings",
     "ScheduleSettings",
     "SegmentSettings",
     "Settings",
@@ -70,6 +72,8 @@ class Settings(Section):
     """What a night may change before it needs consent."""
     notify: NotifySettings = NotifySettings()
     """Who is notified of nights that fail, warn or recover."""
+    retention: RetentionSettings = RetentionSettings()
+    """How long reports, records of runs and dumps that were read are kept."""
     policy: Policy = Policy()
     """Salience, forgetting, placement, merging and review."""
 

@@ -19,7 +19,7 @@ class Home:
 
     @property
     def processed(self) -> Path:
-        """Dumps from the inbox that were read; kept, never deleted."""
+        """Dumps from the inbox that were read; kept unless `retention.processed_days` is set."""
         return self.inbox / "processed"
 
     @property

@@ -41,6 +41,7 @@ def _status_lines(document: Mapping[str, Any], now: datetime) -> Iterator[str]:
     waiting = document["quarantined_open"]
     yield f"quarantined: {document['quarantined']:,}" + f", {waiting:,} open (`memstate quarantine`)" * bool(waiting)
     yield f"state hash: {document['state_hash'] or 'none yet'}"
+    yield "sizes: " + ", ".join(f"{kind} {size / 1048576:,.1f} MiB" for kind, size in document["sizes"].items())
     yield from (f"warning: {warning}" for warning in document["warnings"])
 
 
@@ -49,6 +50,7 @@ def store_status(store: Store) -> dict[str, Any]:
     from memstate_core.ingest.quarantine import open_count
     from memstate_core.model.text import iso
     from memstate_core.state.current import served_where_sound
+    from memstate_core.state.sizes import sizes
     from memstate_core.state.snapshots import combined_state_hash
     from memstate_pipeline.report.latest import last_failure
 
@@ -71,6 +73,7 @@ def store_status(store: Store) -> dict[str, Any]:
         "last_run": last,
         "last_failure": last_failure(store),
         "home": str(store.home.root),
+        "sizes": sizes(store.home),
         "warnings": [*(error.message for error in damaged.errors.values()), *bound_warnings(served)],
     }
 

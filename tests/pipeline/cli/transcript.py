@@ -30,6 +30,7 @@ _MASKS = {
     r"(?<=published )(just now|\d+ (seconds|minutes) ago)": "N minutes ago",
     r"(?<=backup \d  )\S+Z": "TIME",
     r"\b[1-9]\d* files, \d+\.\d MiB": "N files, N MiB",
+    r"(?m)(?<=^sizes: ).*": "…",
 }
 
 
