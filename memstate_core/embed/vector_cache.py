@@ -22,8 +22,9 @@ import polars as pl
 from memstate_core.embed.cache_file import CacheFile
 from memstate_core.embed.encoder import DIMENSION, Encoder, Vectors
 from memstate_core.model.ids import sha256_expr
+from memstate_core.model.progress import tracked
 
-BATCH = 2048
+BATCH = 512
 """Texts that are encoded between two writes to the cache."""
 
 _TABLE = (
@@ -74,7 +75,8 @@ def embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
     with closing(CacheFile(path, _TABLE)) as cache:
         known = _look_up(cache, encoder.model, distinct["hash"])
         missing = distinct.join(known, on="hash", how="anti", maintain_order="left")
-        fresh = [_encode_batch(cache, encoder, batch) for batch in missing.iter_slices(BATCH)]
+        batches = tracked(missing.iter_slices(BATCH), "encode", missing.height, "texts", len)
+        fresh = [_encode_batch(cache, encoder, batch) for batch in batches]
     table = pl.concat([known, *fresh])
     blobs = asked.join(table, on="hash", how="left", maintain_order="left")["vector"]
     vectors = np.frombuffer(b"".join(blobs), dtype=np.float32).reshape(-1, DIMENSION)

@@ -7,7 +7,7 @@ each batch is compared with the ledger under one lock. Clock and run id are pass
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -21,12 +21,10 @@ from memstate_core.ingest.report import FileReport, ImportReport
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.errors import UnreadableDump
+from memstate_core.model.progress import Progress, report_progress
 from memstate_core.model.scope import GLOBAL_SCOPE, parse_scope
 from memstate_core.policy.settings import Settings
 from memstate_core.state.ledger import Ledger
-
-Progress = Callable[[str, int, int], None]
-"""Called with a file's path, the number of its bytes read so far, and its size in bytes."""
 
 BATCH_BYTES = 32 << 20
 """A batch ends at this size even if the settings allow more rows, so that long rows cannot exhaust memory."""
@@ -41,7 +39,6 @@ def import_paths(
     run_id: str,
     default_scope: str | None = None,
     format: str | None = None,
-    progress: Progress | None = None,
 ) -> ImportReport:
     """Imports dumps into the ledger. A file that cannot be read is reported, and the others are read.
 
@@ -53,15 +50,12 @@ def import_paths(
         run_id: the run id of the rows.
         default_scope: the scope of rows without one, as TYPE:ID; the global one if omitted.
         format: one of `memstate_core.ingest.formats.FORMATS`; detected from each file's content if omitted.
-        progress: called after each batch.
 
     Raises:
         StoreLocked: another process held the ledger's lock for longer than the timeout.
         ValueError: the default scope or the format is invalid.
     """
-    importer = Importer(
-        ledger, settings, now=now, run_id=run_id, default_scope=default_scope, format=format, progress=progress
-    )
+    importer = Importer(ledger, settings, now=now, run_id=run_id, default_scope=default_scope, format=format)
     for path in paths:
         importer.read_path(path)
     return importer.report()
@@ -82,7 +76,6 @@ class Importer:
         run_id: str,
         default_scope: str | None = None,
         format: str | None = None,
-        progress: Progress | None = None,
         follow_links: bool = True,
         api_key: bytes | None = None,
     ) -> None:
@@ -94,7 +87,6 @@ class Importer:
         self._batch = BatchImport(ledger, Rules(scope, Clock.at(now, settings)), self._longest, now, run_id)
         self._format, self._api_key = format, api_key
         self._follow_links = follow_links
-        self._progress = progress
         self._files: list[FileReport] = []
         self._errors: list[UnreadableDump] = []
         self._reasons: Counter[str] = Counter()
@@ -162,8 +154,8 @@ class Importer:
                 file.dump = dump
                 for rows in dump.batches(self._batch_rows, BATCH_BYTES):
                     yield rows
-                    self._report_progress(file.path, dump.position(rows[-1].line), dump.total)
-                self._report_progress(file.path, dump.total, dump.total)
+                    _report(file.path, dump.position(rows[-1].line), dump.total)
+                _report(file.path, dump.total, dump.total)
         except UnreadableDump as problem:
             file.error = problem
 
@@ -171,13 +163,13 @@ class Importer:
         rows, size = sum(len(file.rows) for file in files), sum(file.size for file in files)
         return 2 * rows >= self._batch_rows or 2 * size >= BATCH_BYTES
 
-    def _report_progress(self, path: Path, position: int, total: int) -> None:
-        if self._progress is not None:
-            self._progress(shown(path), min(position, total), total)
-
     def _conclude(self, file: FileProgress) -> FileReport:
         if file.error is not None:
             self._errors.append(file.error)
         self._reasons.update(file.reasons)
         self._files.append(file.report())
         return self._files[-1]
+
+
+def _report(path: Path, position: int, total: int) -> None:
+    report_progress(Progress(f"import {shown(path)}", min(position, total), total, "bytes"))

@@ -23,6 +23,7 @@ from memstate_core.llm.schema import PLACEMENTS
 from memstate_core.llm.segment_rows import Placed, own_id
 from memstate_core.llm.sessions import Session
 from memstate_core.llm.turns import Dialogue, Requests, next_turn
+from memstate_core.model.progress import Progress, report_progress
 from memstate_core.placement.continuation import continued
 from memstate_core.placement.segment_vectors import COMPARED, SegmentVectors, segment_vectors
 from memstate_core.placement.vectors import centroids
@@ -72,6 +73,7 @@ class Waves:
             ended = [scope for scope, wave in waves.items() if not any(reading.dialogue.next for reading in wave)]
             done |= self._finished([reading for scope in ended for reading in waves.pop(scope)])
             waves |= {scope: self._begun(waiting[scope]) for scope in ended if waiting[scope]}
+            report_progress(Progress("read sessions", len(done), len(found), "sessions"))
         return [done[number] for number in range(len(found))]
 
     def _begun(self, sessions: deque[tuple[int, Session]]) -> list[_Reading]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.model.progress import tracked
 from memstate_core.night.checks.suite import served_conditions
 from memstate_core.night.ledger_audit import UNREADABLE, ledger_problems
 from memstate_core.night.rebuild import fold_recorded
@@ -46,7 +47,7 @@ def verify_store(store: Store, *, deep: bool = False) -> dict[str, list[Verdict]
         StoreNotFound: nothing was published here.
     """
     found = {}
-    for shard in store.shards:
+    for shard in tracked(store.shards, "verify", len(store.shards), "shards"):
         try:
             number = named_number(store.home, shard)
             snapshot = None if number is None else load_snapshot(store.home, shard, number)

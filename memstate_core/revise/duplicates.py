@@ -14,6 +14,7 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import CALIBRATION, DECISION, EVIDENCE_TOPIC, PAIRS, Schema, empty
+from memstate_core.model.progress import tracked
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import deduplicate
@@ -100,7 +101,8 @@ def search_scopes(
     thresholds = thresholds_of(store, run, corpus, changed, before)
     merged_in = merged.partition_by("scope", as_dict=True)
     found = []
-    for scope, part in ((scope, corpus.of(scope)) for scope in scopes):
+    for scope in tracked(scopes, "compare topics", len(scopes), "scopes"):
+        part = corpus.of(scope)
         if len(part) > 1:
             own = replace(thresholds, ids=part.topics["id"])
             earlier = earlier_merges(part, merged_in[scope,]) if (scope,) in merged_in else None

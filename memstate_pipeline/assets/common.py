@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from memstate_core.state.interrupts import delayed_interrupts
+from memstate_pipeline.progress import reports_progress
 
 WRITER_POOL = "memstate_writer"
 Decorator = Callable[[Callable[..., Any]], dg.AssetsDefinition]
@@ -30,4 +31,4 @@ def asset(partitions: dg.PartitionsDefinition[str], group: str, kind: str, after
         io_manager_key="frames",
         deps=list(after),
     )
-    return lambda function: as_asset(delayed_interrupts()(function))
+    return lambda function: as_asset(delayed_interrupts()(reports_progress(function)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.night.backup.folder import Backup
@@ -38,7 +39,8 @@ def backup(
     if listed:
         _list(folder, as_json)
         return
-    made, copying, removed = back_up(context.obj.store, folder, datetime.now(UTC), keep)
+    with live_progress():
+        made, copying, removed = back_up(context.obj.store, folder, datetime.now(UTC), keep)
     for line in made.left_out:
         note(f"left out: {line}")
     reused = {"files": len(made.files) - copying.copied, "bytes": made.size - copying.copied_bytes}

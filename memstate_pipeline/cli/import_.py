@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memstate_pipeline.cli.options import Now, moment
-from memstate_pipeline.cli.output import Json, note, progress_bar, show
-from memstate_pipeline.cli.terminal import visible
+from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.progress import live_progress
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from memstate_core.ingest.report import ImportReport
     from memstate_core.run.store import Store
 
@@ -51,7 +48,7 @@ def import_(
         raise typer.BadParameter(str(error)) from error
     store: Store = context.obj.store
     complete_erasure(store)
-    with _file_progress() as progress:
+    with live_progress():
         report = import_paths(
             store.ledger,
             store.settings,
@@ -60,7 +57,6 @@ def import_(
             run_id=f"import-{uuid.uuid4()}",
             default_scope=default_scope,
             format=format,
-            progress=progress,
         )
     for unreadable in report.errors:
         note(f"memstate: {unreadable}")
@@ -75,19 +71,3 @@ def _lines(report: ImportReport) -> Iterator[str]:
     counts = f"{report.accepted:,} accepted, {report.duplicate:,} duplicate, {report.quarantined:,} quarantined"
     yield f"read {report.read:,} from {files}: {counts}" + f" ({reasons})" * bool(reasons)
     yield from (f"{Path(file.path).name}: {line}" for file in report.files for line in file.notes)
-
-
-@contextmanager
-def _file_progress() -> Iterator[Callable[[str, int, int], None] | None]:
-    with progress_bar() as bar:
-        if bar is None:
-            yield None
-            return
-        tasks: dict[str, TaskID] = {}
-
-        def advance(path: str, done: int, total: int) -> None:
-            if path not in tasks:
-                tasks[path] = bar.add_task(visible(Path(path).name), total=total)
-            bar.update(tasks[path], completed=done)
-
-        yield advance

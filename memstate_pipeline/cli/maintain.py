@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from memstate_pipeline.cli.options import Accept, Now, Why, accepted_gates, moment
-from memstate_pipeline.cli.output import Json, as_uri, progress_bar, show
+from memstate_pipeline.cli.output import Json, as_uri, show
 from memstate_pipeline.cli.priority import lower_priority
+from memstate_pipeline.cli.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
 
 STEPS = 11
+"""Assets of a nightly run."""
 
 
 def maintain(
@@ -63,26 +64,6 @@ def _expected_false(summary: Mapping[str, Any]) -> str:
     return f"expected false merges: {summary['expected_false_merges']}; merges by probability: {', '.join(bands)}"
 
 
-@contextmanager
-def step_progress(store: Store) -> Iterator[None]:
-    """Shows how many steps are done while the block runs, counted by the notes they leave in the scratch folder."""
-    with progress_bar() as bar:
-        if bar is None:
-            yield
-            return
-        task, ended = bar.add_task("maintain", total=STEPS * len(store.shards)), threading.Event()
-
-        def watch() -> None:
-            seen: set[tuple[str, str]] = set()
-            while not ended.wait(0.2):
-                for shard in store.shards:
-                    seen |= {(shard, path.stem) for path in store.home.work(shard).glob("notes/*.json")}
-                bar.update(task, completed=len(seen), description=f"maintain: {len(seen)} steps done")
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            watcher.join()
+def step_progress(store: Store) -> AbstractContextManager[None]:
+    """Shows the progress of a nightly run of all shards while the block runs."""
+    return live_progress(STEPS * len(store.shards))

@@ -15,6 +15,7 @@ import typer
 from memstate_pipeline.cli.bound import bound_warnings
 from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, as_uri, show
+from memstate_pipeline.cli.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -133,7 +134,8 @@ def verify(
     from memstate_core.night.verify import verify_store
 
     store: Store = context.obj.store
-    verdicts = verify_store(store, deep=deep) if backup is None else verify_backups(backup, deep=deep)
+    with live_progress():
+        verdicts = verify_store(store, deep=deep) if backup is None else verify_backups(backup, deep=deep)
     document = [{"snapshot": name, **verdict.__dict__} for name, found in verdicts.items() for verdict in found]
     passed = all(row["passed"] for row in document)
     show({"passed": passed, "verdicts": document}, as_json, lambda: map(_verdict_line, document))

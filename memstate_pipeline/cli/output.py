@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,6 @@ import typer
 from memstate_pipeline.cli.terminal import visible, visible_json
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from memstate_core.run.store import Store
 
 
@@ -82,25 +79,6 @@ def show_json(document: Any) -> None:
 def note(message: str) -> None:
     """Prints a message on stderr, where it does not mix with the answer."""
     _write(sys.stderr, visible(message) + "\n")
-
-
-@contextmanager
-def progress_bar() -> Iterator[Progress | None]:
-    """A progress display on stderr, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar
 
 
 def as_uri(path: Path) -> str:

@@ -14,6 +14,7 @@ from msgspec import json as msgjson
 
 from memstate_core.ingest.unfinished import FileState, state_of
 from memstate_core.model.errors import BackupDamaged, BackupNotFound, BackupRefused, StoreNotFound
+from memstate_core.model.progress import tracked
 from memstate_core.model.text import iso
 from memstate_core.night.backup.capture import Captured, captured
 from memstate_core.night.backup.folder import Backup, BackupFile, BackupFolder, escaped
@@ -117,7 +118,8 @@ def _copied(home: Home, target: BackupFolder, found: Captured) -> Copying:
     needed = {file.sha256: file.size for _, file in planned if not target.objects.has(file.sha256, file.size)}
     require_space(target.root, sum(needed.values()))
     copying = Copying()
-    for source, file in planned:
+    size = sum(file.size for _, file in planned)
+    for source, file in tracked(planned, "copy", size, "bytes", lambda each: each[1].size):
         if target.objects.has(file.sha256, file.size):
             copying.files.append(file)
         elif added := _added(home, target, source, file):

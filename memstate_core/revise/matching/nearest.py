@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memstate_core.model.progress import tracked
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -84,7 +86,7 @@ def _exact(part: Any, k: int) -> tuple[Ints, Ints]:
     transposed, count = part.T if isinstance(part, np.ndarray) else part.T.tocsr(), part.shape[0]
     k, step = min(k, count - 1), max(1, _ROW_CELLS // max(1, count))
     found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-    for start in range(0, count if k > 0 else 0, step):
+    for start in _blocks(count if k > 0 else 0, step):
         product = part[start : start + step] @ transposed
         block = product if isinstance(product, np.ndarray) else product.toarray()
         rows = np.arange(len(block))
@@ -93,6 +95,12 @@ def _exact(part: Any, k: int) -> tuple[Ints, Ints]:
         kept = np.take_along_axis(block, best, axis=1) > 0
         found.append((np.repeat(rows + start, k).reshape(-1, k)[kept], best[kept]))
     return np.concatenate([row for row, _ in found]), np.concatenate([other for _, other in found])
+
+
+def _blocks(count: int, step: int) -> Iterable[int]:
+    """Where blocks of rows start; the progress of a search of several blocks is reported."""
+    starts = range(0, count, step)
+    return tracked(starts, "find neighbours", count, "topics", lambda _start: step) if len(starts) > 1 else starts
 
 
 def bfloat16_is_fast() -> bool:
@@ -115,7 +123,7 @@ def _rough_dense(part: Floats, k: int) -> tuple[Ints, Ints]:
     every[:count] = torch.from_numpy(part)
     groups = len(every) // _STRIDED
     offsets, found = torch.arange(_STRIDED) * groups, []
-    for start in range(0, count, _WIDE_ROWS):
+    for start in _blocks(count, _WIDE_ROWS):
         block = (every[start : min(count, start + _WIDE_ROWS)] @ every.T).view(-1, _STRIDED, groups)
         top = block.amax(dim=1).topk(min(k, groups), dim=1, sorted=False).indices
         cells = block.gather(2, top[:, None, :].expand(-1, _STRIDED, -1)).flatten(1)

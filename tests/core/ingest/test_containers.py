@@ -18,6 +18,7 @@ import zstandard
 
 from memstate_core.ingest.containers.json_array import array_rows
 from memstate_core.ingest.raw_rows import BrokenContainer, line_rows
+from memstate_core.model.progress import Progress, progress_to
 
 ROWS = [
     {"observation_id": "a", "text": "x", "title": 'quote " and \\ and ] and ,', "unknown": {"deep": [[1], [2]]}},
@@ -237,10 +238,11 @@ def test_progress_ends_at_the_size_of_the_file(desk, name):
     data = {"a.jsonl": lines, "a.jsonl.gz": gzip.compress(lines), "a.json": json.dumps(rows).encode()}[name]
     path = desk.folder / name
     path.write_bytes(data)
-    seen: list[tuple[str, int, int]] = []
-    desk.read(path, progress=lambda *step: seen.append(step))
-    assert {(where, total) for where, _, total in seen} == {(str(path), len(data))}
-    positions = [position for _, position, _ in seen]
+    seen: list[Progress] = []
+    with progress_to(seen.append):
+        desk.read(path)
+    assert {(step.phase, step.total, step.unit) for step in seen} == {(f"import {path}", len(data), "bytes")}
+    positions = [step.done for step in seen]
     assert positions == sorted(positions)
     assert positions[-1] == len(data)
 

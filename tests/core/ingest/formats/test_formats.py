@@ -23,6 +23,7 @@ from memstate_core.ingest.containers import compression, zip_archive
 from memstate_core.ingest.containers.source import Source, plain_source, zip_source
 from memstate_core.ingest.formats import FORMATS, chosen, reader, recognised
 from memstate_core.ingest.importer import import_paths
+from memstate_core.model.progress import Progress, progress_to
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
@@ -333,12 +334,13 @@ def test_progress_of_an_archive_ends_at_its_size(desk):
     }
     path = desk.folder / "a.zip"
     path.write_bytes(slack(days))
-    seen: list[tuple[str, int, int]] = []
-    desk.read(path, progress=lambda *step: seen.append(step))
-    positions = [position for _, position, _ in seen]
+    seen: list[Progress] = []
+    with progress_to(seen.append):
+        desk.read(path)
+    positions = [step.done for step in seen]
     assert positions == sorted(positions)
     assert len(set(positions)) > 5
-    assert positions[-1] == path.stat().st_size == seen[0][2]
+    assert positions[-1] == path.stat().st_size == seen[0].total
 
 
 @pytest.mark.slow

@@ -1,0 +1,98 @@
+"""Progress on a terminal: a line for the steps of the nightly run, and one for the phase that is in progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from memstate_core.model.progress import Progress, progress_to
+from memstate_pipeline.cli.terminal import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Display
+    from rich.progress import Task, TaskID
+
+
+@contextmanager
+def live_progress(steps: int = 0) -> Iterator[None]:
+    """Shows the progress of the block on stderr, on a terminal only.
+
+    Args:
+        steps: steps of nightly runs in the block.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    with _display() as display, progress_to(LiveProgress(display, steps)):
+        yield
+
+
+class LiveProgress:
+    """A listener that shows progress in a display."""
+
+    def __init__(self, display: Display, steps: int) -> None:
+        self._display = display
+        self._steps = display.add_task("starting", total=steps, unit="steps") if steps else None
+        self._begun = 0
+        self._phase = ""
+        self._task: TaskID | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Takes a report."""
+        from memstate_pipeline.progress import STEPS
+
+        if progress.unit == STEPS:
+            self._start_step(progress.phase)
+        else:
+            self._show_phase(progress)
+
+    def _start_step(self, name: str) -> None:
+        self._end_phase()
+        if self._steps is not None:
+            self._display.update(self._steps, completed=self._begun, description=name, refresh=True)
+            self._begun += 1
+
+    def _show_phase(self, progress: Progress) -> None:
+        if self._task is None or progress.phase != self._phase:
+            self._end_phase()
+            name = visible(progress.phase).replace("\n", "\\n")
+            self._task, self._phase = self._display.add_task(name, unit=progress.unit), progress.phase
+        self._display.update(self._task, completed=progress.done, total=progress.total)
+
+    def _end_phase(self) -> None:
+        if self._task is not None:
+            self._display.remove_task(self._task)
+        self._task = None
+
+
+def _display() -> Display:
+    from rich.console import Console
+    from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Display
+    from rich.text import Text
+
+    class Amount(ProgressColumn):
+        """What is done, of how much, and how much a second."""
+
+        def render(self, task: Task) -> Text:
+            return Text(_amount(task))
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        Amount(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
+    )
+    return Display(*columns, console=Console(stderr=True), transient=True)
+
+
+def _amount(task: Task) -> str:
+    unit, speed, total = task.fields["unit"], task.speed, task.total or 0
+    if unit == "bytes":
+        rate = f", {speed / 1e6:,.1f} a second" if speed else ""
+        return f"{task.completed / 1e6:,.1f} of {total / 1e6:,.1f} MB{rate}"
+    rate = f", {speed:,.1f} a second" if speed and unit != "steps" else ""
+    return f"{task.completed:,.0f} of {total:,.0f} {unit}{rate}"

@@ -1,0 +1,72 @@
+"""Progress on a terminal: the step, the phase, what is done of how much, and nothing where stderr is no terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memstate_core.model.progress import Progress, progress_to, report_progress
+from memstate_pipeline.cli.progress import LiveProgress, _display, live_progress
+from memstate_pipeline.progress import STEPS
+from tests.pipeline.conftest import clean_environment
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_terminal_shows_steps_and_phases_beside_the_answer(tmp_path: Path) -> None:
+    dump = tmp_path / "a.jsonl"
+    dump.write_text("".join(json.dumps({"text": f"note {at} about gardens"}) + "\n" for at in range(50)))
+    home = ["--home", str(tmp_path / "home")]
+    shown = on_terminal([*home, "import", str(dump)])[1]
+    assert "import" in shown
+    assert "MB" in shown
+    answer, shown = on_terminal([*home, "maintain", "--now", "2026-04-06T02:00:00Z", "--json"])
+    assert json.loads(answer)["counts"]["evidence"] == 50
+    assert "of 11 steps" in shown
+    assert all(step in shown for step in ("placements", "topic_embeddings", "duplicate_pairs", "maintenance_report"))
+
+
+def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with live_progress(3):
+        report_progress(Progress("encode", 1, 2, "texts"))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_display_keeps_one_line_for_steps_and_one_for_the_phase() -> None:
+    display = _display()
+    with progress_to(LiveProgress(display, 2)):
+        report_progress(Progress("placements", 0, 1, STEPS))
+        report_progress(Progress("import bad\x1b]0;name", 3_000_000, 6_000_000, "bytes"))
+        report_progress(Progress("encode", 7, 10, "texts"))
+        lines = [(task.description, task.completed, task.total) for task in display.tasks]
+        assert lines == [("placements", 0, 2), ("encode", 7, 10)]
+        report_progress(Progress("topics", 0, 1, STEPS))
+    assert [(task.description, task.completed) for task in display.tasks] == [("topics", 1)]
+
+
+def on_terminal(arguments: list[str]) -> tuple[str, str]:
+    """The stdout of a command, and what it showed on stderr, which is a terminal."""
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "memstate_pipeline", *arguments]
+    environment = clean_environment(TERM="xterm", COLUMNS="120")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        shown = b""
+        while True:
+            try:
+                part = os.read(controller, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+        answer = process.stdout.read() if process.stdout else b""
+    os.close(controller)
+    assert process.returncode == 0, shown.decode()
+    return answer.decode(), shown.decode(errors="replace")
