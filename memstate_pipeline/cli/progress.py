@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from memstate_core.model.progress import Progress, progress_to
 from memstate_pipeline.cli.terminal import visible
@@ -25,7 +26,12 @@ def live_progress(steps: int = 0) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    with _display() as display, progress_to(LiveProgress(display, steps)):
+    # Dagster points the descriptor of stderr at a file while a step runs, so the display has its own.
+    with (
+        os.fdopen(os.dup(sys.stderr.fileno()), "w") as terminal,
+        _display(terminal) as display,
+        progress_to(LiveProgress(display, steps)),
+    ):
         yield
 
 
@@ -67,7 +73,7 @@ class LiveProgress:
         self._task = None
 
 
-def _display() -> Display:
+def _display(terminal: TextIO) -> Display:
     from rich.console import Console
     from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Display
@@ -86,7 +92,7 @@ def _display() -> Display:
         TimeElapsedColumn(),
         TimeRemainingColumn(compact=True),
     )
-    return Display(*columns, console=Console(stderr=True), transient=True)
+    return Display(*columns, console=Console(file=terminal), transient=True)
 
 
 def _amount(task: Task) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -39,7 +40,7 @@ def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str])
 
 
 def test_the_display_keeps_one_line_for_steps_and_one_for_the_phase() -> None:
-    display = _display()
+    display = _display(io.StringIO())
     with progress_to(LiveProgress(display, 2)):
         report_progress(Progress("placements", 0, 1, STEPS))
         report_progress(Progress("import bad\x1b]0;name", 3_000_000, 6_000_000, "bytes"))
