@@ -26,7 +26,7 @@ from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.lock import exclusive
-from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.jobs import WHOLE_RUN, is_night
 from memstate_pipeline.notify.nights import failed_night
 from memstate_pipeline.report.failed_run import RunFailure
 
@@ -65,8 +65,9 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
     for run in dead:
         snapshots = published.get(run.run_id)
         rest = f"It had published {snapshots}; the next run writes its report." if snapshots else _REST
+        instance.add_run_tags(run.run_id, WHOLE_RUN)
         instance.report_run_failed(run, f"Run {run.run_id} is marked as failed, since {_REASON} {rest}")
-        if snapshots is None and run.job_name == NIGHTLY:
+        if snapshots is None and is_night(run):
             died = RunFailure("ProcessDied", f"its process is gone. {_REST}")
             failed_night(store, run.run_id, run.tags, died, now, now)
     return [run.run_id for run in dead]

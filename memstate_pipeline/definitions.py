@@ -46,9 +46,10 @@ def build_defs(home: Path) -> dg.Definitions:
             inbox_sensor(store),
             set_aside_sensor(nightly),
             dead_runs_sensor(store),
-            failures_sensor(store, nightly),
-            published_sensor(store, nightly),
+            failures_sensor(store),
+            published_sensor(store),
         ],
+        executor=dg.in_process_executor,
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},
     )
 

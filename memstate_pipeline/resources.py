@@ -14,6 +14,7 @@ import dagster as dg
 import polars as pl
 from pydantic import PrivateAttr
 
+from memstate_core.model.errors import StagingOfAnotherRun
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
@@ -40,6 +41,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
     home: str
     _held: ExitStack = PrivateAttr(default_factory=ExitStack)
     _store: Store | None = PrivateAttr(default=None)
+    _run_id: str | None = PrivateAttr(default=None)
 
     @property
     def store(self) -> Store:
@@ -53,8 +55,12 @@ class StoreResource(dg.ConfigurableResource[Any]):
 
         Raises:
             StagingMissing: no run was begun, or it has ended.
+            StagingOfAnotherRun: what is there was begun by another run of Dagster.
         """
-        return Run.load(self.store.home.work(shard))
+        run = Run.load(self.store.home.work(shard))
+        if self._run_id not in (None, run.facts.run_id):
+            raise StagingOfAnotherRun(str(run.scratch), run.facts.run_id, str(self._run_id))
+        return run
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
         """Takes the store's lock, and limits the memory of the run.
@@ -63,9 +69,9 @@ class StoreResource(dg.ConfigurableResource[Any]):
             StoreLocked: another run holds it.
         """
         os.umask(PRIVATE_UMASK)
-        run_id = context.run.run_id if context.run else "outside a run"
+        self._run_id = context.run.run_id if context.run else None
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        holder = f"process {os.getpid()} (Dagster run {run_id}, since {began})"
+        holder = f"process {os.getpid()} (Dagster run {self._run_id}, since {began})"
         self._held.enter_context(holding(self.store, holder))
         self._held.enter_context(memory_budget(self.store.settings.store.memory_mib))
 

@@ -16,7 +16,7 @@ from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.failures import CHECK_FAILED, refusal
-from memstate_pipeline.jobs import IMPORT_INBOX
+from memstate_pipeline.jobs import IMPORT_INBOX, is_night
 from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure
@@ -46,13 +46,14 @@ def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDef
     """
 
     @dg.run_failure_sensor(
-        monitored_jobs=[nightly],
         request_job=nightly,
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def set_aside(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:
         failed = context.dagster_run
+        if not is_night(failed):
+            return dg.SkipReason(f"run {failed.run_id} is no night")
         causes = [name for event in context.get_step_failure_events() for name, _ in _causes(event)]
         if EvidenceSetAside.__name__ not in causes or PLAN_TAG in failed.tags:
             return dg.SkipReason(
@@ -65,17 +66,18 @@ def set_aside_sensor(nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDef
     return set_aside
 
 
-def failures_sensor(store: Store, nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDefinition:
+def failures_sensor(store: Store) -> dg.SensorDefinition:
     """Leaves a page of each night that failed, and notifies of it; the command line does so itself."""
 
     @dg.run_failure_sensor(
         name="failed_nights",
-        monitored_jobs=[nightly],
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def failed_nights(context: dg.RunFailureSensorContext) -> None:
         run = context.dagster_run
+        if not is_night(run):
+            return
         events = context.get_step_failure_events()
         named = [failure for event in events if (failure := _failure(event)) is not None]
         failure = named[0] if named else RunFailure("RunFailed", context.failure_event.message or "the run failed")
@@ -87,19 +89,19 @@ def failures_sensor(store: Store, nightly: "dg.UnresolvedAssetJobDefinition") ->
     return failed_nights
 
 
-def published_sensor(store: Store, nightly: "dg.UnresolvedAssetJobDefinition") -> dg.SensorDefinition:
+def published_sensor(store: Store) -> dg.SensorDefinition:
     """Notifies of nights that published with warnings, or that end a fault; the command line does so itself."""
 
     @dg.run_status_sensor(
         name="published_nights",
         run_status=dg.DagsterRunStatus.SUCCESS,
-        monitored_jobs=[nightly],
         minimum_interval_seconds=30,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def published_nights(context: dg.RunStatusSensorContext) -> None:
         run, now = context.dagster_run, datetime.now(UTC)
-        published_night(store, run.run_id, run.tags, _ended(context, now), now)
+        if is_night(run):
+            published_night(store, run.run_id, run.tags, _ended(context, now), now)
 
     return published_nights
 

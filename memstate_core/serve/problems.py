@@ -35,6 +35,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.LedgerDamaged: 503,
     errors.DiskFull: 507,
     errors.StagingMissing: 500,
+    errors.StagingOfAnotherRun: 500,
     errors.ModelUnavailable: 503,
     errors.RebuildMismatch: 500,
     errors.PlanInvalid: 422,

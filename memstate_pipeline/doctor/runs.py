@@ -14,13 +14,15 @@ from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.instance import DAGSTER_VARIABLE, SETTINGS_NAME, dagster_instance
-from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.jobs import is_night
 from memstate_pipeline.partitions import PARTITION_TAG
 
 BEATING = timedelta(minutes=2)
 """A daemon whose last heartbeat is older is not running; it beats every half minute."""
 PATIENCE = timedelta(hours=1)
 """A run that is queued for longer, while none is in progress, is stuck."""
+_LATEST = 50
+"""Runs of a shard among which its last night is looked for; others are single assets that somebody materialized."""
 _AT_WORK = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
 
 
@@ -59,8 +61,8 @@ def _last_runs(store: Store, instance: dg.DagsterInstance, ended: list[str]) -> 
 
 
 def _last_night(instance: dg.DagsterInstance, shard: str) -> dg.RunRecord | None:
-    wanted = dg.RunsFilter(job_name=NIGHTLY, tags={PARTITION_TAG: shard})
-    return next(iter(instance.get_run_records(wanted, limit=1)), None)
+    records = instance.get_run_records(dg.RunsFilter(tags={PARTITION_TAG: shard}), limit=_LATEST)
+    return next((record for record in records if is_night(record.dagster_run)), None)
 
 
 def _reason(instance: dg.DagsterInstance, run_id: str) -> str:

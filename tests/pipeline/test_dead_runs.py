@@ -74,6 +74,9 @@ def test_a_run_that_was_killed_is_marked_as_failed_with_the_reason(home: Home, i
     assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == []
     assert end_dead_runs(open_store(home.root, {}), instance, later()) == [run_id]
     assert statuses(instance) == {run_id: dg.DagsterRunStatus.FAILURE}
+    ended = instance.get_run_by_id(run_id)
+    assert ended is not None
+    assert ended.tags["dagster/retry_strategy"] == "ALL_STEPS"
     messages = [event.message for event in instance.all_logs(run_id)]
     assert any("its process is gone" in message for message in messages)
     failure = last_failure(open_store(home.root, {}))

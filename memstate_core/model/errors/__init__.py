@@ -18,6 +18,7 @@
     ├── LedgerDamaged        the ledger lacks rows, or holds other bytes than were written
     ├── DiskFull             the disk has too little space; nothing was published
     ├── StagingMissing       a step was started without the run it belongs to
+    ├── StagingOfAnotherRun  a step was started on the working copy of another run
     ├── ModelUnavailable     the embedding model cannot be loaded
     ├── ExtractorUnavailable the configured language model cannot be used
     ├── RebuildMismatch      folding the ledger again gave another state
@@ -98,6 +99,7 @@ from memstate_core.model.errors.runs import (
     ShardsFailed,
     SnapshotDamaged,
     StagingMissing,
+    StagingOfAnotherRun,
     StepFailed,
     StoreLocked,
     StoreNotFound,
@@ -143,6 +145,7 @@ __all__ = [
     "ShardsFailed",
     "SnapshotDamaged",
     "StagingMissing",
+    "StagingOfAnotherRun",
     "StepFailed",
     "StoreLocked",
     "StoreNotFound",

@@ -101,6 +101,19 @@ class StagingMissing(MemstateError):
         )
 
 
+class StagingOfAnotherRun(MemstateError):
+    """A step was started on its own, on the working copy of another run."""
+
+    def __init__(self, path: str, found: str, expected: str) -> None:
+        super().__init__(
+            f"{path} belongs to run {found}, expected run {expected}: a step never goes on with what another run left, "
+            "since that may be half written. Start the whole nightly_maintenance job; it does what was not published.",
+            path=path,
+            found=found,
+            expected=expected,
+        )
+
+
 class ModelUnavailable(MemstateError):
     """The embedding model cannot be loaded."""
 
