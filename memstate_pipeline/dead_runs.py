@@ -26,7 +26,7 @@ from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.lock import exclusive
-from memstate_pipeline.jobs import WHOLE_RUN, is_night
+from memstate_pipeline.nights import WHOLE_RUN, is_night
 from memstate_pipeline.notify.nights import failed_night
 from memstate_pipeline.report.failed_run import RunFailure
 

@@ -5,24 +5,12 @@ from __future__ import annotations
 import dagster as dg
 
 from memstate_pipeline.imports import read_inbox
+from memstate_pipeline.nights import NIGHTLY, WHOLE_RUN
 from memstate_pipeline.retention import remove_old
 from memstate_pipeline.verification import verify_served
 
-NIGHTLY, IMPORT_INBOX, VERIFY_STORE = "nightly_maintenance", "import_inbox", "verify_store"
+IMPORT_INBOX, VERIFY_STORE = "import_inbox", "verify_store"
 RETENTION = "retention"
-ASSET_JOB = "__ASSET_JOB"
-"""Dagster's own job, which *Materialize* on the pages of assets runs."""
-
-WHOLE_RUN = {"dagster/retry_strategy": "ALL_STEPS"}
-"""Run tag: what repeats the run repeats all of it, since a killed step may have left the working copy half written."""
-
-
-def is_night(run: dg.DagsterRun) -> bool:
-    """Whether a run is a night: the nightly job, or one from the pages of the assets that begins with the evidence."""
-    from_assets = run.job_name == ASSET_JOB and dg.AssetKey("evidence") in (
-        run.asset_selection or [dg.AssetKey("evidence")]
-    )
-    return run.job_name == NIGHTLY or from_assets
 
 
 def nightly_job() -> dg.UnresolvedAssetJobDefinition:

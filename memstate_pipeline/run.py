@@ -21,7 +21,7 @@ from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.failures import failure
 from memstate_pipeline.gates import acceptance_tags
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure

@@ -6,7 +6,8 @@ from datetime import UTC
 import dagster as dg
 
 from memstate_core.run.store import Store
-from memstate_pipeline.jobs import NIGHTLY, RETENTION, VERIFY_STORE
+from memstate_pipeline.jobs import RETENTION, VERIFY_STORE
+from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.resources import NOW_TAG
 
 

@@ -17,7 +17,7 @@ from memstate_core.embed import encoder
 from memstate_core.state.home import Home
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.report import page, plots
 from tests.run_history import hurried
 

@@ -14,15 +14,12 @@ from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.instance import DAGSTER_VARIABLE, SETTINGS_NAME, dagster_instance
-from memstate_pipeline.jobs import is_night
-from memstate_pipeline.partitions import PARTITION_TAG
+from memstate_pipeline.nights import last_night
 
 BEATING = timedelta(minutes=2)
 """A daemon whose last heartbeat is older is not running; it beats every half minute."""
 PATIENCE = timedelta(hours=1)
 """A run that is queued for longer, while none is in progress, is stuck."""
-_LATEST = 50
-"""Runs of a shard among which its last night is looked for; others are single assets that somebody materialized."""
 _AT_WORK = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
 
 
@@ -46,23 +43,17 @@ def run_findings(store: Store, now: datetime) -> list[Finding]:
 
 def _last_runs(store: Store, instance: dg.DagsterInstance, ended: list[str]) -> Finding:
     """Whether the last night of each shard failed."""
-    last = {shard: record for shard in store.shards if (record := _last_night(instance, shard)) is not None}
+    last = {shard: run for shard in store.shards if (run := last_night(instance, shard)) is not None}
     failed = [
-        f"the last night of {shard}, run {run_id}, failed{_reason(instance, run_id)}"
-        for shard, record in last.items()
-        for run_id in [record.dagster_run.run_id]
-        if record.dagster_run.status is dg.DagsterRunStatus.FAILURE
+        f"the last night of {shard}, run {run.run_id}, failed{_reason(instance, run.run_id)}"
+        for shard, run in last.items()
+        if run.status is dg.DagsterRunStatus.FAILURE
     ]
     marked = [f"marked as failed, since their processes are gone: {', '.join(ended)}"] if ended else []
     if failed:
         return Finding("runs", False, "; ".join([*failed, *marked, "`memstate maintain` runs it again"]))
-    states = [f"{shard} {record.dagster_run.status.value.lower()}" for shard, record in last.items()]
+    states = [f"{shard} {run.status.value.lower()}" for shard, run in last.items()]
     return Finding("runs", True, "; ".join([f"last nights: {', '.join(states) or 'none yet'}", *marked]))
-
-
-def _last_night(instance: dg.DagsterInstance, shard: str) -> dg.RunRecord | None:
-    records = instance.get_run_records(dg.RunsFilter(tags={PARTITION_TAG: shard}), limit=_LATEST)
-    return next((record for record in records if is_night(record.dagster_run)), None)
 
 
 def _reason(instance: dg.DagsterInstance, run_id: str) -> str:

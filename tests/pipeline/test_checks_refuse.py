@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
+from memstate_core.run.store import open_store
+from memstate_pipeline.instance import dagster_instance
 from tests import warm
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
@@ -35,6 +38,15 @@ main()
 """A night whose ladder step removes the evidence of every value of the working graph of the first shard."""
 
 
+def other_shards(home: Path) -> list[bool]:
+    """Whether the check of each night, oldest first, found that the other shards had published."""
+    key = dg.AssetCheckKey(dg.AssetKey("maintenance_report"), "other_shards_published")
+    with dagster_instance(open_store(home, {}).home) as instance:
+        records = instance.event_log_storage.get_asset_check_execution_history(key, limit=10)
+    ended = {"SUCCEEDED": True, "FAILED": False}
+    return [ended[status] for record in reversed(records) if (status := record.status.value) in ended]
+
+
 def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
     home, dump = tmp_path / "home", tmp_path / "one.jsonl"
     dump.write_text('{"title": "Yard", "fields": [{"name": "gate", "value": "shut"}]}\n')
@@ -60,4 +72,7 @@ def test_a_failed_shard_keeps_no_other_from_its_night(tmp_path: Path) -> None:
     error = json.loads(answer.stdout)["error"]
     assert (error["type"], error["failed"], error["published"]) == ("ShardsFailed", {"s0": "CheckRefused"}, ["s1/1"])
     assert "C4_provenance_preservation" in error["message"]
+    assert other_shards(home) == [False]
     assert run_memstate(home, "status", "--json").document["snapshot"] == "s1/1"
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+    assert other_shards(home) == [False, True, True]

@@ -28,7 +28,7 @@ from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.planning import apply_plan, plan_on
 from memstate_pipeline.report import collect
 from memstate_pipeline.resources import NOW_TAG

@@ -13,7 +13,7 @@ from memstate_core.run.begin import begin_run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_number
 from memstate_pipeline.definitions import build_defs
-from memstate_pipeline.jobs import ASSET_JOB, NIGHTLY, is_night
+from memstate_pipeline.nights import ASSET_JOB, NIGHTLY, is_night
 from memstate_pipeline.resources import NOW_TAG
 from tests.pipeline.conftest import NIGHT
 

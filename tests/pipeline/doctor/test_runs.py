@@ -18,7 +18,7 @@ from memstate_pipeline.doctor.examine import examine
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.doctor.runs import PATIENCE, run_findings
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.run import maintain
 from tests import warm

@@ -14,7 +14,7 @@ from memstate_core.model.text import parse_moment
 from memstate_core.run.store import open_store
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.jobs import NIGHTLY
+from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.resources import NOW_TAG
 from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import NIGHT, Answer, run_memstate

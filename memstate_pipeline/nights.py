@@ -1,0 +1,33 @@
+"""Nights among the runs of Dagster, and the last one of each shard."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from memstate_pipeline.partitions import PARTITION_TAG
+
+NIGHTLY = "nightly_maintenance"
+"""The nightly job."""
+
+ASSET_JOB = "__ASSET_JOB"
+"""Dagster's own job, which *Materialize* on the pages of assets runs."""
+
+WHOLE_RUN = {"dagster/retry_strategy": "ALL_STEPS"}
+"""Run tag: what repeats the run repeats all of it, since a killed step may have left the working copy half written."""
+
+_LATEST = 50
+"""Runs of a shard among which its last night is looked for; others are single assets that somebody materialized."""
+
+
+def is_night(run: dg.DagsterRun) -> bool:
+    """Whether a run is a night: the nightly job, or one from the pages of the assets that begins with the evidence."""
+    from_assets = run.job_name == ASSET_JOB and dg.AssetKey("evidence") in (
+        run.asset_selection or [dg.AssetKey("evidence")]
+    )
+    return run.job_name == NIGHTLY or from_assets
+
+
+def last_night(instance: dg.DagsterInstance, shard: str) -> dg.DagsterRun | None:
+    """The newest night of a shard that is on record, whatever its status; None without one."""
+    runs = instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: shard}), limit=_LATEST)
+    return next((run for run in runs if is_night(run)), None)
