@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -16,7 +17,7 @@ from memstate_core.client import calls
 from memstate_core.client.calls import Call, ScopeGiven
 from memstate_core.client.exchange import Retry, decoded
 from memstate_core.client.failures import unreachable
-from memstate_core.model.answers import Answer, ListedTopic
+from memstate_core.model.answers import Answer, ListedTopic, TopicsPage
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 KEY_VARIABLE = "MEMSTATE_API_KEY"
@@ -97,13 +98,17 @@ class MemoryClient(_Configured[httpx2.Client]):
     def topics(
         self, scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, page_size: int | None = None
     ) -> Iterator[ListedTopic]:
-        """All served topics, ordered by scope and id; pages are fetched lazily."""
+        """All served topics, ordered by scope and id; pages are fetched lazily.
+
+        Warns (`UserWarning`) of damaged shards, whose topics are missing.
+        """
         cursor: str | None = None
         while True:
             page = self.topics_page(scope, cursor=cursor, limit=page_size)
             yield from page.topics
             cursor = page.next_cursor
             if cursor is None:
+                _warn_of_missing(page)
                 return
 
     def send(self, call: Call[T]) -> T:
@@ -152,7 +157,10 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
     async def topics(
         self, scope: ScopeGiven | Sequence[ScopeGiven] | None = None, *, page_size: int | None = None
     ) -> AsyncIterator[ListedTopic]:
-        """All served topics, ordered by scope and id; pages are fetched lazily."""
+        """All served topics, ordered by scope and id; pages are fetched lazily.
+
+        Warns (`UserWarning`) of damaged shards, whose topics are missing.
+        """
         cursor: str | None = None
         while True:
             page = await self.topics_page(scope, cursor=cursor, limit=page_size)
@@ -160,6 +168,7 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
                 yield topic
             cursor = page.next_cursor
             if cursor is None:
+                _warn_of_missing(page)
                 return
 
     async def send(self, call: Call[T]) -> T:
@@ -187,3 +196,8 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def _warn_of_missing(page: TopicsPage) -> None:
+    for missing in page.missing_shards or ():
+        warnings.warn(f"no topic of shard {missing.shard} is listed: {missing.message}", stacklevel=3)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.frames import ALIASES, EVIDENCE_TOPIC, REVIEWS, TRANSITIONS, conform
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
@@ -58,15 +59,18 @@ class Served:
 
 
 def read_served(store: Store) -> dict[str, Served]:
-    """Every shard that serves a snapshot, by name.
+    """Every shard that serves a snapshot, by name; every byte is compared with what was written first.
 
     Raises:
         StoreNotFound: no shard does.
+        SnapshotDamaged: a snapshot has other files than its manifest says.
     """
     return {snapshot.manifest.shard: _read(store, snapshot) for snapshot in served(store.home, store.shards)}
 
 
 def _read(store: Store, snapshot: Snapshot) -> Served:
+    if problems := snapshot.damage():
+        raise SnapshotDamaged(snapshot.name, problems)
     mine = (pl.col("shard") == snapshot.manifest.shard) & (pl.col("kind") != PUBLISHED)
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
         topics, reviews = graph.read(TOPIC, _COLUMNS), graph.read(REVIEW)

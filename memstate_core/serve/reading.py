@@ -145,7 +145,10 @@ class Reading:
         """A page of topics, as by `topics_page`."""
         own = who.narrowed(scopes)
         return self.serving.read(
-            lambda generation: topics_page(generation.readers, own, after, limit) | {"snapshot": generation.snapshot}
+            lambda generation: (
+                topics_page(generation.readers, own, after, limit, generation.damaged)
+                | {"snapshot": generation.snapshot}
+            )
         )
 
     def runs(self, who: Principal, limit: int) -> Document:

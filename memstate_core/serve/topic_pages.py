@@ -15,6 +15,7 @@ import polars as pl
 
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.state.damaged_shards import DamagedShards
 
 _COLUMNS = ("scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state")
 Position = tuple[str, str]
@@ -22,16 +23,25 @@ Position = tuple[str, str]
 
 
 def topics_page(
-    readers: Sequence[SnapshotReader], scopes: Collection[str] | None, after: Position | None, limit: int
+    readers: Sequence[SnapshotReader],
+    scopes: Collection[str] | None,
+    after: Position | None,
+    limit: int,
+    damaged: DamagedShards,
 ) -> dict[str, Any]:
-    """A page of served topics, ready for JSON.
+    """A page of served topics, ready for JSON; `missing_shards` names damaged shards that hold some of the scopes.
 
     Args:
         readers: the open snapshots.
         scopes: the scopes to list; None for all.
         after: where the previous page ended.
         limit: the maximum number of topics.
+        damaged: the shards whose snapshots are damaged.
+
+    Raises:
+        SnapshotDamaged: every shard that holds one of the scopes is damaged.
     """
+    damaged.require_any(scopes, [reader.snapshot.manifest.shard for reader in readers])
     homes = {scope: reader for reader in readers for scope in reader.scopes if scopes is None or scope in scopes}
     found: list[dict[str, Any]] = []
     for scope, reader in sorted(homes.items()):
@@ -41,7 +51,8 @@ def topics_page(
             found += _rows(reader, scope, after[1] if after and scope == after[0] else None, limit + 1 - len(found))
     page = found[:limit]
     more = len(found) > limit
-    return {"topics": page, "next_cursor": _cursor(page[-1]["scope"], page[-1]["topic_id"]) if more else None}
+    cursor = _cursor(page[-1]["scope"], page[-1]["topic_id"]) if more else None
+    return {"topics": page, "next_cursor": cursor} | damaged.note(scopes)
 
 
 def position(cursor: str) -> Position:

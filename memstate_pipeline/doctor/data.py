@@ -23,11 +23,9 @@ OVERDUE = timedelta(hours=36)
 
 def served_snapshots(store: Store, now: datetime) -> Finding:
     """Whether the served snapshots can be read, and whether evidence has waited for a night that did not come."""
-    try:
-        numbers = [(shard, number) for shard in store.shards if (number := named_number(store.home, shard)) is not None]
-        served = [load_snapshot(store.home, shard, number) for shard, number in numbers]
-    except MemstateError as error:
-        return Finding("snapshot", False, str(error))
+    served, problems = _served(store)
+    if problems:
+        return Finding("snapshot", False, "; ".join(problems))
     if not served:
         return Finding("snapshot", True, "nothing published yet")
     last = min(snapshot.written_at() for snapshot in served)
@@ -39,6 +37,18 @@ def served_snapshots(store: Store, now: datetime) -> Finding:
             "snapshot", False, f"{detail} wait for a night: run `memstate maintain`, or see the schedule in the UI"
         )
     return Finding("snapshot", True, detail)
+
+
+def _served(store: Store) -> tuple[list[Snapshot], list[str]]:
+    """The served snapshots that can be read, and what is wrong with the others."""
+    served, problems = list[Snapshot](), list[str]()
+    for shard in store.shards:
+        try:
+            number = named_number(store.home, shard)
+            served += [] if number is None else [load_snapshot(store.home, shard, number)]
+        except MemstateError as error:
+            problems.append(str(error))
+    return served, problems
 
 
 def _waiting(store: Store, served: Sequence[Snapshot]) -> int:

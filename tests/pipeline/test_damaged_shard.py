@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.client import MemoryClient
 from memstate_core.model.scope import shard_of
+from memstate_core.model.text import parse_moment
+from memstate_pipeline.doctor.examine import examine
 from tests.core.serve.conftest import serving_process
 from tests.pipeline.cli.test_care import night
-from tests.pipeline.conftest import run_memstate
+from tests.pipeline.conftest import NIGHT, run_memstate
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +47,9 @@ def test_the_sound_shard_answers_and_names_what_is_missing(home: Path, name: str
         for command in (("query", "yard", "--scope", LOST), ("topic", topics[LOST])):
             refused = run_memstate(home, *command, "--json")
             assert (refused.code, refused.document["error"]["type"]) == (1, "SnapshotDamaged"), command
+        for command in ("export", "merges"):
+            refused = run_memstate(home, command, "--json")
+            assert (refused.code, refused.document["error"]["type"]) == (1, "SnapshotDamaged"), command
         if name == "manifest.json":
             assert "s0/1 is damaged" in run_memstate(home, "status").stdout
     finally:
@@ -63,5 +69,25 @@ def test_a_server_answers_from_the_sound_shard(home: Path) -> None:
             kind, _, number = LOST.partition(":")
             lost = client.post("/v1/query", {"q": "yard", "scope": {"type": kind, "id": number}})
             assert (lost.status, "memstate rebuild" in lost.document["detail"]) == (503, True), lost.document
+            page = client.get("/v1/topics").document
+            assert [each["shard"] for each in page["missing_shards"]] == ["s0"]
+            assert {shard_of(each["scope"], 2) for each in page["topics"]} == {"s1"}
+            assert "missing_shards" not in client.get(f"/v1/topics?scope={SOUND}").document
+            assert client.get(f"/v1/topics?scope={LOST}").status == 503
+            with MemoryClient(client.url) as memory, pytest.warns(UserWarning, match="no topic of shard s0"):
+                assert {shard_of(each.scope, 2) for each in memory.topics()} == {"s1"}
     finally:
         file.write_bytes(bytes_before)
+
+
+def test_doctor_names_every_damaged_shard(home: Path) -> None:
+    files = [home / "snapshots" / shard / "1" / "manifest.json" for shard in ("s0", "s1")]
+    before = [file.read_bytes() for file in files]
+    try:
+        for file in files:
+            file.write_bytes(b"damaged")
+        (finding,) = (each for each in examine(str(home), parse_moment(NIGHT)) if each.name == "snapshot")
+        assert ("s0/1 is damaged" in finding.detail, "s1/1 is damaged" in finding.detail) == (True, True)
+    finally:
+        for file, content in zip(files, before, strict=True):
+            file.write_bytes(content)

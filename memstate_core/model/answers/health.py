@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memstate_core.model.answers.base import Answer, Sometimes
-from memstate_core.model.answers.queries import MissingShard
+from memstate_core.model.answers.parts import MissingShard
 
 
 class RunRecord(Answer, frozen=True):

@@ -71,3 +71,11 @@ class PendingObservation(Answer, frozen=True):
     topic_kind: str | None = None
     fields: list[PendingField] = field(default_factory=list)
     pending: bool = True
+
+
+class MissingShard(Answer, frozen=True):
+    """A shard that is missing from an answer, because its served snapshot is damaged, and what to do."""
+
+    shard: str
+    snapshot: str
+    message: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import field
 
 from memstate_core.model.answers.base import Answer, NullIfOlder, Sometimes
-from memstate_core.model.answers.parts import ConflictingValue, PendingObservation, Revision, TopicWarning
+from memstate_core.model.answers.parts import ConflictingValue, MissingShard, PendingObservation, Revision, TopicWarning
 
 
 class Explanation(Answer, frozen=True):
@@ -78,14 +78,6 @@ class PendingCount(Answer, frozen=True):
 
     observations: int
     complete: bool
-
-
-class MissingShard(Answer, frozen=True):
-    """A shard that is missing from an answer, because its served snapshot is damaged, and what to do."""
-
-    shard: str
-    snapshot: str
-    message: str
 
 
 class QueryAnswer(Answer, frozen=True):

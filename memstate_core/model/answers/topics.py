@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import field
 
 from memstate_core.model.answers.base import Answer, Sometimes
-from memstate_core.model.answers.parts import ConflictingValue, PendingObservation, Revision, TopicWarning
+from memstate_core.model.answers.parts import ConflictingValue, MissingShard, PendingObservation, Revision, TopicWarning
 
 
 class ListedTopic(Answer, frozen=True):
@@ -30,6 +30,7 @@ class TopicsPage(Answer, frozen=True):
     topics: list[ListedTopic]
     next_cursor: str | None
     snapshot: str
+    missing_shards: Sometimes[list[MissingShard]] = None
 
 
 class TopicField(Answer, frozen=True):
