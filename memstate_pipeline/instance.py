@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
+from sqlalchemy.exc import DatabaseError, OperationalError
 
+from memstate_core.model.errors import HistoryUnreadable
 from memstate_core.state.home import Home
 
 DAGSTER_VARIABLE = "DAGSTER_HOME"
@@ -43,6 +45,26 @@ def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
 
 @contextmanager
 def dagster_instance(home: Home) -> Iterator[dg.DagsterInstance]:
-    """The instance that the command line and the UI share."""
-    with dg.DagsterInstance.from_config(str(dagster_home(home))) as instance:
-        yield instance
+    """The instance that the command line and the UI share.
+
+    Raises:
+        HistoryUnreadable: its settings or its databases are damaged.
+    """
+    folder = dagster_home(home)
+    try:
+        with _opened(folder) as instance:
+            yield instance
+    except DatabaseError as error:
+        if isinstance(error, OperationalError):  # of a disk that is full, a lock or permissions
+            raise
+        raise HistoryUnreadable(str(folder), str(error.orig)) from error
+
+
+def _opened(folder: Path) -> dg.DagsterInstance:
+    try:
+        return dg.DagsterInstance.from_config(str(folder))
+    except (DatabaseError, OSError):
+        raise
+    except Exception as error:  # of Dagster or its YAML parser, which it does not export
+        problem = next(iter(str(error).splitlines()), type(error).__name__)
+        raise HistoryUnreadable(str(folder), f"{SETTINGS_NAME}: {problem}") from error

@@ -21,6 +21,7 @@ from memstate_core.state.snapshots import Manifest
 _Problems = list[str]
 UNREADABLE = (OSError, ValueError, RuntimeError, DeltaError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Exceptions that reading damaged files raises."""
+_POLARS_HINT = " (set POLARS_VERBOSE"
 
 
 def ledger_problems(store: Store, manifest: Manifest) -> _Problems:
@@ -50,7 +51,8 @@ def _table_problems(store: Store, table: str, needed: int | None) -> _Problems:
             return [f"its version is {version}, the snapshot was made of version {needed}"]
         rows = store.ledger.scan(table).collect()
     except UNREADABLE as error:
-        return [f"cannot be read: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason'}"]
+        reason = next(iter(str(error).splitlines()), "no reason").partition(_POLARS_HINT)[0]
+        return [f"cannot be read: {type(error).__name__}: {reason}"]
     return _ROWS[table](rows)
 
 

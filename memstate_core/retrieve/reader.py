@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import ExitStack
 from datetime import datetime
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -85,9 +85,13 @@ class SnapshotReader:
 
     @cached_property
     def graph(self) -> Graph:
-        """The published graph, opened read-only on first use."""
+        """The published graph, opened read-only on first use; reading a damaged one raises `SnapshotDamaged`."""
         path = self._folder / GRAPH_FILE
-        return self._open.enter_context(open_graph(path, read_only=True, buffer_mib=self._buffer_mib))
+        opened = open_graph(
+            path, read_only=True, buffer_mib=self._buffer_mib, reading=partial(damage_named, self.snapshot)
+        )
+        with damage_named(self.snapshot):
+            return self._open.enter_context(opened)
 
     @cached_property
     def aliases(self) -> pl.DataFrame:

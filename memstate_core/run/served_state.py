@@ -64,7 +64,9 @@ def read_served(store: Store) -> dict[str, Served]:
     Raises:
         StoreNotFound: no shard does.
         SnapshotDamaged: a snapshot has other files than its manifest says.
+        LedgerDamaged: the recorded decisions are not as they were written.
     """
+    store.ledger.chain.require_sound(tables=("transitions",))
     return {snapshot.manifest.shard: _read(store, snapshot) for snapshot in served(store.home, store.shards)}
 
 

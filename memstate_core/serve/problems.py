@@ -34,6 +34,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.FrameMismatch: 500,
     errors.LedgerDamaged: 503,
     errors.DiskFull: 507,
+    errors.HistoryUnreadable: 500,
     errors.StagingMissing: 500,
     errors.StagingOfAnotherRun: 500,
     errors.ModelUnavailable: 503,

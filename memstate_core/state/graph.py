@@ -12,8 +12,8 @@ in bulk, while setting a long string or a vector in place is slow and lets the f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from memstate_core.state.files import require_space
 from memstate_core.state.memory import reserving
 
 EDGE_TABLE = "Related"
+Reading = Callable[[], AbstractContextManager[None]]
+"""Makes the context in which rows are read."""
 
 _WRITTEN = 3
 """Bytes that may be written for each byte of rows: the write-ahead log, pages, and their copies at a checkpoint."""
@@ -67,8 +69,8 @@ NODE_TABLES = (TOPIC, FIELD, REVISION, VECTOR, REVIEW)
 class Graph:
     """An open graph. Make one with `open_graph`."""
 
-    def __init__(self, connection: kuzu.Connection, folder: Path) -> None:
-        self._connection, self._folder = connection, folder
+    def __init__(self, connection: kuzu.Connection, folder: Path, reading: Reading) -> None:
+        self._connection, self._folder, self._reading = connection, folder, reading
 
     def create(self) -> None:
         """Creates the tables of an empty graph."""
@@ -92,8 +94,9 @@ class Graph:
             pattern, ends = f"(r:{table.name})", {}
         wanted = ", ".join(f"{ends.get(name, f'r.{name}')} AS {name}" for name in schema)
         condition = f" WHERE {where}" if where else ""
-        result = self._run(f"MATCH {pattern}{condition} RETURN {wanted}", given)
-        return _from_graph(pl.from_arrow(result.get_as_arrow(-1)), schema)
+        with self._reading():
+            result = self._run(f"MATCH {pattern}{condition} RETURN {wanted}", given)
+            return _from_graph(pl.from_arrow(result.get_as_arrow(-1)), schema)
 
     def sync(self, table: Table, desired: pl.DataFrame, keep: tuple[str, ...] = ()) -> Synced:
         """Makes the rows of a table equal to a frame.
@@ -194,13 +197,16 @@ class Graph:
 
 
 @contextmanager
-def open_graph(path: Path, *, read_only: bool = False, buffer_mib: int = 2048) -> Iterator[Graph]:
+def open_graph(
+    path: Path, *, read_only: bool = False, buffer_mib: int = 2048, reading: Reading = nullcontext
+) -> Iterator[Graph]:
     """Opens a graph file, creating it (with its tables) when it is to be written and does not exist.
 
     Args:
         path: the graph's one file.
         read_only: open a published graph; nothing beside the file is created.
         buffer_mib: Kuzu's buffer pool in MiB; always given, since its default takes most of the machine.
+        reading: makes the context in which rows are read, such as one that names damage of a snapshot.
 
     Raises:
         DiskFull: the disk has no room for what opening or writing the graph may take; also where rows are written.
@@ -210,7 +216,7 @@ def open_graph(path: Path, *, read_only: bool = False, buffer_mib: int = 2048) -
         require_space(path.parent, 0 if is_new else path.stat().st_size)
     space = _read_space(path) if read_only else _WRITE_SPACE
     with reserving(space + (buffer_mib << 20)), _opened(path, space, buffer_mib, read_only) as connection:
-        graph = Graph(connection, path.parent)
+        graph = Graph(connection, path.parent, reading)
         if is_new:
             graph.create()
         yield graph

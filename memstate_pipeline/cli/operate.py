@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,17 +38,21 @@ def _status_lines(document: Mapping[str, Any], now: datetime) -> Iterator[str]:
     age = f", {run['now']}, published {ago(now - parse_moment(run['published_at']))}" if run else ""
     yield f"snapshot: {document['snapshot'] or 'none yet'}{age}"
     yield "topics: " + ", ".join(f"{count:,} {state}" for state, count in document["topics"].items())
-    yield f"evidence: {document['evidence']:,}, {document['waiting']:,} not yet in a snapshot"
     waiting = document["quarantined_open"]
-    yield f"quarantined: {document['quarantined']:,}" + f", {waiting:,} open (`memstate quarantine`)" * bool(waiting)
+    yield f"evidence: {_count(document['evidence'])}, {_count(document['waiting'])} not yet in a snapshot"
+    still_open = f", {waiting:,} open (`memstate quarantine`)" if waiting else ""
+    yield f"quarantined: {_count(document['quarantined'])}{still_open}"
     yield f"state hash: {document['state_hash'] or 'none yet'}"
     yield "sizes: " + ", ".join(f"{kind} {size / 1048576:,.1f} MiB" for kind, size in document["sizes"].items())
     yield from (f"warning: {warning}" for warning in document["warnings"])
 
 
+def _count(rows: int | None) -> str:
+    return "unknown" if rows is None else f"{rows:,}"
+
+
 def store_status(store: Store) -> dict[str, Any]:
     """The JSON of `memstate status`; before the first snapshot its values are null and zero."""
-    from memstate_core.ingest.quarantine import open_count
     from memstate_core.model.text import iso
     from memstate_core.state.current import served_where_sound
     from memstate_core.state.sizes import sizes
@@ -60,7 +64,8 @@ def store_status(store: Store) -> dict[str, Any]:
     manifests = [snapshot.manifest for snapshot in served]
     states = ("active", "detached", "archived", "merged")
     newest = max(manifests, key=lambda manifest: manifest.now, default=None)
-    evidence = store.ledger.count("evidence")
+    counts, unreadable = _ledger_counts(store)
+    evidence = counts["evidence"]
     published = min((snapshot.written_at() for snapshot in served), default=None)
     last = newest and {"run_id": newest.run_id, "now": iso(newest.now), "published_at": published and iso(published)}
     return {
@@ -68,15 +73,35 @@ def store_status(store: Store) -> dict[str, Any]:
         "state_hash": combined_state_hash({m.shard: m.state_hash for m in manifests}) if manifests else None,
         "topics": {state: sum(manifest.counts[state] for manifest in manifests) for state in states},
         "evidence": evidence,
-        "waiting": evidence - sum(manifest.counts["evidence"] for manifest in manifests),
-        "quarantined": store.ledger.count("quarantine"),
-        "quarantined_open": open_count(store.ledger),
+        "waiting": None if evidence is None else evidence - sum(each.counts["evidence"] for each in manifests),
+        "quarantined": counts["quarantine"],
+        "quarantined_open": counts["open"],
         "last_run": last,
         "last_failure": last_failure(store),
         "home": str(store.home.root),
         "sizes": sizes(store.home),
-        "warnings": [*(error.message for error in damaged.errors.values()), *bound_warnings(served)],
+        "warnings": [*(error.message for error in damaged.errors.values()), *unreadable, *bound_warnings(served)],
     }
+
+
+def _ledger_counts(store: Store) -> tuple[dict[str, int | None], list[str]]:
+    """Rows of evidence and of the quarantine, None where the ledger cannot be read, and warnings that say so."""
+    from memstate_core.ingest.quarantine import open_count
+    from memstate_core.night.ledger_audit import UNREADABLE
+
+    wanted: dict[str, Callable[[], int]] = {
+        "evidence": lambda: store.ledger.count("evidence"),
+        "quarantine": lambda: store.ledger.count("quarantine"),
+        "open": lambda: open_count(store.ledger),
+    }
+    counts: dict[str, int | None] = {}
+    for name, count in wanted.items():
+        try:
+            counts[name] = count()
+        except UNREADABLE:
+            counts[name] = None
+    warning = "the ledger cannot be read; what is served still answers. `memstate verify` names the damage"
+    return counts, [warning] * any(count is None for count in counts.values())
 
 
 def doctor(

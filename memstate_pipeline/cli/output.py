@@ -45,12 +45,12 @@ class Context:
         """The store, for commands that only read.
 
         Raises:
-            StoreNotFound: its folder does not exist, for example because its name is mistyped.
+            StoreNotFound: there is no such folder, for example because its name is mistyped.
         """
         from memstate_core.model.errors import StoreNotFound
 
         store = self.store
-        if not store.home.root.exists():
+        if not store.home.root.is_dir():
             raise StoreNotFound(str(store.home.root), "no store")
         return store
 

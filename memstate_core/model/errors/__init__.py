@@ -17,6 +17,7 @@
     ├── FrameMismatch        a table has not exactly the declared columns
     ├── LedgerDamaged        the ledger lacks rows, or holds other bytes than were written
     ├── DiskFull             the disk has too little space; nothing was published
+    ├── HistoryUnreadable    Dagster's record of runs, or its settings, cannot be read
     ├── StagingMissing       a step was started without the run it belongs to
     ├── StagingOfAnotherRun  a step was started on the working copy of another run
     ├── ModelUnavailable     the embedding model cannot be loaded
@@ -91,6 +92,7 @@ from memstate_core.model.errors.runs import (
     ExtractorUnavailable,
     FrameMismatch,
     GateRefused,
+    HistoryUnreadable,
     LedgerDamaged,
     ModelUnavailable,
     PlanStale,
@@ -119,6 +121,7 @@ __all__ = [
     "ExtractorUnavailable",
     "FrameMismatch",
     "GateRefused",
+    "HistoryUnreadable",
     "HomeUnsupported",
     "KeyRefused",
     "KeysDamaged",

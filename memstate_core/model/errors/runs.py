@@ -114,6 +114,18 @@ class StagingOfAnotherRun(MemstateError):
         )
 
 
+class HistoryUnreadable(MemstateError):
+    """Dagster's record of runs, or its settings, cannot be read."""
+
+    def __init__(self, folder: str, problem: str) -> None:
+        super().__init__(
+            f"Dagster's history in {folder} cannot be read: {problem}. Move the folder away to begin a new one; "
+            "the store itself does not need it.",
+            folder=folder,
+            problem=problem,
+        )
+
+
 class ModelUnavailable(MemstateError):
     """The embedding model cannot be loaded."""
 

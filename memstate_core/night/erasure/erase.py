@@ -106,7 +106,9 @@ def survey(store: Store, places: Places, subject: Subject) -> tuple[dict[str, in
         SubjectNotFound: nothing belongs to the subject.
         SubjectAmbiguous: several scopes have an observation or a session of this id.
         EraseRefused: a dump that was not read yet quotes it.
+        LedgerDamaged: the ledger is not as it was written.
     """
+    store.ledger.chain.require_sound()
     found = find(store, subject)
     require_read(store.home, found.texts)
     files = quoting(store.home, found.texts)

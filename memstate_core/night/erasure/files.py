@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 import zstandard
 
-from memstate_core.model.errors import EraseRefused
+from memstate_core.model.errors import EraseRefused, HistoryUnreadable
 from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
 
@@ -206,8 +206,11 @@ def ended_runs(dagster: Path) -> int:
 def _runs(database: Path) -> tuple[list[str], list[str]]:
     if not database.is_file():
         return [], []
-    with closing(sqlite3.connect(database)) as connection:
-        rows = connection.execute("SELECT run_id, status FROM runs").fetchall()
+    try:
+        with closing(sqlite3.connect(database)) as connection:
+            rows = connection.execute("SELECT run_id, status FROM runs").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise HistoryUnreadable(str(database.parents[1]), str(error)) from error
     unfinished = [run for run, status in rows if status in _UNFINISHED]
     return unfinished, [run for run, _ in rows if run not in unfinished]
 

@@ -20,11 +20,18 @@ _GRAPH_START = b"KUZU"
 
 @contextmanager
 def damage_named(snapshot: Snapshot) -> Iterator[None]:
-    """Turns the error of a file that cannot be decoded into `SnapshotDamaged`."""
+    """Turns the error of a file that cannot be decoded into `SnapshotDamaged`.
+
+    An error of Kuzu has many causes, so a file must differ from the manifest as well.
+    """
     try:
         yield
     except pl.exceptions.PolarsError as error:
         raise SnapshotDamaged(snapshot.name, [_first_line(error)]) from None
+    except RuntimeError:
+        if problems := snapshot.damage():
+            raise SnapshotDamaged(snapshot.name, problems) from None
+        raise
 
 
 def unopenable(snapshot: Snapshot) -> list[str]:

@@ -96,7 +96,10 @@ def test_a_history_that_cannot_be_read_is_a_finding_with_advice(store: Store) ->
         damaged.execute("SELECT * FROM sqlite_master")
     (finding,) = run_findings(store, after(timedelta()))
     assert not finding.ok
-    assert f"move {store.home.dagster} away to begin a new one" in finding.detail
+    assert (
+        f"{store.home.dagster} cannot be read: file is not a database. Move the folder away to begin a new one"
+        in finding.detail
+    )
 
 
 def test_a_history_that_stores_may_share_is_left_alone(
