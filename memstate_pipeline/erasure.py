@@ -12,6 +12,7 @@ from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
 
 if TYPE_CHECKING:
+    from memstate_core.night.erasure.certificate import Certificate
     from memstate_core.night.erasure.erase import Places
     from memstate_core.run.store import Store
 
@@ -38,12 +39,18 @@ def places(home: Home) -> Places:
     return Places(Path(os.environ.get("DAGSTER_HOME") or home.dagster))
 
 
-def complete_erasure(store: Store) -> None:
+def complete_erasure(store: Store) -> Certificate | None:
     """Completes an interrupted erasure before a command that writes without the store's lock.
 
+    Returns:
+        Its certificate; None if there was none.
+
     Raises:
-        StoreLocked: another process holds the store.
+        StoreLocked: another process holds the store, or is erasing.
     """
-    if store.home.begun_erasure.exists():
-        with holding(store, f"process {os.getpid()} (completing an erasure)"):
-            pass
+    if not store.home.begun_erasure.exists():
+        return None
+    from memstate_core.night.erasure.erase import complete
+
+    with exclusive(store.home.lock, f"process {os.getpid()} (completing an erasure)"):
+        return complete(store, places(store.home))

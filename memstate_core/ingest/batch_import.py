@@ -64,7 +64,6 @@ class BatchImport:
     def __init__(self, ledger: Ledger, rules: Rules, longest: int, now: datetime, run_id: str) -> None:
         self._ledger, self._deduplication = ledger, Deduplication(ledger)
         self._rules, self._longest = rules, longest
-        self._erased = Erased(ledger.root)
         self._now, self._run_id = now, run_id
 
     def load(self) -> None:
@@ -117,7 +116,8 @@ class BatchImport:
         left_out = {id(refusal.row) for refusal in refused}
         validated = [self._validated(file, [row for row in file.rows if id(row) not in left_out]) for file in files]
         with self._ledger.writing(f"import {self._run_id}"):
-            batch = self._prepared(files, validated, refused)
+            erased = Erased(self._ledger.root)  # another process may have erased since this import began
+            batch = self._prepared(files, [without_erased(each, erased) for each in validated], refused)
             written = self._deduplication.append_new(batch.evidence) > 0
             self._deduplication.quarantine(batch.quarantine)
         for file, (new, refusals), kept in zip(files, batch.results, batch.kept, strict=True):
@@ -127,7 +127,7 @@ class BatchImport:
     def _validated(self, file: FileProgress, rows: list[RawRow]) -> ValidatedBatch:
         """Validates rows of a file; an error of the system is recorded as the failure of the file."""
         try:
-            return without_erased(validate_batch(rows, self._rules, self._longest), self._erased)
+            return validate_batch(rows, self._rules, self._longest)
         except READ_ERRORS as error:
             if is_unforeseen(error):
                 raise

@@ -21,7 +21,7 @@ from memstate_core.ingest.evidence_frame import evidence_frame, identity_frame
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason
 from memstate_core.ingest.unforeseen import described, is_unforeseen, raises_unforeseen
-from memstate_core.ingest.validation.batch import validate_batch
+from memstate_core.ingest.validation.batch import validate_batch, without_erased
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
@@ -29,6 +29,7 @@ from memstate_core.model.frames import QUARANTINE_ACTIONS, project
 from memstate_core.model.ids import sha256_text
 from memstate_core.model.observation import Observation
 from memstate_core.policy.settings import Settings
+from memstate_core.state.erased import Erased
 from memstate_core.state.ledger import Ledger
 
 DISMISSED, REPLAYED = "dismissed", "replayed"
@@ -130,7 +131,7 @@ class _Replay:
     """
 
     def __init__(self, ledger: Ledger, rules: Rules, longest: int, now: datetime, run_id: str) -> None:
-        self._deduplication = Deduplication(ledger)
+        self._deduplication, self._erased = Deduplication(ledger), Erased(ledger.root)
         self._rules, self._longest, self._now, self._run_id = rules, longest, now, run_id
 
     def take(self, rows: list[RawRow]) -> tuple[int, list[Refusal]]:
@@ -154,7 +155,7 @@ class _Replay:
 
     def _prepared(self, rows: list[RawRow]) -> tuple[pl.DataFrame, list[Refusal]]:
         """The new observations among rows (columns EVIDENCE), and the refusals."""
-        batch = validate_batch(rows, self._rules, self._longest)
+        batch = without_erased(validate_batch(rows, self._rules, self._longest), self._erased)
         status = self._deduplication.classify(identity_frame(batch.records))
         new = [batch.records[at] for at in (status == NEW).arg_true()]
         conflicts = map(batch.conflict, (status == CONFLICT).arg_true())

@@ -29,14 +29,20 @@ AccessTime = Annotated[
 ]
 
 
-def access_time(record: bool, now: str | None, failed: bool = False) -> datetime | None:
+def access_time(store: Store, record: bool, now: str | None, failed: bool = False) -> datetime | None:
     """The time of an access from the options of a reading command; None for the machine's clock.
+
+    Before anything is recorded, an interrupted erasure is completed, so that no access of an erased topic is.
 
     Raises:
         typer.BadParameter: an option describes an access, but `--record` is missing.
     """
     if not record and (failed or now is not None):
         raise typer.BadParameter(f"{'--failed' if failed else '--now'} describes an access: it needs --record")
+    if record:
+        from memstate_pipeline.erasure import complete_erasure
+
+        complete_erasure(store)
     return moment(now)
 
 

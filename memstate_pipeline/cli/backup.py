@@ -35,10 +35,12 @@ def backup(
     from datetime import UTC, datetime
 
     from memstate_core.night.backup.back_up import back_up
+    from memstate_pipeline.erasure import complete_erasure
 
     if listed:
         _list(folder, as_json)
         return
+    complete_erasure(context.obj.store)
     with live_progress():
         made, copying, removed = back_up(context.obj.store, folder, datetime.now(UTC), keep)
     for line in made.left_out:

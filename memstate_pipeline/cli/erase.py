@@ -15,6 +15,7 @@ from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.terminal import visible
 
 if TYPE_CHECKING:
+    from memstate_core.night.erasure.certificate import Certificate
     from memstate_core.night.erasure.subject import Subject
     from memstate_core.run.store import Store
 
@@ -43,6 +44,9 @@ def erase(
     given = {"topic": topic, "actor": actor, "observation": observation, "session": session}
     subject, store = _subject(given, scope), context.obj.store
     at = moment(now) or datetime.now(UTC)
+    if not dry_run and (document := _completed(store, subject)) is not None:
+        show(document, as_json, lambda: _lines(document))
+        return
     removed = _survey(store, subject)
     if dry_run:
         show({"dry_run": True, **removed}, as_json, lambda: _counted(removed, "would remove"))
@@ -82,13 +86,29 @@ def _survey(store: Store, subject: Subject) -> dict[str, Any]:
     return {"removed": removed, "derived_again": derived_again}
 
 
+def _completed(store: Store, subject: Subject) -> dict[str, Any] | None:
+    """Completes an interrupted erasure; its certificate if it was that of this subject, which needs no other."""
+    from memstate_core.night.erasure.certificate import marked
+    from memstate_pipeline.erasure import complete_erasure
+
+    begun = marked(store)
+    certificate = complete_erasure(store)
+    same = begun is not None and begun.subject == subject
+    return _document(store, certificate) if certificate is not None and same else None
+
+
 def _erased(store: Store, subject: Subject, at: datetime, why: str) -> dict[str, Any]:
-    from memstate_core.night.erasure.erase import document
     from memstate_core.night.erasure.erase import erase as erase_subject
     from memstate_pipeline.erasure import holding, places
 
     with holding(store, f"process {os.getpid()} (memstate erase)"):
         certificate = erase_subject(store, places(store.home), subject, at, user_name(), why)
+    return _document(store, certificate)
+
+
+def _document(store: Store, certificate: Certificate) -> dict[str, Any]:
+    from memstate_core.night.erasure.certificate import document
+
     path = store.home.erasures / f"{certificate.number}.json"
     return {**document(certificate), "certificate": str(path)}
 

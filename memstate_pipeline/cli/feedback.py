@@ -32,8 +32,10 @@ def feedback(
 
     from memstate_core.retrieve.topic import resolve
     from memstate_pipeline.cli.readers import open_readers
+    from memstate_pipeline.erasure import complete_erasure
 
     at, store = moment(now), context.obj.store
+    complete_erasure(store)
     with ExitStack() as stack:
         found = resolve(open_readers(store, stack), topic_id)
         _require_fields(found, field or [])

@@ -80,8 +80,10 @@ def replay(
     """
     from memstate_core.ingest import quarantine as rows_of
     from memstate_core.model.scope import GLOBAL_SCOPE
+    from memstate_pipeline.erasure import complete_erasure
 
     store: Store = context.obj.existing_store
+    complete_erasure(store)
     rows = _open(store, ids, reason, file, every=every)
     default_scope = (parsed_scopes(None if scope is None else [scope]) or (GLOBAL_SCOPE,))[0]
     done = rows_of.replay(
@@ -109,10 +111,12 @@ def dismiss(
 ) -> None:
     """Record that refused rows need nothing more. They are kept."""
     from memstate_core.ingest import quarantine as rows_of
+    from memstate_pipeline.erasure import complete_erasure
 
     if not why.strip():
         raise typer.BadParameter("expected --why TEXT: the reason is recorded")
     store: Store = context.obj.existing_store
+    complete_erasure(store)
     rows = _open(store, ids, reason, file, every=every)
     count = rows_of.dismiss(store.ledger, rows, why, moment(now) or datetime.now(UTC), _run_id())
     show({"dismissed": count}, as_json, lambda: [f"dismissed: {count:,}"])

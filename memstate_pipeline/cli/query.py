@@ -50,7 +50,7 @@ def query(
     from memstate_core.retrieve.query import Question, answer
 
     store: Store = context.obj.store
-    at = access_time(record, now)
+    at = access_time(store, record, now)
     question = Question(
         text=text,
         scopes=parsed_scopes(scope),

@@ -39,8 +39,8 @@ def topic(
 
     from memstate_core.retrieve.topic import titles_of, topic_record
 
-    at = access_time(record, now, failed=failed)
     store: Store = context.obj.store
+    at = access_time(store, record, now, failed=failed)
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(store, stack)
         name = _named(readers, topic_id, damaged)

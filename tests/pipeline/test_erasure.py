@@ -29,6 +29,7 @@ from tests.pipeline.conftest import run_memstate
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 MARK = "zq7marker"
+SCOPE = f"user:{MARK}-user"
 AT = datetime(2026, 4, 9, tzinfo=UTC)
 NIGHTS = ("2026-04-06T02:00:00Z", "2026-04-07T02:00:00Z")
 
@@ -130,12 +131,11 @@ def test_a_scope_is_erased_from_every_byte(store: Store, homes: Path, tmp_path: 
     assert run_memstate(home, "backup", str(tmp_path / "backups")).code == 0
     (home / "notifications.json").write_text(json.dumps({"message": f"the night failed at {MARK}"}))
     assert len(holding(home, MARK)) > 10
-    scope = f"user:{MARK}-user"
     before = state(store)
-    dry = run_memstate(home, "erase", "--scope", scope, "--dry-run", "--json")
+    dry = run_memstate(home, "erase", "--scope", SCOPE, "--dry-run", "--json")
     assert dry.code == 0, dry.stderr
     assert state(store) == before
-    answer = run_memstate(home, "erase", "--scope", scope, "--now", "2026-04-09T00:00:00Z", "--json")
+    answer = run_memstate(home, "erase", "--scope", SCOPE, "--now", "2026-04-09T00:00:00Z", "--json")
     assert answer.code == 0, answer.stderr
     assert answer.document["removed"]["evidence"] == dry.document["removed"]["evidence"] == 7
     assert holding(home, MARK) == []
@@ -178,12 +178,12 @@ def test_dumps_that_no_run_has_read_are_kept(store: Store) -> None:
     """Their rows may be nowhere else, also those of others."""
     waiting = dump(store.home.inbox / "new.jsonl", [rest()[0] | {"observation_id": "new"}, marked()[0]])
     with pytest.raises(EraseRefused, match=r"new\.jsonl"):
-        erase(store, "scope", f"user:{MARK}-user")
+        erase(store, "scope", SCOPE)
     waiting.unlink()
     failed = store.home.failed / "broken.parquet"
     make_folder(failed.parent)
     failed.write_bytes(b"PAR1 but cut off")
-    certificate = erase(store, "scope", f"user:{MARK}-user")
+    certificate = erase(store, "scope", SCOPE)
     assert failed.exists()
     assert any("broken.parquet cannot be read" in place for place in certificate.out_of_reach)
 
@@ -193,11 +193,18 @@ def served_topics(store: Store) -> list[dict[str, Any]]:
     return [{"topic_id": topic["id"], "title": topic["title"]} for topic in found]
 
 
-@pytest.mark.parametrize("step", ["cut", "_rewrite", "remove_derived", "clear_runs", "republish", "_certificate"])
+@pytest.mark.parametrize("step", ["cut", "_rewrite", "remove_derived", "clear_runs", "republish", "certify"])
 @pytest.mark.parametrize("after", [False, True])
-def test_an_interrupted_erasure_is_completed(
-    store: Store, homes: Path, monkeypatch: pytest.MonkeyPatch, step: str, after: bool
-) -> None:
+def test_an_interrupted_erasure_is_completed(store: Store, homes: Path, step: str, after: bool) -> None:
+    interrupt(store, step, after=after)
+    store = open_store(store.home.root)
+    complete_erasure(store)
+    assert holding(store.home.root, MARK) == []
+    assert state(store) == state(open_store(homes / "b" / "home"))
+
+
+def interrupt(store: Store, step: str, *, after: bool) -> None:
+    """Begins to erase the marked scope, and ends before or after a step."""
     done = getattr(erasure, step)
 
     def killed(*arguments: Any) -> None:
@@ -205,11 +212,36 @@ def test_an_interrupted_erasure_is_completed(
             done(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(erasure, step, killed)
-    with pytest.raises(KeyboardInterrupt):
-        erase(store, "scope", f"user:{MARK}-user")
-    monkeypatch.undo()
-    store = open_store(store.home.root)
-    complete_erasure(store)
-    assert holding(store.home.root, MARK) == []
-    assert state(store) == state(open_store(homes / "b" / "home"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(erasure, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            erase(store, "scope", SCOPE)
+
+
+COMPLETING = {
+    "replay": ("quarantine", "replay", "--all"),
+    "dismiss": ("quarantine", "dismiss", "--all", "--why", "of no use"),
+    "backup": ("backup", "../backups"),
+    "plan": ("plan", "-o", "../plan.json"),
+    "feedback": ("feedback", "yard", "--used"),
+    "query": ("query", f"boat {MARK}", "--record"),
+    "retention": ("retention",),
+    "undo": ("undo", "nothing"),
+    "erase": ("erase", "--scope", SCOPE),
+}
+"""Commands that write, none of which may find or leave anything of an erasure that was interrupted."""
+
+
+@pytest.mark.parametrize("command", COMPLETING)
+def test_every_command_that_writes_completes_it_first(store: Store, homes: Path, tmp_path: Path, command: str) -> None:
+    home = store.home.root
+    interrupt(store, "republish", after=False)
+    assert holding(home, MARK)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        answer = run_memstate(home, *COMPLETING[command])
+    assert answer.code == (1 if command in ("undo", "feedback") else 0), answer.stderr
+    assert not store.home.begun_erasure.exists()
+    assert MARK not in answer.stdout
+    assert holding(tmp_path, MARK) == []
+    assert state(open_store(home)) == state(open_store(homes / "b" / "home"))

@@ -13,16 +13,16 @@ from datetime import datetime
 from pathlib import Path
 
 import polars as pl
-from msgspec import Struct, to_builtins
-from msgspec import json as msgjson
+from msgspec import structs
 
 from memstate_core.model.errors import MemstateError, SubjectNotFound
-from memstate_core.model.text import iso
 from memstate_core.night.backup.back_up import back_up, last_backup
+from memstate_core.night.erasure.certificate import Begun, Certificate, certify, mark, marked
 from memstate_core.night.erasure.files import (
     clear_runs,
     count_files,
     cut,
+    cut_journals,
     derived,
     ended_runs,
     quoting,
@@ -37,7 +37,8 @@ from memstate_core.policy.settings import FILE_NAME
 from memstate_core.run.store import Store
 from memstate_core.state.current import served
 from memstate_core.state.erased import Erased
-from memstate_core.state.files import make_folder, replace_file, require_space
+from memstate_core.state.erasures import erasures
+from memstate_core.state.files import require_space
 from memstate_core.state.snapshots import combined_state_hash, numbers
 
 _ALWAYS = (
@@ -46,50 +47,6 @@ _ALWAYS = (
     "memory and caches of processes that were running; restart servers and the UI",
     "what the file system, its snapshots or the disk keep of deleted files",
 )
-
-
-class Begun(Struct, frozen=True, kw_only=True):
-    """The marker: what is being erased, and what the certificate will say of it. It is removed at the end."""
-
-    kind: str
-    value: str
-    at: datetime
-    by: str
-    why: str
-    removed: dict[str, int]
-    derived_again: list[str]
-    before: str | None
-    scope: str | None = None
-
-
-class Certificate(Struct, frozen=True, kw_only=True):
-    """What an erasure did; it names the subject by a keyed hash alone.
-
-    Attributes:
-        number: its number in this home.
-        subject_kind: scope, topic, actor, observation or session.
-        subject_hash: keyed hash of the value; the key stays in the store.
-        at: when.
-        by: the user of the process.
-        why: the reason given.
-        removed: rows of each table, files and lines, runs, snapshots.
-        derived_again: the topics that stay and were folded again without it.
-        state_hash_before: the state hash of what was served before; None if nothing was.
-        state_hash_after: that of what is served now.
-        out_of_reach: what may still hold the subject.
-    """
-
-    number: int
-    subject_kind: str
-    subject_hash: str
-    at: datetime
-    by: str
-    why: str
-    removed: dict[str, int]
-    derived_again: list[str]
-    state_hash_before: str | None
-    state_hash_after: str | None
-    out_of_reach: list[str]
 
 
 @dataclass(frozen=True)
@@ -111,7 +68,7 @@ def survey(store: Store, places: Places, subject: Subject) -> tuple[dict[str, in
     store.ledger.chain.require_sound()
     found = find(store, subject)
     require_read(store.home, found.texts)
-    files = quoting(store.home, found.texts)
+    files = quoting(store.home, found)
     rows = counts(found, store.ledger)
     lines = sum(hits or 0 for hits in files.values())
     whole = sum(hits is None for hits in files.values())
@@ -149,63 +106,43 @@ def erase(store: Store, places: Places, subject: Subject, at: datetime, by: str,
         kind=subject.kind, value=subject.value, at=at, by=by, why=why.replace(subject.value, "(erased)"),
         removed=removed, derived_again=touched, before=served_state(store), scope=subject.scope,
     )  # fmt: skip
-    make_folder(store.home.erasures)
-    replace_file(store.home.begun_erasure, msgjson.encode(begun))
     return _finish(store, places, begun)
 
 
 def complete(store: Store, places: Places) -> Certificate | None:
     """Completes an erasure that was interrupted, if there is one; the caller holds the store's lock."""
-    marker = store.home.begun_erasure
-    if not marker.exists():
-        return None
-    return _finish(store, places, msgjson.decode(marker.read_bytes(), type=Begun))
+    begun = marked(store)
+    return None if begun is None else _finish(store, places, begun)
 
 
 def _finish(store: Store, places: Places, begun: Begun) -> Certificate:
-    number = _number(store)
-    found = find(store, Subject(begun.kind, begun.value, begun.scope))
-    cut(store.home, found.texts)
-    _rewrite(store, found)
+    found = _erase_rows(store, begun)
     remove_derived(store.home)
     clear_runs(places.dagster)
-    republish(store, f"erasure-{number}")
+    republish(store, f"erasure-{erasures(store.home) + 1}")
     out_of_reach = [*_left(store, begun), *_backups(store, begun.at), *_ALWAYS]
-    certificate = _certificate(store, begun, number, out_of_reach)
-    replace_file(store.home.erasures / f"{number}.json", msgjson.format(msgjson.encode(certificate)))
+    certificate = certify(store, begun, served_state(store), out_of_reach)
+    cut_journals(store.home, found)
     store.home.begun_erasure.unlink()
     return certificate
 
 
-def _rewrite(store: Store, found: Found) -> None:
-    """Refuses what is erased from now on, then rewrites the ledger without it."""
+def _erase_rows(store: Store, begun: Begun) -> Found:
+    """Removes the subject from dumps, journals and ledger, while no import writes; returns what belonged to it."""
     with store.ledger.writing(f"process {os.getpid()} (memstate erase)"):
-        named = store.ledger.scan("evidence").select("evidence_id", "scope", "observation_id", "content_sha256")
-        mine = named.filter(pl.col("evidence_id").is_in(found.evidence.implode())).collect()
-        Erased(store.ledger.root).add(mine.drop("evidence_id").iter_rows())
-        store.ledger.rewrite(changes(found, store.ledger))
+        found = find(store, begun.subject).with_gone(begun.gone)
+        mark(store, structs.replace(begun, gone=found.gone.to_list()))
+        cut(store.home, found)
+        _rewrite(store, found)
+    return found
 
 
-def _number(store: Store) -> int:
-    """The number of the next certificate."""
-    return 1 + max((int(path.stem) for path in store.home.erasures.glob("*.json") if path.stem.isdigit()), default=0)
-
-
-def _certificate(store: Store, begun: Begun, number: int, out_of_reach: list[str]) -> Certificate:
-    within = () if begun.scope is None else (begun.scope,)
-    return Certificate(
-        number=number,
-        subject_kind=begun.kind,
-        subject_hash=Erased(store.ledger.root).hashed(begun.kind, begun.value, *within),
-        at=begun.at,
-        by=begun.by,
-        why=begun.why,
-        removed=begun.removed,
-        derived_again=begun.derived_again,
-        state_hash_before=begun.before,
-        state_hash_after=served_state(store),
-        out_of_reach=out_of_reach,
-    )
+def _rewrite(store: Store, found: Found) -> None:
+    """Refuses what is erased from now on, then rewrites the ledger without it; its lock is held."""
+    named = store.ledger.scan("evidence").select("evidence_id", "scope", "observation_id", "content_sha256")
+    mine = named.filter(pl.col("evidence_id").is_in(found.evidence.implode())).collect()
+    Erased(store.ledger.root).add(mine.drop("evidence_id").iter_rows())
+    store.ledger.rewrite(changes(found, store.ledger))
 
 
 def _left(store: Store, begun: Begun) -> list[str]:
@@ -241,8 +178,3 @@ def served_state(store: Store) -> str | None:
 def _files(root: Path) -> list[Path]:
     folders = (root / "ledger", root / "snapshots")
     return [path for folder in folders if folder.is_dir() for path in folder.rglob("*") if path.is_file()]
-
-
-def document(certificate: Certificate) -> dict[str, object]:
-    """A certificate as JSON values, times as text."""
-    return {**to_builtins(certificate), "at": iso(certificate.at)}

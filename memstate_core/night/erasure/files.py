@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import shutil
 import sqlite3
 import zipfile
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import polars as pl
 import zstandard
 
+from memstate_core.ingest.accesses.journal_segments import OPEN
 from memstate_core.model.errors import EraseRefused, HistoryUnreadable
+from memstate_core.night.erasure.subject import Found
 from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
 
@@ -50,14 +52,19 @@ def count_files(path: Path) -> int:
     return 1 if path.is_file() else sum(each.is_file() for each in path.rglob("*"))
 
 
-def quoting(home: Home, texts: list[str]) -> dict[Path, int | None]:
-    """Dumps and segments of the journal that quote one of the texts: the number of lines, None for a whole file.
+def quoting(home: Home, found: Found) -> dict[Path, int | None]:
+    """Dumps and segments of the journal that quote a subject: the number of lines, None for a whole file.
 
     Dumps that wait in the inbox or could not be read are left out: they may hold rows of others that are nowhere else.
     """
+    dumps = [path for path in _files(home.inbox) if not _is_unread(home, path)]
+    return _quoting(dumps, found.texts) | _quoting(_files(home.accesses), found.journal_texts)
+
+
+def _quoting(paths: list[Path], texts: list[str]) -> dict[Path, int | None]:
     needles = [text.encode() for text in texts]
     found: dict[Path, int | None] = {}
-    for path in _dumps(home):
+    for path in paths:
         lines = _lines(path)
         hits = None if lines is None else sum(_hit(line, needles) for line in lines)
         if hits or _named(path, texts) or (hits is None and _in_bytes(path, needles)):
@@ -82,20 +89,42 @@ def unreadable(home: Home) -> list[Path]:
     return [path for path in _files(home.inbox) if not _readable(path)]
 
 
-def cut(home: Home, texts: list[str]) -> None:
+def cut(home: Home, found: Found) -> None:
     """Removes those lines and files; a removed line leaves an empty one, so that the others keep their numbers."""
+    dumps = [path for path in _files(home.inbox) if not _is_unread(home, path)]
+    _cut(dumps, found.texts)
+    cut_journals(home, found)
+
+
+def cut_journals(home: Home, found: Found) -> None:
+    """Removes the lines of the access journal alone, to which servers write at any time."""
+    _cut(_files(home.accesses), found.journal_texts)
+
+
+def _cut(paths: list[Path], texts: list[str]) -> None:
     needles = [text.encode() for text in texts]
-    for path, hits in quoting(home, texts).items():
+    for path, hits in _quoting(paths, texts).items():
         lines = None if hits is None else _lines(path)
-        if lines is None:
+        if path.suffix == OPEN:
+            _blank(path, needles)
+        elif lines is None:
             path.unlink()
         else:
             kept = b"\n".join(b"" if _hit(line, needles) else line for line in lines)
             replace_file(path, _packed(path, kept))
 
 
-def _dumps(home: Home) -> Iterator[Path]:
-    yield from (*(path for path in _files(home.inbox) if not _is_unread(home, path)), *_files(home.accesses))
+def _blank(path: Path, needles: list[bytes]) -> None:
+    """Overwrites lines of a segment with spaces where they stand, since a server may be appending to it."""
+    with path.open("r+b") as file:
+        at = 0
+        for line in file.read().split(b"\n"):
+            if _hit(line, needles):
+                file.seek(at)
+                file.write(b" " * len(line))
+            at += len(line) + 1
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _unread(home: Home) -> list[Path]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -65,6 +65,16 @@ class Found:
     gone: pl.Series
     touched: pl.Series
     texts: list[str]
+
+    @property
+    def journal_texts(self) -> list[str]:
+        """What a line of the access journal that belongs to the subject contains: `texts`, its topics, its scope."""
+        named = [*self.gone, self.subject.value] if self.subject.kind == SCOPE else list(self.gone)
+        return [*self.texts, *(msgjson.encode(name).decode() for name in named)]
+
+    def with_gone(self, gone: Sequence[str]) -> Found:
+        """This with more topics that go: those that were found before the ledger was rewritten."""
+        return replace(self, gone=pl.concat([self.gone, pl.Series("topic_id", gone, pl.String)]).unique().sort())
 
 
 def find(store: Store, subject: Subject) -> Found:
