@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import polars as pl
 
 from memstate_core.model.frames import DECISION, MOMENT, project
 from memstate_core.model.text import iso_expr
+from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import ATTACHED, EXPANDED, PINNED, RESTORED, UNPINNED
+from memstate_core.state.graph import FIELD, open_graph
 from memstate_core.state.ladder_state import LadderState, ladder_state
 
 PERSON = "person"
@@ -30,7 +33,7 @@ def restore_decisions(
         used_at: the time of an access that goes with this action and does not end the hold; None without one.
     """
     topics = served.topics.filter(pl.col("id").is_in(topic_ids))
-    return reversals(served, ladder_state(served.transitions), reason, topics, used_at)
+    return reversals(served, existing(served, ladder_state(served.transitions)), reason, topics, used_at)
 
 
 def reversals(
@@ -60,6 +63,17 @@ def reversals(
     ]
     last = iso_expr(pl.max_horizontal("reinforced_at", pl.lit(used_at, MOMENT)))
     return pl.concat([_decided(rows, reason, last) for rows in back])
+
+
+def existing(served: Served, ladder: LadderState) -> LadderState:
+    """The steps without those on fields that a topic no longer has, since all its evidence of them was erased."""
+    if ladder.fields.is_empty():
+        return ladder
+    with open_graph(served.snapshot.path / GRAPH_FILE, read_only=True) as graph:
+        known = graph.read(FIELD, ["topic_id", "name"])
+    living = served.topics.filter(pl.col("merged_into").is_null()).select(topic_id="id")
+    lost = ladder.fields.join(living, on="topic_id", how="semi").join(known, on=["topic_id", "name"], how="anti")
+    return replace(ladder, fields=ladder.fields.join(lost, on=["topic_id", "name"], how="anti"))
 
 
 def pin_decisions(served: Served, topic_ids: list[str], *, on: bool) -> pl.DataFrame:

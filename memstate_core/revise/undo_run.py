@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import polars as pl
 
-from memstate_core.forget.manual_actions import reversals
+from memstate_core.forget.manual_actions import existing, reversals
 from memstate_core.model.errors import RunUnknown
 from memstate_core.model.frames import DECISION
 from memstate_core.revise.merge_history import merge_list
@@ -88,7 +88,7 @@ def _is_known(served: Served, run_id: str) -> bool:
 def _of_shard(served: Served, run_id: str) -> RunUndo:
     own = served.transitions.filter(pl.col("run_id") == run_id)
     in_force = merge_list(served).filter(~pl.col("undone") & (pl.col("run_id") == run_id))
-    ladder = _steps_of(served.transitions, run_id)
+    ladder = existing(served, _steps_of(served.transitions, run_id))
     back = reversals(served, ladder, UNDONE)
     undone = pl.concat([in_force.with_columns(kind=pl.lit(MERGED)).select("kind"), *_steps(own, ladder)])
     every = pl.concat([own, served.rolled_back.filter(pl.col("run_id") == run_id).select(own.columns)])

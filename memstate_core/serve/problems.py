@@ -58,6 +58,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.BackupRefused: 409,
     errors.RestoreRefused: 409,
     errors.EraseRefused: 409,
+    errors.ErasureNotRepeated: 409,
     errors.SubjectAmbiguous: 409,
     errors.SubjectNotFound: 404,
     # Raised by the client when it talks to another server; a server itself raises none of these.

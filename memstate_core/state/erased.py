@@ -48,6 +48,10 @@ class Erased:
         """Whether an observation was erased, by its id within its scope or by its content."""
         return bool(self._hashes.intersection(self._of(scope, observation_id, content_sha256)))
 
+    def can_become(self, other: Erased) -> bool:
+        """Whether another record knows all that this one knows, so that it can take its place."""
+        return not self._hashes or (self._secret == other._secret and self._hashes <= other._hashes)
+
     def add(self, observations: Iterable[tuple[str, str, str]]) -> None:
         """Records observations (scope, observation_id, content_sha256) durably; the caller holds the ledger's lock."""
         for observation in observations:

@@ -57,18 +57,36 @@ def restore_backup(
     number: Annotated[
         int | None, typer.Option("--backup", metavar="N", help="Which backup. Default: the newest one.")
     ] = None,
+    erasures: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="A home, or a folder of backups, that knows of later erasures, which are made again."
+        ),
+    ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Restore a backup into a new home, named by --home.
 
-    The home must be empty or not exist. Every file is checked against its digest first.
+    The home must be empty or not exist. Every file is checked against its digest first. What the store erased after
+    the backup is erased again, as far as its old home, a later backup of the folder, or --erasures knows of it.
     """
     from memstate_core.night.backup.restore import restore_backup as restore
     from memstate_core.run.store import home_path
 
     home = home_path(context.obj.home)
-    document = {**_described(restore(folder, home, number)), "folder": str(folder), "restored_to": str(home)}
-    show(document, as_json, lambda: [f"restored {_line(document)}", f"into {home}; `memstate verify` checks it"])
+    if erasures is not None and not erasures.is_dir():
+        raise typer.BadParameter(f"--erasures {erasures}: expected the folder of a home or of backups")
+    restored, again = restore(folder, home, number, erasures)
+    document = {**_described(restored), "folder": str(folder), "restored_to": str(home), "erased_again": again}
+    show(document, as_json, lambda: _restored_lines(document))
+
+
+def _restored_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    yield f"restored {_line(document)}"
+    numbers = ", ".join(map(str, document["erased_again"]))
+    if numbers:
+        yield f"erased again, since it was erased after the backup: certificates {numbers} in erasures/"
+    yield f"into {document['restored_to']}; `memstate verify` checks it"
 
 
 def _list(folder: Path, as_json: bool) -> None:

@@ -44,8 +44,8 @@ def erase(
     given = {"topic": topic, "actor": actor, "observation": observation, "session": session}
     subject, store = _subject(given, scope), context.obj.store
     at = moment(now) or datetime.now(UTC)
-    if not dry_run and (document := _completed(store, subject)) is not None:
-        show(document, as_json, lambda: _lines(document))
+    if not dry_run and (completed := _completed(store, subject)) is not None:
+        show(completed, as_json, lambda: _lines(completed))
         return
     removed = _survey(store, subject)
     if dry_run:

@@ -5,32 +5,27 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-import zstandard
 
 from memstate_core.ingest.importer import import_paths
 from memstate_core.model.errors import EraseRefused
 from memstate_core.model.text import parse_moment
 from memstate_core.night.erasure import erase as erasure
-from memstate_core.night.erasure.subject import Subject
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import make_folder
-from memstate_pipeline.erasure import complete_erasure, places
+from memstate_pipeline.erasure import complete_erasure
 from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import run_memstate
+from tests.pipeline.erased_homes import dump, erase, holding, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 MARK = "zq7marker"
 SCOPE = f"user:{MARK}-user"
-AT = datetime(2026, 4, 9, tzinfo=UTC)
 NIGHTS = ("2026-04-06T02:00:00Z", "2026-04-07T02:00:00Z")
 
 
@@ -63,12 +58,6 @@ def rest() -> list[dict[str, Any]]:
     return [*yards, *turns]
 
 
-def dump(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def lived(home: Path, rows: list[dict[str, Any]]) -> Store:
     """Two nights, the second with the same dump in its inbox."""
     home.mkdir(parents=True)
@@ -97,33 +86,6 @@ def homes(tmp_path_factory: pytest.TempPathFactory, no_settings: None) -> Path:
 @pytest.fixture
 def store(homes: Path, tmp_path: Path) -> Store:
     return open_store(Path(shutil.copytree(homes / "a" / "home", tmp_path / "home")))
-
-
-def contents(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, and what they unpack to."""
-    data = path.read_bytes()
-    yield path.name.encode()
-    yield data
-    if data.startswith(b"PAR1"):
-        for name, values in pl.read_parquet(path, glob=False).to_dict(as_series=False).items():
-            yield f"{name}{values}".encode()
-    with suppress(OSError, EOFError):
-        yield gzip.decompress(data)
-    with suppress(zstandard.ZstdError):
-        yield zstandard.decompress(data)
-
-
-def holding(home: Path, mark: str) -> list[str]:
-    files = [path for path in home.rglob("*") if path.is_file()]
-    return [str(path.relative_to(home)) for path in files if any(mark.encode() in each for each in contents(path))]
-
-
-def state(store: Store) -> str | None:
-    return erasure.served_state(store)
-
-
-def erase(store: Store, kind: str, value: str) -> erasure.Certificate:
-    return erasure.erase(store, places(store.home), Subject(kind, value), AT, "tester", f"for {value}")
 
 
 def test_a_scope_is_erased_from_every_byte(store: Store, homes: Path, tmp_path: Path) -> None:

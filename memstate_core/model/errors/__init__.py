@@ -36,6 +36,7 @@
     ├── BackupNotFound       a folder holds no backup, or none of this number
     ├── BackupDamaged        a backup lacks something, or holds other bytes than were written
     ├── RestoreRefused       a backup cannot be restored into a folder
+    ├── ErasureNotRepeated   a backup is older than an erasure, which cannot be made again in it
     ├── EraseRefused         an erasure could not be complete, so it was not begun
     ├── SubjectAmbiguous     several scopes have the observation or session of an erasure
     ├── SubjectNotFound      nothing in the store belongs to the subject of an erasure
@@ -67,7 +68,7 @@ from memstate_core.model.errors.api import (
 )
 from memstate_core.model.errors.backups import BackupDamaged, BackupNotFound, BackupRefused, RestoreRefused
 from memstate_core.model.errors.base import MemstateError
-from memstate_core.model.errors.erasure import EraseRefused, SubjectAmbiguous, SubjectNotFound
+from memstate_core.model.errors.erasure import EraseRefused, ErasureNotRepeated, SubjectAmbiguous, SubjectNotFound
 from memstate_core.model.errors.inputs import (
     AcceptanceInvalid,
     HomeUnsupported,
@@ -117,6 +118,7 @@ __all__ = [
     "CheckRefused",
     "DiskFull",
     "EraseRefused",
+    "ErasureNotRepeated",
     "EvidenceSetAside",
     "ExtractorUnavailable",
     "FrameMismatch",

@@ -5,6 +5,20 @@ from __future__ import annotations
 from memstate_core.model.errors.base import MemstateError
 
 
+class ErasureNotRepeated(MemstateError):
+    """A backup is older than an erasure of its store, which cannot be made again in it."""
+
+    def __init__(self, backup: str, erasures: int, problem: str) -> None:
+        super().__init__(
+            f"nothing was restored: {backup} was made before {erasures} erasures of its store, which must be made "
+            f"again in it, and cannot: {problem}. Restore a backup from after them (`memstate backup DIR --list`), or "
+            "name a sound home or folder of backups that knows them with --erasures DIR.",
+            backup=backup,
+            erasures=erasures,
+            problem=problem,
+        )
+
+
 class EraseRefused(MemstateError):
     """An erasure could not be complete, so it was not begun."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from memstate_core.model.errors import BackupDamaged, RestoreRefused
 from memstate_core.night.backup.capture import files_below
 from memstate_core.night.backup.folder import Backup, BackupFile, BackupFolder, place
+from memstate_core.night.backup.later_erasures import repeat_erasures
 from memstate_core.night.backup.objects import copied
 from memstate_core.run.store import open_store
 from memstate_core.state.files import make_folder, require_space, sync_path
@@ -21,16 +22,26 @@ from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
 
 
-def restore_backup(folder: Path, home: Path, number: int | None = None) -> Backup:
+def restore_backup(
+    folder: Path, home: Path, number: int | None = None, erasures: Path | None = None
+) -> tuple[Backup, list[int]]:
     """Restores a backup into a home that does not exist or is empty.
+
+    Erasures that its store made later are made again before the home gets its name.
 
     Args:
         folder: the folder of the backups.
         home: the home that is made.
         number: which backup; the newest one if left out.
+        erasures: another home or folder of backups that may know later erasures, beside the home of the backup and
+            later backups of the folder.
+
+    Returns:
+        The backup, and the numbers of the certificates of what was erased again.
 
     Raises:
         RestoreRefused: the home holds something, or cannot be put in place at once.
+        ErasureNotRepeated: a later erasure cannot be made again; nothing was restored.
         BackupNotFound: there is no such backup.
         BackupDamaged: a file of the backup is missing or differs; nothing was restored.
         DiskFull: there is no room for the home.
@@ -48,12 +59,13 @@ def restore_backup(folder: Path, home: Path, number: int | None = None) -> Backu
             make_folder(draft)
             require_space(beside, backup.size)
             restore_files(BackupFolder(folder), backup, draft)
+            again = repeat_erasures(BackupFolder(folder), backup, open_store(draft), beside / "later", erasures)
             _require_empty(target)
             draft.rename(target)
             sync_path(target.parent)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-    return backup
+    return backup, again
 
 
 def restore_files(folder: BackupFolder, backup: Backup, target: Path) -> None:

@@ -31,11 +31,12 @@ class Begun(Struct, frozen=True, kw_only=True):
     before: str | None
     scope: str | None = None
     gone: list[str] = []
+    evidence: frozenset[str] = frozenset()
 
     @property
     def subject(self) -> Subject:
         """What is being erased."""
-        return Subject(self.kind, self.value, self.scope)
+        return Subject(self.kind, self.value, self.scope, self.evidence)
 
 
 class Certificate(Struct, frozen=True, kw_only=True):
@@ -43,7 +44,8 @@ class Certificate(Struct, frozen=True, kw_only=True):
 
     Attributes:
         number: its number in this home.
-        subject_kind: scope, topic, actor, observation or session.
+        subject_kind: scope, topic, actor, observation or session; in a restored backup also recorded: observations
+            that were erased before.
         subject_hash: keyed hash of the value; the key stays in the store.
         at: when.
         by: the user of the process.

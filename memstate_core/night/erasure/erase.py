@@ -103,10 +103,15 @@ def erase(store: Store, places: Places, subject: Subject, at: datetime, by: str,
     removed, touched = survey(store, places, subject)
     require_space(store.home.root, 2 * sum(path.stat().st_size for path in _files(store.home.root)))
     begun = Begun(
-        kind=subject.kind, value=subject.value, at=at, by=by, why=why.replace(subject.value, "(erased)"),
+        kind=subject.kind, value=subject.value, at=at, by=by, why=_without(why, subject),
         removed=removed, derived_again=touched, before=served_state(store), scope=subject.scope,
+        evidence=subject.evidence,
     )  # fmt: skip
     return _finish(store, places, begun)
+
+
+def _without(why: str, subject: Subject) -> str:
+    return why.replace(subject.value, "(erased)") if subject.value else why
 
 
 def complete(store: Store, places: Places) -> Certificate | None:

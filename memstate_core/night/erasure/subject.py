@@ -17,6 +17,8 @@ from memstate_core.run.store import Store
 from memstate_core.state.current import served
 
 SCOPE, TOPIC, ACTOR, OBSERVATION, SESSION = "scope", "topic", "actor", "observation", "session"
+RECORDED = "recorded"
+"""Observations that an earlier erasure recorded, found in a restored backup; they are named by their evidence."""
 _COLUMNS = {SCOPE: "scope", ACTOR: "actor", OBSERVATION: "observation_id", SESSION: "session_id"}
 _TEXTS = (
     "observation_id", "actor", "session_id", "source_uri", "text", "topic_id", "topic_key", "title", "summary",
@@ -38,14 +40,16 @@ class Subject:
     """What is to be erased.
 
     Attributes:
-        kind: one of the five above.
-        value: the scope, the id or the name.
+        kind: one of those above.
+        value: the scope, the id or the name; empty for `RECORDED`.
         scope: the only scope in which it is meant; None for all.
+        evidence: of `RECORDED` the ids of its evidence.
     """
 
     kind: str
     value: str
     scope: str | None = None
+    evidence: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -107,10 +111,12 @@ def _require_one_scope(subject: Subject, rows: pl.LazyFrame) -> None:
 def _names(subject: Subject) -> list[str]:
     """The value of a subject as dumps may write it: as it is, between quotation marks, and of a scope the id alone."""
     scope_id = [subject.value.partition(":")[2]] if subject.kind == SCOPE else []
-    return [subject.value, *scope_id]
+    return [name for name in (subject.value, *scope_id) if name]
 
 
 def _mine(subject: Subject, shards: dict[str, Served], placed: pl.DataFrame) -> pl.Expr:
+    if subject.kind == RECORDED:
+        return pl.col("evidence_id").is_in(sorted(subject.evidence))
     if subject.kind != TOPIC:
         inside = pl.lit(True) if subject.scope is None else pl.col("scope") == subject.scope
         return (pl.col(_COLUMNS[subject.kind]) == subject.value) & inside
