@@ -11,10 +11,11 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 from memstate_core.ingest.accesses.journal import AccessJournal
 from memstate_core.serve.options import Options
@@ -35,11 +36,21 @@ class Access:
     failed: bool = False
 
 
+class ErasedTopics(Protocol):
+    """Knows which topics are no longer served, because of an erasure."""
+
+    def among(self, topic_ids: Collection[str]) -> frozenset[str]:
+        """Those of some topics that an erasure has removed since the last call."""
+
+
 class AccessRecorder:
     """A thread-safe, buffered writer of accesses."""
 
-    def __init__(self, folder: Path, options: Options, counters: Counters | None = None) -> None:
+    def __init__(
+        self, folder: Path, options: Options, counters: Counters | None = None, erased: ErasedTopics | None = None
+    ) -> None:
         self._folder, self._options, self._counters = folder, options, counters or Counters()
+        self._erased = erased
         self._buffer: deque[Access] = deque(maxlen=options.accesses_limit)
         self._buffering, self._writing = threading.Lock(), threading.Lock()
         self._unflushed = 0
@@ -99,6 +110,7 @@ class AccessRecorder:
 
     def _write(self) -> None:
         """Moves the buffer into the journal. A segment exists only while it has accesses."""
+        self._drop_erased()
         if self._journal is None and self._buffer:
             self._journal = AccessJournal(self._folder, f"{SOURCE}-{uuid.uuid4()}", limit=self._options.accesses_limit)
             self._begun = time.monotonic()
@@ -110,6 +122,18 @@ class AccessRecorder:
         self._journal.flush()
         self._counters.add(Count.ACCESSES_FLUSHED, self._unflushed)
         self._unflushed = 0
+
+    def _drop_erased(self) -> None:
+        """Drops accesses of topics that were erased since they were recorded."""
+        with self._buffering:
+            held = list(self._buffer)
+        gone = self._erased.among({access.topic_id for access in held}) if self._erased is not None else frozenset()
+        if gone:
+            with self._buffering:
+                kept = [access for access in self._buffer if access.topic_id not in gone]
+                self._counters.add(Count.ACCESSES_DROPPED, len(self._buffer) - len(kept))
+                self._buffer.clear()
+                self._buffer.extend(kept)
 
     def _move(self, journal: AccessJournal, access: Access) -> None:
         try:

@@ -24,6 +24,7 @@ from memstate_core.serve.placement_requests import add_neighbor_ids
 from memstate_core.serve.runs import runs
 from memstate_core.serve.scope_filter import redacted
 from memstate_core.serve.snapshots.generation import Generation
+from memstate_core.serve.snapshots.lost_topics import LostTopics
 from memstate_core.serve.snapshots.readiness import age_of, is_stale, readiness
 from memstate_core.serve.snapshots.swap import Serving
 from memstate_core.serve.snapshots.watcher import Watcher
@@ -48,7 +49,9 @@ class Reading:
         self._watcher = Watcher(self.serving, options.poll_seconds, self.counters)
         self._pending = Pending(store)
         self._counter = lru_cache(maxsize=4)(TokenCounter)
-        self._accesses = AccessRecorder(store.home.accesses, options, self.counters)
+        self._accesses = AccessRecorder(
+            store.home.accesses, options, self.counters, LostTopics(self.serving, store.home)
+        )
 
     def query(self, who: Principal, question: Question, record: bool | None = None, pending: bool = False) -> Document:
         """Answers a question; errors as for `memstate_core.retrieve.query.answer`, and `StoreNotFound`.

@@ -1,4 +1,4 @@
-"""How many erasures a home has had, so that a process that reads it notices one and lets go of what it holds."""
+"""The erasures that a home has had, so that a process that reads it notices one and lets go of what it holds."""
 
 from __future__ import annotations
 
@@ -13,5 +13,13 @@ def certificates(home: Home) -> dict[int, Path]:
 
 
 def erasures(home: Home) -> int:
-    """The number of the last erasure; 0 if there was none. It is quick, so that every request may ask."""
+    """The number of the last erasure; 0 if there was none."""
     return max(certificates(home), default=0)
+
+
+def erasure_mark(home: Home) -> int:
+    """A number that changes when an erasure begins and when it ends; it is quick, so that every request may ask."""
+    try:
+        return home.erasures.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

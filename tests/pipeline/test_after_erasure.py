@@ -186,3 +186,15 @@ def test_a_backup_in_which_an_erasure_cannot_be_repeated_is_refused(life: Life, 
     refused = Life(tmp_path / "restored").run("restore-backup", str(backups), code=1)
     assert "which must be made again" in " ".join(refused.stderr.split())
     assert not (tmp_path / "restored").exists()
+
+
+def test_a_subject_is_erased_before_the_first_night(tmp_path: Path) -> None:
+    life = Life(tmp_path / "home")
+    dump(tmp_path / "d.jsonl", [*rows(), {"scope": 3, "title": MARK, "actor": BO}])
+    life.run("import", str(tmp_path / "d.jsonl"))
+    erased = life.document("erase", "--actor", BO)
+    assert erased["removed"]["quarantine"] == 1
+    assert (erased["state_hash_before"], erased["state_hash_after"]) == (None, None)
+    assert holding(life.home, MARK) == []
+    life.run("maintain", "--now", NIGHTS[0])
+    life.sound()

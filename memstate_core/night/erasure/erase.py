@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 from msgspec import structs
 
-from memstate_core.model.errors import MemstateError, SubjectNotFound
+from memstate_core.model.errors import MemstateError, StoreNotFound, SubjectNotFound
 from memstate_core.night.backup.back_up import back_up, last_backup
 from memstate_core.night.erasure.certificate import Begun, Certificate, certify, mark, marked
 from memstate_core.night.erasure.files import (
@@ -176,8 +176,12 @@ def _backups(store: Store, at: datetime) -> list[str]:
 
 def served_state(store: Store) -> str | None:
     """The combined state hash of what is served; None if nothing is."""
-    hashes = {snapshot.manifest.shard: snapshot.manifest.state_hash for snapshot in served(store.home, store.shards)}
-    return combined_state_hash(hashes) if hashes else None
+    try:
+        found = served(store.home, store.shards)
+    except StoreNotFound:
+        return None
+    hashes = {snapshot.manifest.shard: snapshot.manifest.state_hash for snapshot in found}
+    return combined_state_hash(hashes)
 
 
 def _files(root: Path) -> list[Path]:

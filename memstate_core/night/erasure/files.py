@@ -12,6 +12,7 @@ import io
 import os
 import shutil
 import sqlite3
+import time
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -27,6 +28,7 @@ from memstate_core.state.home import Home
 
 _UNFINISHED = ("QUEUED", "NOT_STARTED", "MANAGED", "STARTING", "STARTED", "CANCELING")
 _UNREADABLE = (OSError, RuntimeError, zipfile.BadZipFile, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_BEING_WRITTEN_SECONDS = 1.0
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 
 
@@ -93,11 +95,16 @@ def cut(home: Home, found: Found) -> None:
     """Removes those lines and files; a removed line leaves an empty one, so that the others keep their numbers."""
     dumps = [path for path in _files(home.inbox) if not _is_unread(home, path)]
     _cut(dumps, found.texts)
-    cut_journals(home, found)
+    _cut(_files(home.accesses), found.journal_texts)
 
 
 def cut_journals(home: Home, found: Found) -> None:
-    """Removes the lines of the access journal alone, to which servers write at any time."""
+    """Removes the lines of the access journal alone, to which servers write at any time.
+
+    A server that has seen the certificate writes none of them any more; one that was about to write gets a moment.
+    """
+    if list(home.accesses.glob(f"*{OPEN}")):
+        time.sleep(_BEING_WRITTEN_SECONDS)
     _cut(_files(home.accesses), found.journal_texts)
 
 

@@ -9,12 +9,11 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.errors import SubjectAmbiguous
+from memstate_core.model.errors import StoreNotFound, SubjectAmbiguous
 from memstate_core.model.frames import EVIDENCE, PLACEMENTS, empty
 from memstate_core.night.placements import recorded_placements
 from memstate_core.run.served_state import Served, read_served
 from memstate_core.run.store import Store
-from memstate_core.state.current import served
 
 SCOPE, TOPIC, ACTOR, OBSERVATION, SESSION = "scope", "topic", "actor", "observation", "session"
 RECORDED = "recorded"
@@ -87,7 +86,7 @@ def find(store: Store, subject: Subject) -> Found:
     Raises:
         SubjectAmbiguous: several scopes have an observation or a session of this id.
     """
-    shards = read_served(store) if served(store.home, store.shards) else {}
+    shards = _served(store)
     placed = pl.concat([empty(PLACEMENTS), *(recorded_placements(store, shard) for shard in shards.values())])
     rows = store.ledger.scan("evidence")
     ids = rows.filter(_mine(subject, shards, placed)).select("evidence_id").collect()["evidence_id"]
@@ -98,6 +97,14 @@ def find(store: Store, subject: Subject) -> Found:
     texts = _texts(rows.filter(mine).collect(), rows.filter(~mine), [*_names(subject), *gone])
     _require_one_scope(subject, rows.filter(mine))
     return Found(subject, ids, gone, touched.filter(~touched.is_in(gone.implode())), texts)
+
+
+def _served(store: Store) -> dict[str, Served]:
+    """The served state by shard; none before the first night."""
+    try:
+        return read_served(store)
+    except StoreNotFound:
+        return {}
 
 
 def _require_one_scope(subject: Subject, rows: pl.LazyFrame) -> None:

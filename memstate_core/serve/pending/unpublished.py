@@ -25,6 +25,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.pending.fair_share import fair_share, row_bytes
 from memstate_core.serve.pending.inbox_view import InboxObservations, InboxView
 from memstate_core.state import decisions as decided
+from memstate_core.state.erasures import erasure_mark
 from memstate_core.state.graph import TOPIC
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
@@ -76,7 +77,8 @@ class UnpublishedView:
         """The evidence that these snapshots, one per shard, do not serve; all evidence without any."""
         with self._lock:
             inbox = self.inbox.observations(now)
-            at = ([reader.name for reader in readers], self._ledger.version("evidence"))
+            erased = erasure_mark(self._store.home)  # an erasure keeps the versions of the ledger
+            at = ([reader.name for reader in readers], self._ledger.version("evidence"), erased)
             if self._beyond[0] != at:
                 self._beyond = (at, *self._since(readers))
             state, made = (at, inbox.version, inbox.complete), self._made[1]

@@ -1,6 +1,7 @@
 """The served generation: opened beside its predecessor, warmed, swapped in; the old one is closed when idle.
 
-Invariant: a snapshot is closed only when no serving generation and no request uses it.
+Invariant: a snapshot is closed only when no serving generation and no request uses it. A request that begins when an
+erasure has ended is answered from what was published after it, or not at all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
 from memstate_core.state.current import current_number
 from memstate_core.state.damaged_shards import DamagedShards
+from memstate_core.state.erasures import erasure_mark
 from memstate_core.state.snapshots import load_snapshot
 
 T = TypeVar("T")
@@ -39,6 +41,7 @@ class Serving:
         self._open: list[Generation] = []
         self._asked: LRUCache[str, None] = LRUCache(WARMED_SCOPES)
         self._encoder: QuestionEncoder | None = None
+        self._seen = erasure_mark(store.home)
 
     @property
     def current(self) -> Generation | None:
@@ -92,10 +95,15 @@ class Serving:
             ModelUnavailable: its model cannot be loaded.
         """
         with self._refreshing:
-            readers, damaged = self._readers()
-            swapped = bool(readers) and self._differs(readers, damaged)
-            if swapped:
-                self._swap_in(readers, damaged)
+            mark = erasure_mark(self._store.home)
+            with self._released_on_failure(mark):
+                readers, damaged = self._readers(fall_back=mark == self._seen)
+                swapped = bool(readers) and self._differs(readers, damaged)
+                if swapped:
+                    self._swap_in(readers, damaged)
+                elif not readers:
+                    self._swap(None)
+            self._seen = mark
         if damaged.errors:
             raise next(iter(damaged.errors.values()))
         return swapped
@@ -104,8 +112,24 @@ class Serving:
         """Stops serving; snapshots in use are closed by their last request."""
         self._swap(None)
 
-    def _readers(self) -> tuple[tuple[SharedReader, ...], DamagedShards]:
-        """What CURRENT of every shard names, the readers before it where it is damaged, and all damaged shards."""
+    @contextmanager
+    def _released_on_failure(self, mark: int) -> Iterator[None]:
+        """Stops serving if the block fails after an erasure: what is open may hold what was erased."""
+        try:
+            yield
+        except BaseException:
+            if mark != self._seen:
+                self._swap(None)
+            raise
+
+    def _follow_erasures(self) -> None:
+        """Opens what was published after an erasure, if there was one since the last time."""
+        if erasure_mark(self._store.home) != self._seen:
+            with suppress(SnapshotDamaged):
+                self.refresh()
+
+    def _readers(self, *, fall_back: bool) -> tuple[tuple[SharedReader, ...], DamagedShards]:
+        """What CURRENT of every shard names, and all damaged shards; there the readers before it, to fall back on."""
         served = () if self._current is None else self._current.readers
         before = {reader.snapshot.manifest.shard: reader for reader in served}
         found, damaged = [], DamagedShards(len(self._store.shards))
@@ -113,7 +137,7 @@ class Serving:
             try:
                 reader = self._reader(shard, before.get(shard))
             except SnapshotDamaged as error:
-                damaged, reader = damaged.plus(error), before.get(shard)
+                damaged, reader = damaged.plus(error), before.get(shard) if fall_back else None
             found += [reader] if reader else []
         return tuple(found), damaged
 
@@ -168,6 +192,7 @@ class Serving:
 
     @contextmanager
     def _using(self) -> Iterator[Generation]:
+        self._follow_erasures()
         with self._lock:
             generation = self._current
             if generation is None:
