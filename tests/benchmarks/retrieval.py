@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -93,10 +94,10 @@ class Turns:
 
 
 class Methods:
-    """All methods on one snapshot."""
+    """All methods on one snapshot; `asked_at` is the time of asking, to which relative dates refer."""
 
-    def __init__(self, reader: SnapshotReader, encoder: QuestionEncoder) -> None:
-        self._reader, self._encoder = reader, encoder
+    def __init__(self, reader: SnapshotReader, encoder: QuestionEncoder, asked_at: datetime | None = None) -> None:
+        self._reader, self._encoder, self._asked_at = reader, encoder, asked_at
         self._turns = {scope: Turns.of(reader, scope) for scope in reader.scopes}
 
     @cached_property
@@ -134,7 +135,7 @@ class Methods:
 
     def _ours(self, stages: frozenset[str]) -> Ranker:
         def rank(question: str, scope: str) -> Sequence[str]:
-            asked = Question(question, (scope,), evidence_k=CUTS[-1], stages=stages)
+            asked = Question(question, (scope,), evidence_k=CUTS[-1], stages=stages, asked_at=self._asked_at)
             answered = answer([self._reader], self._encoder, None, asked)
             return [each["observation_id"] for each in answered["evidence"]]
 
