@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memstate_core.embed.encoder import PACKAGED_MODEL
+from memstate_core.embed.model_name import ModelName
 
 ESTIMATE = "estimate"
 """The name of the count without a tokenizer: one token per two UTF-8 bytes of a run of letters and digits, rounded
@@ -26,11 +27,11 @@ class TokenCounter:
     """Counts tokens; threads may share it. The tokenizer is loaded at the first text.
 
     Args:
-        model: an embedding model, as `Encoder` takes it.
+        model: an embedding model, as `Encoder` takes it; its prefixes do not count.
     """
 
     def __init__(self, model: str = PACKAGED_MODEL) -> None:
-        self._model = model
+        self._model = ModelName.parsed(model).model
         self._using = threading.Lock()  # tokenizers have state and are not thread-safe
         self._loaded: Any = None
         self._is_loaded = False

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from memstate_core.embed.model_name import ModelName
 from memstate_core.model.errors import ModelUnavailable
 
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
@@ -23,15 +24,29 @@ Vectors = npt.NDArray[np.float32]
 
 
 class Encoder:
-    """A sentence encoder that loads its model when it encodes the first text."""
+    """A sentence encoder that loads its model when it encodes the first text.
+
+    Args:
+        model: the name on record (`memstate_core.embed.model_name`): a model, with prefixes or without.
+        batch_size: how many texts it encodes at a time.
+    """
 
     def __init__(self, model: str = PACKAGED_MODEL, batch_size: int = 64) -> None:
         self.model = model
+        self._named = ModelName.parsed(model)
         self._batch_size = batch_size
         self._loaded: Any = None
 
+    def questions(self, texts: Sequence[str]) -> list[str]:
+        """Questions as the model expects them: each after the prefix of questions."""
+        return [self._named.query_prefix + text for text in texts]
+
+    def passages(self, texts: Sequence[str]) -> list[str]:
+        """Texts that are searched as the model expects them: each after the prefix of passages."""
+        return [self._named.passage_prefix + text for text in texts]
+
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row per text (float32, len(texts) x 384).
+        """Unit vectors of texts that have their prefixes, one row per text (float32, len(texts) x 384).
 
         Raises:
             ModelUnavailable: the model is not on this machine or has another dimension.
@@ -39,7 +54,7 @@ class Encoder:
         if not len(texts):
             return np.zeros((0, DIMENSION), dtype=np.float32)
         if self._loaded is None:
-            self._loaded = _load(self.model)
+            self._loaded = _load(self._named.model)
         vectors = self._loaded.encode(
             [text[:_READ] for text in texts],
             batch_size=self._batch_size,

@@ -1,6 +1,7 @@
 """The embedding cache: one vector for each pair of model and text, kept across runs and rebuilds.
 
-A text is identified by the SHA-256 of its bytes. The file itself is the business of `cache_file`.
+A text is identified by the SHA-256 of its bytes, a prefix that its model needs included. The file itself is
+the business of `cache_file`.
 
 Invariant: a vector is what the model returned for the text. SQLite does not notice changed bytes, so an entry ends in
 the CRC-32 of its text's hash and its vector, and one that differs counts as absent. Entries of the first version have
@@ -60,7 +61,7 @@ def text_hash(text: pl.Expr) -> pl.Expr:
 
 
 def embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
-    """Vectors for texts; only those that the cache lacks are encoded, and then cached.
+    """Vectors for texts that are searched; only those that the cache lacks are encoded, and then cached.
 
     Args:
         path: the cache file, which need not exist.
@@ -70,6 +71,15 @@ def embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
     Raises:
         ModelUnavailable: a text is not cached and the model cannot be loaded.
     """
+    return _embed(path, encoder, encoder.passages(texts))
+
+
+def embed_questions(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
+    """Vectors for questions; arguments and errors as for `embed`."""
+    return _embed(path, encoder, encoder.questions(texts))
+
+
+def _embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
     asked = pl.DataFrame({"text": pl.Series(texts, dtype=pl.String)}).with_columns(hash=text_hash(pl.col("text")))
     distinct = asked.unique("hash", maintain_order=True)
     with closing(CacheFile(path, _TABLE)) as cache:

@@ -23,7 +23,7 @@ from memstate_core.run.apply import apply_state, changes, fold_run
 from memstate_core.run.begin import begin_run
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run
-from memstate_core.run.store import Store
+from memstate_core.run.store import Store, with_model
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.decisions import CORRECTIONS, REVIEW_ENDED
 from memstate_core.state.graph import REVIEW, Graph, open_graph
@@ -72,12 +72,6 @@ def served_snapshot(store: Store, shard: str, run_id: str) -> Snapshot:
     if served is None:
         raise StoreNotFound(str(store.home.root))
     return served
-
-
-def with_model(store: Store, model: str) -> Store:
-    """The store with another embedding model."""
-    embedding = store.settings.embedding.model_copy(update={"model": model})
-    return Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
 
 
 def follow(store: Store, run: Run) -> None:

@@ -24,7 +24,7 @@ from memstate_core.run.base_check import require_ledger
 from memstate_core.run.begin import last_published_payload, next_number, recover
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.run import Run, RunFacts
-from memstate_core.run.store import Store
+from memstate_core.run.store import Store, with_model
 from memstate_core.state.decisions import CORRECTIONS
 from memstate_core.state.graph import REVIEW, open_graph
 from memstate_core.state.rollbacks import in_effect
@@ -77,8 +77,7 @@ def fold_recorded(store: Store, shard: str, scratch: Path, run_id: str) -> Folde
         StoreNotFound: the ledger records no published snapshot of this shard.
     """
     recorded = _last_manifest(store, shard)
-    embedding = store.settings.embedding.model_copy(update={"model": recorded.embedding_model})
-    as_recorded = Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
+    as_recorded = with_model(store, recorded.embedding_model)
     run = fold_again(as_recorded, recorded, recorded.policy, scratch, run_id)
     with open_graph(run.graph, read_only=True) as graph:
         return Folded(run, as_recorded, recorded, state_hash(graph))

@@ -13,14 +13,14 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.model.errors import RebuildMismatch, RollbackRefused
-from memstate_core.night.corrections import follow, refuse_violations, with_model
+from memstate_core.night.corrections import follow, refuse_violations
 from memstate_core.night.publish import publish
 from memstate_core.revise.rollback import Rollback, rollback_decisions, rollback_to
 from memstate_core.run.begin import begin_run, named_or_zero
 from memstate_core.run.publications import publications, publications_in_effect
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served
-from memstate_core.run.store import Store
+from memstate_core.run.store import Store, with_model
 from memstate_core.state.graph import open_graph
 from memstate_core.state.rollbacks import ROLLED_BACK
 from memstate_core.state.snapshots import Manifest, load_snapshot, numbers

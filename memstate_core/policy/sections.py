@@ -70,6 +70,12 @@ class EmbeddingSettings(Section):
     model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
     """Sentence encoder: `all-MiniLM-L6-v2` (packaged) or the path of a sentence-transformers model with 384
     dimensions. After a change the next run embeds every topic again."""
+    query_prefix: Annotated[str, Field(max_length=2000)] = ""
+    """Text that the encoder expects before a question, such as `query: ` for models of the E5 family or the
+    instruction of a BGE model, its space at the end included. After a change the next run embeds every topic again."""
+    passage_prefix: Annotated[str, Field(max_length=2000)] = ""
+    """Text that the encoder expects before a text that is searched, such as `passage: `. After a change the next run
+    embeds every topic again."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     """Number of texts that the encoder takes at a time. Larger batches use more memory."""
 

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from memstate_core.embed.encoder import Encoder
-from memstate_core.embed.vector_cache import embed
+from memstate_core.embed.vector_cache import embed_questions
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
@@ -174,7 +174,11 @@ def _asked(
         slices = [reader.evidence(scope) for reader in readers for scope in _scopes(reader, question)]
         speakers = {word for evidence in slices for word in evidence.names.in_question(terms)}
         texts = list(dict.fromkeys([question.text, without_names(question.text, speakers)]))
-        vectors = encoder.encode(texts) if cache is None else embed(cache, encoder, texts).vectors
+        vectors = (
+            encoder.encode(encoder.questions(texts))
+            if cache is None
+            else embed_questions(cache, encoder, texts).vectors
+        )
         whole, unnamed = vectors[0], vectors[-1]
     at, dated = question.as_of or question.asked_at, "temporal" in question.stages
     return PreparedQuestion(question.text, terms, whole, unnamed, dated, at)

@@ -181,3 +181,8 @@ class SnapshotReader:
 
     def _map_words(self, name: str) -> Postings:
         return Postings(self._folder / "lexical" / name)
+
+
+def served_model(readers: Iterable[SnapshotReader]) -> str:
+    """The embedding model on record of the newest of some snapshots, by which their questions are encoded."""
+    return max((reader.snapshot.manifest for reader in readers), key=lambda each: each.now).embedding_model

@@ -39,7 +39,7 @@ def similar_topics(
     if reader is None or not text.strip():
         return []
     topics, terms = reader.topics(scope), question_terms(text)
-    vector = None if encoder is None else encoder.encode([text])[0]
+    vector = None if encoder is None else encoder.encode(encoder.passages([text]))[0]
     unknown = np.full(topics.frame.height, np.nan)
     parts, cosine = topic_parts(topics, PreparedQuestion(text, terms, vector, vector, dated=False), unknown)
     is_similar = (topics.terms.scores(terms)[:, 0] > 0) | (np.nan_to_num(cosine) >= LIKE)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memstate_core.embed.encoder import Encoder
+from memstate_core.embed.model_name import ModelName
 from memstate_core.model.errors import HomeUnsupported
 from memstate_core.model.scope import shard_names
 from memstate_core.policy.settings import Settings, load_settings
@@ -38,12 +39,20 @@ class Store:
     @cached_property
     def encoder(self) -> Encoder:
         """The embedding model, loaded on first use."""
-        return Encoder(self.settings.embedding.model, self.settings.embedding.batch_size)
+        embedding = self.settings.embedding
+        name = ModelName(embedding.model, embedding.query_prefix, embedding.passage_prefix)
+        return Encoder(str(name), embedding.batch_size)
 
     @property
     def shards(self) -> list[str]:
         """The names of the store's shards."""
         return shard_names(self.settings.store.shards)
+
+
+def with_model(store: Store, recorded: str) -> Store:
+    """The store with the embedding model and prefixes of a name on record, as a manifest has it."""
+    embedding = store.settings.embedding.model_copy(update=ModelName.parsed(recorded)._asdict())
+    return Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
 
 
 def home_path(given: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:

@@ -10,7 +10,7 @@ import typer
 
 from memstate_pipeline.cli.options import ALL_STAGES, AsOf, Scopes, Stages, moment, parsed_scopes, parsed_stages
 from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import missing_lines, open_sound_readers
+from memstate_pipeline.cli.readers import missing_lines, open_sound_readers, served_encoder
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -38,8 +38,9 @@ def context(
     question = Question(text, scopes, TOPICS, EVIDENCE, chosen, as_of=past, asked_at=datetime.now(UTC))
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(store, stack)
-        found = answer(readers, store.encoder, store.home.cache, question, damaged=damaged)
-    counter = TokenCounter(store.encoder.model)
+        encoder = served_encoder(store, readers)
+        found = answer(readers, encoder, store.home.cache, question, damaged=damaged)
+    counter = TokenCounter(encoder.model)
     pack = context_pack(found, budget, counter, counted_by=counter.name, as_of=past)
     show(pack, as_json, lambda: _lines(pack))
 

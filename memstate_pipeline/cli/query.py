@@ -12,7 +12,7 @@ import typer
 from memstate_pipeline.cli.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
 from memstate_pipeline.cli.options import ALL_STAGES, AsOf, Scopes, Stages, moment, parsed_scopes, parsed_stages
 from memstate_pipeline.cli.output import Json, show
-from memstate_pipeline.cli.readers import missing_lines, open_sound_readers
+from memstate_pipeline.cli.readers import missing_lines, open_sound_readers, served_encoder
 from memstate_pipeline.cli.terminal import cut, width
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def query(
     )
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(store, stack)
-        result = answer(readers, store.encoder, store.home.cache, question, damaged=damaged)
+        result = answer(readers, served_encoder(store, readers), store.home.cache, question, damaged=damaged)
     if record:
         result["recorded"] = record_accesses(store, result["candidates"], at, fields=field_names)
     show(result, as_json, lambda: [*_lines(result), *recorded_lines(result)])

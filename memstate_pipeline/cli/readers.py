@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import ExitStack
 
+    from memstate_core.embed.encoder import Encoder
     from memstate_core.retrieve.reader import SnapshotReader
     from memstate_core.run.store import Store
     from memstate_core.state.damaged_shards import DamagedShards
@@ -47,6 +48,14 @@ def open_sound_readers(store: Store, stack: ExitStack) -> tuple[list[SnapshotRea
     if not readers:
         raise StoreNotFound(str(store.home.root))
     return readers, damaged
+
+
+def served_encoder(store: Store, readers: Sequence[SnapshotReader]) -> Encoder:
+    """The encoder of what is served, which settings that changed since do not change."""
+    from memstate_core.retrieve.reader import served_model
+    from memstate_core.run.store import with_model
+
+    return with_model(store, served_model(readers)).encoder
 
 
 def missing_lines(answer: Mapping[str, Any]) -> Iterator[str]:

@@ -74,7 +74,7 @@ class Questions:
         evidence = (self._slices if aliases else self._plain)[scope_of(question)]
         text, terms = question["question"], question_terms(question["question"])
         unnamed = without_names(text, evidence.names.in_question(terms))
-        whole, rest = self._encoder.encode([text])[0], self._encoder.encode([unnamed])[0]
+        whole, rest = self._encoder.encode(self._encoder.questions([text, unnamed]))
         order = best_first(scored(evidence, PreparedQuestion(text, terms, whole, rest, dated=True)))
         ids = evidence.frame["observation_id"]
         return list(scores([ids[int(row)] for row in order[: CUTS[-1]]], set(question["evidence"])))

@@ -36,7 +36,9 @@ def encoders(e5: Path | None) -> dict[str, str]:
     """The settings of each encoder, by the name in the tables."""
     found = {"all-MiniLM-L6-v2": ""}
     if e5 is not None:
-        found["multilingual-e5-small"] = f"[embedding]\nmodel = {json.dumps(str(e5.resolve()))}\n"
+        model = f"[embedding]\nmodel = {json.dumps(str(e5.resolve()))}\n"
+        found["multilingual-e5-small, no prefixes"] = model
+        found["multilingual-e5-small"] = model + 'query_prefix = "query: "\npassage_prefix = "passage: "\n'
     return found
 
 

@@ -120,7 +120,7 @@ class Methods:
         return turns.bm25.scores(question)
 
     def _cosine(self, question: str, turns: Turns) -> Floats:
-        return (turns.vectors @ self._encoder.encode([question])[0]).astype(np.float64)
+        return (turns.vectors @ self._encoder.encode(self._encoder.questions([question]))[0]).astype(np.float64)
 
     def _fused(self, comparable: Callable[[Floats], Floats], asked: tuple[str, Turns]) -> Floats:
         return comparable(self._bm25(*asked)) + comparable(self._cosine(*asked))

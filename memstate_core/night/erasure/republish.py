@@ -7,7 +7,6 @@ import shutil
 import polars as pl
 
 from memstate_core.forget.salience import update_salience
-from memstate_core.night.corrections import with_model
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
 from memstate_core.policy.extractor import ExtractorSettings
@@ -17,7 +16,7 @@ from memstate_core.run.begin import next_number, recover
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.publications import publications
 from memstate_core.run.run import Run, RunFacts
-from memstate_core.run.store import Store
+from memstate_core.run.store import Store, with_model
 from memstate_core.run.view import decisions, shard_evidence
 from memstate_core.state.decisions import segments
 from memstate_core.state.graph import REVIEW, open_graph

@@ -122,7 +122,8 @@ class Pending:
         with self._keeping:
             lacking = rows.filter(~pl.col("evidence_id").is_in(list(self._vectors))).head(EMBEDDED_A_QUESTION)
         texts = [text[:_EMBEDDED_CHARACTERS] for text in lacking["shown"].fill_null("")]
-        asked, *fresh = generation.encoder.encode([question.text, *texts])
+        encoder = generation.encoder
+        asked, *fresh = encoder.encode([*encoder.questions([question.text]), *encoder.passages(texts)])
         with self._keeping:
             self._vectors.update(zip(lacking["evidence_id"], fresh, strict=True))
             ids = [each for each in rows["evidence_id"] if each in self._vectors]

@@ -29,7 +29,11 @@ class QuestionEncoder(Encoder):
         self._caching = threading.Lock()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, one row a text (float32, len(texts) x 384); errors as for any encoder."""
+        """Unit vectors of texts that have their prefixes, one row a text (float32, len(texts) x 384).
+
+        Raises:
+            ModelUnavailable: as for any encoder.
+        """
         with self._caching:
             known = {text: vector for text in texts if (vector := self._cache.get(text)) is not None}
         missing = [text for text in dict.fromkeys(texts) if text not in known]

@@ -16,6 +16,7 @@ from typing import TypeVar
 from cachetools import LRUCache
 
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.retrieve.reader import served_model
 from memstate_core.run.store import Store
 from memstate_core.serve.snapshots.generation import WARMED_SCOPES, Generation, SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
@@ -167,8 +168,7 @@ class Serving:
     def _opened(self, readers: tuple[SharedReader, ...], damaged: DamagedShards) -> Generation:
         """Opens a warmed generation; it shares snapshots that are already open."""
         before = [] if self._current is None else list(self._current.readers)
-        model = max((reader.snapshot.manifest for reader in readers), key=lambda each: each.now).embedding_model
-        generation = Generation(readers, self._encoder_of(model), damaged)
+        generation = Generation(readers, self._encoder_of(served_model(readers)), damaged)
         with self._lock:
             asked = list(self._asked)
         try:

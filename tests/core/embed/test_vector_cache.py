@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from memstate_core.embed.encoder import DIMENSION, Encoder, Vectors
-from memstate_core.embed.vector_cache import BATCH, embed
+from memstate_core.embed.model_name import ModelName
+from memstate_core.embed.vector_cache import BATCH, embed, embed_questions
 
 
 class CountingEncoder(Encoder):
@@ -132,3 +133,13 @@ def test_garbage_in_place_of_the_cache_costs_time_only(path: Path) -> None:
     assert np.array_equal(embed(path, encoder, ["a"]).vectors, vectors_of(["a"]))
     assert embed(path, encoder, ["a"]).cached == 1
     assert path.with_name("embeddings.sqlite.damaged").read_bytes().startswith(b"garbage")
+
+
+def test_questions_and_passages_are_cached_apart_with_their_prefixes(path: Path) -> None:
+    encoder = CountingEncoder(str(ModelName("counting", "query: ", "passage: ")))
+    assert embed(path, encoder, ["a"]).encoded == 1
+    assert embed_questions(path, encoder, ["a"]).encoded == 1
+    assert encoder.batches == [["passage: a"], ["query: a"]]
+    assert embed(path, encoder, ["a"]).cached == embed_questions(path, encoder, ["a"]).cached == 1
+    other = CountingEncoder(str(ModelName("counting", "", "passage: ")))
+    assert embed(path, other, ["a"]).encoded == 1, "the same text under other prefixes is another model's"

@@ -57,6 +57,11 @@ class WordEncoder:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
+    def questions(self, texts: Sequence[str]) -> Sequence[str]:
+        return texts
+
+    passages = questions
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         self.asked += texts
         vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
