@@ -13,7 +13,7 @@ from pathlib import Path
 
 import memstate_core
 import memstate_pipeline
-from memstate_core.embed import encoder
+from memstate_core.embed import sentence_model
 from memstate_core.state.home import Home
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
@@ -44,8 +44,8 @@ def first_use() -> None:
 
     Nothing here computes with Polars, Kuzu or torch, whose threads would be missing in the forked processes.
     """
-    encoder._load = functools.cache(encoder._load)
-    encoder._load(encoder.PACKAGED_MODEL)
+    sentence_model._load = functools.cache(sentence_model._load)
+    sentence_model._load(sentence_model.PACKAGED_MODEL)
     plots._svg("first", "Two panels", lambda figure: figure.subplots(2))
     page._environment().get_template("page.html")
     with tempfile.TemporaryDirectory() as folder, dagster_instance(Home(Path(folder))):

@@ -1,1 +1,1 @@
-"""Sentence embeddings: the encoder, which is loaded at the first uncached text, the vector cache, token counts."""
+"""Sentence embeddings: the encoder and its runtimes, loaded at the first uncached text, vector cache, token counts."""

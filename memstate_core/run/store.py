@@ -41,7 +41,7 @@ class Store:
         """The embedding model, loaded on first use."""
         embedding = self.settings.embedding
         name = ModelName(embedding.model, embedding.query_prefix, embedding.passage_prefix)
-        return Encoder(str(name), embedding.batch_size)
+        return Encoder(str(name), embedding.batch_size, embedding.runtime)
 
     @property
     def shards(self) -> list[str]:

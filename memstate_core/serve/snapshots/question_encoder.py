@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from cachetools import LRUCache
 
-from memstate_core.embed.encoder import Encoder, Vectors
+from memstate_core.embed.encoder import Encoder, Runtime, Vectors
 
 CACHED_QUESTIONS = 4096
 """How many vectors are kept, 1.5 KiB each."""
@@ -22,8 +22,10 @@ CACHED_QUESTIONS = 4096
 class QuestionEncoder(Encoder):
     """A thread-safe encoder."""
 
-    def __init__(self, model: str, batch_size: int = 64, *, cached: int = CACHED_QUESTIONS) -> None:
-        super().__init__(model, batch_size)
+    def __init__(
+        self, model: str, batch_size: int = 64, runtime: Runtime = "auto", *, cached: int = CACHED_QUESTIONS
+    ) -> None:
+        super().__init__(model, batch_size, runtime, threads=1)
         self._encoding = threading.Lock()  # tokenizers keep state and are not safe to share
         self._cache: LRUCache[str, Vectors] = LRUCache(cached)
         self._caching = threading.Lock()
@@ -39,16 +41,8 @@ class QuestionEncoder(Encoder):
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
             with self._encoding:
-                _use_one_thread()
                 fresh = dict(zip(missing, super().encode(missing), strict=True))
             with self._caching:
                 self._cache.update(fresh)
             known |= fresh
         return np.stack([known[text] for text in texts]) if texts else super().encode([])
-
-
-def _use_one_thread() -> None:
-    import torch
-
-    if torch.get_num_threads() != 1:
-        torch.set_num_threads(1)

@@ -180,7 +180,8 @@ class Serving:
 
     def _encoder_of(self, model: str) -> QuestionEncoder:
         if self._encoder is None or self._encoder.model != model:
-            self._encoder = QuestionEncoder(model, self._store.settings.embedding.batch_size)
+            embedding = self._store.settings.embedding
+            self._encoder = QuestionEncoder(model, embedding.batch_size, embedding.runtime)
         return self._encoder
 
     def _swap(self, fresh: Generation | None) -> None:

@@ -1,0 +1,121 @@
+"""A sentence encoder on OpenVINO: tokenizer, batches, graph and pooling, without torch.
+
+Invariant: a text's vector depends on the text, the model, the precision and the kind of processor, and on nothing
+else, to the last bit. A text is padded to a length that follows from its own number of tokens, never to that of its
+neighbours: sums over tokens are then added in the same order whatever is in the batch, and on any number of threads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from memstate_core.embed.bert_graph import NotSupported, bert_graph
+
+Vectors = npt.NDArray[np.float32]
+BFLOAT16, FLOAT32 = "bfloat16", "float32"
+_PADDED = 8
+"""Tokens to whose multiple a text is padded. Each length and batch size costs some milliseconds when first seen."""
+_BATCH_TOKENS = 2048
+"""Tokens of a batch, padding included: more do not fit into the caches of a core."""
+_HINTS = {BFLOAT16: "bf16", FLOAT32: "f32"}
+
+
+class OpenVinoModel:
+    """A model with its tokenizer; not for use by several threads at a time.
+
+    Args:
+        folder: a model as sentence-transformers writes it.
+        is_exact: whether to compute in float32 also where the processor has instructions for bfloat16.
+        threads: how many threads encode; None for one a core.
+
+    Raises:
+        NotSupported: the model is no BERT, or pools its tokens in an unusual way.
+        ImportError: OpenVINO is not installed.
+        OSError: a file cannot be read.
+        RuntimeError: OpenVINO refuses the graph.
+    """
+
+    def __init__(self, folder: Path, *, is_exact: bool = False, threads: int | None = None) -> None:
+        import openvino
+
+        self._pooled = _pooling(folder)
+        self._tokenizer = _tokenizer(folder)
+        core = openvino.Core()
+        self.precision = BFLOAT16 if not is_exact and _has_bfloat16(core) else FLOAT32
+        options = {
+            "INFERENCE_PRECISION_HINT": _HINTS[self.precision],
+            "PERFORMANCE_HINT": "LATENCY",
+            "ENABLE_CPU_PINNING": False,  # pinned threads of two processes wait for the same core
+        } | ({} if threads is None else {"INFERENCE_NUM_THREADS": threads})
+        self._request = core.compile_model(bert_graph(folder), "CPU", options).create_infer_request()
+        self.description = f"OpenVINO {openvino.__version__.split('-')[0]} in {self.precision}"
+
+    def encode(self, texts: Sequence[str], batch_size: int) -> Vectors:
+        """Unit vectors, one row per text (float32).
+
+        Args:
+            texts: at least one text.
+            batch_size: how many texts are encoded together at most.
+        """
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        vectors = None
+        for length, rows in _batches([len(ids) for ids in tokens], batch_size):
+            found = self._encoded([tokens[row] for row in rows], length)
+            vectors = np.empty((len(tokens), found.shape[1]), np.float32) if vectors is None else vectors
+            vectors[rows] = found
+        return np.zeros((0, 0), np.float32) if vectors is None else vectors
+
+    def _encoded(self, tokens: Sequence[list[int]], length: int) -> Vectors:
+        ids = np.zeros((len(tokens), length), np.int32)
+        known = np.zeros((len(tokens), length), np.bool_)
+        for row, found in enumerate(tokens):
+            ids[row, : len(found)] = found
+            known[row, : len(found)] = True
+        mask = np.where(known, np.float32(0), np.float32(-np.inf))[:, None, None, :]
+        states = self._request.infer({"ids": ids, "mask": mask}, share_inputs=True, share_outputs=True)[0]
+        vectors = self._pooled(states, known)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _batches(lengths: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[int]]]:
+    """Rows of one padded length each, in numbers that are powers of two, so that few shapes occur."""
+    groups: dict[int, list[int]] = {}
+    for row, tokens in enumerate(lengths):
+        groups.setdefault(-(-tokens // _PADDED) * _PADDED, []).append(row)
+    for length, rows in sorted(groups.items()):
+        most, done = min(batch_size, max(1, _BATCH_TOKENS // length)), 0
+        while done < len(rows):
+            size = 1 << (min(most, len(rows) - done).bit_length() - 1)
+            yield length, rows[done : done + size]
+            done += size
+
+
+def _has_bfloat16(core: Any) -> bool:
+    return "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+
+
+def _tokenizer(folder: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    limits = json.loads((folder / "sentence_bert_config.json").read_text())
+    tokenizer.enable_truncation(limits["max_seq_length"])
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _pooling(folder: Path) -> Any:
+    """The function that makes one row of a text's token states."""
+    config = json.loads((folder / "1_Pooling" / "config.json").read_text())
+    modes = [key for key, is_set in config.items() if key.startswith("pooling_mode_") and is_set]
+    if modes == ["pooling_mode_mean_tokens"]:
+        return lambda states, known: np.where(known[:, :, None], states, np.float32(0)).sum(axis=1)
+    if modes == ["pooling_mode_cls_token"]:
+        return lambda states, _: states[:, 0]
+    raise NotSupported(f"1_Pooling/config.json sets {', '.join(modes) or 'no mode'}, expected mean or cls")
