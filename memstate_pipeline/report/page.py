@@ -100,6 +100,7 @@ def _view(data: ReportData) -> dict[str, Any]:
         "expected_false_merges": summary.get("expected_false_merges"),
         "calibration": [row for row in summary.get("calibration") or [] if row["merged"]],
         "spot_checks": summary.get("spot_checks") or [],
+        "encoder": summary.get("encoder"),
         "explanations": summary.get("explanations") or [],
         "warnings": summary.get("warnings") or [],
         **_ingest(summary.get("ingest") or {}),

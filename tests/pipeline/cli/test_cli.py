@@ -155,7 +155,13 @@ def test_ui_dry_run_says_what_it_would_start(memstate: Memstate, tmp_path: Path)
 def test_doctor_finds_this_installation_sound(memstate: Memstate) -> None:
     answer = memstate("doctor", "--json")
     assert answer.code == 0, answer.stdout
-    assert {row["name"] for row in answer.document} >= {"packages", "settings", "model", "lock", "snapshot"}
+    details = {row["name"]: row["detail"] for row in answer.document}
+    assert details.keys() >= {"packages", "settings", "model", "lock", "snapshot"}
+    assert "packaged; run by " in details["model"]
+    chosen = memstate("doctor", "--json", MEMSTATE_EMBEDDING_RUNTIME="sentence-transformers").document
+    assert [row["detail"] for row in chosen if row["name"] == "model"] == [
+        "all-MiniLM-L6-v2, packaged; run by sentence-transformers"
+    ]
 
 
 def test_doctor_explains_a_topic(on_demo: Memstate) -> None:
