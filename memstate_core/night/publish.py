@@ -14,14 +14,14 @@ from msgspec import json as msgjson
 
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.frames import ALIASES, DECISION, REVISIONS, project
+from memstate_core.night.prune import prune
 from memstate_core.retrieve.index.evidence import evidence_index
 from memstate_core.retrieve.index.facts_files import write_facts
 from memstate_core.retrieve.index.write import index_problems, write_index
-from memstate_core.run.begin import last_published
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
-from memstate_core.state.current import current_number, move_current
+from memstate_core.state.current import move_current
 from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import make_folder, sync_path
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, Graph, leftovers, open_graph
@@ -33,7 +33,6 @@ from memstate_core.state.snapshots import (
     Snapshot,
     file_digests,
     load_snapshot,
-    numbers,
 )
 from memstate_core.state.state_hash import state_hash
 
@@ -57,7 +56,7 @@ def publish(store: Store, run: Run) -> StepResult:
     sync_path(final.parent)
     _record(store, run, made.manifest)
     move_current(home, facts.shard, facts.number)
-    _prune(store, facts.shard)
+    prune(store, facts.shard, facts.now)
     row = {"snapshot": facts.number, "state_hash": made.manifest.state_hash, **made.manifest.counts}
     return StepResult(pl.DataFrame([row]), made.manifest.counts)
 
@@ -164,11 +163,3 @@ def _record(store: Store, run: Run, manifest: Manifest) -> None:
 def _reason(run: Run) -> str:
     accepted = run.decisions(ACCEPTED)["payload_json"].str.json_path_match("$.gate").to_list()
     return f"all checks passed, accepted: {', '.join(accepted)}" if accepted else "all checks passed"
-
-
-def _prune(store: Store, shard: str) -> None:
-    kept = numbers(store.home, shard)
-    current, recorded = current_number(store.home, shard), last_published(store, shard)
-    for number in kept[: -store.settings.store.keep_snapshots]:
-        if number not in (current, recorded):
-            shutil.rmtree(store.home.snapshots(shard) / str(number))

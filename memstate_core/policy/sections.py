@@ -25,6 +25,12 @@ class StoreSettings(Section):
     it before the first import: a scope's topics do not move between shards."""
     keep_snapshots: Annotated[int, Field(ge=1, le=1000)] = 7
     """Number of published snapshots that each shard keeps for rollback and as-of queries; older ones are deleted."""
+    keep_snapshot_days: Annotated[float, Field(ge=0, le=36_500)] = 0.0
+    """Age in days beyond which a published snapshot is deleted as well, by the logical times of the nights; 0 keeps any
+    age. The served snapshot always stays."""
+    keep_snapshot_mib: Annotated[int, Field(ge=0, le=16_777_216)] = 0
+    """Total size of the snapshots of a shard, in MiB, beyond which the oldest are deleted as well; 0 sets no limit. The
+    served snapshot always stays."""
     graph_buffer_mib: Annotated[int, Field(ge=64, le=1_048_576)] = 2048
     """Size of the graph database's buffer pool, in MiB, for each graph that a run opens."""
     memory_mib: Annotated[int, Field(ge=0, le=16_777_216)] = 0

@@ -100,7 +100,10 @@ def test_an_unknown_key_is_named_with_those_known_beside_it(tmp_path: Path) -> N
     facts = refused(tmp_path, "[store]\nshard = 4")
     assert facts["source"] == str(tmp_path / FILE_NAME)
     assert (facts["key"], facts["value"]) == ("store.shard", 4)
-    known = "shards, keep_snapshots, graph_buffer_mib, memory_mib, lock_wait_seconds, niceness"
+    known = (
+        "shards, keep_snapshots, keep_snapshot_days, keep_snapshot_mib, graph_buffer_mib, memory_mib, "
+        "lock_wait_seconds, niceness"
+    )
     assert facts["allowed"] == f"unknown key; known here: {known}"
 
 

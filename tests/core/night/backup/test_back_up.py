@@ -68,7 +68,7 @@ def test_a_restored_store_is_the_same_and_goes_on(store: Store, folder: Path, re
     assert failures(restored) == []
 
 
-@pytest.mark.parametrize("function", ["_record", "move_current", "_prune", "_written"])
+@pytest.mark.parametrize("function", ["_record", "move_current", "prune", "_written"])
 def test_a_backup_at_any_moment_of_publishing_is_whole(
     store: Store, folder: Path, restored: Path, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_backup_at_any_moment_of_publishing_is_whole(
     assert len(numbers) == 2
     restore_backup(folder, restored, numbers[0])
     assert failures(restored) == []
-    published = 3 if function in ("move_current", "_prune") else 2
+    published = 3 if function in ("move_current", "prune") else 2
     assert published in {int(name.partition("/")[2]) for name in names(restored)}
     assert [f"{shard}/{numbers_kept(Home(restored), shard)[-1]}" for shard in store.shards] == names(restored)
     maintain(open_store(restored, {}), NOW)
