@@ -40,7 +40,8 @@ def unpacked(name: str, data: bytes) -> Iterator[bytes]:
             for column, values in pl.read_parquet(io.BytesIO(data)).to_dict(as_series=False).items():
                 yield f"{column}{[bytes(each) if isinstance(each, bytes) else each for each in values]}".encode()
     if data.startswith(b"\x1f\x8b"):
-        yield from unpacked("", gzip.decompress(data))
+        with suppress(OSError, EOFError):
+            yield from unpacked("", gzip.decompress(data))
     if data.startswith(b"\x28\xb5\x2f\xfd"):
         yield from unpacked("", zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read())
     if data.startswith(b"PK"):

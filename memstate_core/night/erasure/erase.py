@@ -17,6 +17,7 @@ from msgspec import structs
 
 from memstate_core.model.errors import MemstateError, StoreNotFound, SubjectNotFound
 from memstate_core.night.backup.back_up import back_up, last_backup
+from memstate_core.night.backup.folder import BackupFolder
 from memstate_core.night.erasure.certificate import Begun, Certificate, certify, mark, marked
 from memstate_core.night.erasure.files import (
     clear_runs,
@@ -44,7 +45,7 @@ from memstate_core.state.snapshots import combined_state_hash, numbers
 _ALWAYS = (
     "copies that people or other programs made: dumps outside this home, exports, plans, backups in other folders",
     "what was sent to a language model, an alert, a trace or a client of the API before",
-    "memory and caches of processes that were running; restart servers and the UI",
+    "memory of processes that were running; the UI until it is restarted",
     "what the file system, its snapshots or the disk keep of deleted files",
 )
 
@@ -171,7 +172,9 @@ def _backups(store: Store, at: datetime) -> list[str]:
         back_up(store, Path(known.folder), at, keep=1)
     except (MemstateError, OSError) as error:
         return [f"backups in {known.folder}: {error}; `memstate backup {known.folder} --keep 1` replaces them"]
-    return []
+    others = BackupFolder(Path(known.folder)).numbers()[:-1]
+    named = ", ".join(map(str, others))
+    return [f"backups {named} in {known.folder}, which were made of another home"] if others else []
 
 
 def served_state(store: Store) -> str | None:

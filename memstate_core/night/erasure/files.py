@@ -21,7 +21,9 @@ import polars as pl
 import zstandard
 
 from memstate_core.ingest.accesses.journal_segments import OPEN
-from memstate_core.model.errors import EraseRefused, HistoryUnreadable
+from memstate_core.ingest.dumps import open_dump
+from memstate_core.ingest.formats import OBSERVATIONS
+from memstate_core.model.errors import EraseRefused, HistoryUnreadable, UnreadableDump
 from memstate_core.night.erasure.subject import Found
 from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
@@ -29,6 +31,7 @@ from memstate_core.state.home import Home
 _UNFINISHED = ("QUEUED", "NOT_STARTED", "MANAGED", "STARTING", "STARTED", "CANCELING")
 _UNREADABLE = (OSError, RuntimeError, zipfile.BadZipFile, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _BEING_WRITTEN_SECONDS = 1.0
+_LONGEST_LINE = 1 << 20
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 
 
@@ -117,8 +120,16 @@ def _cut(paths: list[Path], texts: list[str]) -> None:
         elif lines is None:
             path.unlink()
         else:
-            kept = b"\n".join(b"" if _hit(line, needles) else line for line in lines)
-            replace_file(path, _packed(path, kept))
+            _keep_lines(path, [b"" if _hit(line, needles) else line for line in lines])
+
+
+def _keep_lines(path: Path, lines: list[bytes]) -> None:
+    """Writes what is left of a file; removes one of which nothing is left, since its name may say whose it was."""
+    content = b"\n".join(lines)
+    if content.strip():
+        replace_file(path, _packed(path, content))
+    else:
+        path.unlink()
 
 
 def _blank(path: Path, needles: list[bytes]) -> None:
@@ -188,8 +199,19 @@ def _lines(path: Path) -> list[bytes] | None:
     content = _unpacked(path)
     if content is None or b"\x00" in content[:4096] or not content.lstrip().startswith(b"{"):
         return None
+    if _is_transcript(path):
+        return None
     lines = content.split(b"\n")
     return lines if all(line.rstrip().endswith(b"}") for line in lines[:2] if line.strip()) else None
+
+
+def _is_transcript(path: Path) -> bool:
+    """Whether a file is a chat, whose lines belong together: the first one may say whose all of them are."""
+    try:
+        with open_dump(path, _LONGEST_LINE, follow=False) as dump:
+            return dump.format not in (None, OBSERVATIONS)
+    except UnreadableDump:
+        return False
 
 
 def _in_bytes(path: Path, needles: list[bytes]) -> bool:
@@ -230,7 +252,8 @@ def clear_runs(dagster: Path) -> int:
     _execute(history / "runs.db", ("run_tags", "runs"), ended)
     _clear_events(history / "runs" / "index.db", unfinished)
     for path in dagster.glob("schedules/*.db"):
-        _vacuum(path)
+        _clear(path, "job_ticks")
+    _clear(history / "runs.db", "daemon_heartbeats")
     return len(ended)
 
 
@@ -269,6 +292,18 @@ def _clear_events(database: Path, unfinished: list[str]) -> None:
         connection.execute(f"DELETE FROM asset_check_executions WHERE run_id NOT IN ({marks})", unfinished)
         connection.execute("UPDATE asset_keys SET last_materialization = NULL, last_run_id = NULL")
     _vacuum(database)
+
+
+def _clear(database: Path, table: str) -> None:
+    """Empties a table that may name dumps: what sensors said, and the errors of daemons."""
+    if not database.is_file():
+        return
+    try:
+        with closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute(f"DELETE FROM {table}")
+        _vacuum(database)
+    except sqlite3.DatabaseError as error:
+        raise HistoryUnreadable(str(database.parent), str(error)) from error
 
 
 def _vacuum(database: Path) -> None:

@@ -27,7 +27,7 @@ _OUR_WORDS = {
 }  # fmt: skip
 _OUR_KEYS = {
     *EVIDENCE, "id", "name", "value", "why_changed", "impact_expected", "confidence", "ref_topic_id", "to_topic_id",
-    "to_topic_key",
+    "to_topic_key", "conversation", "cwd",
 }  # fmt: skip
 """Keys of every observation; the values of `_OUR_WORDS` are words of our own and times. Neither says who is meant."""
 _SHORTEST = 6
@@ -61,6 +61,9 @@ class Found:
         gone: the ids of topics that no other evidence supports, aliases and merged topics among them.
         touched: the ids of topics that stay, and that also learned from the subject.
         texts: texts and ids that only the subject has, as they stand in JSON.
+        words: names of fields and keys that only the subject has, quoted as in JSON; others may use such words at any
+            time, so nothing is removed for them, but decisions without evidence lose them.
+        scopes: the scopes of its evidence.
     """
 
     subject: Subject
@@ -68,12 +71,14 @@ class Found:
     gone: pl.Series
     touched: pl.Series
     texts: list[str]
+    words: list[str]
+    scopes: list[str]
 
     @property
     def journal_texts(self) -> list[str]:
-        """What a line of the access journal that belongs to the subject contains: `texts`, its topics, its scope."""
+        """What a line of the access journal that belongs to the subject contains: its texts, fields, topics, scope."""
         named = [*self.gone, self.subject.value] if self.subject.kind == SCOPE else list(self.gone)
-        return [*self.texts, *(msgjson.encode(name).decode() for name in named)]
+        return [*self.texts, *self.words, *map(_quoted, named)]
 
     def with_gone(self, gone: Sequence[str]) -> Found:
         """This with more topics that go: those that were found before the ledger was rewritten."""
@@ -94,9 +99,12 @@ def find(store: Store, subject: Subject) -> Found:
     gone = _gone(shards, placed, mine)
     learned = [shard.evidence_topic.filter(mine)["topic_id"] for shard in shards.values()]
     touched = pl.concat([pl.Series("topic_id", [], pl.String), *learned]).unique().sort()
-    texts = _texts(rows.filter(mine).collect(), rows.filter(~mine), [*_names(subject), *gone])
     _require_one_scope(subject, rows.filter(mine))
-    return Found(subject, ids, gone, touched.filter(~touched.is_in(gone.implode())), texts)
+    own, others = rows.filter(mine).collect(), rows.filter(~mine)
+    texts, named = _texts(own, others, [*_names(subject), *gone]), _words(own, others)
+    words = sorted(named - _in_decisions(sorted(named), store.ledger.scan("transitions"), ids))
+    kept = touched.filter(~touched.is_in(gone.implode()))
+    return Found(subject, ids, gone, kept, texts, words, own["scope"].unique().sort().to_list())
 
 
 def _served(store: Store) -> dict[str, Served]:
@@ -151,30 +159,50 @@ def _texts(mine: pl.DataFrame, rest: pl.LazyFrame, more: list[str]) -> list[str]
     for name in _TEXTS:
         found.update(mine[name].drop_nulls())
     for payload in mine["payload_json"].drop_nulls():
-        found.update(_strings(msgjson.decode(payload)))
+        found.update(text for text, is_word in _strings(msgjson.decode(payload)) if not is_word)
     forms = {form for text in found if text.strip() for form in _forms(text)}
-    written = sorted({*forms, *(msgjson.encode(name).decode() for name in more)})
+    written = sorted({*forms, *map(_quoted, more)})
     shared = _shared(written, rest) if written else set()
     return sorted(set(written) - shared, key=lambda text: (-len(text), text))
 
 
 def _forms(text: str) -> Iterator[str]:
     """A text as JSON writes it; a short one in quotation marks."""
-    quoted = msgjson.encode(text).decode()
+    quoted = _quoted(text)
     yield quoted[1:-1] if len(text) >= _SHORTEST else quoted
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _words(mine: pl.DataFrame, rest: pl.LazyFrame) -> set[str]:
+    """Names of fields and keys of the erased evidence that no other evidence has, quoted."""
+    payloads = (msgjson.decode(payload) for payload in mine["payload_json"].drop_nulls())
+    found = sorted({_quoted(text) for payload in payloads for text, is_word in _strings(payload) if is_word})
+    return set(found) - (_shared(found, rest) if found else set())
+
+
+def _in_decisions(words: list[str], transitions: pl.LazyFrame, mine: pl.Series) -> set[str]:
+    """Those words that decisions on other evidence have, too, such as what a language model made of it."""
+    shares = pl.col("evidence_ids").list.set_intersection(pl.lit(mine.implode())).list.len() > 0
+    rows = transitions.filter(pl.col("evidence_ids").list.len() > 0, ~shares)
+    found = rows.select(found=pl.col("payload_json").str.extract_many(words)) if words else None
+    return set() if found is None else set(found.explode("found").unique().collect()["found"].drop_nulls())
+
+
+def _quoted(text: str) -> str:
+    return msgjson.encode(text).decode()
+
+
+def _strings(value: Any, key: str = "") -> Iterator[tuple[str, bool]]:
+    """The texts of a payload, each with whether it is the name of a field or a key."""
     if isinstance(value, str):
-        yield value
+        yield value, key == "name"
     elif isinstance(value, dict):
-        for key, each in value.items():
-            if key not in _OUR_WORDS:
-                yield from () if key in _OUR_KEYS else (key,)
-                yield from _strings(each)
+        for name, each in value.items():
+            if name not in _OUR_WORDS:
+                yield from () if name in _OUR_KEYS else ((name, True),)
+                yield from _strings(each, name)
     elif isinstance(value, list):
         for each in value:
-            yield from _strings(each)
+            yield from _strings(each, key)
 
 
 def _shared(written: list[str], rest: pl.LazyFrame) -> set[str]:

@@ -32,7 +32,7 @@ def changes(found: Found, ledger: Ledger) -> Mapping[str, Change]:
     return {
         "evidence": lambda rows: rows.filter(~pl.col("evidence_id").is_in(found.evidence.implode())),
         "transitions": partial(_transitions, found),
-        "accesses": lambda rows: rows.filter(~_of_accesses(found)),
+        "accesses": partial(_accesses, found),
         "quarantine": lambda rows: rows.filter(~pl.col("quarantine_id").is_in(refused.implode())),
         "quarantine_actions": partial(_actions, found, refused),
     }
@@ -69,6 +69,17 @@ def _of_accesses(found: Found) -> pl.Expr:
     return of_topic | of_scope | contains("source", found.texts)
 
 
+def _accesses(found: Found, rows: pl.DataFrame) -> pl.DataFrame:
+    """Accesses of other topics; one lost if all fields that it names were the subject's."""
+    names = [msgjson.decode(word) for word in found.words]
+    left = pl.col("fields").list.set_difference(pl.lit(pl.Series([names], dtype=pl.List(pl.String))))
+    emptied = (pl.col("fields").list.len() > 0) & (left.list.len() == 0)
+    kept = rows.filter(~_of_accesses(found) & ~emptied.fill_null(False))
+    return kept.with_columns(
+        fields=pl.when(left.list.len() < pl.col("fields").list.len()).then(left).otherwise("fields")
+    )
+
+
 def _refused(found: Found, rows: pl.DataFrame) -> pl.Series:
     """The ids of refused rows that quote the subject."""
     raw = pl.Series("raw", [bytes(each or b"").decode("utf-8", "replace") for each in rows["raw"]], pl.String)
@@ -98,7 +109,7 @@ def _transitions(found: Found, rows: pl.DataFrame) -> pl.DataFrame:
     if found.subject.kind == SCOPE:
         gone = gone | (pl.col("scope") == found.subject.value).fill_null(False)
     marked = rows.with_columns(_gone=gone.fill_null(False) & ~published, evidence_ids=left)
-    kept = _redacted(marked.filter(~pl.col("_gone")).drop("_gone"), found.texts)
+    kept = _redacted(marked.filter(~pl.col("_gone")).drop("_gone"), found)
     erased = _emptied(marked.filter("_gone").drop("_gone"))
     head = pl.col("payload_json").str.replace(_HEAD, '"ledger_head":null')
     result = (
@@ -115,15 +126,18 @@ def _emptied(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(*none, kind=pl.lit(ERASED), evidence_ids=ids, reason=pl.lit(ERASED))
 
 
-def _redacted(rows: pl.DataFrame, texts: list[str]) -> pl.DataFrame:
-    """Rows whose payload or reason has no text of the subject."""
-    hit = contains("payload_json", texts) & (pl.col("kind") != PUBLISHED)
-    quoting = rows.filter(hit)
+def _redacted(rows: pl.DataFrame, found: Found) -> pl.DataFrame:
+    """Rows whose payload or reason has no text of the subject; those of scopes without it had none."""
+    elsewhere = pl.col("scope").is_not_null() & ~pl.col("scope").is_in(found.scopes)
+    here, published = rows.filter(~elsewhere), pl.col("kind") == PUBLISHED
+    texts = [*found.texts, *found.words]
+    hit = contains("payload_json", texts) & ~published
+    quoting = here.filter(hit)
     if quoting.height:
         clean = {payload: _clean_json(payload, texts) for payload in quoting["payload_json"].unique()}
         payload = pl.col("payload_json").replace(clean)
-        rows = rows.with_columns(payload_json=pl.when(hit).then(payload).otherwise(pl.col("payload_json")))
-    return rows.with_columns(_without("reason", texts))
+        here = here.with_columns(payload_json=pl.when(hit).then(payload).otherwise(pl.col("payload_json")))
+    return pl.concat([here.with_columns(_without("reason", found.texts)), rows.filter(elsewhere)])
 
 
 def _clean_json(text: str, texts: list[str]) -> str:
