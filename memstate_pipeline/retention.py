@@ -17,6 +17,7 @@ import dagster as dg
 from memstate_core.run.store import Store
 from memstate_core.state.sizes import size_of
 from memstate_pipeline.assets.common import WRITER_POOL
+from memstate_pipeline.report.index import newest_first, write_index
 from memstate_pipeline.resources import StoreResource
 
 _ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
@@ -67,14 +68,15 @@ def remove(store: Store, instance: dg.DagsterInstance, removals: list[Removal]) 
             instance.delete_run(run)
         for path in removal.files:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    if any(removal.kind == "reports" and removal.names for removal in removals):
+        write_index(store.home.reports)
     if any(removal.kind == "runs" and removal.names for removal in removals):
         for name in ("runs.db", "runs/index.db"):
             _shrink(store.home.dagster / "history" / name)
 
 
 def _old_pages(store: Store, shard: str) -> list[Path]:
-    pages = sorted(store.home.reports.glob(f"*-{shard}.html"), key=lambda page: (page.stat().st_mtime_ns, page.name))
-    return pages[: -store.settings.retention.reports]
+    return newest_first(store.home.reports, f"*-{shard}.html")[store.settings.retention.reports :]
 
 
 def _old_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[str]:

@@ -18,7 +18,7 @@ from memstate_core.state.home import Home
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import NIGHTLY
-from memstate_pipeline.report import page, plots
+from memstate_pipeline.report import plots, templates
 from tests.run_history import hurried
 
 for name in (
@@ -47,7 +47,7 @@ def first_use() -> None:
     sentence_model._load = functools.cache(sentence_model._load)
     sentence_model._load(sentence_model.PACKAGED_MODEL)
     plots._svg("first", "Two panels", lambda figure: figure.subplots(2))
-    page._environment().get_template("page.html")
+    templates.environment().get_template("page.html")
     with tempfile.TemporaryDirectory() as folder, dagster_instance(Home(Path(folder))):
         build_defs(Path(folder)).resolve_job_def(NIGHTLY)
 

@@ -22,6 +22,7 @@ from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.collect import collect_failed
+from memstate_pipeline.report.index import write_index
 from memstate_pipeline.report.page import report_paths, write_report
 from memstate_pipeline.report.run_report import is_published
 from memstate_pipeline.resources import NOW_TAG
@@ -78,6 +79,7 @@ def report_failed(store: Store, run_id: str, tags: Mapping[str, str], failure: R
         data = collect_failed(store, shard, None, known)  # what the run left is damaged
     page = write_report(store.home.reports, data)[0]
     os.utime(page, (at.timestamp(), at.timestamp()))
+    write_index(store.home.reports)
     return page
 
 

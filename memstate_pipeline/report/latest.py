@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from memstate_core.run.store import Store
+from memstate_pipeline.report.index import PAGES, newest_first
 
 
 def latest_report(folder: Path, shard: str | None = None) -> Path | None:
     """The page that was written last, of a shard or of all, or None if there is none."""
-    pages = list(folder.glob("*.html" if shard is None else f"*-{shard}.html"))
-    return max(pages, key=lambda page: (page.stat().st_mtime_ns, page.name), default=None)
+    return next(iter(newest_first(folder, PAGES if shard is None else f"*-{shard}.html")), None)
 
 
 def last_failure(store: Store) -> dict[str, Any] | None:

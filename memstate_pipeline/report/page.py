@@ -6,19 +6,19 @@ in it is escaped, and the same data gives the same bytes.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import polars as pl
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from msgspec import json as msgjson
 
-from memstate_pipeline.report.format import counted, duration, is_refusing, moment, number, score, verdict
+from memstate_core.state.files import replace_file
+from memstate_pipeline.report.format import verdict
+from memstate_pipeline.report.index import write_index
 from memstate_pipeline.report.plots import growth_lines, salience_histogram
+from memstate_pipeline.report.templates import environment
 
 RUN_KEYS = ("run_id", "shard", "now", "previous_snapshot", "state_hash")
 TABLES = ("merges", "archived", "restored", "problems")
@@ -61,11 +61,11 @@ class Listing:
 
 def render_report(data: ReportData) -> str:
     """The page as self-contained HTML."""
-    return _environment().get_template("page.html").render(_view(data))
+    return environment().get_template("page.html").render(_view(data))
 
 
 def write_report(folder: Path, data: ReportData) -> tuple[Path, Path]:
-    """Writes the page and its JSON atomically, replacing those of the same run and shard.
+    """Writes the page and its JSON atomically, replacing those of the same run and shard, and the list of all pages.
 
     Returns:
         The page `<run_id>-<shard>.html` and the JSON beside it: the summary, and all rows of merges,
@@ -74,8 +74,9 @@ def write_report(folder: Path, data: ReportData) -> tuple[Path, Path]:
     folder.mkdir(parents=True, exist_ok=True)
     page, document = report_paths(folder, data.summary["run_id"], data.summary["shard"])
     # The page is written last, so that the JSON that it links to exists.
-    _replace(document, msgjson.format(msgjson.encode(_document(data), enc_hook=str), indent=2) + b"\n")
-    _replace(page, render_report(data).encode())
+    replace_file(document, msgjson.format(msgjson.encode(_document(data), enc_hook=str), indent=2) + b"\n")
+    replace_file(page, render_report(data).encode())
+    write_index(folder)
     return page, document
 
 
@@ -142,26 +143,3 @@ def _as_text(error: object) -> str:
 
 def _document(data: ReportData) -> dict[str, Any]:
     return data.summary | {name: getattr(data, name).to_dicts() for name in TABLES}
-
-
-def _replace(path: Path, content: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters = (number, score, duration, moment, counted, is_refusing)
-    environment.filters |= {function.__name__: function for function in filters}
-    return environment

@@ -90,7 +90,7 @@ def test_the_second_night_changes_nothing(tmp_path: Path, demo_home: Path, demo_
 def test_the_report_has_a_page_and_its_json(demo_home: Path, on_demo: Memstate) -> None:
     document = on_demo("report", "--json").document
     assert {" ".join(row["dropped_title"].lower().split()) for row in document["merges"]} == TWINS
-    (page,) = (demo_home / "reports").glob("*.html")
+    (page,) = (demo_home / "reports").glob("*-s0.html")
     assert "Published snapshot s0/1" in page.read_text()
 
 

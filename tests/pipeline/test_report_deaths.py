@@ -59,7 +59,7 @@ def killed(home: Path, at: str, *names: str) -> None:
 def reports(home: Path) -> list[dict[str, Any]]:
     """The reports, by snapshot."""
     found = [json.loads(path.read_text()) for path in (home / "reports").glob("*.json")]
-    assert len(found) == len([*(home / "reports").glob("*.html")])
+    assert len(found) == len([*(home / "reports").glob("*-s0.html")])
     return sorted(found, key=lambda document: str(document["snapshot"]))
 
 

@@ -19,6 +19,7 @@ from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.jobs import RETENTION
 from memstate_pipeline.retention import due
 from memstate_pipeline.run import maintain
+from tests.docs.html import Page
 from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.usefixtures("no_settings")
@@ -49,7 +50,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_what_is_old_is_named_and_removed(home: Path) -> None:
-    pages = sorted((home / "reports").glob("*.html"), key=lambda page: page.stat().st_mtime_ns)
+    pages = sorted((home / "reports").glob("*-s0.html"), key=lambda page: page.stat().st_mtime_ns)
     runs = run_ids(home)
     default = run_memstate(home, "retention", "--json").document["removed"]
     assert [found["names"] for found in default.values()] == [[], [], []]
@@ -57,11 +58,12 @@ def test_what_is_old_is_named_and_removed(home: Path) -> None:
     early = run_memstate(home, "retention", "--dry-run", "--json").document["removed"]
     assert {kind: len(found["names"]) for kind, found in early.items()} == {"reports": 1, "runs": 0, "processed": 0}
     dry = run_memstate(home, "retention", "--now", LATER, "--dry-run", "--json").document
-    assert (dry["dry_run"], len(run_ids(home)), len(list((home / "reports").iterdir()))) == (True, 2, 4)
+    assert (dry["dry_run"], len(run_ids(home)), len(list((home / "reports").iterdir()))) == (True, 2, 5)
     before = sizes(open_store(home).home)
     answer = run_memstate(home, "retention", "--now", LATER, "--json").document
     assert answer["removed"] == dry["removed"]
     assert answer["removed"]["reports"]["names"] == [pages[0].name]
+    assert Page(home / "reports" / "index.html").links == [pages[1].name]
     assert sorted(answer["removed"]["runs"]["names"]) == sorted(runs)
     assert sorted(answer["removed"]["processed"]["names"]) == ["0.jsonl", "1.jsonl"]
     assert all(found["bytes"] > 0 for found in answer["removed"].values())
@@ -90,7 +92,7 @@ def test_the_monthly_job_does_the_same_and_keeps_its_own_run(home: Path) -> None
         result = build_defs(home).resolve_job_def(RETENTION).execute_in_process(instance=instance)
         assert result.success
         assert instance.get_run_by_id(result.run_id).status is dg.DagsterRunStatus.SUCCESS
-    assert len(list((home / "reports").glob("*.html"))) == 1
+    assert len(list((home / "reports").glob("*-s0.html"))) == 1
     assert len(list((home / "inbox" / "processed").iterdir())) == 2, "an old dump that was read a moment ago stays"
 
 

@@ -143,7 +143,7 @@ def test_reason_codes_and_check_details_are_escaped() -> None:
 def test_the_page_needs_no_network_and_runs_no_script() -> None:
     page = render_report(busy_night())
     loaded = re.findall(r'(?:src|href)="([^"]*)"', page) + re.findall(r"url\(([^)]*)\)", page)
-    assert {target for target in loaded if not target.startswith(("#", "data:"))} == {"r-20260422-s0.json"}
+    assert {target for target in loaded if not target.startswith(("#", "data:"))} == {"r-20260422-s0.json", "index.html"}
     assert "@import" not in page
     assert "default-src 'none'" in page
 
@@ -293,7 +293,7 @@ def test_the_json_has_the_summary_and_every_row(tmp_path: Path) -> None:
 def test_writing_again_replaces_and_leaves_nothing_beside(tmp_path: Path) -> None:
     first = write_report(tmp_path, quiet_night(now=NOW))
     assert write_report(tmp_path, busy_night()) == first
-    assert sorted(tmp_path.iterdir()) == sorted(first)
+    assert sorted(tmp_path.iterdir()) == sorted([*first, tmp_path / "index.html"])
     assert "Acme renewal" in first[0].read_text()
 
 
@@ -308,7 +308,7 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkey
     with pytest.raises(OSError, match="no space left"):
         write_report(tmp_path, busy_night())
     assert page.read_bytes() == before
-    assert sorted(tmp_path.iterdir()) == sorted([page, document])
+    assert sorted(tmp_path.iterdir()) == sorted([page, document, tmp_path / "index.html"])
 
 
 def test_the_latest_report_is_the_one_written_last(tmp_path: Path) -> None:
