@@ -1,0 +1,144 @@
+"""The runtimes of the encoder beside `SentenceTransformer.encode` with its defaults, on real short texts.
+
+All encode the same texts in turn, several times in one process, so that other work on the machine meets all of them;
+seconds are medians over the rounds. Questions are encoded one at a time on one thread, as a server does. The start is a
+process of its own, from its beginning to the first vector.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memstate_core.embed.encoder import PACKAGED_MODEL, Encoder, Runtime, Vectors
+from memstate_core.embed.sentence_model import model_folder
+from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
+
+RUNTIMES: tuple[Runtime, ...] = ("sentence-transformers", "openvino-float32", "auto")
+NEIGHBOURS = 10
+NEAR = 0.8
+"""The cosine from which two texts count as near duplicates of each other."""
+Encode = Callable[[Sequence[str]], Vectors]
+
+
+def distinct_texts(folders: Sequence[Path], count: int) -> tuple[list[str], list[str]]:
+    """Distinct turns and questions of labelled chats, in random order, and the questions alone."""
+    turns = [row["text"] for folder in folders for row in _rows(folder / "turns.jsonl") if row.get("text")]
+    asked = [row["question"] for folder in folders for row in _rows(folder / "questions.jsonl")]
+    texts = list(dict.fromkeys(turns + asked))
+    random.Random(7).shuffle(texts)
+    return texts[:count], asked
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def in_turn(encoders: dict[str, Encode], texts: Sequence[str], rounds: int) -> tuple[dict[str, float], dict[str, Any]]:
+    """Median seconds of each encoder, and its vectors."""
+    seconds: dict[str, list[float]] = {name: [] for name in encoders}
+    vectors = {}
+    for _ in range(rounds):
+        for name, encode in encoders.items():
+            start = time.perf_counter()
+            vectors[name] = encode(texts)
+            seconds[name].append(time.perf_counter() - start)
+    return {name: median(of) for name, of in seconds.items()}, vectors
+
+
+def agreement(expected: Vectors, found: Vectors) -> dict[str, float]:
+    """How near vectors are to the expected ones: cosines, nearest neighbours, and pairs of near duplicates."""
+    cosines = (expected * found).sum(axis=1)
+    products = [vectors @ vectors.T for vectors in (expected, found)]
+    best = []
+    for product in products:
+        np.fill_diagonal(product, -2)
+        best.append(np.argpartition(-product, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS])
+    shared = [len(set(a) & set(b)) / NEIGHBOURS for a, b in zip(*(rows.tolist() for rows in best), strict=True)]
+    near = products[0] >= NEAR
+    return {
+        "least cosine": float(cosines.min()),
+        "same ten nearest": float(np.mean(shared)),
+        "near pairs kept": float((products[1][near] >= NEAR).mean()) if near.any() else 1.0,
+    }
+
+
+def questions_alone(texts: Sequence[str]) -> dict[str, float]:
+    """Median milliseconds of a question, one after the other on one thread, each runtime in turn."""
+    encoders = {name: QuestionEncoder(PACKAGED_MODEL, runtime=name, cached=1) for name in RUNTIMES}
+    seconds: dict[str, list[float]] = {name: [] for name in RUNTIMES}
+    for text in ["first", *texts]:
+        for name, encoder in encoders.items():
+            start = time.perf_counter()
+            encoder.encode([text])
+            seconds[name].append(time.perf_counter() - start)
+    return {name: median(of[1:]) * 1000 for name, of in seconds.items()}
+
+
+def starts(rounds: int) -> dict[str, float]:
+    """Median seconds from the start of a process to its first vector."""
+    seconds: dict[str, list[float]] = {name: [] for name in RUNTIMES}
+    for _ in range(rounds):
+        for name, of in seconds.items():
+            code = f"from memstate_core.embed.encoder import Encoder; Encoder(runtime={name!r}).encode(['a text'])"
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+            of.append(time.perf_counter() - start)
+    return {name: median(of) for name, of in seconds.items()}
+
+
+def measured(texts: Sequence[str], asked: Sequence[str], rounds: int) -> list[dict[str, Any]]:
+    """The figures of `SentenceTransformer.encode` and of each runtime."""
+    from sentence_transformers import SentenceTransformer
+
+    plain = SentenceTransformer(str(model_folder(PACKAGED_MODEL)), device="cpu")
+    encoders = {name: Encoder(runtime=name) for name in RUNTIMES[1:]}
+    run_by = {name: encoder.load() for name, encoder in encoders.items()}
+    named: dict[str, Encode] = {name: encoder.encode for name, encoder in encoders.items()}
+    reference = RUNTIMES[0]
+    seconds, vectors = in_turn({reference: lambda given: np.asarray(plain.encode(list(given)))} | named, texts, rounds)
+    first, alone = starts(rounds), questions_alone(asked)
+    return [
+        {
+            "runtime": name,
+            "run by": run_by.get(name, "SentenceTransformer.encode"),
+            "texts/s": len(texts) / seconds[name],
+            "times": seconds[reference] / seconds[name],
+            **agreement(vectors[reference], vectors[name]),
+            "question ms": alone[name],
+            "first vector s": first[name],
+        }
+        for name in RUNTIMES
+    ]
+
+
+def main() -> None:
+    """Measures every runtime and prints a table."""
+    parser = argparse.ArgumentParser(description="Compare the runtimes of the encoder.")
+    parser.add_argument("folders", nargs="+", type=Path, help="directories of labelled chats, as for retrieval.py")
+    parser.add_argument("--texts", type=int, default=5000)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    texts, asked = distinct_texts(args.folders, args.texts)
+    before = os.getloadavg()[0]
+    rows = measured(texts, asked[: args.questions], args.rounds)
+    print(f"{len(texts)} texts, load {before:.1f} before and {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores")
+    with pl.Config(tbl_cols=-1, tbl_width_chars=220, fmt_str_lengths=60, float_precision=5):
+        print(pl.DataFrame(rows))
+
+
+if __name__ == "__main__":
+    main()
