@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from memstate_core.model.frames import MOMENT, Schema, project
 from memstate_core.model.verdicts import DIFFERENT, SAME
@@ -90,6 +89,8 @@ def _answers(stratum: str) -> pl.Expr:
 
 def _range(sampled: _Answers, size: Counts) -> tuple[Reals, Reals]:
     """The least and the greatest number of right ones of a stratum, from those sampled from it."""
+    from scipy.special import betaincinv  # only here: importing it takes a while
+
     is_whole, tail = sampled.asked == size, (1 - CONFIDENCE) / 2
     least, most = sampled.right, sampled.at_most
     low = np.where(least == 0, 0.0, betaincinv(np.maximum(least, 1), sampled.asked - least + 1, tail))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -108,6 +107,8 @@ def _with_start(groups: Ints, pairs: Candidates, start: NDArray[np.bool_]) -> In
 
 
 def _cut(part: Ints, a: Ints, b: Ints, probability: NDArray[np.float64]) -> Ints:
+    from scipy.cluster.hierarchy import fcluster, linkage  # only here: importing it takes a while
+
     distance = np.ones((len(part), len(part)))
     i, j = np.searchsorted(part, a), np.searchsorted(part, b)
     distance[i, j] = distance[j, i] = 1 - probability

@@ -24,7 +24,6 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from memstate_core.revise.matching.comparisons import LEVELS, STRATA, TEXT, Compared
 from memstate_core.revise.matching.corpus import NONE
@@ -188,6 +187,8 @@ def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
         u = (others + STRATUM_PAIRS * pooled) / (others.sum(axis=1, keepdims=True) + STRATUM_PAIRS)
     rising = np.log(m / u)
     if name not in UNORDERED:
+        from scipy.optimize import isotonic_regression  # only here: importing it takes a while
+
         rising = np.stack([isotonic_regression(row, weights=every + 1).x for row in rising])
     weights = np.zeros((len(others), LEVELS))
     weights[:, :count] = np.clip(rising, -MAX_WEIGHT, MAX_WEIGHT) * TEMPER.get(name, 1.0)
