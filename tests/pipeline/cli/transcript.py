@@ -31,6 +31,7 @@ _MASKS = {
     r"(?<=backup \d  )\S+Z": "TIME",
     r"\b[1-9]\d* files, \d+\.\d MiB": "N files, N MiB",
     r"(?m)(?<=^sizes: ).*": "…",
+    r"(?<=; )run by .*": "run by RUNTIME",
 }
 
 
