@@ -1,22 +1,21 @@
-"""Dates in a question, as time spans: ISO dates and years in any language, names of months in English only.
+"""Dates in a question, as time spans: ISO dates and years in any language, names of months in English.
 
-Dates relative to the moment of asking ("last week") are parsed in `memstate_core.retrieve.relative_dates`, English only
-too. In another language a question is ranked by its words and meaning alone unless it names an ISO date or a year.
+Dates relative to the moment of asking ("last week") are parsed in `memstate_core.retrieve.relative_dates`, and those of
+other languages in `memstate_core.retrieve.local_dates`.
 
 A date without a year means that day or month in every year that the evidence covers.
 """
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+from memstate_core.retrieve.date_forms import Span, calendar_spans
 
 FADE_DAYS = 7.0
 """The decay of nearness around a named date: 1/e after this many days."""
@@ -52,14 +51,6 @@ _FORMS = [
 ]
 
 
-@dataclass(frozen=True)
-class Span:
-    """A half-open span of time: `end` is excluded."""
-
-    start: datetime
-    end: datetime
-
-
 def named_spans(text: str, years: Sequence[int]) -> list[Span]:
     """The spans of time that a text names; every part of the text is matched once.
 
@@ -76,19 +67,9 @@ def named_spans(text: str, years: Sequence[int]) -> list[Span]:
 
 
 def _spans(found: dict[str, str | None], years: Sequence[int]) -> Iterator[Span]:
-    month, day = found.get("month"), found.get("day")
-    year_given = found.get("year")
-    for year in [int(year_given)] if year_given else years:
-        if month is None:
-            yield Span(datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC))
-            continue
-        number = int(month) if month.isdigit() else _MONTHS[month.lower()]
-        if not 1 <= number <= 12:
-            continue
-        last = calendar.monthrange(year, number)[1]
-        first, final = (int(day), int(day)) if day and 1 <= int(day) <= last else (1, last)
-        end = datetime(year, number, final, tzinfo=UTC) + timedelta(days=1)
-        yield Span(datetime(year, number, first, tzinfo=UTC), end)
+    year, month, day = found.get("year"), found.get("month"), found.get("day")
+    number = None if month is None else int(month) if month.isdigit() else _MONTHS[month.lower()]
+    return calendar_spans(int(year) if year else None, number, int(day) if day else None, years)
 
 
 def nearness(moments: pl.Series, spans: Sequence[Span]) -> npt.NDArray[np.float64]:

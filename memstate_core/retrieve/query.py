@@ -50,7 +50,7 @@ class Question:
         evidence_k: how much evidence to return.
         stages: what counts beside the words: `semantic` compares embeddings (the only stage that needs the
             model), `structural` follows edges, `temporal` uses dates in the question: ISO dates in any
-            language, names of months and relative dates in English only.
+            language, names of months and relative dates in English and in most languages with locale data.
         explain: return the parts of each score.
         as_of: answer as of this moment (`memstate_core.retrieve.past`).
         topic_ids: consider these topics of the scopes only (ids, aliases or tombstones); all when empty.

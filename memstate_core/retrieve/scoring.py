@@ -20,6 +20,7 @@ import numpy.typing as npt
 from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.dates import named_spans, nearness
 from memstate_core.retrieve.index.windows import MISSING
+from memstate_core.retrieve.local_dates import local_spans
 from memstate_core.retrieve.relative_dates import relative_spans
 from memstate_core.retrieve.scope_data import EvidenceSlice, TopicSlice
 
@@ -183,8 +184,9 @@ def _cosines(evidence: EvidenceSlice, vector: Vectors) -> tuple[Array, Array]:
 
 def _near(evidence: EvidenceSlice, asked: PreparedQuestion) -> Array:
     """The nearness of each observation to the dates in a question."""
-    relative, text = ([], asked.text) if asked.at is None else relative_spans(asked.text, asked.at)
-    return nearness(evidence.frame["observed_at"], [*relative, *named_spans(text, evidence.years)])
+    local, text = local_spans(asked.text, asked.at, evidence.years)
+    relative, text = ([], text) if asked.at is None else relative_spans(text, asked.at)
+    return nearness(evidence.frame["observed_at"], [*local, *relative, *named_spans(text, evidence.years)])
 
 
 def _best_of(scores: Array, groups: npt.NDArray[Any]) -> Array:

@@ -43,7 +43,7 @@ def query(
     """Query the published snapshot for topics and evidence.
 
     Dates in the question count towards the ranking (the temporal stage): ISO dates (2023-05-08) in any language,
-    names of months and relative dates such as "last week" in English only.
+    names of months and relative dates such as "last week" in English and in most languages with locale data.
     """
     from contextlib import ExitStack
 

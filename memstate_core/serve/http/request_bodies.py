@@ -95,7 +95,7 @@ class _Question(_Body):
         q: the question.
         scope: the scopes to search: `{"type", "id"}`, `TYPE:ID`, or a list of these; all by default.
         stages: the ranking stages used beside term matching; `temporal` reads ISO dates in any language, names of
-            months and relative dates in English only.
+            months and relative dates in English and in most languages with locale data.
         as_of: answer from the state at that time.
         record: whether the answer is recorded as an access of its topics; the server's setting by default.
     """
