@@ -12,7 +12,7 @@ from memstate_pipeline.assets.publish import publish_assets
 from memstate_pipeline.assets.revise import revise_assets
 from memstate_pipeline.assets.topics import topic_assets
 from memstate_pipeline.checks import asset_checks
-from memstate_pipeline.jobs import import_job, nightly_job, retention_job, verify_job
+from memstate_pipeline.jobs import compaction_job, import_job, nightly_job, retention_job, verify_job
 from memstate_pipeline.partitions import shard_partitions
 from memstate_pipeline.resources import FrameIOManager, StoreResource
 from memstate_pipeline.schedules import further_schedules, nightly_schedule
@@ -40,7 +40,7 @@ def build_defs(home: Path) -> dg.Definitions:
     return dg.Definitions(
         assets=dg.map_asset_specs(_with_freshness, assets),
         asset_checks=asset_checks(),
-        jobs=[nightly, import_job(), verify_job(), retention_job()],
+        jobs=[nightly, import_job(), verify_job(), retention_job(), compaction_job()],
         schedules=[nightly_schedule(store), *further_schedules(store)],
         sensors=[
             inbox_sensor(store),

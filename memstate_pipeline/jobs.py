@@ -1,16 +1,17 @@
-"""Jobs: the nightly run, the import of the inbox, verification and retention. Each holds the lock, in one process."""
+"""Jobs: the nightly run, the import of the inbox, verification, retention, compaction. Each holds the lock."""
 
 from __future__ import annotations
 
 import dagster as dg
 
+from memstate_pipeline.compaction import compact
 from memstate_pipeline.imports import read_inbox
 from memstate_pipeline.nights import NIGHTLY, WHOLE_RUN
 from memstate_pipeline.retention import remove_old
 from memstate_pipeline.verification import verify_served
 
 IMPORT_INBOX, VERIFY_STORE = "import_inbox", "verify_store"
-RETENTION = "retention"
+RETENTION, COMPACTION = "retention", "compaction"
 
 
 def nightly_job() -> dg.UnresolvedAssetJobDefinition:
@@ -55,3 +56,14 @@ def retention_job() -> dg.JobDefinition:
         remove_old()
 
     return retention
+
+
+def compaction_job() -> dg.JobDefinition:
+    """The compaction and vacuum of the ledger."""
+
+    @dg.job(name=COMPACTION, executor_def=dg.in_process_executor)
+    def compaction() -> None:
+        """Join small files of the ledger and remove what nothing reads; the fold of the ledger stays the same."""
+        compact()
+
+    return compaction

@@ -1,4 +1,4 @@
-"""Schedules: the nightly run, the weekly verification and the monthly retention; on unless stopped in the UI."""
+"""Schedules: nights, the weekly verification, monthly retention and compaction; on unless stopped in the UI."""
 
 from collections.abc import Iterator
 from datetime import UTC
@@ -6,7 +6,7 @@ from datetime import UTC
 import dagster as dg
 
 from memstate_core.run.store import Store
-from memstate_pipeline.jobs import RETENTION, VERIFY_STORE
+from memstate_pipeline.jobs import COMPACTION, RETENTION, VERIFY_STORE
 from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.resources import NOW_TAG
 
@@ -29,9 +29,13 @@ def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
 
 
 def further_schedules(store: Store) -> list[dg.ScheduleDefinition]:
-    """Requests a verification of the store, and retention; one whose setting is empty is left out."""
+    """Requests a verification of the store, retention and compaction; one whose setting is empty is left out."""
     settings = store.settings.schedule
-    wanted = (("weekly_verify", VERIFY_STORE, settings.verify_cron), ("retention", RETENTION, settings.retention_cron))
+    wanted = (
+        ("weekly_verify", VERIFY_STORE, settings.verify_cron),
+        ("retention", RETENTION, settings.retention_cron),
+        ("compaction", COMPACTION, settings.compaction_cron),
+    )
     return [
         dg.ScheduleDefinition(
             name=name,

@@ -92,7 +92,7 @@ class EmbeddingSettings(Section):
 
 
 class ScheduleSettings(Section):
-    """When the nightly job, the weekly verification and the monthly retention run."""
+    """When the nightly job, the weekly verification, the monthly retention and the monthly compaction run."""
 
     cron: str = "0 2 * * *"
     """When the nightly run starts: a cron expression of five fields (minute, hour, day of month, month, day of week),
@@ -103,11 +103,14 @@ class ScheduleSettings(Section):
     retention_cron: str = "0 6 1 * *"
     """When what `[retention]` no longer keeps is removed, as `memstate retention` does it, in the form of `cron`; an
     empty text for never."""
+    compaction_cron: str = "0 7 1 * *"
+    """When small files of the ledger are joined and superseded ones removed, as `memstate compact` does it, in the form
+    of `cron`; an empty text for never."""
     time_zone: str = "UTC"
     """Time zone of these times, by its IANA name, such as `Europe/Berlin`. A time that a change of the
     clocks skips runs at the next one that exists; one that comes twice runs once."""
 
-    @field_validator("cron", "verify_cron", "retention_cron")
+    @field_validator("cron", "verify_cron", "retention_cron", "compaction_cron")
     @classmethod
     def _is_cron(cls, cron: str, info: ValidationInfo) -> str:
         from croniter import croniter  # only where a file or variable sets the key

@@ -33,6 +33,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.SnapshotDamaged: 503,
     errors.FrameMismatch: 500,
     errors.LedgerDamaged: 503,
+    errors.CompactionRefused: 500,
     errors.DiskFull: 507,
     errors.HistoryUnreadable: 500,
     errors.StagingMissing: 500,

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from memstate_core.model.errors import LedgerDamaged
+from memstate_core.model.errors import CompactionRefused, LedgerDamaged
 from memstate_core.model.frames import (
     ACCESSES,
     EVIDENCE,
@@ -28,7 +28,9 @@ from memstate_core.model.frames import (
     conform,
     empty,
 )
-from memstate_core.state.ledger_commits import commit_name
+from memstate_core.state.files import require_space
+from memstate_core.state.ledger_commits import commit_name, set_aside
+from memstate_core.state.ledger_compaction import COMPACT_FILES, KEEP_LOG, join_files, row_hashes, small_bytes
 from memstate_core.state.ledger_keeper import Keeper
 from memstate_core.state.ledger_rewrite import Change, complete_rewrite, rewrite
 from memstate_core.state.lock import exclusive
@@ -40,11 +42,7 @@ TABLES: dict[str, Schema] = {
     "quarantine": QUARANTINE,
     "quarantine_actions": QUARANTINE_ACTIONS,
 }
-COMPACT_FILES, COMPACTED_BYTES = 64, 32 << 20
-"""So many files below half the size are compacted to files of about that size, which bounds the memory used."""
 _READ_ERRORS = (OSError, DeltaError, pl.exceptions.PolarsError)
-_KEEP_LOG = PostCommitHookProperties(cleanup_expired_logs=False)
-"""The log of commits is a link of the chain, so Delta does not remove its older part after a month."""
 
 
 class Ledger:
@@ -95,7 +93,7 @@ class Ledger:
 
     def scan(self, table: str, version: int | None = None) -> pl.LazyFrame:
         """The rows of a table, at its newest version or at a given one, lazily."""
-        return self._rows(table, self._active(table) if version is None else self._files_at(table, version))
+        return self._rows(table, self.files(table, version))
 
     def since(self, table: str, version: int | None) -> pl.LazyFrame:
         """Rows of the files that a table did not have at a version: all later rows, and older ones compacted since."""
@@ -129,11 +127,36 @@ class Ledger:
             mode="append",
             configuration={"delta.dataSkippingNumIndexedCols": "0"} if delta is None else None,
             commit_properties=CommitProperties(app_transactions=[Transaction(app_id, app_version)]),
-            post_commithook_properties=_KEEP_LOG,
+            post_commithook_properties=KEEP_LOG,
         )
-        self._compact(delta or DeltaTable(self._uri(table)))
+        written = delta or DeltaTable(self._uri(table))
+        if small_bytes(written).len() > COMPACT_FILES:
+            join_files(written)
         self.chain.record(table, self._active)
         return True
+
+    def compact(self, table: str) -> bool:
+        """Joins the small data files of a table; call it inside `writing`.
+
+        Returns:
+            Whether there were files to join.
+
+        Raises:
+            CompactionRefused: the joined files have other rows; the table stays as it was.
+            DiskFull: the disk has no room for the joined files.
+        """
+        delta = self._open(table)
+        if delta is None or (small := small_bytes(delta)).len() < 2:
+            return False
+        require_space(self.root, int(small.sum()))
+        version, before = delta.version(), set(_files(delta))
+        join_files(delta)
+        after = set(self._active(table))
+        if not self._hashes(table, before - after).equals(self._hashes(table, after - before)):
+            set_aside(self.root / table, version + 1)
+            raise CompactionRefused(table, str(self.root))
+        self.chain.record(table, self._active)
+        return after != before
 
     def rewrite(self, changes: Mapping[str, Change]) -> None:
         """Rewrites tables in all their versions, and starts the chain anew; call it inside `writing`.
@@ -144,6 +167,15 @@ class Ledger:
         rewrite(self.root, TABLES, changes)
         self._listed.clear()
         self.chain.recover(TABLES, self._active)
+
+    def files(self, table: str, version: int | None = None) -> list[str]:
+        """The data files of a table's newest version, or of a given one, relative to the table."""
+        return self._active(table) if version is None else self._files_at(table, version)
+
+    def _hashes(self, table: str, files: set[str]) -> pl.DataFrame:
+        """The sorted hashes of the rows of some data files, one file in memory at a time."""
+        hashes = [row_hashes(self._rows(table, [file]).collect()) for file in files]
+        return pl.concat(hashes).sort(pl.all()) if hashes else pl.DataFrame()
 
     def _open(self, table: str, version: int | None = None) -> DeltaTable | None:
         try:
@@ -186,14 +218,6 @@ class Ledger:
             self.chain.require_data(table, files)
         paths = [self.root / table / file for file in files]
         return pl.scan_parquet(paths, glob=False).select(*TABLES[table]).cast(TABLES[table])  # type: ignore[arg-type]
-
-    @staticmethod
-    def _compact(delta: DeltaTable) -> None:
-        sizes = pl.Series(delta.get_add_actions().column("size_bytes"))
-        if (2 * sizes < COMPACTED_BYTES).sum() > COMPACT_FILES:
-            delta.optimize.compact(
-                target_size=COMPACTED_BYTES, max_concurrent_tasks=1, post_commithook_properties=_KEEP_LOG
-            )
 
 
 def _files(delta: DeltaTable) -> list[str]:

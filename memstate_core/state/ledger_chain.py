@@ -5,14 +5,15 @@ the tables has a line for each commit, and a snapshot's manifest names the last 
 before the chain gets it at the first write: its files are recorded as they are found.
 
 Invariant: a line is written after the files it names are on disk and before the commit is acknowledged. So a commit
-without a line was never acknowledged, and a named file that is missing or differs is damage.
+without a line was never acknowledged, and a named file that is missing or differs is damage, unless a later line says
+that it was removed because nothing reads it any more (`ledger_vacuum`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,18 +26,20 @@ from memstate_core.state.ledger_commits import version_of
 CHAIN = "chain.jsonl"
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line.
 
     Attributes:
         table: the table that was written.
         files: SHA-256 by path below the table's folder: commits, checkpoints and data.
         previous: SHA-256 of the line before, without its line feed; empty for the first.
+        removed: data files, named by earlier lines, that a vacuum removes after this line is written.
     """
 
     table: str
     files: dict[str, str]
     previous: str
+    removed: tuple[str, ...] = ()
 
 
 @dataclass
@@ -46,7 +49,8 @@ class Chain:
     Attributes:
         size: bytes of whole lines; what follows was cut short by a kill and was never acknowledged.
         heads: the digest of each line, oldest first.
-        files: SHA-256 by table and path.
+        files: SHA-256 by table and path, without those that were removed.
+        removed: paths that were removed, by table.
         versions: the last commit of each table.
         problems: lines that are not what the next line or the format says.
     """
@@ -54,6 +58,7 @@ class Chain:
     size: int = 0
     heads: list[str] = field(default_factory=list)
     files: dict[str, dict[str, str]] = field(default_factory=dict)
+    removed: dict[str, set[str]] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -74,7 +79,11 @@ class Chain:
             return
         if entry.previous != expected:
             self.problems.append(f"{CHAIN}, line {len(self.heads)}: it does not follow the line before it")
-        self.files.setdefault(entry.table, {}).update(entry.files)
+        recorded = self.files.setdefault(entry.table, {})
+        recorded.update(entry.files)
+        for name in entry.removed:
+            recorded.pop(name, None)
+        self.removed.setdefault(entry.table, set()).update(entry.removed)
         found = [version for name in entry.files if (version := version_of(name)) is not None]
         self.versions[entry.table] = max([self.versions.get(entry.table, -1), *found])
 
@@ -92,11 +101,11 @@ def read_chain(ledger: Path) -> Chain:
     return chain
 
 
-def extend(ledger: Path, chain: Chain, table: str, files: Mapping[str, str]) -> None:
-    """Writes the next line and flushes it; the files that it names are on disk already."""
+def extend(ledger: Path, chain: Chain, table: str, files: Mapping[str, str], removed: Iterable[str] = ()) -> None:
+    """Writes the next line and flushes it; the files that it names are on disk already, and so are those to remove."""
     path = ledger / CHAIN
     is_new = not path.exists()
-    line = msgjson.encode(Entry(table=table, files=dict(files), previous=chain.head or ""))
+    line = msgjson.encode(Entry(table=table, files=dict(files), previous=chain.head or "", removed=tuple(removed)))
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE), "wb") as file:
         file.truncate(chain.size)
         file.seek(chain.size)

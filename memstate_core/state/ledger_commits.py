@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from memstate_core.state.files import sync_path
 LOG = "_delta_log"
 LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
 _VERSIONED = re.compile(r"(\d{20})\.(json|checkpoint.*parquet)").fullmatch
+_UNFINISHED = "unfinished-"
 _log = logging.getLogger("memstate.ledger")
 
 
@@ -53,13 +56,32 @@ def commits_after(table: Path, version: int) -> Iterator[int]:
 
 def added_data(table: Path, version: int) -> list[str]:
     """The data files that a commit adds, as paths below the table's folder."""
-    return [path for path, _ in _added(table, version)]
+    return [path for path, _ in _added(table / commit_name(version))]
+
+
+def data_set_aside(table: Path) -> list[str]:
+    """The data files that commits which were set aside add, as far as they can be read."""
+    found: list[str] = []
+    for commit in table.glob(f"{_UNFINISHED}*.json"):
+        with suppress(OSError, ValueError, KeyError):
+            found += [path for path, _ in _added(commit)]
+    return found
+
+
+def removed_data(table: Path) -> dict[str, datetime]:
+    """When each data file left the newest version of a table, by its path below the table's folder."""
+    found: dict[str, datetime] = {}
+    for commit in (table / name for name in log_files(table) if version_of(name) is not None):
+        for action in _actions(commit):
+            if (removed := action.get("remove")) is not None:
+                found[unquote(str(removed["path"]))] = datetime.fromtimestamp(removed["deletionTimestamp"] / 1000, UTC)
+    return found
 
 
 def is_whole(table: Path, version: int) -> bool:
     """Whether a commit can be read, and all data that it adds."""
     try:
-        added = list(_added(table, version))
+        added = list(_added(table / commit_name(version)))
         for path, size in added:
             if (table / path).stat().st_size != size:
                 return False
@@ -73,7 +95,7 @@ def set_aside(table: Path, version: int) -> None:
     """Moves a commit that is not whole, and what follows it, out of the log; the table is as before it."""
     names = [name for name in log_files(table) if (found := _VERSIONED(Path(name).name)) and int(found[1]) >= version]
     for name in names:
-        (table / name).rename(table / f"unfinished-{Path(name).name}")
+        (table / name).rename(table / f"{_UNFINISHED}{Path(name).name}")
     if any(not name.endswith(".json") for name in names):
         (table / LAST_CHECKPOINT).unlink(missing_ok=True)
     sync_path(table / LOG)
@@ -81,11 +103,15 @@ def set_aside(table: Path, version: int) -> None:
     _log.warning("commit %d of %s was not finished and never acknowledged; it was set aside", version, table)
 
 
-def _added(table: Path, version: int) -> Iterator[tuple[str, int]]:
-    actions = [msgjson.decode(line) for line in (table / commit_name(version)).read_bytes().splitlines()]
+def _added(commit: Path) -> Iterator[tuple[str, int]]:
+    actions = _actions(commit)
     if not actions:
-        raise ValueError(f"{commit_name(version)} is empty")
+        raise ValueError(f"{LOG}/{commit.name} is empty")
     for action in actions:
         added: dict[str, Any] | None = action.get("add")
         if added is not None:
             yield unquote(str(added["path"])), int(added["size"])
+
+
+def _actions(commit: Path) -> list[dict[str, Any]]:
+    return [msgjson.decode(line) for line in commit.read_bytes().splitlines()]

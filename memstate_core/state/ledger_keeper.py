@@ -56,7 +56,20 @@ class Keeper:
             mutable = {LAST_CHECKPOINT} if self._later(table) else set()
             files = {name: digest for name, digest in chain.files[table].items() if name not in mutable}
             problems += changed_files(self._root, table, files)
+        if problems and self._chain() is not chain:  # a vacuum removed files meanwhile
+            return self.damage(head, tables)
         return problems
+
+    def known(self, table: str) -> tuple[set[str], set[str]]:
+        """The files of a table that are recorded, and those that a vacuum removed or was removing."""
+        chain = self._chain()
+        return set(chain.files.get(table, {})), set(chain.removed.get(table, set()))
+
+    def forget(self, table: str, names: Collection[str]) -> None:
+        """Records that files are about to be removed, so that their absence is no damage."""
+        chain = self._chain()
+        extend(self._root, chain, table, {}, sorted(names))
+        self._read = self._signature(), chain
 
     def require_sound(self, head: str | None = None, tables: Collection[str] | None = None) -> None:
         """Reads every recorded byte of the ledger, or of some tables, and compares it with the chain.

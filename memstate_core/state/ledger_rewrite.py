@@ -2,7 +2,8 @@
 
 Every version of a table keeps its number and its other rows, since snapshots and transaction ids refer to them: each
 data file, of older versions too, is written again without the rows, and each commit names the new files. Statistics,
-checkpoints and files that no commit names are not carried over. The chain begins anew.
+checkpoints and files that no commit names are not carried over. Files that a vacuum removed stay away; their commits
+name them as before. The chain begins anew.
 
 Invariant: the new tables are complete and flushed before their folder is called `rewritten`; from then on the next
 writer completes the exchange, whatever happens (`complete_rewrite`).
@@ -81,7 +82,7 @@ def _rewrite_table(old: Path, new: Path, schema: Schema, change: Change) -> None
     for commit in sorted(path for path in (old / LOG).iterdir() if version_of(path.name) is not None):
         actions = [msgjson.decode(line) for line in commit.read_bytes().splitlines()]
         for name in (unquote(action["add"]["path"]) for action in actions if "add" in action):
-            if name not in changed:
+            if name not in changed and (old / name).exists():
                 changed[name] = _rewrite_file(old, new, name, schema, change)
         lines = [msgjson.encode(kept) for action in actions if (kept := _action(action, changed)) is not None]
         (new / LOG / commit.name).write_bytes(b"\n".join(lines) + b"\n")
@@ -105,6 +106,9 @@ def _rewrite_file(old: Path, new: Path, name: str, schema: Schema, change: Chang
 
 def _action(action: dict[str, Any], changed: Mapping[str, tuple[str, int, int]]) -> dict[str, Any] | None:
     """An action of a commit with the new files; None for one that must not be carried over."""
+    kept = action.get("add") or action.get("remove")
+    if kept is not None and unquote(kept["path"]) not in changed:  # a vacuum removed the file
+        return {kind: {**kept, "stats": None} if kind == "add" else kept for kind in action}
     if "add" in action:
         name, size, rows = changed[unquote(action["add"]["path"])]
         stats = msgjson.encode({"numRecords": rows}).decode()

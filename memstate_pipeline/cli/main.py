@@ -18,6 +18,7 @@ from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.cli import (
     backup,
+    compact,
     context,
     demo,
     erase,
@@ -100,6 +101,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "pin": forget.pin,
     "erase": erase.erase,
     "retention": retention.retention,
+    "compact": compact.compact,
     "simulate": simulate.simulate,
     "init": init.init,
     "status": operate.status,

@@ -34,7 +34,7 @@ def test_the_schedule_is_weekly_and_on(tmp_path: Path) -> None:
 def test_an_empty_setting_switches_it_off(tmp_path: Path) -> None:
     (tmp_path / "memstate.toml").write_text('[schedule]\nverify_cron = ""\n')
     schedules = build_defs(tmp_path).schedules or []
-    assert [schedule.name for schedule in schedules] == ["nightly", "retention"]
+    assert [schedule.name for schedule in schedules] == ["nightly", "retention", "compaction"]
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@
     ├── SnapshotDamaged      a published file differs from its manifest
     ├── FrameMismatch        a table has not exactly the declared columns
     ├── LedgerDamaged        the ledger lacks rows, or holds other bytes than were written
+    ├── CompactionRefused    joined files of the ledger have other rows; nothing was changed
     ├── DiskFull             the disk has too little space; nothing was published
     ├── HistoryUnreadable    Dagster's record of runs, or its settings, cannot be read
     ├── StagingMissing       a step was started without the run it belongs to
@@ -88,6 +89,7 @@ from memstate_core.model.errors.inputs import (
 )
 from memstate_core.model.errors.runs import (
     CheckRefused,
+    CompactionRefused,
     DiskFull,
     EvidenceSetAside,
     ExtractorUnavailable,
@@ -116,6 +118,7 @@ __all__ = [
     "BackupNotFound",
     "BackupRefused",
     "CheckRefused",
+    "CompactionRefused",
     "DiskFull",
     "EraseRefused",
     "ErasureNotRepeated",

@@ -76,6 +76,21 @@ class LedgerDamaged(MemstateError):
         )
 
 
+class CompactionRefused(MemstateError):
+    """The joined data files of a table have other rows than the files that they were made of."""
+
+    exit_code = 4
+
+    def __init__(self, table: str, ledger: str) -> None:
+        super().__init__(
+            f"the joined data files of {table} in {ledger} have other rows than the files that they were made of. They "
+            "were set aside, and the table is as it was; nothing was removed. Run `memstate verify`, check the disk "
+            "and the memory of this machine, and report this.",
+            table=table,
+            ledger=ledger,
+        )
+
+
 class DiskFull(MemstateError):
     """The disk has too little space for what a command would write."""
 

@@ -60,6 +60,17 @@ class Captured:
 
 
 @contextmanager
+def no_capture(home: Home, holder: str) -> Iterator[None]:
+    """Keeps (other) captures out for the length of the block, since one reads files of the ledger without its lock.
+
+    Raises:
+        StoreLocked: a backup of the home is in progress.
+    """
+    with exclusive(home.work(_NAME).with_suffix(".lock"), holder):
+        yield
+
+
+@contextmanager
 def captured(store: Store, clock: WallClock = _CLOCK) -> Iterator[Captured]:
     """Captures a store for the length of the block; there is one capture at a time.
 
@@ -74,7 +85,7 @@ def captured(store: Store, clock: WallClock = _CLOCK) -> Iterator[Captured]:
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
     root, holder = store.home.work(_NAME), f"process {os.getpid()} (memstate backup)"
-    with exclusive(root.with_suffix(".lock"), holder):
+    with no_capture(store.home, holder):
         shutil.rmtree(root, ignore_errors=True)
         try:
             make_folder(root)

@@ -6,6 +6,7 @@ from the run's own tables or from the snapshot's manifest, so damage to either i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -84,8 +85,8 @@ def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
 
     A rebuild publishes the state of an earlier run again; the state is then attributed to that run's decisions.
     """
-    published = [(seq, manifest) for seq, manifest in publications(store, shard) if manifest.number <= number]
-    if not published or published[-1][1].number != number:
+    published = _up_to(publications(store, shard), number)
+    if not published:
         return None
     seq, manifest = published[-1]
     earlier = _transitions(store, shard, store.ledger.version("transitions")).filter(pl.col("seq") <= seq)
@@ -98,10 +99,25 @@ def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
     return _recorded(store, account, decided, versions, base)
 
 
+def bases(store: Store, shard: str, numbers: Iterable[int]) -> list[Manifest]:
+    """The snapshots, as recorded, that the runs behind some published ones started from."""
+    known, rows = publications(store, shard), _transitions(store, shard, store.ledger.version("transitions"))
+    histories = [published for number in numbers if (published := _up_to(known, number))]
+    effects = [_in_effect(rows.filter(pl.col("seq") <= found[-1][0]), found) for found in histories]
+    starts = [_start(found, in_effect)[1] for in_effect, found in effects]
+    return [base for base in starts if base is not None]
+
+
 def manual(decisions: pl.DataFrame) -> pl.DataFrame:
     """The decisions that a person took; a night records none."""
     actor = pl.col("payload_json").str.json_path_match("$.actor")
     return decisions.filter(actor == "person")
+
+
+def _up_to(published: list[tuple[int, Manifest]], number: int) -> list[tuple[int, Manifest]]:
+    """The publications up to the last one of a number; none if it was never published."""
+    found = [publication for publication in published if publication[1].number <= number]
+    return found if found and found[-1][1].number == number else []
 
 
 def _after_night(runs: list[tuple[int, Manifest]], rows: pl.DataFrame) -> pl.DataFrame:

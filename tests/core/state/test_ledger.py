@@ -16,7 +16,8 @@ import pytest
 
 from memstate_core.model.errors import FrameMismatch, StoreLocked
 from memstate_core.model.frames import QUARANTINE, TRANSITIONS
-from memstate_core.state.ledger import COMPACT_FILES, TABLES, Ledger
+from memstate_core.state.ledger import TABLES, Ledger
+from memstate_core.state.ledger_compaction import COMPACT_FILES
 from memstate_core.state.lock import exclusive
 from tests.core.frames import filled
 from tests.core.strategies import day, edge, evidence_frame, field, observation

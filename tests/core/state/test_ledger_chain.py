@@ -16,9 +16,10 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import LedgerDamaged
-from memstate_core.state.ledger import COMPACT_FILES, Ledger
+from memstate_core.state.ledger import Ledger
 from memstate_core.state.ledger_chain import CHAIN
 from memstate_core.state.ledger_commits import added_data, commit_name
+from memstate_core.state.ledger_compaction import COMPACT_FILES
 from tests.core.strategies import evidence_frame, observation
 
 pytestmark = pytest.mark.slow
