@@ -91,8 +91,8 @@ def test_times_that_a_question_names(text: str, expected: list[tuple[str, int]])
         "Mais mai mai, o que é isso?",
         "O que fazem eles amanhã?",
         # Chinese: where two words meet, and numbers of months and times
-        "晚上周杰伦唱了什么？",
-        "如今天气怎么样？",
+        "晚上周杰伦唱了什么？晚上周先生来了吗？",
+        "如今天气怎么样？眼前天色怎么样？",
         "晚上月亮怎么样？",
         "失去年轻的感觉是什么？",
         "日本周刊是谁的？",
