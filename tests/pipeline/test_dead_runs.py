@@ -53,7 +53,9 @@ def killed_run(home: Home) -> str:
     with tempfile.TemporaryFile() as output:
         process = warm.Process(arguments, clean_environment(), output, output)
         while not (note.exists() and note.read_text().endswith("}")):
-            assert process.returncode is None, "it ended before it was killed"
+            if process.returncode is not None:
+                output.seek(0)
+                raise AssertionError(f"it ended before it was killed: {output.read().decode()}")
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.wait()

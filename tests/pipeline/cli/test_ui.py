@@ -193,7 +193,7 @@ def test_a_killed_command_keeps_no_later_run_waiting(ui: Ui, home: Path) -> None
 @requires_chromium
 def test_the_asset_graph_shows_the_five_groups(ui: Ui) -> None:
     with chromium() as browser:
-        for tick in range(120):
+        for tick in range(360):
             if tick % 20 == 0:  # a page that was opened while definitions were loaded may stay empty
                 browser.get(f"{ui.url}/asset-groups")
             shown = set(browser.execute_script("return document.body.innerText").splitlines())
