@@ -58,7 +58,7 @@ class KnownTopics:
 
         Args:
             scope: the scope.
-            vectors: unit vectors (float32, n x 384).
+            vectors: unit vectors (float32, n x d).
             limit: the most topics.
         """
         own = (self.topics.scopes == scope).to_numpy()
@@ -83,7 +83,7 @@ class KnownTopics:
         Args:
             scope: the scope.
             cards: columns CARDS.
-            vectors: unit vectors, in the order of the cards (float32, n x 384).
+            vectors: unit vectors, in the order of the cards (float32, n x d).
         """
         known = self.topics
         self.topics = Embeddings(

@@ -12,12 +12,13 @@ from datetime import datetime
 from threading import Lock
 
 from memstate_core.llm.answer_cache import AnswerCache, Reply, request_key
-from memstate_core.llm.backoff import Backoff
-from memstate_core.llm.budget import Budget
-from memstate_core.llm.endpoint import Dialect, Endpoint, RequestFailed, Trouble
+from memstate_core.llm.endpoint import Dialect, Endpoint
 from memstate_core.llm.prompts import Message
 from memstate_core.llm.schema import Shape
 from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.remote.backoff import Backoff
+from memstate_core.remote.budget import Budget
+from memstate_core.remote.connection import RequestFailed, Trouble
 
 _ENDS_THE_ASKING = (Trouble.RATE_LIMITED, Trouble.UNREACHABLE, Trouble.DENIED)
 _FAILURES_IN_A_ROW = 3

@@ -41,7 +41,7 @@ class Session:
         session_id: the session; None for turns without one.
         turns: the turns.
         segments: the number of each turn's segment, ascending from 0.
-        vectors: a unit vector per turn (float32, n x 384).
+        vectors: a unit vector per turn (float32, n x d).
     """
 
     scope: str
@@ -52,7 +52,7 @@ class Session:
 
     @property
     def subjects(self) -> Vectors:
-        """The centroid of each segment (float32, n x 384)."""
+        """The centroid of each segment (float32, n x d)."""
         return centroids(np.array(self.segments, dtype=np.int64), self.vectors, self.segments[-1] + 1)
 
     @property
@@ -85,7 +85,7 @@ def sessions(ordered: pl.DataFrame, vectors: Vectors, settings: SegmentSettings)
 
     Args:
         ordered: turns as `in_sessions` returns them.
-        vectors: the turns' unit vectors (float32, n x 384).
+        vectors: the turns' unit vectors (float32, n x d).
         settings: how a session is cut into segments.
     """
     number = ordered.select(pl.col("_session").rle_id()).to_series()

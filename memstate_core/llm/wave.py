@@ -167,7 +167,7 @@ def _ready(wave: list[_Reading]) -> list[Dialogue]:
 
 
 def _vectors(sandbox: Sandbox) -> Vectors:
-    """The centroid of the turns of each topic (float32, n x 384)."""
+    """The centroid of the turns of each topic (float32, n x d)."""
     turns = [turn for topic in sandbox.topics for turn in topic.turns]
     groups = [at for at, topic in enumerate(sandbox.topics) for _ in topic.turns]
     return centroids(np.array(groups, dtype=np.int64), sandbox.session.vectors[turns], len(sandbox.topics))
@@ -182,7 +182,7 @@ def _unchosen(sandboxes: list[Sandbox], choices: list[Choices]) -> SegmentVector
         if at not in chosen
     ]
     if not free:
-        return SegmentVectors.empty()
+        return SegmentVectors.empty(*{one.session.vectors.shape[1] for one in sandboxes})
     rows = [(own_id(session, topic), session.scope, f"wave/{number}", True) for number, session, topic in free]
     groups = [at for at, (_, _, topic) in enumerate(free) for _ in topic.turns]
     vectors = np.concatenate([session.vectors[topic.turns] for _, session, topic in free])

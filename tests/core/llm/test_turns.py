@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.llm.budget import Budget
 from memstate_core.llm.schema import TOPICS
 from memstate_core.llm.turns import AHEAD, Dialogue, Requests, next_turn
+from memstate_core.remote.budget import Budget
 
 Sizes = dict[str, list[tuple[int, int]]]
 """By scope, the number of requests and the tokens of each for every session."""

@@ -9,9 +9,8 @@ from datetime import datetime
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
-from memstate_core.llm.endpoint import RequestFailed, Trouble
 from memstate_core.model.http_date import http_date
-from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.remote.connection import Access, RequestFailed, Trouble
 
 
 class Backoff:
@@ -20,7 +19,7 @@ class Backoff:
     Waits follow `Retry-After`; without it they are 1, 2, 4 … seconds. None is longer than `backoff_cap_seconds`.
     """
 
-    def __init__(self, settings: ExtractorSettings, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: Access, now: Callable[[], datetime]) -> None:
         self._cap, self._now = settings.backoff_cap_seconds, now
         self._allowed = {
             Trouble.RATE_LIMITED: settings.rate_limit_retries,

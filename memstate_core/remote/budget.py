@@ -9,7 +9,8 @@ from threading import Lock
 class Budget:
     """Limits and consumption of one run: once a limit is reached, no more requests are sent."""
 
-    def __init__(self, max_requests: int, max_tokens: int) -> None:
+    def __init__(self, max_requests: int, max_tokens: int, section: str = "extractor") -> None:
+        self._section = section
         self._max_requests, self._max_tokens = max_requests, max_tokens
         self._lock = Lock()
         self._requests: Counter[str] = Counter()
@@ -29,9 +30,9 @@ class Budget:
         """Reserves one request for a scope; returns the reason if a limit is reached, else None."""
         with self._lock:
             if self.requests >= self._max_requests:
-                return f"extractor.max_requests ({self._max_requests}) is used up"
+                return f"{self._section}.max_requests ({self._max_requests}) is used up"
             if self.tokens >= self._max_tokens:
-                return f"extractor.max_tokens ({self._max_tokens}) is used up"
+                return f"{self._section}.max_tokens ({self._max_tokens}) is used up"
             self._requests[scope] += 1
             return None
 

@@ -1,0 +1,1 @@
+"""Requests to OpenAI-compatible endpoints: the connection, what failed, which requests are repeated, the budget."""
