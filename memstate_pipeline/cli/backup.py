@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from memstate_core.night.backup.folder import Backup
 
 _Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="Folder of the backups, on this machine or mounted; no URL.")
+    str,
+    typer.Argument(
+        metavar="DIR|URL",
+        help="Folder of the backups, or a URL: file://, s3://, gs:// or az://. Credentials come from the environment.",
+    ),
 ]
 
 
@@ -28,9 +32,9 @@ def backup(
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Back the store up into a folder, while runs and servers go on.
+    """Back the store up into a folder or object storage, while runs and servers go on.
 
-    Copies only what the folder does not hold yet. `memstate verify --backup DIR` checks the result.
+    Copies only what is not there yet. `memstate verify --backup DIR` checks the result.
     """
     from datetime import UTC, datetime
 
@@ -47,7 +51,7 @@ def backup(
         note(f"left out: {line}")
     reused = {"files": len(made.files) - copying.copied, "bytes": made.size - copying.copied_bytes}
     copied = {"files": copying.copied, "bytes": copying.copied_bytes}
-    document = {**_described(made), "copied": copied, "reused": reused, "removed": removed, "folder": str(folder)}
+    document = {**_described(made), "copied": copied, "reused": reused, "removed": removed, "folder": folder}
     show(document, as_json, lambda: _lines(document))
 
 
@@ -58,9 +62,10 @@ def restore_backup(
         int | None, typer.Option("--backup", metavar="N", help="Which backup. Default: the newest one.")
     ] = None,
     erasures: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            metavar="DIR", help="A home, or a folder of backups, that knows of later erasures, which are made again."
+            metavar="DIR|URL",
+            help="A home, or a folder or URL of backups, that knows of later erasures, which are made again.",
         ),
     ] = None,
     as_json: Annotated[bool, Json] = False,
@@ -74,10 +79,10 @@ def restore_backup(
     from memstate_core.run.store import home_path
 
     home = home_path(context.obj.home)
-    if erasures is not None and not erasures.is_dir():
+    if erasures is not None and "://" not in erasures and not Path(erasures).is_dir():
         raise typer.BadParameter(f"--erasures {erasures}: expected the folder of a home or of backups")
     restored, again = restore(folder, home, number, erasures)
-    document = {**_described(restored), "folder": str(folder), "restored_to": str(home), "erased_again": again}
+    document = {**_described(restored), "folder": folder, "restored_to": str(home), "erased_again": again}
     show(document, as_json, lambda: _restored_lines(document))
 
 
@@ -89,7 +94,7 @@ def _restored_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"into {document['restored_to']}; `memstate verify` checks it"
 
 
-def _list(folder: Path, as_json: bool) -> None:
+def _list(folder: str, as_json: bool) -> None:
     from memstate_core.night.backup.folder import BackupFolder
 
     found = BackupFolder(folder)
@@ -122,7 +127,7 @@ def _line(document: Mapping[str, Any]) -> str:
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield _line(document)
-    yield f"copied {_amount(document['copied'])}; the folder had the content of {_amount(document['reused'])}"
+    yield f"copied {_amount(document['copied'])}; there already was the content of {_amount(document['reused'])}"
     if document["removed"]:
         yield f"removed backups: {', '.join(map(str, document['removed']))}"
 

@@ -8,14 +8,14 @@ from memstate_core.model.errors.base import MemstateError
 
 
 class BackupRefused(MemstateError):
-    """A folder cannot take a backup."""
+    """A folder or URL cannot take a backup."""
 
     exit_code = 2
 
     def __init__(self, folder: str, problem: str) -> None:
         super().__init__(
-            f"{folder} cannot hold backups: {problem}. Expected a folder on this machine or a mounted one that is "
-            "empty, does not exist yet, or holds backups of `memstate backup`. Nothing was written.",
+            f"{folder} cannot hold backups: {problem}. Expected a folder, or a URL of file://, s3://, gs:// or az://, "
+            "that is empty, does not exist yet, or holds backups of `memstate backup`. Nothing was written.",
             folder=folder,
             problem=problem,
         )
@@ -50,6 +50,30 @@ class BackupDamaged(MemstateError):
             "run `memstate backup DIR`, which copies them again.",
             backup=backup,
             problems=[*problems],
+        )
+
+
+class BackupUnreachable(MemstateError):
+    """Object storage with backups does not answer, refuses, or sent something else than it was asked for."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(
+            f"{where} failed: {problem}. No backup was added and nothing was restored. Check the address, and in the "
+            "environment the credentials, region and endpoint; then run the same command again, which goes on with "
+            "what was sent.",
+            where=where,
+            problem=problem,
+        )
+
+
+class CloudUnavailable(MemstateError):
+    """The package that speaks with object storage is missing."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"{where} needs the package obstore, which is not installed. Run pip install 'memstate[cloud]', or name a "
+            "folder.",
+            where=where,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,21 +12,17 @@ from msgspec import Struct
 from msgspec import json as msgjson
 
 from memstate_core.ingest.unfinished import FileState, state_of
-from memstate_core.model.errors import BackupDamaged, BackupNotFound, BackupRefused, StoreNotFound
+from memstate_core.model.errors import BackupDamaged, BackupNotFound
 from memstate_core.model.progress import tracked
 from memstate_core.model.text import iso
 from memstate_core.night.backup.capture import Captured, captured
 from memstate_core.night.backup.folder import Backup, BackupFile, BackupFolder, escaped
 from memstate_core.night.backup.sources import Source, sources
 from memstate_core.run.store import Store
-from memstate_core.state.files import file_digest, replace_file, require_space, sync_path
+from memstate_core.state.files import file_digest, replace_file
 from memstate_core.state.home import Home
-from memstate_core.state.lock import exclusive
 from memstate_core.state.snapshots import combined_state_hash
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/").match
-_BESIDE = {"backup.lock", "backup.holder.json", "lost+found"}
-"""What a folder may hold before its first backup."""
 _SETTLED_NS = 2_000_000_000
 """A file that changed so shortly before the earlier backup began may have changed again within its clock's tick."""
 
@@ -55,12 +50,14 @@ class Note(Struct, frozen=True):
     folder: str
 
 
-def back_up(store: Store, folder: Path, at: datetime, keep: int | None = None) -> tuple[Backup, Copying, list[int]]:
-    """Backs a store up into a folder; runs, imports and servers go on.
+def back_up(
+    store: Store, where: Path | str, at: datetime, keep: int | None = None
+) -> tuple[Backup, Copying, list[int]]:
+    """Backs a store up into a folder or object storage; runs, imports and servers go on.
 
     Args:
         store: the store.
-        folder: the folder of the backups.
+        where: the folder of the backups, or its URL.
         at: when the backup begins, by the machine's clock.
         keep: how many backups of this home stay, this one included; None for all.
 
@@ -68,7 +65,9 @@ def back_up(store: Store, folder: Path, at: datetime, keep: int | None = None) -
         The backup, what was copied for it, and the numbers of earlier ones that were removed.
 
     Raises:
-        BackupRefused: the folder cannot hold backups.
+        BackupRefused: the folder or URL cannot hold backups.
+        BackupUnreachable: the object storage does not answer, or refuses; no backup was made.
+        CloudUnavailable: the package for object storage is missing.
         BackupDamaged: `keep` is given, and the list of an earlier backup is damaged.
         StoreNotFound: the home does not exist.
         StoreLocked: another backup is in progress, or an import held the ledger's lock for too long.
@@ -76,18 +75,14 @@ def back_up(store: Store, folder: Path, at: datetime, keep: int | None = None) -
         SnapshotDamaged: a served snapshot has other files than its manifest says; no backup was made.
         DiskFull: the folder has no room for what is new.
     """
-    _require_usable(store.home, folder)
-    if not store.home.root.is_dir():
-        raise StoreNotFound(str(store.home.root), "nothing")
-    target = BackupFolder(folder)
-    target.make()
-    with exclusive(folder / "backup.lock", f"process {os.getpid()} (memstate backup)"):
+    target = BackupFolder(where)
+    target.storage.require_usable(store.home)
+    with captured(store) as found, target.storage.locked(store.home, f"process {os.getpid()} (memstate backup)"):
         earlier = [target.read(number) for number in target.numbers()] if keep is not None else []
-        with captured(store) as found:
-            copying = _copied(store.home, target, found)
-            backup = _listed(store.home, target, found, at, copying.files)
+        copying = _copied(store.home, target, found)
+        backup = _listed(store.home, target, found, at, copying.files)
         target.write(backup)
-        note = Note(backup.number, iso(at), str(folder.absolute()))
+        note = Note(backup.number, iso(at), target.storage.where)
         replace_file(store.home.last_backup, msgjson.encode(note))
         removed = [] if keep is None else _remove(target, [*earlier, backup], keep)
     return backup, copying, removed
@@ -101,22 +96,10 @@ def last_backup(home: Home) -> Note | None:
         return None
 
 
-def _require_usable(home: Home, folder: Path) -> None:
-    if _URL(str(folder)):
-        raise BackupRefused(str(folder), "it is a URL")
-    if folder.resolve().is_relative_to(home.root.resolve()):
-        raise BackupRefused(str(folder), f"it is part of the home {home.root}, and would be lost with it")
-    if folder.exists() and not folder.is_dir():
-        raise BackupRefused(str(folder), "it is a file")
-    others = sorted(path.name for path in folder.iterdir() if path.name not in _BESIDE) if folder.is_dir() else []
-    if others and not (folder / "backups").is_dir():
-        raise BackupRefused(str(folder), f"it holds other files, such as {others[0]}")
-
-
 def _copied(home: Home, target: BackupFolder, found: Captured) -> Copying:
     planned = list(_planned(home, sources(home, found), _trusted(target, home)))
     needed = {file.sha256: file.size for _, file in planned if not target.objects.has(file.sha256, file.size)}
-    require_space(target.root, sum(needed.values()))
+    target.storage.require_room(sum(needed.values()))
     copying = Copying()
     size = sum(file.size for _, file in planned)
     for source, file in tracked(planned, "copy", size, "bytes", lambda each: each[1].size):
@@ -188,8 +171,6 @@ def _remove(target: BackupFolder, known: list[Backup], keep: int) -> list[int]:
     """Removes all but the newest backups of a home, then the objects that no backup of the folder lists."""
     own = [backup.number for backup in known if backup.home == known[-1].home]
     removed = own[:-keep]
-    for number in removed:
-        target.remove(number)
-    sync_path(target.lists)
+    target.remove(removed)
     target.objects.keep_only({file.sha256 for each in known if each.number not in removed for file in each.files})
     return removed

@@ -110,6 +110,7 @@ def _capture(store: Store, target: Home, holder: str, clock: WallClock) -> Captu
         _inbox(home, whole, found)
         _journal(home, target)
         _notes(store, target)
+        _questions(store, target)
     return found
 
 
@@ -186,6 +187,15 @@ def _notes(store: Store, target: Home) -> None:
     for path in sorted(store.home.imports.iterdir()) if store.home.imports.is_dir() else []:
         if path not in begun and path.is_file() and not path.name.startswith("."):
             _copy(path, target.imports / path.name)
+
+
+def _questions(store: Store, target: Home) -> None:
+    """Copies the questions that nights are asked: those recorded, to which servers append, and the file in the home."""
+    for path in files_below(store.home.recorded_questions):
+        _copy(path, target.recorded_questions / path.name)
+    given = store.settings.recall.questions
+    if given and (path := (store.home.root / given).resolve()).is_relative_to(store.home.root.resolve()):
+        _copy(path, target.root / path.relative_to(store.home.root.resolve()))
 
 
 def files_below(folder: Path) -> Iterator[Path]:

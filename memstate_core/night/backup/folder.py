@@ -1,4 +1,6 @@
-"""A folder of backups: `backups/N.json` lists the files of one backup, `objects/` holds their bytes.
+"""A folder of backups, or the same in object storage.
+
+`backups/N.json` lists the files of one backup, `objects/` holds their bytes.
 
 Invariant: the list of a backup is written last and in one step, so a backup that was interrupted does not exist.
 """
@@ -7,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote_to_bytes
@@ -17,9 +21,10 @@ from msgspec import json as msgjson
 
 from memstate_core.model.errors import BackupDamaged, BackupNotFound
 from memstate_core.night.backup.objects import Objects
-from memstate_core.state.files import make_folder, replace_file
+from memstate_core.night.backup.storage import LISTS, Unreadable, storage
 
 FORMAT = 1
+_LIST = re.compile(rf"{LISTS}/([0-9]+)\.json").fullmatch
 
 
 class BackupFile(Struct, frozen=True):
@@ -73,26 +78,27 @@ class _Sealed(Struct, frozen=True):
 
 
 class BackupFolder:
-    """The backups in a folder.
+    """The backups in a folder or at a URL.
 
     Args:
-        root: the folder; it need not exist yet.
+        where: the folder or URL; nothing need be there yet.
 
     Attributes:
-        root: the folder.
-        lists: the folder with a list for each backup.
+        storage: where they are kept.
         objects: the bytes of all files.
+
+    Raises:
+        BackupRefused: the URL is of no kind that is known, or holds credentials.
+        CloudUnavailable: the package for object storage is missing.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.objects = Objects(root / "objects")
-        self.lists = root / "backups"
+    def __init__(self, where: Path | str) -> None:
+        self.storage = storage(where)
+        self.objects = Objects(self.storage)
 
     def numbers(self) -> list[int]:
         """The numbers of its backups, oldest first."""
-        found = self.lists.glob("*.json") if self.lists.is_dir() else ()
-        return sorted(int(path.stem) for path in found if path.stem.isascii() and path.stem.isdigit())
+        return sorted(int(found[1]) for name in self.storage.sizes(LISTS) if (found := _LIST(name)))
 
     def read(self, number: int | None = None) -> Backup:
         """A backup; the newest one if no number is given.
@@ -104,44 +110,40 @@ class BackupFolder:
         known = self.numbers()
         wanted = number if number is not None else max(known, default=None)
         if wanted is None or wanted not in known:
-            raise BackupNotFound(str(self.root), known, number)
+            raise BackupNotFound(self.storage.where, known, number)
         return self._read(wanted)
-
-    def make(self) -> None:
-        """Makes the folder and marks it as one for backups."""
-        make_folder(self.lists)
 
     def write(self, backup: Backup) -> None:
         """Adds a backup, whose objects are there."""
-        self.objects.sync()
         body = msgjson.encode(backup)
         sealed = _Sealed(hashlib.sha256(body).hexdigest(), msgspec.Raw(body))
-        replace_file(self._path(backup.number), msgjson.encode(sealed))
+        self.storage.write(_list_name(backup.number), msgjson.encode(sealed))
 
-    def remove(self, number: int) -> None:
-        """Removes a backup's list; its objects stay."""
-        self._path(number).unlink(missing_ok=True)
+    def remove(self, numbers: Collection[int]) -> None:
+        """Removes lists of backups; their objects stay."""
+        self.storage.remove([_list_name(number) for number in numbers])
 
     def name(self, number: int) -> str:
         """A backup as messages call it."""
-        return f"backup {number} in {self.root}"
+        return f"backup {number} in {self.storage.where}"
 
     def _read(self, number: int) -> Backup:
-        shown = f"backups/{number}.json"
+        shown = _list_name(number)
         try:
-            sealed = msgjson.decode(self._path(number).read_bytes(), type=_Sealed)
+            sealed = msgjson.decode(b"".join(self.storage.blocks(shown)), type=_Sealed)
             found = hashlib.sha256(sealed.backup).hexdigest()
             if found != sealed.sha256:
                 raise ValueError(f"its list has SHA-256 {found}, written was {sealed.sha256}")
             backup = msgjson.decode(sealed.backup, type=Backup)
             if (backup.format, backup.number) != (FORMAT, number):
                 raise ValueError(f"it is backup {backup.number} of format {backup.format}, expected format {FORMAT}")
-        except (OSError, ValueError) as error:
+        except (Unreadable, ValueError) as error:
             raise BackupDamaged(self.name(number), [f"{shown}: {error}"]) from None
         return backup
 
-    def _path(self, number: int) -> Path:
-        return self.lists / f"{number}.json"
+
+def _list_name(number: int) -> str:
+    return f"{LISTS}/{number}.json"
 
 
 def escaped(path: Path) -> str:

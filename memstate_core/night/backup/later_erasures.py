@@ -13,7 +13,6 @@ from msgspec import MsgspecError
 
 from memstate_core.model.errors import EraseRefused, ErasureNotRepeated
 from memstate_core.night.backup.folder import Backup, BackupFolder, place
-from memstate_core.night.backup.objects import copied
 from memstate_core.night.erasure.again import certificates_in, erase_again
 from memstate_core.night.erasure.certificate import Certificate
 from memstate_core.run.store import Store
@@ -23,7 +22,9 @@ from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 
 
-def repeat_erasures(folder: BackupFolder, backup: Backup, draft: Store, scratch: Path, more: Path | None) -> list[int]:
+def repeat_erasures(
+    folder: BackupFolder, backup: Backup, draft: Store, scratch: Path, more: Path | str | None
+) -> list[int]:
     """Makes the erasures again in a restored backup that it is older than.
 
     Args:
@@ -31,7 +32,7 @@ def repeat_erasures(folder: BackupFolder, backup: Backup, draft: Store, scratch:
         backup: the one that was restored.
         draft: the store that was restored.
         scratch: a folder for files of later backups; it need not exist.
-        more: another home, or folder of backups, that may know erasures.
+        more: another home, or folder or URL of backups, that may know erasures.
 
     Returns:
         The numbers of the certificates in the restored store, of what was erased.
@@ -66,11 +67,13 @@ def _certificates(name: str, source: Home) -> list[Certificate]:
         raise ErasureNotRepeated(name, 1, f"{source.erasures}: {error}") from error
 
 
-def _sources(folder: BackupFolder, backup: Backup, draft: Store, scratch: Path, more: Path | None) -> Iterator[Home]:
+def _sources(
+    folder: BackupFolder, backup: Backup, draft: Store, scratch: Path, more: Path | str | None
+) -> Iterator[Home]:
     """Homes, or parts of them, that may have made erasures since the backup."""
     if more is not None:
         other = BackupFolder(more)
-        yield _extracted(other, other.read(), scratch / "named") if other.numbers() else Home(more)
+        yield _extracted(other, other.read(), scratch / "named") if other.numbers() else Home(Path(more))
     home = Home(Path(backup.home))
     if home.ledger.is_dir() and _is_later(home, draft.home):
         yield home
@@ -93,7 +96,6 @@ def _extracted(folder: BackupFolder, backup: Backup, target: Path) -> Home:
         path = place(file.path)
         if any(path.is_relative_to(each) for each in wanted):
             make_folder((target / path).parent)
-            found, _ = copied(folder.objects.path(file.sha256), target / path)
-            if found != file.sha256:
-                raise ErasureNotRepeated(folder.name(backup.number), 1, folder.objects.differs(file.sha256, found))
+            if problem := folder.objects.fetch(file.sha256, target / path):
+                raise ErasureNotRepeated(folder.name(backup.number), 1, problem)
     return Home(target)

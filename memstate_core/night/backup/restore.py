@@ -6,7 +6,6 @@ restore that was killed leaves no home, and the next one begins again.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from pathlib import Path
@@ -15,7 +14,6 @@ from memstate_core.model.errors import BackupDamaged, RestoreRefused
 from memstate_core.night.backup.capture import files_below
 from memstate_core.night.backup.folder import Backup, BackupFile, BackupFolder, place
 from memstate_core.night.backup.later_erasures import repeat_erasures
-from memstate_core.night.backup.objects import copied
 from memstate_core.run.store import open_store
 from memstate_core.state.files import make_folder, require_space, sync_path
 from memstate_core.state.home import Home
@@ -23,18 +21,18 @@ from memstate_core.state.lock import exclusive
 
 
 def restore_backup(
-    folder: Path, home: Path, number: int | None = None, erasures: Path | None = None
+    where: Path | str, home: Path, number: int | None = None, erasures: Path | str | None = None
 ) -> tuple[Backup, list[int]]:
     """Restores a backup into a home that does not exist or is empty.
 
     Erasures that its store made later are made again before the home gets its name.
 
     Args:
-        folder: the folder of the backups.
+        where: the folder of the backups, or its URL.
         home: the home that is made.
         number: which backup; the newest one if left out.
-        erasures: another home or folder of backups that may know later erasures, beside the home of the backup and
-            later backups of the folder.
+        erasures: another home, or folder or URL of backups, that may know later erasures, beside the home of the
+            backup and later backups of the folder.
 
     Returns:
         The backup, and the numbers of the certificates of what was erased again.
@@ -44,10 +42,12 @@ def restore_backup(
         ErasureNotRepeated: a later erasure cannot be made again; nothing was restored.
         BackupNotFound: there is no such backup.
         BackupDamaged: a file of the backup is missing or differs; nothing was restored.
+        BackupUnreachable: the object storage does not answer, or refuses; nothing was restored.
         DiskFull: there is no room for the home.
         StoreLocked: another process restores into this home.
     """
-    backup = BackupFolder(folder).read(number)
+    folder = BackupFolder(where)
+    backup = folder.read(number)
     target = home.resolve()
     _require_empty(target)
     make_folder(target.parent)
@@ -58,8 +58,8 @@ def restore_backup(
             shutil.rmtree(draft, ignore_errors=True)
             make_folder(draft)
             require_space(beside, backup.size)
-            restore_files(BackupFolder(folder), backup, draft)
-            again = repeat_erasures(BackupFolder(folder), backup, open_store(draft), beside / "later", erasures)
+            restore_files(folder, backup, draft)
+            again = repeat_erasures(folder, backup, open_store(draft), beside / "later", erasures)
             _require_empty(target)
             draft.rename(target)
             sync_path(target.parent)
@@ -87,14 +87,11 @@ def _restore(folder: BackupFolder, file: BackupFile, target: Path) -> str | None
     except ValueError as error:
         return str(error)
     make_folder(path.parent)
-    try:
-        found, _ = copied(folder.objects.path(file.sha256), path)
-    except OSError as error:
-        if error.filename != str(folder.objects.path(file.sha256)) and error.errno != errno.EIO:
-            raise  # of the target
-        return f"{folder.objects.unreadable(file.sha256, error)} ({file.path})"
+    problem = folder.objects.fetch(file.sha256, path)
+    if problem is not None:
+        return f"{problem} ({file.path})"
     os.utime(path, ns=(file.modified, file.modified))
-    return None if found == file.sha256 else f"{folder.objects.differs(file.sha256, found)} ({file.path})"
+    return None
 
 
 def _require_empty(home: Path) -> None:

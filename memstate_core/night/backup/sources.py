@@ -19,6 +19,7 @@ from memstate_core.state.erased import ERASED
 from memstate_core.state.home import Home
 from memstate_core.state.ledger_chain import read_chain
 from memstate_core.state.ledger_commits import LAST_CHECKPOINT
+from memstate_core.state.ledger_keeper import replaced_chains
 
 LEDGER = "the ledger"
 
@@ -55,7 +56,8 @@ def sources(home: Home, found: Captured) -> Iterator[Source]:
     """
     yield from _captured(found)
     yield from _ledger(home, found.home)
-    for file in (home.root / FILE_NAME, home.keys, home.inbox_key, home.ledger / ERASED):
+    single = (home.root / FILE_NAME, home.keys, home.inbox_key, home.ledger / ERASED)
+    for file in (*single, *replaced_chains(home.ledger)):
         if file.is_file():
             yield Source(file.relative_to(home.root), file)
     for folder in (home.processed, home.failed, home.failed_accesses, home.reports, home.erasures):

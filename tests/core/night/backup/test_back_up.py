@@ -207,16 +207,15 @@ def test_what_is_not_complete_is_left_out_by_name(store: Store, folder: Path) ->
 @pytest.mark.parametrize(
     ("where", "problem"),
     [
-        ("s3://bucket/backups", "is a URL"),
+        ("ftp://bucket/backups", "no URL of a folder or bucket"),
         ("{home}/backups", "part of the home"),
         ("{home}/keys.json", "part of the home"),
         ("{home}/..", "holds other files"),
     ],
 )
 def test_a_folder_that_cannot_hold_backups_is_refused(store: Store, where: str, problem: str) -> None:
-    target = Path(where.format(home=store.home.root))
     with pytest.raises(BackupRefused, match=problem):
-        back_up(store, target, AT)
+        back_up(store, where.format(home=store.home.root), AT)
 
 
 def test_a_full_disk_is_noticed_before_anything_is_copied(

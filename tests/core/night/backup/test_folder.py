@@ -20,7 +20,7 @@ def a_backup(number: int) -> Backup:
 @pytest.fixture
 def folder(tmp_path: Path) -> BackupFolder:
     found = BackupFolder(tmp_path)
-    found.make()
+    (tmp_path / "backups").mkdir()
     for number in (1, 2, 10):
         found.write(a_backup(number))
     return found
@@ -38,8 +38,8 @@ def test_a_missing_one_is_an_error(tmp_path: Path, number: int | None) -> None:
         BackupFolder(tmp_path / "nothing").read(number)
 
 
-def test_any_changed_byte_of_a_list_is_an_error(folder: BackupFolder) -> None:
-    path = folder.lists / "2.json"
+def test_any_changed_byte_of_a_list_is_an_error(folder: BackupFolder, tmp_path: Path) -> None:
+    path = tmp_path / "backups" / "2.json"
     whole = path.read_bytes()
     for position in range(len(whole)):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])

@@ -1,56 +1,96 @@
-"""Objects are named after their bytes, complete, and only removed when nothing lists them."""
+"""Objects are named after their bytes, complete, and only removed when nothing lists them: in folders and buckets."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from obstore.store import MemoryStore
 
+from memstate_core.model.errors import BackupUnreachable
+from memstate_core.night.backup import cloud_storage
+from memstate_core.night.backup.cloud_storage import CloudStorage
+from memstate_core.night.backup.folder_storage import FolderStorage
 from memstate_core.night.backup.objects import Objects
+from memstate_core.night.backup.storage import Storage, object_name
+
+ONE = hashlib.sha256(b"one").hexdigest()
 
 
-def test_a_file_becomes_an_object_of_its_owner_alone(tmp_path: Path) -> None:
-    objects = Objects(tmp_path / "objects")
-    (tmp_path / "a").write_bytes(b"one")
-    digest, size = objects.add(tmp_path / "a")
-    assert (digest, size) == (hashlib.sha256(b"one").hexdigest(), 3)
-    assert objects.path(digest).read_bytes() == b"one"
-    assert objects.path(digest).stat().st_mode & 0o777 == 0o600
-    assert objects.path(digest).parent.stat().st_mode & 0o777 == 0o700
-    assert objects.has(digest, 3)
-    assert not objects.has(digest, 4)
-    assert objects.problem(digest) is None
+@pytest.fixture(params=["folder", "cloud"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    made: Storage = CloudStorage("memory://", MemoryStore())
+    if request.param == "folder":
+        (tmp_path / "backups").mkdir()
+        made = FolderStorage(tmp_path)
+    return made
 
 
-def test_other_bytes_than_expected_leave_nothing(tmp_path: Path) -> None:
-    objects = Objects(tmp_path / "objects")
-    (tmp_path / "a").write_bytes(b"one")
-    digest, _ = objects.add(tmp_path / "a", "0" * 64)
-    assert not objects.has(digest, 3)
-    assert list((tmp_path / "objects").iterdir()) == []
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source"
+    path.write_bytes(b"one")
+    return path
 
 
-def test_a_missing_and_a_changed_object_are_named(tmp_path: Path) -> None:
-    objects = Objects(tmp_path / "objects")
-    (tmp_path / "a").write_bytes(b"one")
-    digest, _ = objects.add(tmp_path / "a")
-    objects.path(digest).write_bytes(b"two")
-    assert f"objects/{digest[:2]}/{digest[2:]} has SHA-256" in str(objects.problem(digest))
-    objects.path(digest).unlink()
-    assert objects.problem(digest) == f"objects/{digest[:2]}/{digest[2:]} is missing"
+def test_a_file_becomes_an_object(storage: Storage, source: Path) -> None:
+    objects = Objects(storage)
+    assert not objects.has(ONE, 3)
+    assert objects.add(source) == (ONE, 3)
+    for found in (objects, Objects(storage)):
+        assert found.has(ONE, 3)
+        assert not found.has(ONE, 4)
+        assert found.problem(ONE) is None
+    assert objects.fetch(ONE, source.with_name("copy")) is None
+    assert source.with_name("copy").read_bytes() == b"one"
 
 
-@pytest.mark.parametrize("name", ["ab/notes.txt", "notes.txt"])
-def test_only_objects_without_a_list_are_removed(tmp_path: Path, name: str) -> None:
-    objects = Objects(tmp_path / "objects")
+def test_a_file_in_a_folder_is_of_its_owner_alone(tmp_path: Path, source: Path) -> None:
+    Objects(FolderStorage(tmp_path)).add(source)
+    path = tmp_path / object_name(ONE)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_other_bytes_than_expected_leave_nothing(storage: Storage, source: Path) -> None:
+    assert Objects(storage).add(source, "0" * 64) == (ONE, 3)
+    assert storage.sizes("objects") == {}
+
+
+def test_bytes_that_change_while_they_are_sent_leave_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = CloudStorage("memory://", MemoryStore())
+    real = cloud_storage.blocks_of
+
+    def changed(path: Path) -> Any:
+        path.write_bytes(b"two")
+        return real(path)
+
+    monkeypatch.setattr(cloud_storage, "blocks_of", changed)
+    with pytest.raises(BackupUnreachable, match="changed while it was sent"):
+        Objects(storage).add(source)
+    assert storage.sizes("objects") == {}
+
+
+def test_a_missing_and_a_changed_object_are_named(storage: Storage, source: Path) -> None:
+    objects = Objects(storage)
+    objects.add(source)
+    storage.write(object_name(ONE), b"two")
+    assert f"{object_name(ONE)} has SHA-256" in str(objects.problem(ONE))
+    assert f"expected {ONE}" in str(objects.fetch(ONE, source))
+    storage.remove([object_name(ONE)])
+    assert objects.problem(ONE) == objects.fetch(ONE, source) == f"{object_name(ONE)} is missing"
+
+
+@pytest.mark.parametrize("name", ["objects/ab/notes.txt", "objects/notes.txt"])
+def test_only_objects_without_a_list_are_removed(storage: Storage, source: Path, name: str) -> None:
+    objects = Objects(storage)
     for content in (b"one", b"two"):
-        (tmp_path / "a").write_bytes(content)
-        objects.add(tmp_path / "a")
-    foreign = tmp_path / "objects" / name
-    foreign.parent.mkdir(exist_ok=True)
-    foreign.touch()
-    kept = hashlib.sha256(b"one").hexdigest()
-    assert objects.keep_only({kept}) == 1
-    assert objects.has(kept, 3)
-    assert foreign.exists()
+        source.write_bytes(content)
+        objects.add(source)
+    (source.parent / "objects" / "ab").mkdir(parents=True, exist_ok=True)
+    storage.write(name, b"")
+    assert objects.keep_only({ONE}) == 1
+    assert objects.has(ONE, 3)
+    assert name in storage.sizes("objects")

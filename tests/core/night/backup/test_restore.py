@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from memstate_core.model.errors import BackupDamaged, DiskFull, RestoreRefused
 from memstate_core.night.backup.back_up import back_up
 from memstate_core.night.backup.folder import BackupFolder
 from memstate_core.night.backup.restore import restore_backup
+from memstate_core.night.backup.storage import object_name
 from memstate_core.night.backup.verify import verify_backups
 from memstate_core.run.store import open_store
 from tests import warm
@@ -41,14 +43,14 @@ main()
 BACKUP = {
     "while it captures": ("memstate_core.night.backup.capture", "_inbox", 1, False),
     "with everything captured": ("memstate_core.night.backup.back_up", "_trusted", 1, False),
-    "before the tenth object has its name": ("memstate_core.night.backup.objects", "make_folder", 20, True),
-    "before the list": ("memstate_core.night.backup.folder", "replace_file", 1, False),
-    "after the list": ("memstate_core.night.backup.folder", "replace_file", 1, True),
-    "while it removes older ones": ("memstate_core.night.backup.back_up", "sync_path", 1, False),
+    "before the tenth object has its name": ("memstate_core.night.backup.folder_storage", "make_folder", 21, True),
+    "before the list": ("memstate_core.night.backup.folder_storage", "replace_file", 1, False),
+    "after the list": ("memstate_core.night.backup.folder_storage", "replace_file", 1, True),
+    "while it removes older ones": ("memstate_core.night.backup.folder_storage", "sync_path", 1, False),
 }
 RESTORE = {
-    "before the first file": ("memstate_core.night.backup.restore", "copied", 1, False),
-    "after some files": ("memstate_core.night.backup.restore", "copied", 12, True),
+    "before the first file": ("memstate_core.night.backup.objects", "copied", 1, False),
+    "after some files": ("memstate_core.night.backup.objects", "copied", 12, True),
     "with all files, before they are flushed": ("memstate_core.night.backup.restore", "sync_path", 1, False),
 }
 
@@ -115,7 +117,7 @@ def test_a_killed_restore_leaves_no_home_and_can_be_run_again(point: str, made: 
 def test_a_damaged_object_is_named_by_verify_and_by_restore(copy: Path, restored: Path, is_missing: bool) -> None:
     backup = BackupFolder(copy).read()
     bad = next(file for file in backup.files if file.path.startswith("ledger/evidence/part"))
-    path = BackupFolder(copy).objects.path(bad.sha256)
+    path = copy / object_name(bad.sha256)
     if is_missing:
         path.unlink()
     else:
@@ -153,12 +155,22 @@ def test_a_deep_verification_restores_and_folds_the_ledger(made: Path, restored:
 
 
 def test_a_deep_verification_finds_what_digests_do_not(home: Path, folder: Path) -> None:
-    """A home that was wrong already, with digests that say otherwise."""
+    """Homes that were wrong when they were backed up: an older backup, and a snapshot that is kept and not served."""
+    settings = (home / "memstate.toml").read_text()
     (home / "memstate.toml").write_text("[store]\nshards = 3\n")
     back_up(open_store(home, {}), folder, AT)
+    (home / "memstate.toml").write_text(settings)
+    manifest = home / "snapshots" / "s0" / "1" / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "state_hash": "0" * 64}))
+    back_up(open_store(home, {}), folder, AT)
+    assert all(verdict.passed for found in verify_backups(folder, deep=False).values() for verdict in found)
     found = verify_backups(folder, deep=True)
-    assert all(verdict.passed for verdict in found["backup 1"])
-    assert not all(verdict.passed for verdicts in found.values() for verdict in verdicts)
+    bad = {name: [each.name for each in verdicts if not each.passed] for name, verdicts in found.items()}
+    assert {name for name, verdicts in bad.items() if verdicts and name.startswith("backup 1, ")}
+    assert {name: names for name, names in bad.items() if names and name.startswith("backup 2")} == {
+        "backup 2, s0/1": ["manifest", "state hash"]
+    }
+    assert {"backup 2, s0/2", "backup 2, s1/1", "backup 2, s1/2"} <= found.keys()
 
 
 def test_only_an_empty_home_is_restored_into(made: Path, home: Path, restored: Path) -> None:

@@ -1,0 +1,99 @@
+"""Backups in a folder, on this machine or mounted.
+
+Invariant: an object gets its name when it is complete and flushed. A killed writer leaves a draft, which the next one
+overwrites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+from memstate_core.model.errors import BackupRefused
+from memstate_core.night.backup.storage import LISTS, LOCK, OBJECTS, Unreadable, blocks_of, copied, object_name
+from memstate_core.state.files import make_folder, replace_file, require_space, sync_path
+from memstate_core.state.home import Home
+from memstate_core.state.lock import exclusive
+
+_BESIDE = {LOCK, "backup.holder.json", "lost+found"}
+"""What a folder may hold before its first backup."""
+_DRAFT = ".part"
+
+
+class FolderStorage:
+    """The storage of a folder; it need not exist yet.
+
+    Args:
+        root: the folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._grown: set[Path] = set()
+        self.where = str(root.absolute())
+
+    def require_usable(self, home: Home, /) -> None:
+        """Refuses a part of the home, and a folder that holds other things."""
+        root = self._root
+        if root.resolve().is_relative_to(home.root.resolve()):
+            raise BackupRefused(str(root), f"it is part of the home {home.root}, and would be lost with it")
+        if root.exists() and not root.is_dir():
+            raise BackupRefused(str(root), "it is a file")
+        others = sorted(path.name for path in root.iterdir() if path.name not in _BESIDE) if root.is_dir() else []
+        if others and not (root / LISTS).is_dir():
+            raise BackupRefused(str(root), f"it holds other files, such as {others[0]}")
+
+    def require_room(self, size: int) -> None:
+        """Refuses what the disk has no room for."""
+        require_space(self._root, size)
+
+    def locked(self, home: Home, holder: str) -> AbstractContextManager[None]:
+        """Makes the folder, marks it as one for backups, and holds its lock file."""
+        make_folder(self._root / LISTS)
+        return exclusive(self._root / LOCK, f"{holder} of {home.root}")
+
+    def sizes(self, folder: str) -> Mapping[str, int]:
+        """The bytes of all files below a folder."""
+        found: dict[str, int] = {}
+        for path in (self._root / folder).rglob("*"):
+            with suppress(FileNotFoundError):  # removed meanwhile
+                if path.is_file():
+                    found[path.relative_to(self._root).as_posix()] = path.stat().st_size
+        return found
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        """The bytes of a file."""
+        try:
+            yield from blocks_of(self._root / name)
+        except FileNotFoundError:
+            raise Unreadable("is missing") from None
+        except OSError as error:
+            raise Unreadable(f"cannot be read: {error.strerror}") from None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Flushes the names of the objects that were added, then replaces the file."""
+        for folder in sorted(self._grown):
+            sync_path(folder)
+        self._grown.clear()
+        replace_file(self._root / name, content)
+
+    def add(self, source: Path, expected: str | None) -> tuple[str, int]:
+        """Copies a file; the digest is that of the bytes that were copied."""
+        draft = self._root / OBJECTS / _DRAFT
+        make_folder(draft.parent)
+        digest, size = copied(blocks_of(source), draft)
+        if expected not in (None, digest):
+            draft.unlink()
+            return digest, size
+        place = self._root / object_name(digest)
+        make_folder(place.parent)
+        draft.replace(place)
+        self._grown.add(place.parent)
+        return digest, size
+
+    def remove(self, names: Collection[str]) -> None:
+        """Removes files and flushes the list of backups."""
+        for name in names:
+            (self._root / name).unlink(missing_ok=True)
+        sync_path(self._root / LISTS)

@@ -1,0 +1,123 @@
+"""Backups on a real server that speaks the protocol of S3: incremental, checked, whole after kills, and restored."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import obstore
+import pytest
+from obstore.store import ObjectStore, from_url
+
+from memstate_core.model.errors import BackupDamaged, BackupUnreachable
+from memstate_core.night.backup.back_up import back_up, last_backup
+from memstate_core.night.backup.folder import BackupFolder
+from memstate_core.night.backup.restore import restore_backup
+from memstate_core.night.backup.storage import object_name
+from memstate_core.night.backup.verify import verify_backups
+from memstate_core.run.store import Store
+from tests.core.night.backup.conftest import AT, failures, rows
+from tests.core.night.backup.test_restore import killed
+from tests.pipeline.conftest import run_memstate
+
+pytestmark = pytest.mark.slow
+URL = "s3://bucket/of a store"
+SECRET = "a-secret-of-the-test"
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    log = tmp_path_factory.mktemp("moto") / "log.txt"
+    with log.open("w") as output:
+        server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", "0"], stdout=output, stderr=output)
+    try:
+        while not (found := re.search(r"Running on (\S+)", log.read_text())):
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.05)
+        yield found[1]
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    for method, path in (("POST", "/moto-api/reset"), ("PUT", "/bucket")):
+        urllib.request.urlopen(urllib.request.Request(endpoint + path, data=b"", method=method)).close()
+    return from_url(URL)
+
+
+def names(bucket: ObjectStore) -> set[str]:
+    return {each["path"] for page in obstore.list(bucket) for each in page}
+
+
+def test_a_store_comes_back_from_a_bucket(bucket: ObjectStore, store: Store, restored: Path) -> None:
+    home = store.home.root
+    sends = ("memstate_core.night.backup.cloud_storage", "object_name", 30, True)
+    killed(sends, home, "backup", URL)
+    sent = names(bucket)
+    assert {name.partition("/")[0] for name in sent} == {"objects", "backup.lock"}
+
+    first = run_memstate(home, "backup", URL, "--json")
+    assert first.code == 0, first.stderr
+    assert first.document["reused"]["files"] >= len(sent) - 1
+    assert names(bucket) > sent - {"backup.lock"}
+    again, copying, _ = back_up(store, URL, AT)
+    assert (again.number, copying.copied) == (2, 0)
+    note = last_backup(store.home)
+    assert note is not None
+    assert (note.number, note.folder) == (2, URL)
+
+    (home / "inbox" / "more.jsonl").write_bytes(rows(4))
+    (home / "inbox" / "waiting.jsonl").unlink()
+    killed(("memstate_core.night.backup.folder", "_list_name", 4, False), home, "backup", URL, "--keep", "1")
+    third = run_memstate(home, "backup", URL, "--keep", "1", "--json")
+    assert third.code == 0, third.stderr
+    assert third.document["removed"] == [1, 2]
+    kept = BackupFolder(URL).read()
+    assert names(bucket) == {"backups/3.json", *(object_name(file.sha256) for file in kept.files)}
+
+    verdicts = run_memstate(home, "verify", "--backup", URL, "--deep", "--json")
+    assert verdicts.document["passed"], verdicts.stdout
+    assert run_memstate(restored, "restore-backup", URL).code == 0
+    assert failures(restored) == []
+    assert (restored / "inbox" / "more.jsonl").read_bytes() == rows(4)
+    texts = [path.read_bytes() for path in home.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in text for text in [*texts, (first.stdout + first.stderr).encode()])
+
+
+def test_damage_and_silence_of_a_bucket_are_named(
+    bucket: ObjectStore, store: Store, restored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _, _ = back_up(store, URL, AT)
+    changed, missing = (object_name(made.files[number].sha256) for number in (0, -1))
+    obstore.put(bucket, changed, b"other bytes")
+    obstore.delete(bucket, missing)
+    (verdicts,) = verify_backups(URL, deep=False).values()
+    assert f"{changed} has SHA-256" in verdicts[1].detail
+    with pytest.raises(BackupDamaged, match=f"{missing} is missing"):
+        restore_backup(URL, restored)
+    assert not restored.exists()
+
+    _, copying, _ = back_up(store, URL, AT)
+    assert copying.copied == 2
+    (*_, (_, digests)) = verify_backups(URL, deep=False).values()
+    assert digests.passed
+
+    with pytest.raises(BackupUnreachable, match="does not exist") as absent:
+        back_up(store, "s3://no-such-bucket/x", AT)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(BackupUnreachable, match="HTTP error") as silent:
+        restore_backup(URL, restored)
+    assert not any(SECRET in str(error.value) for error in (absent, silent))
+    assert not restored.exists()
