@@ -2,7 +2,8 @@
 
 OpenVINO runs a BERT in half a second after the process starts, without torch, and several times as fast as
 sentence-transformers, which runs everything else. Both have the same vectors: what OpenVINO gives is compared with
-known vectors whenever a model is loaded, and not used if it differs by more than a bound.
+known vectors whenever a model is loaded, and not used if it differs by more than a bound. A model that settings place
+at an endpoint is asked there, and nothing is loaded.
 
 Invariant: vectors have unit length, so that a dot product is a cosine similarity; two runtimes of one model differ by
 less than `verified.BOUNDS`.
@@ -12,21 +13,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from memstate_core.embed.bert_graph import NotSupported
+from memstate_core.embed.endpoint_model import EndpointModel
 from memstate_core.embed.model_name import ModelName
 from memstate_core.embed.openvino_model import OpenVinoModel
 from memstate_core.embed.sentence_model import DIMENSION as DIMENSION
 from memstate_core.embed.sentence_model import PACKAGED_MODEL as PACKAGED_MODEL
 from memstate_core.embed.sentence_model import SentenceModel
 from memstate_core.embed.verified import VectorsDiffer, verified_model
+from memstate_core.model.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    from memstate_core.policy.sections import EmbeddingSettings
 
 Runtime = Literal["auto", "openvino-float32", "sentence-transformers"]
 Vectors = npt.NDArray[np.float32]
+KEPT_TOGETHER = 512
+"""Texts that are encoded on this machine between two writes to the cache."""
 _READ = 100_000
 """Characters of a text that are tokenised: many times what fits into the context of an encoder."""
 _log = logging.getLogger("memstate.encoder")
@@ -45,6 +54,8 @@ class Encoder:
         model: the name on record (`memstate_core.embed.model_name`): a model, with prefixes or without.
         batch_size: how many texts are encoded together at most.
         runtime: what runs the model, as in the settings.
+        expected: how many dimensions its vectors must have; 0 for any number.
+        access: how an endpoint is reached, for a model that has one.
         threads: how many threads encode; None for one a core.
     """
 
@@ -55,26 +66,48 @@ class Encoder:
         runtime: Runtime = "auto",
         *,
         threads: int | None = None,
+        expected: int = 0,
+        access: EmbeddingSettings | None = None,
     ) -> None:
-        self.model = model
+        self.model, self.expected = model, expected
         self._named = ModelName.parsed(model)
         self._batch_size, self._runtime, self._threads = batch_size, runtime, threads
         self._loaded: _Model | None = None
+        self._access = access
+
+    @property
+    def kept_together(self) -> int:
+        """How many texts may be lost if a process is killed: their vectors are cached together."""
+        return self._batch_size if self._named.endpoint else KEPT_TOGETHER
+
+    @classmethod
+    def of(cls, settings: EmbeddingSettings) -> Self:
+        """The encoder that settings describe (section `[embedding]`)."""
+        name = ModelName(settings.model, settings.query_prefix, settings.passage_prefix, settings.endpoint)
+        return cls(str(name), settings.batch_size, settings.runtime, expected=settings.dimension, access=settings)
 
     @property
     def description(self) -> str | None:
         """What runs the model, with its version and precision; None until a text was encoded."""
         return None if self._loaded is None else self._loaded.description
 
+    @cached_property
+    def dimension(self) -> int:
+        """How many dimensions the vectors have; a model that is not the packaged one is loaded to know it.
+
+        Raises:
+            ModelUnavailable: the model is not on this machine.
+        """
+        return DIMENSION if self._named.model == PACKAGED_MODEL else self.encode(["dimension"]).shape[1]
+
     def load(self) -> str:
         """Loads the model unless it is loaded; what runs it.
 
         Raises:
-            ModelUnavailable: the model is not on this machine or has another dimension.
+            ModelUnavailable: the model is not on this machine.
         """
         if self._loaded is None:
-            fast = None if self._runtime == "sentence-transformers" else self._on_openvino()
-            self._loaded = fast or SentenceModel(self._named.model, self._threads)
+            self._loaded = self._at_endpoint() or self._on_openvino() or SentenceModel(self._named.model, self._threads)
         return self._loaded.description
 
     def questions(self, texts: Sequence[str]) -> list[str]:
@@ -86,19 +119,29 @@ class Encoder:
         return [self._named.passage_prefix + text for text in texts]
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that have their prefixes, one row per text (float32, len(texts) x 384).
+        """Unit vectors of texts that have their prefixes, one row per text (float32, len(texts) x d).
 
         Raises:
-            ModelUnavailable: the model is not on this machine or has another dimension.
+            ModelUnavailable: the model is not on this machine.
         """
         if not len(texts):
-            return np.zeros((0, DIMENSION), dtype=np.float32)
+            return np.zeros((0, self.dimension), dtype=np.float32)
         self.load()
         assert self._loaded is not None
         return self._loaded.encode([text[:_READ] for text in texts], self._batch_size)
 
+    def _at_endpoint(self) -> EndpointModel | None:
+        """The model at its endpoint, None if it has none."""
+        if not self._named.endpoint:
+            return None
+        if self._access is None:
+            raise ModelUnavailable(self._named.model, f"it runs at {self._named.endpoint}, and no access is given")
+        return EndpointModel(self._named.endpoint, self._named.model, self._access)
+
     def _on_openvino(self) -> OpenVinoModel | None:
         """The model on OpenVINO, or None where sentence-transformers encodes instead."""
+        if self._runtime == "sentence-transformers":
+            return None
         try:
             return verified_model(
                 self._named.model, is_exact=self._runtime == "openvino-float32", threads=self._threads

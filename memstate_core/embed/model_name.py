@@ -1,7 +1,8 @@
-"""The name of an embedding model together with the prefixes of its texts.
+"""The name of an embedding model together with the prefixes of its texts and the place where it runs.
 
-Vectors of one model with different prefixes must not be compared, so the prefixes belong to the name under which
-vectors are cached, stored on topics and recorded in manifests. A model without prefixes keeps its plain name.
+Vectors of one model with different prefixes must not be compared, nor those of two models that have one name in two
+places, so these belong to the name under which vectors are cached, stored on topics and recorded in manifests. A model
+of this machine without prefixes keeps its plain name.
 """
 
 from __future__ import annotations
@@ -17,17 +18,20 @@ class ModelName(NamedTuple):
         model: the packaged model or the path of a folder.
         query_prefix: what stands before a question.
         passage_prefix: what stands before a text that is searched.
+        endpoint: the URL of the API that has the model; empty for this machine.
     """
 
     model: str
     query_prefix: str = ""
     passage_prefix: str = ""
+    endpoint: str = ""
 
     def __str__(self) -> str:
-        """The name on record: that of the model, or with prefixes all three as JSON."""
+        """The name on record: that of the model, or with prefixes or an endpoint all parts as JSON."""
         if self == ModelName(self.model):
             return self.model
-        return json.dumps(self._asdict(), ensure_ascii=False, sort_keys=True)
+        parts = {name: part for name, part in self._asdict().items() if part or name != "endpoint"}
+        return json.dumps(parts, ensure_ascii=False, sort_keys=True)
 
     @classmethod
     def parsed(cls, recorded: str) -> ModelName:

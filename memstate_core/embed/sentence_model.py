@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from memstate_core.model.errors import ModelUnavailable
+from memstate_core.model.frames import DIMENSION as DIMENSION
 
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
-DIMENSION = 384
 
 
 class SentenceModel:
@@ -28,7 +28,7 @@ class SentenceModel:
         threads: how many threads encode; None for one a core.
 
     Raises:
-        ModelUnavailable: the model is not on this machine or has another dimension.
+        ModelUnavailable: the model is not on this machine.
     """
 
     def __init__(self, model: str, threads: int | None = None) -> None:
@@ -74,10 +74,6 @@ def _load(model: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
     try:
-        loaded = SentenceTransformer(path, device="cpu")
+        return SentenceTransformer(path, device="cpu")
     except (OSError, ValueError) as error:
         raise ModelUnavailable(model, str(error).splitlines()[0]) from error
-    dimension = loaded.get_embedding_dimension()
-    if dimension != DIMENSION:
-        raise ModelUnavailable(model, f"it has {dimension} dimensions, the store has {DIMENSION}")
-    return loaded

@@ -4,8 +4,8 @@ A text is identified by the SHA-256 of its bytes, a prefix that its model needs 
 the business of `cache_file`.
 
 Invariant: a vector is what the model returned for the text. SQLite does not notice changed bytes, so an entry ends in
-the CRC-32 of its text's hash and its vector, and one that differs counts as absent. Entries of the first version have
-none.
+the CRC-32 of its text's hash and its vector, and one that differs counts as absent. Entries of the first version,
+which knew 384 dimensions only, have none.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ import polars as pl
 
 from memstate_core.embed.cache_file import CacheFile
 from memstate_core.embed.encoder import DIMENSION, Encoder, Vectors
+from memstate_core.model.errors import DimensionMismatch
 from memstate_core.model.ids import sha256_expr
 from memstate_core.model.progress import tracked
-
-BATCH = 512
-"""Texts that are encoded between two writes to the cache."""
 
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS vectors(model TEXT, hash TEXT, vector BLOB, PRIMARY KEY(model, hash)) WITHOUT ROWID"
 )
-_VECTOR = 4 * DIMENSION
-"""Bytes of a vector."""
+_FLOAT = _CHECKSUM = 4
+_FIRST_VERSION = 4 * DIMENSION
+"""Bytes of an entry without a checksum."""
 _FIND = (
     "SELECT hash, vector FROM json_each(?) AS wanted CROSS JOIN vectors"
     " WHERE model = ? AND hash = wanted.value AND typeof(vector) = 'blob'"
-    f" AND length(vector) IN ({_VECTOR}, {_VECTOR + 4})"
 )
+_ANY = "SELECT hash, vector FROM vectors WHERE model = ? AND typeof(vector) = 'blob' LIMIT 100"
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Embedded:
     """Vectors for a list of texts.
 
     Attributes:
-        vectors: unit vectors, one row per text (float32, n x 384).
+        vectors: unit vectors, one row per text (float32, n x d).
         encoded: number of distinct texts that the model encoded.
         cached: number of distinct texts whose vectors were cached.
     """
@@ -70,6 +69,7 @@ def embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
 
     Raises:
         ModelUnavailable: a text is not cached and the model cannot be loaded.
+        DimensionMismatch: vectors have another dimension than the encoder expects, or than cached ones of its model.
     """
     return _embed(path, encoder, encoder.passages(texts))
 
@@ -85,17 +85,36 @@ def _embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
     with closing(CacheFile(path, _TABLE)) as cache:
         known = _look_up(cache, encoder.model, distinct["hash"])
         missing = distinct.join(known, on="hash", how="anti", maintain_order="left")
-        batches = tracked(missing.iter_slices(BATCH), "encode", missing.height, "texts", len)
+        batches = tracked(missing.iter_slices(encoder.kept_together), "encode", missing.height, "texts", len)
         fresh = [_encode_batch(cache, encoder, batch) for batch in batches]
+        dimension = _dimension(cache, encoder, [known, *fresh])
     table = pl.concat([known, *fresh])
     blobs = asked.join(table, on="hash", how="left", maintain_order="left")["vector"]
-    vectors = np.frombuffer(b"".join(blobs), dtype=np.float32).reshape(-1, DIMENSION)
+    vectors = np.frombuffer(b"".join(blobs), dtype=np.float32).reshape(len(texts), dimension)
     return Embedded(vectors, missing.height, known.height)
+
+
+def _dimension(cache: CacheFile, encoder: Encoder, tables: Sequence[pl.DataFrame]) -> int:
+    """The one dimension of some vectors (the last table is the newest); without any, that of the encoder's others."""
+    found = [size for table in tables for size in table["vector"].bin.size().unique(maintain_order=True)]
+    sizes = [size // _FLOAT for size in found] or _cached_dimensions(cache, encoder.model) or [encoder.dimension]
+    expected = encoder.expected or sizes[0]
+    for size in sizes:
+        if size != expected:
+            where = "embedding.dimension of the settings" if encoder.expected else "the vectors cached under its name"
+            raise DimensionMismatch(encoder.model, size, expected, where)
+    return expected
+
+
+def _cached_dimensions(cache: CacheFile, model: str) -> list[int]:
+    """The dimension of a sound entry of a model, if there is one."""
+    vectors = [vector for text, entry in cache.select(_ANY, (model,)) if (vector := _sound(text, entry)) is not None]
+    return [len(vector) // _FLOAT for vector in vectors[:1]]
 
 
 def _look_up(cache: CacheFile, model: str, hashes: pl.Series) -> pl.DataFrame:
     found = cache.select(_FIND, (json.dumps(hashes.sort().to_list()), model))
-    rows = [(text, entry[:_VECTOR]) for text, entry in found if _is_sound(text, entry)]
+    rows = [(text, vector) for text, entry in found if (vector := _sound(text, entry)) is not None]
     return pl.DataFrame(rows, schema={"hash": pl.String, "vector": pl.Binary}, orient="row")
 
 
@@ -104,8 +123,12 @@ def _entry(text_hash: str, vector: bytes) -> bytes:
     return vector + crc32(vector, crc32(text_hash.encode())).to_bytes(4)
 
 
-def _is_sound(text_hash: str, entry: bytes) -> bool:
-    return len(entry) == _VECTOR or entry == _entry(text_hash, entry[:_VECTOR])
+def _sound(text_hash: str, entry: bytes) -> bytes | None:
+    """The vector of an entry as it was written, None if it is damaged."""
+    vector = entry[:-_CHECKSUM]
+    if len(vector) >= _FLOAT and len(vector) % _FLOAT == 0 and entry == _entry(text_hash, vector):
+        return vector
+    return entry if len(entry) == _FIRST_VERSION else None
 
 
 def _encode_batch(cache: CacheFile, encoder: Encoder, batch: pl.DataFrame) -> pl.DataFrame:

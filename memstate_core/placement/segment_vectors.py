@@ -32,7 +32,7 @@ class SegmentVectors:
     Attributes:
         frame: columns COMPARED: id, scope, session (a unique value for each segment outside one), and whether the
             segment has enough content to be compared. New segments are in the order of time within a scope.
-        whole: unit centroids (float32, n x 384).
+        whole: unit centroids (float32, n x d).
         halves: unit centroids of the first and the second half of the turns; zeros where a half is too short.
     """
 
@@ -41,9 +41,9 @@ class SegmentVectors:
     halves: tuple[Vectors, Vectors]
 
     @classmethod
-    def empty(cls) -> SegmentVectors:
+    def empty(cls, dimension: int = DIMENSION) -> SegmentVectors:
         """No segments."""
-        nothing = np.zeros((0, DIMENSION), dtype=np.float32)
+        nothing = np.zeros((0, dimension), dtype=np.float32)
         return cls(pl.DataFrame(schema=COMPARED), nothing, (nothing, nothing))
 
 

@@ -24,7 +24,7 @@ class Embeddings:
     Attributes:
         ids: n ids.
         scopes: the scope of each.
-        vectors: unit vectors (float32, n x 384).
+        vectors: unit vectors (float32, n x d).
     """
 
     ids: pl.Series
@@ -39,7 +39,7 @@ def unit(rows: npt.NDArray[np.floating]) -> Vectors:
 
 
 def centroids(groups: Numbers, vectors: Vectors, count: int) -> Vectors:
-    """The unit centroid of each group of rows (count x 384); zeros for a group without rows."""
+    """The unit centroid of each group of rows (count x d); zeros for a group without rows."""
     sums = np.zeros((count, vectors.shape[1]), dtype=np.float32)
     np.add.at(sums, groups, vectors)
     return unit(sums)

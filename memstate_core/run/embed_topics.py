@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.embed.vector_cache import embed
-from memstate_core.model.frames import VECTORS, Schema, project
+from memstate_core.model.frames import Schema, project, vector_columns
 from memstate_core.model.text import embedding_text
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
@@ -33,11 +33,12 @@ def refresh_embeddings(store: Store, run: Run) -> StepResult:
         stale = living.join(fresh, on="id", how="anti").sort("id")
         texts = stale.select(embedding_text(pl.col("title"), pl.col("summary"))).to_series().to_list()
         embedded = embed(store.home.cache, store.encoder, texts)
+        columns = vector_columns(embedded.vectors.shape[1])
         vectors = stale.with_columns(
-            model=pl.lit(model), embedding=pl.Series(embedded.vectors, dtype=VECTORS["embedding"])
+            model=pl.lit(model), embedding=pl.Series(embedded.vectors, dtype=columns["embedding"])
         )
         graph.delete(VECTOR, held.join(fresh, on="id", how="anti").select("id"))
-        graph.insert(VECTOR, project(vectors, VECTORS))
+        graph.insert(VECTOR, project(vectors, columns))
         named = topics.with_columns(_model=pl.when(pl.col("state") != "merged").then(pl.lit(model)))
         changed = named.filter(pl.col("embedding_model").ne_missing(pl.col("_model")))
         graph.update(TOPIC, changed.select("id", embedding_model="_model"))

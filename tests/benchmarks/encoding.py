@@ -46,16 +46,18 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def in_turn(encoders: dict[str, Encode], texts: Sequence[str], rounds: int) -> tuple[dict[str, float], dict[str, Any]]:
-    """Median seconds of each encoder, and its vectors."""
-    seconds: dict[str, list[float]] = {name: [] for name in encoders}
+def in_turn(
+    encoders: dict[str, Encode], texts: Sequence[str], rounds: int
+) -> tuple[dict[str, Any], dict[str, tuple[float, ...]]]:
+    """The vectors of each encoder, and its median seconds and CPU seconds."""
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in encoders}
     vectors = {}
     for _ in range(rounds):
         for name, encode in encoders.items():
-            start = time.perf_counter()
+            start, worked = time.perf_counter(), time.process_time()
             vectors[name] = encode(texts)
-            seconds[name].append(time.perf_counter() - start)
-    return {name: median(of) for name, of in seconds.items()}, vectors
+            seconds[name].append((time.perf_counter() - start, time.process_time() - worked))
+    return vectors, {name: tuple(map(median, zip(*of, strict=True))) for name, of in seconds.items()}
 
 
 def agreement(expected: Vectors, found: Vectors) -> dict[str, float]:
@@ -108,14 +110,15 @@ def measured(texts: Sequence[str], asked: Sequence[str], rounds: int) -> list[di
     run_by = {name: encoder.load() for name, encoder in encoders.items()}
     named: dict[str, Encode] = {name: encoder.encode for name, encoder in encoders.items()}
     reference = RUNTIMES[0]
-    seconds, vectors = in_turn({reference: lambda given: np.asarray(plain.encode(list(given)))} | named, texts, rounds)
+    vectors, seconds = in_turn({reference: lambda given: np.asarray(plain.encode(list(given)))} | named, texts, rounds)
     first, alone = starts(rounds), questions_alone(asked)
     return [
         {
             "runtime": name,
             "run by": run_by.get(name, "SentenceTransformer.encode"),
-            "texts/s": len(texts) / seconds[name],
-            "times": seconds[reference] / seconds[name],
+            "texts/s": len(texts) / seconds[name][0],
+            "times": seconds[reference][0] / seconds[name][0],
+            "times by CPU": seconds[reference][1] / seconds[name][1],
             **agreement(vectors[reference], vectors[name]),
             "question ms": alone[name],
             "first vector s": first[name],

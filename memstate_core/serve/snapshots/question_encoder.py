@@ -14,6 +14,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from memstate_core.embed.encoder import Encoder, Runtime, Vectors
+from memstate_core.policy.sections import EmbeddingSettings
 
 CACHED_QUESTIONS = 4096
 """How many vectors are kept, 1.5 KiB each."""
@@ -23,15 +24,21 @@ class QuestionEncoder(Encoder):
     """A thread-safe encoder."""
 
     def __init__(
-        self, model: str, batch_size: int = 64, runtime: Runtime = "auto", *, cached: int = CACHED_QUESTIONS
+        self,
+        model: str,
+        batch_size: int = 64,
+        runtime: Runtime = "auto",
+        *,
+        cached: int = CACHED_QUESTIONS,
+        access: EmbeddingSettings | None = None,
     ) -> None:
-        super().__init__(model, batch_size, runtime, threads=1)
+        super().__init__(model, batch_size, runtime, threads=1, access=access)
         self._encoding = threading.Lock()  # tokenizers keep state and are not safe to share
         self._cache: LRUCache[str, Vectors] = LRUCache(cached)
         self._caching = threading.Lock()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors of texts that have their prefixes, one row a text (float32, len(texts) x 384).
+        """Unit vectors of texts that have their prefixes, one row a text (float32, len(texts) x d).
 
         Raises:
             ModelUnavailable: as for any encoder.

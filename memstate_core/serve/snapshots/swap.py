@@ -181,7 +181,7 @@ class Serving:
     def _encoder_of(self, model: str) -> QuestionEncoder:
         if self._encoder is None or self._encoder.model != model:
             embedding = self._store.settings.embedding
-            self._encoder = QuestionEncoder(model, embedding.batch_size, embedding.runtime)
+            self._encoder = QuestionEncoder(model, embedding.batch_size, embedding.runtime, access=embedding)
         return self._encoder
 
     def _swap(self, fresh: Generation | None) -> None:

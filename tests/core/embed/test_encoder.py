@@ -31,7 +31,9 @@ def test_each_text_becomes_one_unit_vector_whatever_stands_beside_it(encoder: En
 
 
 def test_no_texts_need_no_model() -> None:
-    assert Encoder("no such model").encode([]).shape == (0, DIMENSION)
+    encoder = Encoder()
+    assert encoder.encode([]).shape == (0, DIMENSION)
+    assert encoder.description is None
 
 
 @pytest.mark.slow

@@ -10,26 +10,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memstate_core.embed.encoder import DIMENSION, Encoder, Vectors
+from memstate_core.embed.encoder import DIMENSION, KEPT_TOGETHER, Encoder, Vectors
 from memstate_core.embed.model_name import ModelName
-from memstate_core.embed.vector_cache import BATCH, embed, embed_questions
+from memstate_core.embed.vector_cache import embed, embed_questions
+from memstate_core.model.errors import DimensionMismatch
 
 
 class CountingEncoder(Encoder):
     """Encodes by the text's length, since what is tested is the cache; remembers what it was given."""
 
-    def __init__(self, model: str = "counting") -> None:
-        super().__init__(model)
+    def __init__(self, model: str = "counting", dimension: int = DIMENSION, expected: int = 0) -> None:
+        super().__init__(model, expected=expected)
         self.batches: list[list[str]] = []
+        self.dimension = dimension
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         self.batches.append(list(texts))
-        return vectors_of(texts)
+        return vectors_of(texts, self.dimension)
 
 
-def vectors_of(texts: Sequence[str]) -> Vectors:
-    rows = np.zeros((len(texts), DIMENSION), dtype=np.float32)
-    rows[np.arange(len(texts)), [len(text) % DIMENSION for text in texts]] = 1.0
+def vectors_of(texts: Sequence[str], dimension: int = DIMENSION) -> Vectors:
+    rows = np.zeros((len(texts), dimension), dtype=np.float32)
+    rows[np.arange(len(texts)), [len(text) % dimension for text in texts]] = 1.0
     return rows
 
 
@@ -54,6 +56,27 @@ def test_no_texts_make_no_vectors(path: Path) -> None:
     assert (found.vectors.shape, found.encoded, found.cached, encoder.batches) == ((0, DIMENSION), 0, 0, [])
 
 
+@pytest.mark.parametrize("dimension", [1, 96, 383, 385, 1024])
+def test_vectors_of_any_dimension_are_kept(path: Path, dimension: int) -> None:
+    """An entry of 383 dimensions has as many bytes as one of 384 without a checksum."""
+    encoder, texts = CountingEncoder(dimension=dimension), ["a", "bb", "a"]
+    assert embed(path, encoder, texts[:1]).encoded == 1
+    found = embed(path, encoder, texts)
+    assert (found.encoded, found.cached, len(encoder.batches)) == (1, 1, 2)
+    assert np.array_equal(found.vectors, vectors_of(texts, dimension))
+    assert embed(path, Encoder("counting"), []).vectors.shape == (0, dimension), "no model is loaded to know it"
+
+
+def test_other_dimensions_than_expected_are_refused_and_the_message_says_which(path: Path) -> None:
+    embed(path, CountingEncoder(), ["a"])
+    with pytest.raises(DimensionMismatch, match="of 96 dimensions, expected 384 as in the vectors cached") as refused:
+        embed(path, CountingEncoder(dimension=96), ["a", "bb"])
+    assert "give the new one a name of its own" in str(refused.value)
+    with pytest.raises(DimensionMismatch, match=r"of 384 dimensions, expected 512 as in embedding\.dimension"):
+        embed(path, CountingEncoder(expected=512), ["a"])
+    assert embed(path, CountingEncoder(expected=384), ["a"]).cached == 1
+
+
 def test_another_model_does_not_see_the_vectors(path: Path) -> None:
     embed(path, CountingEncoder(), ["a"])
     other = CountingEncoder("another")
@@ -68,11 +91,11 @@ def test_what_was_encoded_before_a_failure_is_cached(path: Path) -> None:
                 raise MemoryError
             return super().encode(texts)
 
-    texts = ["x" * length for length in range(BATCH + 10)]
+    texts = ["x" * length for length in range(KEPT_TOGETHER + 10)]
     with pytest.raises(MemoryError):
         embed(path, Failing(), texts)
     found = embed(path, CountingEncoder(), texts)
-    assert (found.encoded, found.cached) == (10, BATCH)
+    assert (found.encoded, found.cached) == (10, KEPT_TOGETHER)
     assert np.array_equal(found.vectors, vectors_of(texts))
 
 

@@ -1,0 +1,169 @@
+"""`memstate reembed`: changes the embedding model of a store."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memstate_pipeline.cli.corrections import correcting
+from memstate_pipeline.cli.options import moment
+from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.readers import open_readers, served_encoder
+
+if TYPE_CHECKING:
+    from memstate_core.embed.model_name import ModelName
+    from memstate_core.retrieve.recall import Expected
+    from memstate_core.run.store import Store
+    from memstate_core.state.snapshots import Snapshot
+
+
+def reembed(
+    context: typer.Context,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="M", help="The model, as `embedding.model` names it.")
+    ] = None,
+    back: Annotated[bool, typer.Option("--back", help="Go back to the model before the served one.")] = False,
+    query_prefix: Annotated[str, typer.Option(metavar="TEXT", help="What it expects before a question.")] = "",
+    passage_prefix: Annotated[str, typer.Option(metavar="TEXT", help="What it expects before other texts.")] = "",
+    endpoint: Annotated[str, typer.Option(metavar="URL", help="The API that has it; texts are sent there.")] = "",
+    questions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Questions with what they should find, JSONL."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the recall and change nothing.")] = False,
+    now: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Logical time, ISO 8601. Default: that of the served snapshot."),
+    ] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Change the embedding model: embed everything by another one, then serve that.
+
+    What is served answers by its own model until all is ready. A run that was interrupted goes on where it stopped.
+    Each line of FILE is like {"q": "Which boat?", "observations": ["o1"], "topics": ["t1"], "scope": "user:aya"}.
+    """
+    store, at = context.obj.existing_store, moment(now)
+    if (model is None) == (not back):
+        raise typer.BadParameter("expected either --model M or --back")
+    name = _previous(store) if model is None else _named(model, query_prefix, passage_prefix, endpoint)
+    document = _change(store, name, _questions(questions), at, dry_run=dry_run)
+    show(document, as_json, lambda: _lines(document))
+
+
+def _named(model: str, query_prefix: str, passage_prefix: str, endpoint: str) -> ModelName:
+    from memstate_core.embed.model_name import ModelName
+
+    folder = Path(model).expanduser()
+    place = str(folder.resolve()) if not endpoint and folder.is_dir() else model
+    return ModelName(place, query_prefix, passage_prefix, endpoint)
+
+
+def _previous(store: Store) -> ModelName:
+    from memstate_core.embed.model_name import ModelName
+    from memstate_core.night.reembed import previous_model
+
+    name = previous_model(store)
+    if name is None:
+        raise typer.BadParameter("--back: the ledger records no other model; expected --model M")
+    return ModelName.parsed(name)
+
+
+def _questions(path: Path | None) -> list[Expected]:
+    from memstate_core.retrieve.recall import read_questions
+
+    try:
+        return [] if path is None else read_questions(path)
+    except ValueError as error:
+        raise typer.BadParameter(f"--questions: {error}") from None
+
+
+def _change(
+    store: Store, name: ModelName, questions: Sequence[Expected], at: datetime | None, *, dry_run: bool
+) -> dict[str, Any]:
+    """Embeds without the lock, then drafts, sets the settings and publishes with it."""
+    from memstate_core.night.reembed import REEMBEDDING, drafts, embed_served, publish_drafts
+    from memstate_core.retrieve.recall import recall
+    from memstate_core.run.store import with_model
+    from memstate_core.state.files import replace_file
+
+    changed, settings = with_model(store, str(name)), _settings(store, name)
+    document: dict[str, Any] = {"model": str(name), "dry_run": dry_run, "questions": len(questions)}
+    with ExitStack() as stack:
+        readers = open_readers(store, stack)
+        embedded = embed_served(changed, readers)
+        if questions:
+            encoder = served_encoder(store, readers)
+            document["recall_before"] = recall(readers, encoder, store.home.cache, questions)
+    document |= {"dimension": embedded.vectors.shape[1], "encoded": embedded.encoded, "from_cache": embedded.cached}
+    with correcting(store, "reembed") as shards:
+        stale = [each.snapshot for each in shards.values() if each.snapshot.manifest.embedding_model != str(name)]
+        fresh = [each.snapshot for each in shards.values() if each.snapshot not in stale]
+        document["before"] = sorted({each.manifest.embedding_model for each in stale}) or [str(name)]
+        with drafts(changed, stale, f"{REEMBEDDING}{uuid.uuid4()}", at) as made:
+            if questions:
+                document["recall_after"] = _recall(changed, [*fresh, *(each.snapshot for each in made)], questions)
+            if not dry_run:
+                replace_file(store.home.root / "memstate.toml", settings)
+                publish_drafts(changed, made)
+    return document | _served(store, 0 if dry_run else len(stale))
+
+
+def _recall(store: Store, snapshots: Sequence[Snapshot], questions: Sequence[Expected]) -> float:
+    from memstate_core.retrieve.reader import SnapshotReader
+    from memstate_core.retrieve.recall import recall
+
+    with ExitStack() as stack:
+        readers = [stack.enter_context(SnapshotReader(snapshot)) for snapshot in snapshots]
+        return recall(readers, store.encoder, store.home.cache, questions)
+
+
+def _settings(store: Store, name: ModelName) -> bytes:
+    """The settings file with the model.
+
+    Raises:
+        SettingsError: an environment variable names another model, or the file is not valid.
+    """
+    from memstate_core.model.errors import SettingsError
+    from memstate_core.policy.toml_edit import with_keys
+
+    for key in name._fields:
+        variable = f"MEMSTATE_EMBEDDING_{key}".upper()
+        if variable in os.environ:
+            allowed = "memstate reembed sets the model in memstate.toml, which this variable overrides; unset it first"
+            raise SettingsError(variable, f"embedding.{key}", os.environ[variable], allowed)
+    keys = {key: value or None for key, value in name._asdict().items()} | {"dimension": None}
+    return with_keys(store.home.root / "memstate.toml", "embedding", keys)
+
+
+def _served(store: Store, published: int) -> dict[str, Any]:
+    from memstate_core.state.current import served
+    from memstate_core.state.snapshots import combined_state_hash
+
+    manifests = [snapshot.manifest for snapshot in served(store.home, store.shards)]
+    return {
+        "published": published,
+        "snapshot": ",".join(f"{manifest.shard}/{manifest.number}" for manifest in manifests),
+        "state_hash": combined_state_hash({manifest.shard: manifest.state_hash for manifest in manifests}),
+    }
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    yield f"model: {document['model']}, {document['dimension']} dimensions (before: {', '.join(document['before'])})"
+    yield f"embedded: {document['encoded']:,} texts, {document['from_cache']:,} from the cache"
+    if document["questions"]:
+        before, after = (100 * document[f"recall_{name}"] for name in ("before", "after"))
+        yield f"recall of {document['questions']:,} questions: {before:.1f} per cent before, {after:.1f} after"
+    if document["dry_run"]:
+        yield f"nothing was changed; {document['snapshot']} is served as before"
+    elif document["published"]:
+        yield f"published {document['snapshot']}: state hash {document['state_hash']}"
+        yield "to go back: memstate reembed --back"
+    else:
+        yield f"nothing to publish: {document['snapshot']} has this model already"
