@@ -139,6 +139,39 @@ def topics_page(
     return Call("GET", "/v1/topics", answers.TopicsPage, _given({"scope": scopes, "cursor": cursor, "limit": limit}))
 
 
+def facts_page(
+    subject: str | None = None,
+    predicate: str | None = None,
+    *,
+    scope: ScopeGiven | Sequence[ScopeGiven] | None = None,
+    as_of: datetime | str | None = None,
+    history: bool | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Call[answers.FactsPage]:
+    """Reads one page of facts; pass its `next_cursor` to get the next one.
+
+    Args:
+        subject: the id, an alias or the title of a topic; None for all.
+        predicate: a field, or the kind of an edge; None for all.
+        scope: one scope or several; None for all.
+        as_of: facts that were known and held then.
+        history: include facts that were superseded or ended.
+        cursor: where to begin.
+        limit: how many facts to return at most.
+    """
+    params = {
+        "subject": subject,
+        "predicate": predicate,
+        "scope": None if scope is None else _scope_texts(scope),
+        "as_of": _moment(as_of),
+        "history": history,
+        "cursor": cursor,
+        "limit": limit,
+    }
+    return Call("GET", "/v1/facts", answers.FactsPage, _given(params))
+
+
 def ingest(observations: ObservationGiven | Iterable[ObservationGiven]) -> Call[answers.IngestAnswer]:
     """Sends one observation or several, accepted all or none; durable on return, visible after the next run.
 

@@ -17,7 +17,7 @@ from memstate_core.client import calls
 from memstate_core.client.calls import Call, ScopeGiven
 from memstate_core.client.exchange import Retry, decoded
 from memstate_core.client.failures import unreachable
-from memstate_core.model.answers import Answer, ListedTopic, TopicsPage
+from memstate_core.model.answers import Answer, Fact, FactsPage, ListedTopic, TopicsPage
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 KEY_VARIABLE = "MEMSTATE_API_KEY"
@@ -89,6 +89,7 @@ class MemoryClient(_Configured[httpx2.Client]):
     topic = _method(calls.topic)
     history = _method(calls.history)
     topics_page = _method(calls.topics_page)
+    facts_page = _method(calls.facts_page)
     ingest = _method(calls.ingest)
     feedback = _method(calls.feedback)
     runs = _method(calls.runs)
@@ -106,6 +107,22 @@ class MemoryClient(_Configured[httpx2.Client]):
         while True:
             page = self.topics_page(scope, cursor=cursor, limit=page_size)
             yield from page.topics
+            cursor = page.next_cursor
+            if cursor is None:
+                _warn_of_missing(page)
+                return
+
+    def facts(
+        self, subject: str | None = None, predicate: str | None = None, *, page_size: int | None = None, **how: Any
+    ) -> Iterator[Fact]:
+        """All facts, by scope, subject and predicate; pages are fetched lazily. Arguments as for `facts_page`.
+
+        Warns (`UserWarning`) of damaged shards, whose facts are missing.
+        """
+        cursor: str | None = None
+        while True:
+            page = self.facts_page(subject, predicate, cursor=cursor, limit=page_size, **how)
+            yield from page.facts
             cursor = page.next_cursor
             if cursor is None:
                 _warn_of_missing(page)
@@ -148,6 +165,7 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
     topic = _async_method(calls.topic)
     history = _async_method(calls.history)
     topics_page = _async_method(calls.topics_page)
+    facts_page = _async_method(calls.facts_page)
     ingest = _async_method(calls.ingest)
     feedback = _async_method(calls.feedback)
     runs = _async_method(calls.runs)
@@ -166,6 +184,23 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
             page = await self.topics_page(scope, cursor=cursor, limit=page_size)
             for topic in page.topics:
                 yield topic
+            cursor = page.next_cursor
+            if cursor is None:
+                _warn_of_missing(page)
+                return
+
+    async def facts(
+        self, subject: str | None = None, predicate: str | None = None, *, page_size: int | None = None, **how: Any
+    ) -> AsyncIterator[Fact]:
+        """All facts, by scope, subject and predicate; pages are fetched lazily. Arguments as for `facts_page`.
+
+        Warns (`UserWarning`) of damaged shards, whose facts are missing.
+        """
+        cursor: str | None = None
+        while True:
+            page = await self.facts_page(subject, predicate, cursor=cursor, limit=page_size, **how)
+            for fact in page.facts:
+                yield fact
             cursor = page.next_cursor
             if cursor is None:
                 _warn_of_missing(page)
@@ -198,6 +233,6 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
         await self.aclose()
 
 
-def _warn_of_missing(page: TopicsPage) -> None:
+def _warn_of_missing(page: TopicsPage | FactsPage) -> None:
     for missing in page.missing_shards or ():
-        warnings.warn(f"no topic of shard {missing.shard} is listed: {missing.message}", stacklevel=3)
+        warnings.warn(f"nothing of shard {missing.shard} is listed: {missing.message}", stacklevel=3)

@@ -1,20 +1,15 @@
-"""Pages of topics, ordered by scope and by id within a scope.
-
-A cursor names the last topic of the previous page (keyset pagination), so that a new snapshot between two pages neither
-repeats a topic nor skips one that was there all along.
-"""
+"""Pages of topics, ordered by scope and by id within a scope."""
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import msgspec
 import polars as pl
 
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.serve.cursors import cursor_of
 from memstate_core.state.damaged_shards import DamagedShards
 
 _COLUMNS = ("scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state")
@@ -51,25 +46,8 @@ def topics_page(
             found += _rows(reader, scope, after[1] if after and scope == after[0] else None, limit + 1 - len(found))
     page = found[:limit]
     more = len(found) > limit
-    cursor = _cursor(page[-1]["scope"], page[-1]["topic_id"]) if more else None
+    cursor = cursor_of((page[-1]["scope"], page[-1]["topic_id"])) if more else None
     return {"topics": page, "next_cursor": cursor} | damaged.note(scopes)
-
-
-def position(cursor: str) -> Position:
-    """Decodes a cursor.
-
-    Raises:
-        ValueError: it is malformed.
-    """
-    try:
-        scope, topic_id = msgspec.json.decode(urlsafe_b64decode(cursor.encode()), type=Position)
-    except (ValueError, msgspec.MsgspecError):
-        raise ValueError(f"{cursor[:100]!r} is not a cursor: expected next_cursor of the previous page") from None
-    return scope, topic_id
-
-
-def _cursor(scope: str, topic_id: str) -> str:
-    return urlsafe_b64encode(msgspec.json.encode((scope, topic_id))).decode()
 
 
 def _rows(reader: SnapshotReader, scope: str, after: str | None, limit: int) -> list[dict[str, Any]]:
