@@ -62,3 +62,8 @@ class GateSettings(Section):
     """Seconds up to which the gate passes whatever the median."""
     duration_min_nights: Annotated[int, Field(ge=1, le=1000)] = 5
     """Number of past nights with a report from which the gate is judged. The median is of the last 30."""
+    recall: Severity = "error"
+    """Gate on answers: the questions of `[recall]` find less of what they should find than in what is served. Each
+    scope counts the same. In a night that sets rows aside it warns only."""
+    max_recall_loss: Percent = 5.0
+    """Loss of recall, in percentage points, up to which the gate passes."""

@@ -15,7 +15,7 @@ Finding = tuple[bool, str, str]
 """Whether a gate passes, what was found, and what was expected."""
 
 _FIRST = "nothing was served before"
-_OF_LOSS = ("shrinkage", "scope_vanished")
+_OF_LOSS = ("shrinkage", "scope_vanished", "recall")
 _SHOWN = 5
 
 
@@ -24,6 +24,8 @@ def judge(night: Night, limits: GateSettings) -> list[Verdict]:
     severities: dict[str, Severity] = {name: getattr(limits, name) for name in _JUDGES}
     if night.sets_aside:
         severities |= {name: "warn" for name in _OF_LOSS if severities[name] == "error"}
+    if night.recall.problem is not None and severities["recall"] == "error":
+        severities["recall"] = "warn"
     judged = [name for name, severity in severities.items() if severity != "off"]
     found = {name: _JUDGES[name][0](night, limits) for name in judged}
     return [Verdict(name, severities[name], *found[name], look_at=_JUDGES[name][1]) for name in judged]
@@ -98,6 +100,16 @@ def _duration(night: Night, limits: GateSettings) -> Finding:
     return within, f"{seconds:.1f} s, median {usual:.1f} s", f"{expected} {len(past)} past nights"
 
 
+def _recall(night: Night, limits: GateSettings) -> Finding:
+    loss, expected = night.recall, f"at most {limits.max_recall_loss:g} points lost (gates.max_recall_loss)"
+    if loss.problem is not None:
+        return False, f"not measured: {loss.problem}", expected
+    if not loss.questions:
+        return True, "no questions", expected
+    means = f"recall of {loss.questions:,} questions {loss.before:.1f} % in what is served, {loss.after:.1f} % now"
+    return loss.points <= limits.max_recall_loss, means + loss.examples(), expected
+
+
 def _comparable(night: Night) -> list[float]:
     """The seconds that past nights took for the steps of this one."""
     return [sum(past[step] for step in night.seconds) for past in night.past if night.seconds.keys() <= past.keys()]
@@ -128,5 +140,6 @@ _JUDGES: dict[str, tuple[Callable[[Night, GateSettings], Finding], str]] = {
         _scopes,
         "`memstate plan` lists what is archived or set aside, `memstate quarantine list` the rows set aside",
     ),
+    "recall": (_recall, "`memstate plan` lists every action of the night, `memstate topic ID` shows a topic as served"),
     "duration": (_duration, "`memstate ui` and the reports have the seconds of each step"),
 }

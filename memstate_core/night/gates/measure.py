@@ -1,6 +1,7 @@
 """What gates judge: a night beside the snapshot that it started from, and beside past nights.
 
-Read from the working graph, the base and the run's notes; nothing is written.
+Read from the working graph, the base and the run's notes. Where questions are asked, the draft of the snapshot is made
+now and published later; nothing else is written.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 import polars as pl
 
 from memstate_core.model.frames import EVIDENCE_TOPIC, Schema, empty
+from memstate_core.night.gates.recall_loss import RecallLoss, recall_loss
 from memstate_core.policy.settings import Policy
 from memstate_core.run.begin import base_links
 from memstate_core.run.publications import publications
@@ -44,6 +46,7 @@ class Night:
         refused: those of them that were refused.
         seconds: by step.
         past: the seconds by step of past nights.
+        recall: what questions lose.
     """
 
     topics: pl.DataFrame = field(default_factory=lambda: empty(TOPICS))
@@ -57,6 +60,7 @@ class Night:
     refused: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     past: Sequence[Mapping[str, float]] = ()
+    recall: RecallLoss = field(default_factory=RecallLoss)
 
     @cached_property
     def active(self) -> int:
@@ -102,6 +106,7 @@ def measure(store: Store, run: Run) -> Night:
         refused=imported.get("quarantined", 0),
         seconds={step: note["seconds"] for step, note in notes.items()},
         past=_past_seconds(store, run.facts.shard),
+        recall=recall_loss(store, run),
     )
 
 

@@ -13,6 +13,7 @@ GATES = {
     "growth": "active topics and evidence served do not multiply in one night",
     "quarantine_share": "few of the rows read since the last report were refused",
     "scope_vanished": "every scope with active topics still has some, unless an unchanged policy archived them",
+    "recall": "questions find what they found in the served snapshot",
     "duration": "the night takes about as long as past nights",
 }
 """What holds where a gate passes, by its name."""

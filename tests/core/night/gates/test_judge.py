@@ -10,6 +10,7 @@ import pytest
 
 from memstate_core.night.gates.judge import judge, not_measured
 from memstate_core.night.gates.measure import TOPICS, Night
+from memstate_core.night.gates.recall_loss import RecallLoss
 from memstate_core.night.gates.verdict import GATES, Verdict
 from memstate_core.policy.gates import GateSettings
 
@@ -70,6 +71,9 @@ HEALTHY: list[tuple[str, dict[str, Any]]] = [
     ("duration", {"seconds": {"topics": 59.0}, "past": seconds(1, 1, 1, 1, 1)}),
     ("duration", {"seconds": {"topics": 300.0}, "past": seconds(100, 100, 100, 1, 900)}),
     ("duration", {"seconds": {"new_step": 300.0}, "past": seconds(1, 1, 1, 1, 1)}),
+    ("recall", {}),
+    ("recall", {"recall": RecallLoss(20, before=90.0, after=85.0, lost=["q.jsonl line 1: topic t1 is gone"])}),
+    ("recall", {"recall": RecallLoss(20, before=60.0, after=80.0)}),
 ]
 FAILING: list[tuple[str, dict[str, Any], str]] = [
     ("expected_false_merges", {"merge_probabilities": merged(100, 0.85)}, "15.00 of 100 merges"),
@@ -97,6 +101,8 @@ FAILING: list[tuple[str, dict[str, Any], str]] = [
         "1 of 1 scopes without active topics (user:b had 9)",
     ),
     ("duration", {"seconds": {"topics": 301.0}, "past": seconds(100, 100, 100, 1, 900)}, "301.0 s, median 100.0 s"),
+    ("recall", {"recall": RecallLoss(20, 90.0, 84.9)}, "recall of 20 questions 90.0 % in what is served, 84.9 % now"),
+    ("recall", {"recall": RecallLoss(1, 90.0, 0.0, ["q line 1: topic t1 was merged"] * 7)}, "merged and 2 more)"),
 ]
 
 
@@ -136,6 +142,15 @@ def test_a_night_that_sets_rows_aside_is_not_refused_for_loss() -> None:
     judged = [one for one in judge(Night(**night), limits) if not one.passed]
     assert [(one.gate, one.is_refusing) for one in judged] == [("shrinkage", False), ("scope_vanished", False)]
     assert all(one.is_refusing for one in judge(Night(**night | {"sets_aside": False}), limits) if not one.passed)
+
+
+def test_what_questions_lose_refuses_no_night_that_sets_rows_aside_or_that_nobody_could_ask() -> None:
+    loss = RecallLoss(20, 90.0, 10.0)
+    assert verdict("recall", recall=loss).is_refusing
+    assert not verdict("recall", recall=loss, sets_aside=True).is_refusing
+    unasked = verdict("recall", recall=RecallLoss(problem="questions.jsonl: no such file"))
+    assert (unasked.passed, unasked.is_refusing) == (False, False)
+    assert "not measured: questions.jsonl" in unasked.found
 
 
 def test_an_unchanged_policy_is_named_where_a_scope_has_no_topics_left() -> None:
