@@ -46,7 +46,7 @@ class Calibration:
     """The distributions of cosines in one scope.
 
     Attributes:
-        shared: the mean of its segments (384), subtracted from vectors before they are compared.
+        shared: the mean of its segments (d), subtracted from vectors before they are compared.
         same: cosines of segments of the same subject.
         other: cosines of segments of different sessions.
     """
@@ -81,7 +81,7 @@ def calibrated(whole: Vectors, halves: tuple[Vectors, Vectors], sessions: Number
     """Calibrates a scope on its segments.
 
     Args:
-        whole: a unit vector for each segment (n x 384).
+        whole: a unit vector for each segment (n x d).
         halves: unit vectors of the first and of the second half of its turns; zeros where a half is too short.
         sessions: the number of each segment's session.
     """

@@ -23,7 +23,7 @@ def segment(sessions: pl.Series, vectors: Vectors, settings: SegmentSettings) ->
 
     Args:
         sessions: the session of each turn, turns of a session together and in order.
-        vectors: the turns' unit vectors (float32, n x 384), in the same order.
+        vectors: the turns' unit vectors (float32, n x d), in the same order.
         settings: window and lengths, in turns.
     """
     if not len(sessions):

@@ -1,6 +1,7 @@
 """Placement of turns, which name no topic: sessions are cut into segments, described, and given a topic.
 
-A segment that continues a topic of its scope, or an earlier segment, extends it; any other creates a topic.
+A segment that continues a topic of its scope, or an earlier segment, extends it, and by policy renews its summary or
+title; any other creates a topic.
 Invariant: each decision is recorded with the texts and scores that a model contributed, and is never made again.
 """
 
@@ -72,7 +73,7 @@ def place_turns(
 
 def placements(segments: pl.DataFrame) -> pl.DataFrame:
     """The placement of each turn of recorded segments (columns PLACEMENTS)."""
-    made = pl.when(pl.col("title").is_not_null()).then(pl.lit("new_topic")).otherwise(pl.lit("extend_topic"))
+    made = pl.when(pl.col("topic_kind").is_not_null()).then(pl.lit("new_topic")).otherwise(pl.lit("extend_topic"))
     rows = segments.with_columns(operation=made, given=pl.lit(False), evidence_id="evidence_ids")
     return project(rows.explode("evidence_id"), PLACEMENTS)
 
@@ -122,11 +123,12 @@ def _with_topics(
     cosine, probability = (pl.col(name).round(2) for name in ("score", "probability"))
     continues = pl.format("continues '{}': cosine {}, probability {}", "_topic_title", cosine, probability)
     own = pl.format("{} turns of one subject", pl.col("evidence_ids").list.len())
+    renews = policy.continuation_renews
     return project(
         placed.with_columns(
             reason=pl.when(continues_topic).then(continues).otherwise(own),
-            title=pl.when(~continues_topic).then("title"),
-            summary=pl.when(~continues_topic).then("summary"),
+            title=pl.when(~continues_topic | (renews == "title_and_summary")).then("title"),
+            summary=pl.when(~continues_topic | (renews != "nothing")).then("summary"),
             topic_kind=pl.when(~continues_topic).then("topic_kind"),
             topic_id=pl.coalesce("topic_id", "id"),
             provenance=pl.lit("import"),

@@ -32,7 +32,7 @@ def context_weight(vectors: Vectors, rows: Rows, followers: Rows, speakers: Rows
     """How much the context of a turn counts, 0 to 1.
 
     Args:
-        vectors: unit vectors (m x 384).
+        vectors: unit vectors (m x d).
         rows: the row in `vectors` of each turn, `MISSING` without one (n).
         followers: the turn after each, `MISSING` without one (n).
         speakers: the number of the speaker of each turn (n).

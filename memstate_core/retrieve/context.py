@@ -27,6 +27,8 @@ LONGEST = 400
 """Characters of a summary, a value or a turn that are shown; longer texts are cut, with an ellipsis."""
 
 EVIDENCE_HEADING = "# Evidence"
+WARNING = "  ! "
+"""How the line of a warning begins."""
 _NOT_SERVED = ("detached", "archived")
 
 
@@ -124,7 +126,10 @@ def _text(kept: list[Numbered], opening: list[str]) -> list[str]:
 
 def _lines(n: int, piece: Piece) -> list[str]:
     """The lines of a piece: its text with its number, then its warnings."""
-    return [f"{piece.text} [{n}]", *(f"  ! {each['kind']}: {one_line(each['message'])}" for each in piece.warnings)]
+    return [
+        f"{piece.text} [{n}]",
+        *(f"{WARNING}{each['kind']}: {one_line(each['message'])}" for each in piece.warnings),
+    ]
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
@@ -198,4 +203,6 @@ def _evidence_piece(found: Answer, rank: int) -> Piece:
     speaker = f" {one_line(found['actor'])}" if found["actor"] else ""
     text = f"- {found['observed_at'][:10]}{speaker}: {one_line(found['text'] or '')}"
     source = {name: found[name] for name in ("observation_id", "topic_id", "observed_at")}
-    return _piece("evidence", rank // _PER_TURN, rank, None, text, [], source)
+    later = found.get("replaced_by")
+    warnings = [_warning("replaced", f"a later statement may have replaced it ({later})")] if later else []
+    return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source)

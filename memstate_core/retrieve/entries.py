@@ -80,10 +80,10 @@ def evidence_entries(evidence: pl.DataFrame, *, explain: bool) -> list[Entry]:
     observed = iso_expr(pl.col("observed_at"))
     explained = ("parts",) if explain else ()
     rows = evidence.select(
-        "observation_id", "text", observed, "topic_id", "score", "actor", "session_id", *explained
+        "observation_id", "text", observed, "topic_id", "score", "actor", "session_id", "replaced_by", *explained
     ).to_dicts()
     return [
-        {name: value for name, value in row.items() if name != "parts"}
+        {name: value for name, value in row.items() if name != "parts" and (name != "replaced_by" or value)}
         | {"score": round(row["score"], _DIGITS)}
         | (_explained(row, {}) if explain else {})
         for row in rows

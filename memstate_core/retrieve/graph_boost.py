@@ -1,7 +1,8 @@
 """The structural stage: topics with edges to the best candidates get a share of their scores.
 
-A neighbour of a good candidate may be what the question is about without sharing a word with it. Its score is raised
-part of the way to that of its best neighbour, never above it.
+A neighbour of a good candidate may be what the question is about without sharing a word with it: the team that an
+incident is assigned to, a part of a whole. Its score is raised part of the way to that of its best neighbour, never
+above it. Edges that only say that two topics occur together lift nobody (`tests/benchmarks/edges.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import polars as pl
 
 DAMPING = 0.5
 """The share of the difference to its best neighbour's score that a topic gains."""
+
+UNSPECIFIC = ("associated_with", "mentions")
+"""Kinds of edges that name no relation; the segments of a conversation have no others."""
 
 
 def boosted(topics: pl.DataFrame, best: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
@@ -23,7 +27,8 @@ def boosted(topics: pl.DataFrame, best: pl.DataFrame, edges: pl.DataFrame) -> pl
     Returns:
         The topics in the same order, `score` raised where a neighbouring candidate scores higher.
     """
-    parents = both_ways(edges).join(best.select("id", parent="score"), on="id")
+    related = edges.filter(~pl.col("kind").is_in(UNSPECIFIC))
+    parents = both_ways(related).join(best.select("id", parent="score"), on="id")
     offered = parents.group_by("neighbor_id").agg(pl.col("parent").max())
     boost = (DAMPING * (pl.col("parent") - pl.col("score"))).clip(0.0).fill_null(0.0)
     joined = topics.join(offered, left_on="id", right_on="neighbor_id", how="left", maintain_order="left")

@@ -2,8 +2,8 @@
 
 No language model is asked, so nothing is understood: a later turn of the same speaker counts as a replacement if it is
 about the same (cosine), or is near it and says that something changed. Only the first places are exchanged, so every
-turn that would be found is found, and what was replaced stays reachable. Tenses and words of change are English; other
-questions keep their order.
+turn that would be found is found, and what was replaced stays reachable; it names its replacement. Tenses and words of
+change are English; other questions keep their order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import numpy as np
 import polars as pl
 
-from memstate_core.embed.encoder import DIMENSION
+from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.dates import named_spans
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows
@@ -27,6 +27,9 @@ SAME, SAME_AND_CHANGED = 0.5, 0.3
 
 Chosen with `tests/benchmarks/updates.py` on half of the facts.
 """
+
+REPLACED = 0.5
+"""The least cosine to a later turn with a word of change that is named as its replacement; chosen there, too."""
 
 _VERB = re.compile(
     r"\b(?:what|who|where|which|how)(?P<short>['\u2019]s)\b|\b(?P<present>is|are|am|does|do|has|have|can)\b|"
@@ -69,31 +72,62 @@ def newer(evidence: EvidenceSlice, question: str, scores: Array, seen: Flags) ->
     gains: Array = np.zeros(len(scores))
     if not asks_for_the_present(question, evidence.years):
         return gains
-    rows = np.flatnonzero(seen)
-    first = rows[np.argsort(-scores[rows], kind="stable")[:PLACES]]
-    ranked = _exchanged(first, _replacing(evidence, first))
+    first = _first(scores, seen, PLACES)
+    ranked = _exchanged(first, _replacing(evidence, first, first, (SAME, SAME_AND_CHANGED)))
     gains[ranked] = scores[first] - scores[ranked]
     return gains
 
 
-def _replacing(evidence: EvidenceSlice, first: Rows) -> Array:
-    """When each row (column) was said, where it may replace another (row); -inf elsewhere."""
-    at = evidence.frame["observed_at"].gather(first).dt.epoch("ms").cast(pl.Float64).fill_null(np.nan).to_numpy()
-    changed = evidence.frame["text"].gather(first).fill_null("").str.contains(_CHANGE).to_numpy()
-    same = _cosines(evidence, first) >= np.where(changed, SAME_AND_CHANGED, SAME)[None, :]
-    states = evidence.asking[first] < 0.5
-    speakers = evidence.speakers[first]
-    later = (at[None, :] > at[:, None]) & (speakers[:, None] == speakers[None, :])
-    return np.where(same & later & states[None, :], at[None, :], -np.inf)
+def replaced_by(evidence: EvidenceSlice, question: str | None, scores: Array, seen: Flags, shown: Rows) -> pl.Series:
+    """The observation of the first places that may have replaced each shown row (m), the last of several; else null.
+
+    Args:
+        evidence: the evidence of a scope (n rows).
+        question: the question, or None if time does not count; unless it asks for the present, nothing is replaced.
+        scores: the score of each row (n).
+        seen: which rows may be returned (n).
+        shown: the rows of the answer (m).
+    """
+    if question is None or not len(shown) or not asks_for_the_present(question, evidence.years):
+        return pl.Series([None] * len(shown), dtype=pl.String)
+    first = _first(scores, seen, PLACES)
+    said = _replacing(evidence, shown, first, (np.inf, REPLACED))
+    last = evidence.frame["observation_id"].gather(first[said.argmax(axis=1)])
+    return last.to_frame().select(pl.when(pl.Series(np.isfinite(said.max(axis=1)))).then(last)).to_series()
 
 
-def _cosines(evidence: EvidenceSlice, first: Rows) -> Array:
-    """The cosine of each row with each other one; NaN where one has no vector."""
-    rows = evidence.vector_rows[first]
-    vectors = np.full((len(first), DIMENSION), np.nan, dtype=np.float32)
-    vectors[rows != MISSING] = evidence.vectors[rows[rows != MISSING]]
-    cosines: Array = (vectors @ vectors.T).astype(np.float64)
-    return cosines
+def _first(scores: Array, seen: Flags, count: int) -> Rows:
+    rows = np.flatnonzero(seen)
+    first: Rows = rows[np.argsort(-scores[rows], kind="stable")[:count]]
+    return first
+
+
+def _replacing(evidence: EvidenceSlice, old: Rows, new: Rows, least: tuple[float, float]) -> Array:
+    """When each new row (column) was said, where it may replace an old one (row); -inf elsewhere.
+
+    `least` has the cosines from which it may, without and with a word of change.
+    """
+    at = _moments(evidence, new)[None, :]
+    changed = evidence.frame["text"].gather(new).fill_null("").str.contains(_CHANGE).to_numpy()
+    cosines = _vectors(evidence, old) @ _vectors(evidence, new).T
+    same = cosines >= np.where(changed, least[1], least[0])[None, :]
+    states = evidence.asking[new] < 1
+    later = (at > _moments(evidence, old)[:, None]) & (evidence.speakers[old][:, None] == evidence.speakers[new])
+    return np.where(same & later & states[None, :], at, -np.inf)
+
+
+def _moments(evidence: EvidenceSlice, rows: Rows) -> Array:
+    """When rows were said, in milliseconds; NaN where that is unknown."""
+    at = evidence.frame["observed_at"].gather(rows).dt.epoch("ms")
+    return at.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _vectors(evidence: EvidenceSlice, rows: Rows) -> Vectors:
+    """The unit vectors of rows; NaN where one has none."""
+    places = evidence.vector_rows[rows]
+    vectors = np.full((len(rows), evidence.vectors.shape[1]), np.nan, dtype=np.float32)
+    vectors[places != MISSING] = evidence.vectors[places[places != MISSING]]
+    return vectors
 
 
 def _exchanged(first: Rows, replacing: Array) -> Rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -181,7 +181,7 @@ def _asked(
         )
         whole, unnamed = vectors[0], vectors[-1]
     at, dated = question.as_of or question.asked_at, "temporal" in question.stages
-    return PreparedQuestion(question.text, terms, whole, unnamed, dated, at)
+    return PreparedQuestion(question.text, terms, whole, unnamed, dated, at, encoder.model)
 
 
 def _scopes(reader: SnapshotReader, question: Question) -> list[str]:
@@ -193,6 +193,8 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
     scopes = _scopes(reader, question)
     if not scopes:
         return None
+    if reader.snapshot.manifest.embedding_model != asked.model:  # while shards change to another model one by one
+        asked = replace(asked, vector=None, unnamed=None)
     found = [
         search_scope(
             reader,

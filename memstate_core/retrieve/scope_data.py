@@ -43,7 +43,7 @@ class EvidenceSlice:
 
     Attributes:
         frame: columns EVIDENCE_INDEX, n rows.
-        vectors: the rows of the vector file from the scope's first to its last (float32, m x 384).
+        vectors: the rows of the vector file from the scope's first to its last (float32, m x d).
         vector_rows: the row in `vectors` of each row, -1 without one (n).
         windows: the row before, the row after, the session's first row (n x 3).
         window_lengths: the length of each window's summed vectors (n).
@@ -108,7 +108,7 @@ class TopicSlice:
 
     Attributes:
         frame: columns TOPIC_COLUMNS, n rows.
-        vectors: the vectors of their texts (float32, n x 384), NaN without one.
+        vectors: the vectors of their texts (float32, n x d), NaN without one.
         terms: BM25 over the titles and summaries of the served topics.
         term_rows: the row in `terms` of each topic, `MISSING` without one (n).
     """

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memstate_core.embed.encoder import Vectors
+from memstate_core.model.errors import DimensionMismatch
 from memstate_core.retrieve.dates import named_spans, nearness
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.local_dates import local_spans
@@ -76,11 +77,12 @@ class PreparedQuestion:
     Attributes:
         text: the question.
         terms: its distinct terms.
-        vector: its unit vector (float32, 384), or None to compare terms only.
+        vector: its unit vector (float32, d), or None to compare terms only.
         unnamed: the unit vector of the question without the names of speakers, for evidence: a turn seldom names its
             speaker, and turns that address the person would be nearer than those by them.
         dated: whether dates in the question count.
         at: the time of asking, to which relative dates refer; they are ignored if it is None.
+        model: the name on record of the model that made the vectors.
     """
 
     text: str
@@ -89,6 +91,7 @@ class PreparedQuestion:
     unnamed: Vectors | None
     dated: bool
     at: datetime | None = None
+    model: str = ""
 
 
 def standardised(values: Array, prior: Prior) -> Array:
@@ -131,7 +134,7 @@ def own_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:
         "length": standardised(evidence.lengths, LENGTH_PRIOR),
     }
     if asked.unnamed is not None:
-        turn, window = _cosines(evidence, asked.unnamed)
+        turn, window = _cosines(evidence, asked.unnamed, asked.model)
         parts["turn_vector"] = standardised(turn, COSINE_PRIOR)
         parts["window_vector"] = standardised(window, COSINE_PRIOR)
     parts = {name: WEIGHTS[name] * part for name, part in parts.items()}
@@ -166,20 +169,27 @@ def topic_parts(topics: TopicSlice, asked: PreparedQuestion, best_evidence: Arra
         "evidence": BEST_EVIDENCE * standardised(best_evidence, EVIDENCE_PRIOR),
     }
     if asked.vector is not None:
-        cosine = (topics.vectors @ asked.vector).astype(np.float64)
+        cosine = _along(topics.vectors, asked.vector, asked.model)
         parts["vector"] = standardised(cosine, COSINE_PRIOR)
     return parts, cosine
 
 
-def _cosines(evidence: EvidenceSlice, vector: Vectors) -> tuple[Array, Array]:
+def _cosines(evidence: EvidenceSlice, vector: Vectors, model: str) -> tuple[Array, Array]:
     """Cosine of each turn and of each window with the question; NaN without a vector."""
     rows, beside = evidence.vector_rows, evidence.windows[:, :2]
     turn = np.full(len(rows) + 1, np.nan)
-    turn[:-1][rows != MISSING] = (evidence.vectors @ vector)[rows[rows != MISSING]]
+    turn[:-1][rows != MISSING] = _along(evidence.vectors, vector, model)[rows[rows != MISSING]]
     along = np.nan_to_num(turn)
     lengths = np.where(evidence.window_lengths > 0, evidence.window_lengths, np.nan)
     window = (along[:-1] + along[beside[:, 0]] + along[beside[:, 1]]) / lengths
     return turn[:-1], window
+
+
+def _along(vectors: Vectors, vector: Vectors, model: str) -> Array:
+    """The cosine of each vector with that of the question; a snapshot without vectors may have any dimension."""
+    if len(vectors) and vectors.shape[1] != len(vector):
+        raise DimensionMismatch(model, len(vector), vectors.shape[1], "the served snapshot")
+    return (vectors @ vector).astype(np.float64) if len(vectors) else np.zeros(0)
 
 
 def _near(evidence: EvidenceSlice, asked: PreparedQuestion) -> Array:

@@ -14,18 +14,17 @@ from datetime import datetime
 import numpy as np
 import polars as pl
 
-from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.embed.encoder import Vectors
+from memstate_core.embed.matrix import matrix
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
-from memstate_core.retrieve.index.write import TOPIC_COLUMNS, matrix
-from memstate_core.retrieve.newest_first import newer
+from memstate_core.retrieve.index.write import TOPIC_COLUMNS
+from memstate_core.retrieve.newest_first import newer, replaced_by
 from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
 from memstate_core.retrieve.scoring import Array, Parts, PreparedQuestion, evidence_parts, topic_parts, total
 from memstate_core.state.graph import TOPIC, VECTOR
-
-_NO_VECTOR = np.full((1, DIMENSION), np.nan, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,8 @@ class Found:
 
     Attributes:
         topics: all visible topics, with `score` and `similarity` (null if not compared).
-        evidence: the best evidence, best first, with `score`.
+        evidence: the best evidence, best first, with `score` and `replaced_by`, the observation that may have replaced
+            it where the question asks for what holds now.
 
     With `explain` both have `parts`, the parts of the score.
     """
@@ -84,6 +84,8 @@ def search_scope(
         scores = total(parts)
     rows = _highest(scores, np.flatnonzero(seen), evidence_k)
     found = _scored(evidence.frame[rows], {name: part[rows] for name, part in parts.items()}, explain)
+    text = asked.text if asked.dated else None
+    found = found.with_columns(replaced_by=replaced_by(evidence, text, scores, seen, rows))
     ranked = _scored(topics.frame, topic_scores, explain).with_columns(
         pl.Series("similarity", similarity).fill_nan(None)
     )
@@ -144,18 +146,23 @@ def _past_topics(reader: SnapshotReader, scope: str, past: Past) -> TopicSlice:
     numbered = served.frame.select(text).with_row_index("row")
     rows = topics.select(text).join(numbered, on=text, how="left", nulls_equal=True, maintain_order="left")["row"]
     term_rows = rows.cast(pl.Int64).fill_null(MISSING).to_numpy()
-    vectors, rest = np.append(served.vectors, _NO_VECTOR, axis=0)[term_rows], term_rows == MISSING
+    vectors, rest = _unknown(len(term_rows), served.vectors.shape[1]), term_rows == MISSING
+    vectors[~rest] = served.vectors[term_rows[~rest]]
     vectors[rest] = _graph_vectors(reader, topics.select("id", "text_hash").filter(rest), ["id", "text_hash"])
     return TopicSlice(topics.select(TOPIC_COLUMNS), vectors, served.terms, term_rows)
 
 
 def _graph_vectors(reader: SnapshotReader, topics: pl.DataFrame, key: list[str]) -> Vectors:
-    """The vectors of topics from the graph, NaN without one (n x 384)."""
+    """The vectors of topics from the graph, NaN without one (n x d)."""
     kept = reader.graph.read(VECTOR, [*key, "embedding"], "r.id IN $ids", ids=topics["id"].to_list())
     placed = topics.with_row_index().join(kept, on=key)
-    vectors = np.full((topics.height, DIMENSION), np.nan, dtype=np.float32)
+    vectors = _unknown(topics.height, reader.graph.dimension)
     vectors[placed["index"].to_numpy()] = matrix(placed["embedding"])
     return vectors
+
+
+def _unknown(count: int, dimension: int) -> Vectors:
+    return np.full((count, dimension), np.nan, dtype=np.float32)
 
 
 def _past_evidence(evidence: EvidenceSlice, past: Past) -> EvidenceSlice:

@@ -3,8 +3,9 @@
 The chats are those of `made_updates.py`. They are imported and one night is run by the real program; then each question
 is answered in this process, with the defaults of a query. A question for what holds now is right if the turn that says
 so is among the first five and before every turn that it supersedes; one for what held before, if the last superseded
-turn is among the first five. Facts at even places of `changed_facts.FACTS` were looked at while ranking was designed;
-the others were held back.
+turn is among the first five. An answer shows an old statement as current if a superseded turn among the first five does
+not name a later one (`replaced_by`), and doubts the newest if that names one. Facts at even places of
+`changed_facts.FACTS` were looked at while ranking was designed; the others were held back.
 """
 
 from __future__ import annotations
@@ -50,28 +51,38 @@ def _rows(reader: SnapshotReader, encoder: QuestionEncoder, update: dict[str, An
     for asks, texts in (("now", update["now"]), ("before", [update["before"]])):
         for text in texts:
             found = answer([reader], encoder, None, Question(text, (update["scope"],)))["evidence"]
-            ids = [each["observation_id"] for each in found][:FIRST]
-            yield {"half": update["fact"] % 2, "kind": update["kind"], "asks": asks} | judged(ids, update, asks)
+            yield {"half": update["fact"] % 2, "kind": update["kind"], "asks": asks} | judged(
+                found[:FIRST], update, asks
+            )
 
 
-def judged(ids: list[str], update: dict[str, Any], asks: str) -> dict[str, bool]:
+def judged(first: list[dict[str, Any]], update: dict[str, Any], asks: str) -> dict[str, bool]:
     newest, superseded = update["newest"], update["superseded"]
+    ids = [each["observation_id"] for each in first]
     if asks == "before":
-        return {"found": superseded[-1] in ids, "right": superseded[-1] in ids}
-    found = newest in ids
-    return {"found": found, "right": found and not set(superseded) & set(ids[: ids.index(newest)])}
+        return {"found": superseded[-1] in ids, "right": superseded[-1] in ids, "old": False, "doubted": False}
+    current = {each["observation_id"] for each in first if "replaced_by" not in each}
+    return {
+        "found": newest in ids,
+        "right": newest in ids and not set(superseded) & set(ids[: ids.index(newest)]),
+        "old": not current.isdisjoint(superseded),
+        "doubted": newest in ids and newest not in current,
+    }
 
 
 def report(answers: pl.DataFrame, seed: int) -> str:
     """The table, in per cent, with 95 per cent bootstrap intervals."""
     groups = answers.with_columns(pl.concat_list("kind", pl.lit("all")).alias("kind")).explode("kind")
-    lines = ["| asks for | kind of update | half | questions | found @5 | right |", "|---|---|---|---|---|---|"]
+    names = ("asks for", "kind of update", "half", "questions", "found @5", "right", "old as current", "newest doubted")
+    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     keys = ["asks", "kind", "half"]
     for key, rows in sorted(groups.group_by(keys), key=lambda each: [str(part) for part in each[0]]):
         asks, kind, half = key
         right = bootstrapped(100 * rows["right"].to_numpy().astype(np.float64), seed)
-        cells = [asks, kind, "held back" if half else "seen", rows.height, f"{100 * rows['found'].mean():.1f}"]  # type: ignore[str-bytes-safe, operator]
-        lines.append(f"| {' | '.join(map(str, cells))} | {right.mean:.1f} ({right.low:.1f} to {right.high:.1f}) |")
+        found, old, doubted = (f"{100 * rows[name].mean():.1f}" for name in ("found", "old", "doubted"))  # type: ignore[operator]
+        shown = f"{right.mean:.1f} ({right.low:.1f} to {right.high:.1f})"
+        cells = [asks, kind, "held back" if half else "seen", rows.height, found, shown, old, doubted]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 

@@ -31,7 +31,7 @@ def described(turns: pl.DataFrame, vectors: Vectors, embed: Embed, taken: pl.Dat
 
     Args:
         turns: columns segment (from 0, without gaps), scope, actor, kind, text, in order.
-        vectors: the turns' unit vectors (float32, n x 384).
+        vectors: the turns' unit vectors (float32, n x d).
         embed: encodes phrases as unit vectors.
         taken: titles of other topics (columns scope, title).
 

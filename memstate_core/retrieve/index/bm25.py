@@ -28,6 +28,8 @@ K1 = 1.2
 B = 0.75
 """Robertson and Zaragoza's usual values; recall moves by less than a point over k1 0.9 to 2, b 0.3 to 0.75."""
 
+POSTING_FILES = ("terms.npy", "starts.npy", "rows.npy", "weights.npy")
+
 Scores = npt.NDArray[np.float64]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
-from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import names_a_topic, spoken
 from memstate_core.model.frames import EVIDENCE_INDEX, EVIDENCE_TOPIC, project
@@ -34,8 +33,7 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     numbered = evidence.with_columns(vector_row=pl.when("_turn").then(pl.col("_turn").cum_sum().cast(pl.Int64) - 1))
     joined = numbered.drop("topic_id").join(evidence_topic, on="evidence_id", how="left", maintain_order="left")
     said = numbered.filter("_turn")["_said"].to_list()
-    vectors = embed(store.home.cache, store.encoder, said).vectors if said else np.zeros((0, DIMENSION), np.float32)
-    return project(joined, EVIDENCE_INDEX), vectors
+    return project(joined, EVIDENCE_INDEX), embed(store.home.cache, store.encoder, said).vectors
 
 
 def rendered() -> pl.Expr:

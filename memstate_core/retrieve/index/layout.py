@@ -34,6 +34,12 @@ def place_scopes(layouts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return scopes.fill_null(0)
 
 
+def placed_scopes(places: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The layout that `place_scopes` was given under a name, from its result."""
+    rows = places.select("scope", first=f"{name}_first", count=f"{name}_count")
+    return rows.filter(pl.col("count") > 0)
+
+
 class Places:
     """A table of `place_scopes`, read from its file."""
 

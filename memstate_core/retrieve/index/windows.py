@@ -68,7 +68,7 @@ def window_lengths(windows: Ints, starts: npt.NDArray[Any], vector_rows: npt.NDA
         windows: the result of `session_windows`.
         starts: the file row at which each row's scope starts (n).
         vector_rows: the row of each piece of evidence in `vectors`, or -1 without one (n).
-        vectors: unit vectors (float32, m x 384).
+        vectors: unit vectors (float32, m x d).
     """
     padded = np.append(vector_rows, MISSING)
     files = np.column_stack([np.arange(len(windows)), *(_file_rows(windows[:, side], starts) for side in (0, 1))])

@@ -20,17 +20,25 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from memstate_core.embed.encoder import DIMENSION, Vectors
-from memstate_core.model.frames import EVIDENCE_INDEX, TOPICS, VECTORS, conform
+from memstate_core.embed.encoder import Vectors
+from memstate_core.embed.matrix import matrix
+from memstate_core.model.frames import EVIDENCE_INDEX, TOPICS, conform
+from memstate_core.retrieve.index.bm25 import POSTING_FILES
 from memstate_core.retrieve.index.facts_files import fact_problems
-from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, scope_layout, write_rows
+from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, placed_scopes, scope_layout, write_rows
 from memstate_core.retrieve.index.term_counts import write_evidence_terms, write_topic_terms
 from memstate_core.retrieve.index.windows import MISSING, session_windows, window_lengths, window_members
+from memstate_core.state.files import link_or_copy
 from memstate_core.state.graph import TOPIC, VECTOR, Graph
 
 TOPIC_COLUMNS = (
     "id", "scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state", "created_at"
 )  # fmt: skip
+SCOPES_FILE = "scopes.parquet"
+EVIDENCE_FILES = ("evidence.parquet", "windows.npy", "window_lengths.npy", "evidence_vectors.npy")
+EVIDENCE_TERMS = "lexical/evidence"
+Layouts = dict[str, pl.DataFrame]
+"""Where scopes lie in files (`scope_layout`), by the names that `scopes.parquet` has for them."""
 
 
 def write_index(
@@ -41,44 +49,53 @@ def write_index(
     Args:
         folder: the snapshot's folder, without index files.
         topics: topics in all states (columns TOPICS).
-        vectors: their vectors (columns VECTORS).
+        vectors: their vectors (columns VECTORS, in any dimension).
         evidence: columns EVIDENCE_INDEX, sorted by scope, observed_at, evidence_id; `topic_id` names the
             topic that holds the evidence now, merges followed.
-        evidence_vectors: unit vectors, float32, n x 384; row numbers as in `evidence["vector_row"]`.
+        evidence_vectors: unit vectors, float32, n x d; row numbers as in `evidence["vector_row"]`.
     """
-    evidence = conform(evidence, EVIDENCE_INDEX)
-    active = served_topics(topics, vectors)
-    write_rows(active.select(TOPIC_COLUMNS), folder / "topics.parquet")
-    write_rows(evidence, folder / "evidence.parquet")
-    np.save(folder / "topic_vectors.npy", matrix(active["embedding"]))
-    np.save(folder / "evidence_vectors.npy", np.ascontiguousarray(evidence_vectors, dtype=np.float32))
+    write_topic_index(folder, topics, vectors, write_evidence_index(folder, evidence, evidence_vectors))
 
+
+def write_evidence_index(folder: Path, evidence: pl.DataFrame, evidence_vectors: Vectors) -> Layouts:
+    """Writes the index files of evidence (arguments as for `write_index`); returns where its scopes lie in them."""
+    evidence = conform(evidence, EVIDENCE_INDEX)
+    write_rows(evidence, folder / "evidence.parquet")
+    np.save(folder / "evidence_vectors.npy", np.ascontiguousarray(evidence_vectors, dtype=np.float32))
     layout = scope_layout(evidence)
     starts = evidence.select("scope").join(layout, on="scope", maintain_order="left")["first"].to_numpy()
     windows = session_windows(evidence, starts)
     vector_rows = evidence["vector_row"].fill_null(MISSING).to_numpy()
     np.save(folder / "windows.npy", windows)
     np.save(folder / "window_lengths.npy", window_lengths(windows, starts, vector_rows, evidence_vectors))
+    members = window_members(windows, starts)
+    terms = write_evidence_terms(folder / EVIDENCE_TERMS, evidence, layout, members)
+    return {"evidence": layout, "evidence_term": terms}
 
-    lexical, topic_layout = folder / "lexical", scope_layout(active)
-    layouts = {
-        "evidence": layout,
-        "evidence_term": write_evidence_terms(lexical / "evidence", evidence, layout, window_members(windows, starts)),
-        "topic": topic_layout,
-        "topic_term": write_topic_terms(lexical / "topics", active, topic_layout),
-    }
-    write_rows(place_scopes(layouts), folder / "scopes.parquet")
+
+def link_evidence_index(folder: Path, base: Path) -> Layouts:
+    """Shares the index files of evidence with another snapshot of the same evidence, topics and model."""
+    (folder / EVIDENCE_TERMS).mkdir(parents=True)
+    for name in (*EVIDENCE_FILES, *(f"{EVIDENCE_TERMS}/{file}" for file in POSTING_FILES)):
+        link_or_copy(base / name, folder / name)
+    places = pl.read_parquet(base / SCOPES_FILE, glob=False)
+    return {name: placed_scopes(places, name) for name in ("evidence", "evidence_term")}
+
+
+def write_topic_index(folder: Path, topics: pl.DataFrame, vectors: pl.DataFrame, of_evidence: Layouts) -> None:
+    """Writes the index files of topics (arguments as for `write_index`), and where scopes lie in all files."""
+    active = served_topics(topics, vectors)
+    write_rows(active.select(TOPIC_COLUMNS), folder / "topics.parquet")
+    np.save(folder / "topic_vectors.npy", matrix(active["embedding"]))
+    layout = scope_layout(active)
+    terms = write_topic_terms(folder / "lexical" / "topics", active, layout)
+    write_rows(place_scopes({**of_evidence, "topic": layout, "topic_term": terms}), folder / SCOPES_FILE)
 
 
 def served_topics(topics: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
     """Topics that a default query may return, with their vectors, by scope and id."""
     active = conform(topics, TOPICS).filter(pl.col("state") == SERVED_STATE)
-    return active.join(conform(vectors, VECTORS).select("id", "embedding"), on="id").sort("scope", "id")
-
-
-def matrix(embeddings: pl.Series) -> Vectors:
-    """A column of vectors as one array, float32, n x 384."""
-    return np.ascontiguousarray(embeddings.to_numpy(), dtype=np.float32).reshape(-1, DIMENSION)
+    return active.join(vectors.select("id", "embedding"), on="id").sort("scope", "id")
 
 
 def index_problems(folder: Path, graph: Graph) -> list[str]:

@@ -18,6 +18,10 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def hits(*ids: str) -> list[dict[str, Any]]:
+    return [{"observation_id": each} for each in ids]
+
+
 @pytest.fixture
 def updates(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
@@ -44,9 +48,17 @@ def test_the_truth_points_at_the_turns_in_which_it_was_said(updates: ModuleType,
     [(["c", "a", "b"], True), (["x", "c"], True), (["b", "c"], False), (["a", "x"], False), ([], False)],
 )
 def test_the_newest_must_be_found_before_what_it_superseded(updates: ModuleType, ids: list[str], right: bool) -> None:
-    assert updates.judged(ids, UPDATE, "now")["right"] is right
+    assert updates.judged(hits(*ids), UPDATE, "now")["right"] is right
+
+
+def test_a_superseded_turn_is_shown_as_current_unless_it_names_a_later_one(updates: ModuleType) -> None:
+    marked = {"observation_id": "b", "replaced_by": "c"}
+    assert updates.judged([*hits("c"), marked], UPDATE, "now")["old"] is False
+    assert updates.judged([*hits("c", "a"), marked], UPDATE, "now")["old"] is True
+    assert updates.judged([{"observation_id": "c", "replaced_by": "x"}], UPDATE, "now")["doubted"] is True
+    assert updates.judged(hits("a", "b"), UPDATE, "now")["doubted"] is False
 
 
 def test_what_held_before_is_the_last_superseded_turn(updates: ModuleType) -> None:
-    assert updates.judged(["c", "b"], UPDATE, "before")["right"]
-    assert not updates.judged(["c", "a"], UPDATE, "before")["right"]
+    assert updates.judged(hits("c", "b"), UPDATE, "before")["right"]
+    assert not updates.judged(hits("c", "a"), UPDATE, "before")["right"]

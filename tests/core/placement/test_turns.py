@@ -14,6 +14,7 @@ from memstate_core.embed.encoder import DIMENSION
 from memstate_core.placement.segment_vectors import PlacedSegments, SegmentVectors, placed_segments, with_turn_centroids
 from memstate_core.placement.turns import place_turns, placements
 from memstate_core.placement.vectors import Embeddings
+from memstate_core.policy.policy import Policy
 from memstate_core.policy.settings import Settings
 from tests.core.placement.talk import BEGAN, bag_of_words, sessions, talk, turn
 
@@ -52,11 +53,29 @@ def test_a_later_session_continues_the_topic_of_an_earlier_one_with_its_reason()
     assert rows["topic_id"].n_unique() == len(SUBJECTS)
     first, last = rows.row(0, named=True), rows.row(-1, named=True)
     assert last["topic_id"] == first["topic_id"]
-    assert (last["title"], last["summary"], last["topic_kind"]) == (None, None, None)
+    assert (last["title"], last["topic_kind"]) == (None, None)
+    assert last["summary"] not in (None, first["summary"])
     assert last["reason"].startswith(f"continues '{first['title']}': cosine 0.")
     assert "probability" in last["reason"]
     assert 0 < last["score"] <= 1
     assert rows["provenance"].unique().to_list() == ["import"]
+
+
+@pytest.mark.parametrize(
+    ("renews", "said"),
+    [("nothing", (None, None)), ("summary", (None, str)), ("title_and_summary", (str, str))],
+)
+def test_policy_says_what_a_continuation_renews(renews: str, said: tuple[type | None, ...]) -> None:
+    policy = Policy.model_validate({"continuation_renews": renews})
+    order = [*SUBJECTS, "pottery"]
+    turns = sessions(*(session(subject, at) for at, subject in enumerate(order)))
+    chosen = Settings.model_validate({"policy": policy})
+    rows = place_turns(turns, NOBODY, NO_TITLES, NONE_TAKEN, NOTHING, bag_of_words, chosen).sort("began_at")
+    last = rows.row(-1, named=True)
+    assert tuple(last[name] if last[name] is None else type(last[name]) for name in ("title", "summary")) == said
+    made = dict(placements(rows).select("evidence_id", "operation").iter_rows())
+    assert {made[each] for each in last["evidence_ids"]} == {"extend_topic"}
+    assert set(made.values()) == {"new_topic", "extend_topic"}
 
 
 def test_greetings_become_no_hub() -> None:

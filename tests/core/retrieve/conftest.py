@@ -53,6 +53,7 @@ class WordEncoder:
     """A fake model: texts that share terms are close. Counts its calls."""
 
     model = "words"
+    dimension, expected, kept_together = DIMENSION, 0, 64
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -179,7 +180,7 @@ class Store:
             _frame(self.aliases, ALIASES).write_parquet(folder / "aliases.parquet")
         if self.compressed:
             _frame(self.compressed, REVISIONS).write_parquet(folder / COMPRESSED_FILE)
-        snapshot = Snapshot(folder, manifest(shard, file_digests(folder)))
+        snapshot = Snapshot(folder, manifest(shard, file_digests(folder), self.encoder.model))
         ledger = Ledger(snapshot.home.ledger)
         self._record(ledger, snapshot.name)
         return replace(
@@ -255,9 +256,9 @@ def evidence_rows(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return _frame(named, EVIDENCE)
 
 
-def manifest(shard: str, files: dict[str, str]) -> Manifest:
+def manifest(shard: str, files: dict[str, str], model: str = WordEncoder.model) -> Manifest:
     return Manifest(
-        schema_version=1, shard=shard, number=3, run_id="run", now=NOW, embedding_model="words", policy_hash="",
+        schema_version=1, shard=shard, number=3, run_id="run", now=NOW, embedding_model=model, policy_hash="",
         policy={}, evidence_version=1, counts={}, state_hash="", graph_fresh_bytes=0, files=files,
     )  # fmt: skip
 

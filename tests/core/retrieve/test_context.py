@@ -81,6 +81,18 @@ def test_warnings_are_next_to_their_pieces(store: Store, opened: Opened) -> None
     assert "  ! superseded: superseded by Acme renewal (acme)" in lines
 
 
+def test_a_statement_that_a_later_one_may_have_replaced_has_a_warning(store: Store, opened: Opened) -> None:
+    store.topic("chat", title="Chat")
+    store.says("chat", "I live in Oslo town", actor="Ines", session_id="a", on=1)
+    now = store.says("chat", "I live in Bergen town now", actor="Ines", session_id="c", on=60)
+    found = answer(opened(store), WordEncoder(), None, Question("In which town does Ines live?"))  # type: ignore[arg-type]
+    packed = context_pack(found, 500, COUNT, counted_by=COUNT.name)
+    (warning,) = packed["warnings"]
+    assert (warning["kind"], now in warning["message"]) == ("replaced", True)
+    lines = packed["text"].splitlines()
+    assert "Oslo" in lines[lines.index(f"  ! replaced: {warning['message']}") - 1]
+
+
 def test_the_past_is_named_and_has_what_left_since(store: Store, opened: Opened) -> None:
     crm(store)
     readers = opened(store)

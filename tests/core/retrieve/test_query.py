@@ -173,8 +173,8 @@ def test_a_boosted_topic_has_its_own_edges(store, opened):
     store.topic("acme", title="Acme renewal contract")
     store.topic("far", title="Far")
     store.topic("near", title="Near")
-    store.edge("acme", "near")
-    store.edge("near", "far")
+    store.edge("acme", "near", "part_of")
+    store.edge("near", "far", "part_of")
     found = ask(opened(store), "Acme renewal contract", store, top_k=2)
     assert ids(found) == ["acme", "near"]
     assert [n["topic_id"] for n in found["candidates"][1]["neighbors"]] == ["acme", "far"]
@@ -318,6 +318,36 @@ def test_what_holds_now_comes_before_what_it_replaced(store, opened):
     assert said(ask(readers, "In which town did Ines live before?", store, evidence_k=3))[0] == before
     then = ask(readers, "In which town does Ines live?", store, evidence_k=3, as_of=day(30))
     assert said(then)[0] == before
+
+
+def replaced(found: dict) -> dict[str, str]:
+    return {hit["observation_id"]: hit["replaced_by"] for hit in found["evidence"] if "replaced_by" in hit}
+
+
+def test_evidence_names_the_later_statement_that_may_have_replaced_it(store, opened):
+    store.topic("chat", title="Chat")
+    before = store.says("chat", "I live in Oslo town", actor="Ines", session_id="a", turn=1, on=1)
+    now = store.says("chat", "I live in Bergen town now", actor="Ines", session_id="c", turn=1, on=60)
+    store.says("chat", "I live in Rome town", actor="Bo", session_id="b", turn=1, on=2)
+    readers = opened(store)
+    assert replaced(ask(readers, "In which town does Ines live?", store, evidence_k=3)) == {before: now}
+    assert replaced(ask(readers, "In which town did Ines live before?", store, evidence_k=3)) == {}
+    assert replaced(ask(readers, "In which town does Ines live?", store, stages=frozenset({"semantic"}))) == {}
+    assert replaced(ask(readers, "In which town does Ines live?", store, as_of=day(30))) == {}
+
+
+def test_a_later_statement_without_a_word_of_change_is_named_by_none(store, opened):
+    store.topic("chat", title="Chat")
+    for at, town in enumerate(("Oslo", "Bergen")):
+        store.says("chat", f"I live in {town} town", actor="Ines", session_id=town, turn=1, on=at)
+    assert replaced(ask(opened(store), "In which town does Ines live?", store)) == {}
+
+
+def test_a_turn_that_states_and_asks_is_a_statement(store, opened):
+    store.topic("chat", title="Chat")
+    before = store.says("chat", "I live in Oslo live in Oslo town", actor="Ines", session_id="a", turn=1, on=1)
+    now = store.says("chat", "We moved, I live in Bergen now. And you?", actor="Ines", session_id="c", turn=1, on=60)
+    assert said(ask(opened(store), "In which town does Ines live?", store))[:2] == [now, before]
 
 
 def test_statements_without_vectors_replace_nothing(store, opened):

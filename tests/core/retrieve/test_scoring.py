@@ -44,6 +44,13 @@ def test_a_neighbour_is_boosted_part_of_the_way_and_never_lowered():
     assert scores["structure"].to_list() == [0.0, 8 * DAMPING, 2 * DAMPING, 0.0]
 
 
+@pytest.mark.parametrize("kind", ["associated_with", "mentions"])
+def test_an_edge_without_a_relation_lifts_nobody(kind: str) -> None:
+    topics = pl.DataFrame({"id": ["a", "b"], "score": [8.0, 0.0]})
+    edges = filled(pl.DataFrame({"from_id": ["a"], "to_id": ["b"], "kind": [kind]}), EDGES)
+    assert boosted(topics, topics.head(1), edges)["score"].to_list() == [8.0, 0.0]
+
+
 def test_a_topic_lends_within_a_session_only() -> None:
     """A topic that went on for years would lend its best turn's score to all of them."""
     scores, sessions = np.array([1.0, 5.0, 2.0, 3.0, 4.0]), np.array([0, 0, 2, 2, 4], dtype=np.int32)
