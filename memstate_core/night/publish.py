@@ -7,27 +7,37 @@ the publication record in the ledger is the commit point; CURRENT moves last, an
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 from msgspec import json as msgjson
 
+from memstate_core import __version__
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, DECISION, REVISIONS, project
+from memstate_core.model.frames import ALIASES, DECISION, PROBLEMS, REVISIONS, project
 from memstate_core.night.prune import prune
 from memstate_core.retrieve.index.evidence import evidence_index
 from memstate_core.retrieve.index.facts_files import write_facts
-from memstate_core.retrieve.index.write import index_problems, write_index
+from memstate_core.retrieve.index.write import (
+    Layouts,
+    index_problems,
+    link_evidence_index,
+    write_evidence_index,
+    write_topic_index,
+)
+from memstate_core.retrieve.recorded_questions import expire_questions
 from memstate_core.run.run import GRAPH_FILE, Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.state.current import move_current
 from memstate_core.state.decisions import ACCEPTED, PUBLISHED
-from memstate_core.state.files import make_folder, sync_path
+from memstate_core.state.files import file_digest, make_folder, sync_path
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, Graph, leftovers, open_graph
 from memstate_core.state.snapshots import (
     COMPRESSED_FILE,
     MANIFEST,
+    PROBLEMS_FILE,
     SCHEMA_VERSION,
     Manifest,
     Snapshot,
@@ -37,10 +47,16 @@ from memstate_core.state.snapshots import (
 from memstate_core.state.state_hash import state_hash
 
 STEP = "snapshot"
+_FOLDER = "snapshot"
 
 
-def publish(store: Store, run: Run) -> StepResult:
+def publish(store: Store, run: Run, made: Snapshot | None = None) -> StepResult:
     """Publishes the run's working graph.
+
+    Args:
+        store: the store.
+        run: the run in progress.
+        made: its draft, if it has been made already; by default that of the gate on answers, if it made one.
 
     Returns:
         One row: snapshot (number), state_hash, and the counts of the manifest.
@@ -48,7 +64,7 @@ def publish(store: Store, run: Run) -> StepResult:
     Raises:
         SnapshotDamaged: what was written does not read back equal; nothing was published.
     """
-    made = draft(store, run)
+    made = made or _left_draft(run) or draft(store, run)
     home, facts = store.home, run.facts
     final = home.snapshots(facts.shard) / str(facts.number)
     make_folder(final.parent)
@@ -57,6 +73,7 @@ def publish(store: Store, run: Run) -> StepResult:
     _record(store, run, made.manifest)
     move_current(home, facts.shard, facts.number)
     prune(store, facts.shard, facts.now)
+    expire_questions(home.recorded_questions, store.settings.recall, facts.now)
     row = {"snapshot": facts.number, "state_hash": made.manifest.state_hash, **made.manifest.counts}
     return StepResult(pl.DataFrame([row]), made.manifest.counts)
 
@@ -88,26 +105,48 @@ def draft(store: Store, run: Run) -> Snapshot:
     return made
 
 
+def _left_draft(run: Run) -> Snapshot | None:
+    """The draft that was made of the working graph as it is now, if there is one and it is whole."""
+    folder = run.scratch / _FOLDER
+    with suppress(OSError, ValueError):
+        found = Snapshot(folder, msgjson.decode((folder / MANIFEST).read_bytes(), type=Manifest))
+        same = found.manifest.run_id == run.facts.run_id
+        same = same and found.manifest.files.get(GRAPH_FILE) == file_digest(run.graph)
+        return found if same and not found.damage() else None
+    return None
+
+
 def _written(store: Store, run: Run) -> Snapshot:
-    folder = run.scratch / "snapshot"
+    folder = run.scratch / _FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     shutil.copyfile(run.graph, folder / GRAPH_FILE)
-    evidence, vectors = evidence_index(store, run)
+    layouts, evidence = _evidence_files(store, run, folder)
     with open_graph(folder / GRAPH_FILE, read_only=True) as graph:
         topics, topic_vectors = graph.read(TOPIC), graph.read(VECTOR)
-        counts = graph_counts(graph) | {"evidence": evidence.height}
+        counts = graph_counts(graph) | {"evidence": evidence}
         hashed = state_hash(graph)
         write_facts(folder, graph)
-    write_index(folder, topics=topics, vectors=topic_vectors, evidence=evidence, evidence_vectors=vectors)
+    write_topic_index(folder, topics, topic_vectors, layouts)
     run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
     compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")
     compressed.write_parquet(folder / COMPRESSED_FILE, row_group_size=10_000)
+    run.table("problems", PROBLEMS).write_parquet(folder / PROBLEMS_FILE)
     manifest = _manifest(store, run, folder, counts, hashed)
     (folder / MANIFEST).write_bytes(msgjson.format(msgjson.encode(manifest)))
     for path in [*folder.rglob("*"), folder]:
         sync_path(path)
     return Snapshot(folder, manifest)
+
+
+def _evidence_files(store: Store, run: Run, folder: Path) -> tuple[Layouts, int]:
+    """Writes the index of evidence, or shares the base's if it is the same; where its scopes lie, and its rows."""
+    if run.rests and run.facts.base is not None:
+        base = load_snapshot(store.home, run.facts.shard, run.facts.base)
+        if base.manifest.embedding_model == run.facts.embedding_model:
+            return link_evidence_index(folder, base.path), base.manifest.counts["evidence"]
+    evidence, vectors = evidence_index(store, run)
+    return write_evidence_index(folder, evidence, vectors), evidence.height
 
 
 def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hashed: str) -> Manifest:
@@ -129,6 +168,7 @@ def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hash
         state_hash=hashed,
         graph_fresh_bytes=size if base is None or facts.fresh_graph else base.manifest.graph_fresh_bytes,
         files=file_digests(folder),
+        made_by=__version__,
     )
 
 

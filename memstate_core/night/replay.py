@@ -20,8 +20,8 @@ from memstate_core.forget.salience import update_salience
 from memstate_core.ingest.unforeseen import is_unforeseen
 from memstate_core.model.frames import DECISION, project
 from memstate_core.night.checks.suite import conditions
-from memstate_core.night.placements import place
 from memstate_core.night.publish import draft
+from memstate_core.night.resting import place_or_rest
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.duplicates import find_duplicates
 from memstate_core.revise.merge import merge_duplicates
@@ -49,7 +49,7 @@ def _perform(step: str, store: Store, run: Run, frames: Frames) -> StepResult:
         case "evidence":
             return new_evidence(store, run)
         case "placements":
-            return place(store, run, frames["evidence"])
+            return place_or_rest(store, run, frames["evidence"])
         case "topics":
             return update_topics(store, run)
         case "topic_embeddings":

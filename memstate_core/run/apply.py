@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.frames import ALIASES, CHANGES, DECISION, PLACEMENTS, conform, project
+from memstate_core.model.frames import ALIASES, CHANGES, DECISION, PLACEMENTS, PROBLEMS, conform, empty, project
 from memstate_core.run.begin import base_links
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
@@ -15,6 +15,7 @@ from memstate_core.run.view import decisions, shard_accesses, shard_evidence
 from memstate_core.state.decisions import MOVED
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
+from memstate_core.state.snapshots import load_snapshot
 
 LATER_STEPS_SET = ("salience", "failed_salience", "embedding_model")
 
@@ -72,6 +73,8 @@ def update_topics(store: Store, run: Run) -> StepResult:
     Returns:
         Columns CHANGES.
     """
+    if run.rests:
+        return _unchanged(store, run)
     state = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         applied = apply_state(run, graph, state, new_evidence=True)
@@ -89,6 +92,21 @@ def update_topics(store: Store, run: Run) -> StepResult:
     decided = [_recorded(frame.filter(pl.col("change") == name), f"topic_{name}") for name in ("created", "updated")]
     decided.append(moved)
     return StepResult(frame, counts, {"left open": state.problems.head(20)}, pl.concat(decided))
+
+
+def _unchanged(store: Store, run: Run) -> StepResult:
+    """The outcome of a run that takes the state of its base over."""
+    assert run.facts.base is not None
+    held = load_snapshot(store.home, run.facts.shard, run.facts.base).manifest.counts
+    problems = run.table("problems", PROBLEMS)
+    counts = {
+        **dict.fromkeys(("topics_created", "topics_updated", "revisions"), 0),
+        "topics": sum(held[state] for state in ("active", "archived", "merged")),
+        "edges": held["edges"],
+        "left_open": problems.height,
+        "evidence_moved": 0,
+    }
+    return StepResult(empty(CHANGES), counts, {"left open": problems.head(20)})
 
 
 def _moved(before: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:

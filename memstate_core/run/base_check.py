@@ -5,6 +5,8 @@ Invariant: no run starts from a damaged snapshot or ledger, so damage never reac
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import polars as pl
 
 from memstate_core.model.errors import LedgerDamaged, SnapshotDamaged
@@ -12,7 +14,7 @@ from memstate_core.run.publications import manifest_problems, recorded_manifest
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_evidence
-from memstate_core.state.current import named_number
+from memstate_core.state.current import current_snapshot, named_number
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
 
 _SHOWN = 3
@@ -46,6 +48,21 @@ def _unrecorded(store: Store, manifest: Manifest) -> list[str]:
     return [f"manifest.json: {problem}" for problem in manifest_problems(manifest, recorded)]
 
 
+def require_chain(store: Store) -> None:
+    """Refuses a chain of the ledger that lacks what sound served snapshots name, before a writer begins another one.
+
+    Raises:
+        LedgerDamaged: the chain lacks entries or cannot be read.
+    """
+    heads = list[str]()
+    for shard in store.shards:
+        with suppress(SnapshotDamaged):
+            served = current_snapshot(store.home, shard)
+            heads += [] if served is None or served.manifest.ledger_head is None else [served.manifest.ledger_head]
+    if lost := store.ledger.chain.lost(heads):
+        raise LedgerDamaged(str(store.ledger.root), lost)
+
+
 def require_ledger(store: Store, manifest: Manifest | None) -> None:
     """Reads every byte of the ledger and compares it with what was recorded when it was written.
 
@@ -56,10 +73,13 @@ def require_ledger(store: Store, manifest: Manifest | None) -> None:
     Raises:
         LedgerDamaged: the ledger lacks something, or holds other bytes than were written.
     """
+    head = None if manifest is None else manifest.ledger_head
+    if head is not None and (lost := store.ledger.chain.lost([head])):
+        raise LedgerDamaged(str(store.ledger.root), lost)
     if store.ledger.root.is_dir():
         with store.ledger.writing("the beginning of a run"):
             pass  # a ledger from before the chain gets it, and a killed writer's last commit is completed
-    store.ledger.chain.require_sound(None if manifest is None else manifest.ledger_head)
+    store.ledger.chain.require_sound(head)
     if manifest is None:
         return
     needed = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version, "transitions": 0}

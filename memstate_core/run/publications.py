@@ -22,6 +22,13 @@ def publications_in_effect(store: Store, shard: str) -> list[tuple[int, Manifest
     return _decoded(in_effect(_recorded(store, shard)))
 
 
+def rolled_back(store: Store, shard: str) -> set[int]:
+    """The numbers of a shard's snapshots that a rollback undid."""
+    rows = _recorded(store, shard)
+    every, kept = ({manifest.number for _, manifest in _decoded(found)} for found in (rows, in_effect(rows)))
+    return every - kept
+
+
 def recorded_manifest(store: Store, shard: str, number: int) -> Manifest | None:
     """The manifest that the ledger recorded last for a snapshot; None if it has none."""
     found = [manifest for _, manifest in publications(store, shard) if manifest.number == number]

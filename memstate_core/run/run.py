@@ -27,6 +27,7 @@ from memstate_core.state.files import sync_path
 GRAPH_FILE = "graph.kuzu"
 PLAN_FILE = "plan.json"
 STEP_FILE = "step"
+RESTS_FILE = "rests"
 
 
 class RunFacts(Struct, frozen=True, kw_only=True):
@@ -136,6 +137,15 @@ class Run:
     def is_planned(self) -> bool:
         """Whether the run must match a plan."""
         return (self.scratch / PLAN_FILE).exists()
+
+    def rest(self) -> None:
+        """Marks the run as one that takes the state of its base over: nothing is placed or folded."""
+        (self.scratch / RESTS_FILE).touch()
+
+    @property
+    def rests(self) -> bool:
+        """Whether the run takes the state of its base over."""
+        return (self.scratch / RESTS_FILE).exists()
 
     def keep(self, step: str, result: StepResult, seconds: float) -> None:
         """Keeps a step's decisions and counts beside the graph, for the end of the run.

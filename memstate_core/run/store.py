@@ -39,9 +39,7 @@ class Store:
     @cached_property
     def encoder(self) -> Encoder:
         """The embedding model, loaded on first use."""
-        embedding = self.settings.embedding
-        name = ModelName(embedding.model, embedding.query_prefix, embedding.passage_prefix)
-        return Encoder(str(name), embedding.batch_size, embedding.runtime)
+        return Encoder.of(self.settings.embedding)
 
     @property
     def shards(self) -> list[str]:
@@ -51,7 +49,10 @@ class Store:
 
 def with_model(store: Store, recorded: str) -> Store:
     """The store with the embedding model and prefixes of a name on record, as a manifest has it."""
-    embedding = store.settings.embedding.model_copy(update=ModelName.parsed(recorded)._asdict())
+    if recorded == store.encoder.model:
+        return store
+    named = ModelName.parsed(recorded)._asdict()
+    embedding = store.settings.embedding.model_copy(update={**named, "dimension": 0})
     return Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
 
 

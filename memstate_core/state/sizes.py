@@ -15,6 +15,7 @@ def sizes(home: Home) -> dict[str, int]:
         "processed": home.processed,
         "failed": home.failed,
         "journal": home.accesses,
+        "questions": home.recorded_questions,
         "reports": home.reports,
         "runs": home.dagster,
         "caches": home.cache.parent,

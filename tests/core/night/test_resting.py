@@ -1,0 +1,229 @@
+"""Nights over whatever a store lives through: each gives the state that the ledger folds to, rested or not."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+import pytest
+
+from memstate_core.embed.encoder import Encoder, Vectors
+from memstate_core.forget.manual_actions import pin_decisions
+from memstate_core.model.frames import ACCESSES
+from memstate_core.night import resting
+from memstate_core.night.corrections import correct
+from memstate_core.night.rebuild import fold_recorded, rebuild
+from memstate_core.night.verify import verify
+from memstate_core.retrieve.index.write import EVIDENCE_FILES, EVIDENCE_TERMS
+from memstate_core.revise.undo import undo_decisions
+from memstate_core.revise.verdicts import verdict_decisions
+from memstate_core.run.run import Run
+from memstate_core.run.served_state import Served, read_served
+from memstate_core.run.store import Store, open_store
+from memstate_core.state.graph import NODE_TABLES, REVIEW, VECTOR, open_graph
+from memstate_core.state.snapshots import PROBLEMS_FILE
+from tests.core.revise.nights import night, record_by_key
+from tests.core.strategies import day
+
+POLICY = "[policy]\nmax_active_topics = {active}\ntopic_count_soft_limit = 3\nmax_field_history = 3\n"
+WORDS = ("harbour", "kite", "pump", "cellar", "acme", "renewal", "dune", "ferry")
+
+
+@cache
+def _of_word(word: str) -> np.ndarray:
+    return np.random.default_rng(crc32(word.encode())).standard_normal(384)
+
+
+def _encoded(_encoder: Encoder, texts: Sequence[str]) -> Vectors:
+    summed = np.array([sum(map(_of_word, re.findall(r"\w+", text.lower())), np.ones(384)) for text in texts])
+    vectors: Vectors = (summed / np.linalg.norm(summed, axis=1, keepdims=True)).astype(np.float32)
+    return vectors.reshape(-1, 384)
+
+
+@pytest.fixture(autouse=True)
+def _lexical(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Encoder, "encode", _encoded)
+
+
+@pytest.fixture
+def rested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids of the runs that took the state of their base over."""
+    found: list[str] = []
+    own = Run.rest
+    monkeypatch.setattr(Run, "rest", lambda run: (found.append(run.facts.run_id), own(run))[1])
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """A store after its first night."""
+    home = tmp_path / "home"
+    home.mkdir()
+    _with_policy(home, 20)
+    store = open_store(home, {})
+    said(store, random.Random(0), 0, count=8)
+    night(store, 1)
+    return store
+
+
+def _with_policy(home: Path, active: int) -> None:
+    (home / "memstate.toml").write_text(POLICY.format(active=active))
+
+
+def shard(store: Store) -> Served:
+    return read_served(store)["s0"]
+
+
+# --- what a store lives through
+
+
+def said(store: Store, draw: random.Random, at: int, count: int = 3) -> None:
+    """Observations with fields, edges (some to topics that come later) and texts; some are late, some name nothing."""
+    rows = {}
+    for number in range(count):
+        key = draw.choice([f"key-{draw.randrange(8)}", f"key-{at}-{number}", ""])
+        late = {"observed_at": f"2025-12-{draw.randrange(1, 28):02}T00:00:00Z"} if draw.random() < 0.3 else {}
+        named = {
+            "title": " ".join(draw.sample(WORDS, 2)),
+            "fields": [{"name": draw.choice("ab"), "value": draw.randrange(4)}],
+            "edges": [{"to_topic_key": f"key-{draw.randrange(12)}", "kind": draw.choice(["part_of", "mentions"])}],
+        }
+        rows[key] = {**named, "observation_id": f"{at}/{number}", **late}
+    record_by_key(store, rows, at)
+
+
+def accessed(store: Store, draw: random.Random, at: int) -> None:
+    topic = draw.choice(_living(store)["id"].to_list())
+    row = {"access_id": f"access-{at}", "scope": "user:aya", "topic_id": topic, "at": day(at), "failed": False}
+    with store.ledger.writing("a test"):
+        store.ledger.append("accesses", pl.DataFrame([{**dict.fromkeys(ACCESSES), **row}], ACCESSES), f"access-{at}")
+
+
+def merged(store: Store, draw: random.Random, at: int) -> None:
+    one, other = draw.sample(_living(store)["id"].to_list(), 2)
+    _correct(store, verdict_decisions(shard(store), [(one, other, "same")]), at)
+
+
+def undone(store: Store, draw: random.Random, at: int) -> None:
+    dead = shard(store).topics.filter(pl.col("merged_into").is_not_null())["id"].to_list()
+    if dead:
+        _correct(store, undo_decisions(shard(store), draw.choice(dead)), at)
+
+
+def pinned(store: Store, draw: random.Random, at: int) -> None:
+    topics = _living(store).filter(~pl.col("pinned"))["id"].to_list()
+    if topics:
+        _correct(store, pin_decisions(shard(store), [draw.choice(topics)], on=True), at)
+
+
+def bounded(store: Store, draw: random.Random, _at: int) -> None:
+    """Another policy, by which topics are archived."""
+    _with_policy(store.home.root, draw.randrange(3, 12))
+
+
+def nothing(_store: Store, _draw: random.Random, _at: int) -> None:
+    """A day on which nothing arrives."""
+
+
+EVENTS: tuple[Callable[[Store, random.Random, int], None], ...] = (
+    said, accessed, merged, undone, pinned, bounded, nothing, nothing,
+)  # fmt: skip
+
+
+def _living(store: Store) -> pl.DataFrame:
+    return shard(store).topics.filter(pl.col("merged_into").is_null()).sort("id")
+
+
+def _correct(store: Store, decisions: pl.DataFrame | None, at: int) -> None:
+    if decisions is not None and decisions.height:
+        correct(store, "s0", f"correction-{at}", day(at), decisions, "a person said so")
+
+
+# --- what is compared
+
+
+def assert_whole(store: Store, folder: Path) -> None:
+    """The served state is that of a whole fold: its hash, and every column of every table but the review queue."""
+    served = shard(store).snapshot
+    folded = fold_recorded(store, "s0", folder, "whole")
+    assert folded.state_hash == served.manifest.state_hash
+    with (
+        open_graph(served.path / "graph.kuzu", read_only=True) as held,
+        open_graph(folded.run.graph, read_only=True) as whole,
+    ):
+        for table in (one for one in NODE_TABLES if one not in (REVIEW, VECTOR)):
+            columns = [name for name in table.schema if name != "embedding"]
+            found, expected = (graph.read(table, columns).sort("id") for graph in (held, whole))
+            assert found.equals(expected, null_equal=True), table.name
+    problems = pl.read_parquet(served.path / PROBLEMS_FILE)
+    assert sorted(problems.rows()) == sorted(pl.read_parquet(folded.run.scratch / "tables/problems.parquet").rows())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_night_gives_the_state_of_a_whole_fold(
+    store: Store, rested: list[str], tmp_path: Path, seed: int
+) -> None:
+    draw = random.Random(seed)
+    for at in range(2, 9):
+        store = open_store(store.home.root, {})
+        event = draw.choice(EVENTS)
+        before = shard(store).snapshot.manifest.number
+        event(store, draw, at)
+        was_idle = event is nothing and before == shard(store).snapshot.manifest.number
+        night(open_store(store.home.root, {}), at)
+        assert_whole(store, tmp_path / f"fold-{at}")
+        assert f"night-{at}" in rested or not was_idle
+    assert [verdict for verdict in verify(store, shard(store).snapshot) if not verdict.passed] == []
+
+
+def test_a_night_without_a_change_shares_the_files_of_evidence(store: Store, rested: list[str]) -> None:
+    first = shard(store).snapshot
+    night(store, 20)
+    second = shard(store).snapshot
+    names = [*EVIDENCE_FILES, f"{EVIDENCE_TERMS}/rows.npy"]
+    assert rested == ["night-20"]
+    assert first.manifest.state_hash != second.manifest.state_hash  # salience has faded
+    assert all((first.path / name).samefile(second.path / name) for name in names)
+    rebuild(store, "s0", "again")
+    anew = shard(store).snapshot
+    assert anew.manifest.state_hash == second.manifest.state_hash
+    shared = [name for name in second.manifest.files if name.startswith((*EVIDENCE_FILES, "lexical", "scopes"))]
+    assert {name: anew.manifest.files[name] for name in shared} == {
+        name: second.manifest.files[name] for name in shared
+    }
+
+
+def _late_judgement(store: Store) -> None:
+    """A decision that is recorded while the run that publishes next has read the ledger already."""
+    row = shard(store).transitions.tail(1).with_columns(
+        pl.col("seq") + 1000, kind=pl.lit("judged"), run_id=pl.lit("other"), payload_json=pl.lit("{}")
+    )  # fmt: skip
+    with store.ledger.writing("a test"):
+        store.ledger.append("transitions", row.drop("rolled_back_at", strict=False), "other")
+
+
+@pytest.mark.parametrize("change", ["evidence", "access", "policy", "decision", "version"])
+def test_after_any_change_everything_is_folded(
+    store: Store, rested: list[str], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    draw = random.Random(0)
+    match change:
+        case "evidence":
+            said(store, draw, 5)
+        case "access":
+            accessed(store, draw, 5)
+        case "policy":
+            bounded(store, draw, 5)
+        case "decision":
+            _late_judgement(store)
+        case _:
+            monkeypatch.setattr(resting, "__version__", "another")
+    night(open_store(store.home.root, {}), 6)
+    assert rested == []
