@@ -25,18 +25,29 @@ _POLARS_HINT = " (set POLARS_VERBOSE"
 
 
 def ledger_problems(store: Store, manifest: Manifest) -> _Problems:
-    """The problems of the ledger's tables; empty if they are intact.
+    """The problems of the ledger's tables and of its chain; empty if they are intact.
 
     Args:
         store: the store.
         manifest: the manifest of the snapshot that was made from the ledger.
     """
-    needed = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version, "transitions": 0}
+    return table_problems(store, manifest) + store.ledger.chain.damage(manifest.ledger_head)
+
+
+def table_problems(store: Store, manifest: Manifest | None) -> _Problems:
+    """The problems that the rows show by themselves; digests of files are not compared.
+
+    Args:
+        store: the store.
+        manifest: the manifest of the snapshot that was made from the ledger; None before the first one.
+    """
+    needed = {} if manifest is None else {
+        "evidence": manifest.evidence_version, "accesses": manifest.accesses_version, "transitions": 0
+    }  # fmt: skip
     found = {table: _table_problems(store, table, needed.get(table)) for table in TABLES}
-    if not found["evidence"] and not found["transitions"]:
+    if manifest is not None and not found["evidence"] and not found["transitions"]:
         found["evidence"] = _missing_evidence(store, manifest)
-    named = [f"{table}: {problem}" for table, problems in found.items() for problem in problems]
-    return named + store.ledger.chain.damage(manifest.ledger_head)
+    return [f"{table}: {problem}" for table, problems in found.items() for problem in problems]
 
 
 def _table_problems(store: Store, table: str, needed: int | None) -> _Problems:

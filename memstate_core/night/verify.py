@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.model.progress import tracked
 from memstate_core.night.checks.suite import served_conditions
-from memstate_core.night.ledger_audit import UNREADABLE, ledger_problems
+from memstate_core.night.ledger_audit import UNREADABLE, ledger_problems, table_problems
 from memstate_core.night.rebuild import fold_recorded
 from memstate_core.retrieve.index.write import index_problems
 from memstate_core.run.publications import manifest_problems, recorded_manifest
@@ -17,6 +18,7 @@ from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
 from memstate_core.state.graph import open_graph
+from memstate_core.state.ledger_beginning import Beginning
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
 
@@ -78,21 +80,32 @@ def _kept(store: Store, shard: str, number: int) -> list[Verdict]:
     return verdicts if damage else [*verdicts, *_of_files(snapshot)]
 
 
-def verify(store: Store, snapshot: Snapshot) -> list[Verdict]:
+def verify(store: Store, snapshot: Snapshot, *, chain: bool = True) -> list[Verdict]:
     """Verifies a served snapshot against its manifest and against the ledger.
 
     Checks that need damaged files or an unreadable ledger are not run; the verdict on these says so.
+
+    Args:
+        store: the store.
+        snapshot: the snapshot.
+        chain: whether to compare the files of the ledger with its chain, too.
     """
     recorded = _recorded(store, snapshot.manifest)
-    damage, unreadable = snapshot.damage(), ledger_problems(store, recorded or snapshot.manifest)
+    audit = ledger_problems if chain else table_problems
+    damage, unreadable = snapshot.damage(), audit(store, recorded or snapshot.manifest)
     left_out = "the conditions were not checked"
-    verdicts = [_verdict("ledger", unreadable, left_out)]
+    verdicts = [_verdict("ledger", unreadable, left_out), *chain_verdicts(store.ledger.chain.begun)]
     if recorded is not None or not unreadable:
         verdicts.append(_verdict("manifest", manifest_problems(snapshot.manifest, recorded)))
     verdicts.append(_verdict("file digests", damage, left_out))
     if not damage:
         verdicts += _of_files(snapshot)
     return verdicts if damage or unreadable else [*verdicts, *_against_ledger(store, snapshot)]
+
+
+def chain_verdicts(begun: Iterable[Beginning]) -> list[Verdict]:
+    """What stays on record of a chain that was lost, for as long as the ledger lives."""
+    return [Verdict("ledger chain", True, beginning.text) for beginning in begun]
 
 
 def _verdict(name: str, problems: list[str], consequence: str = "") -> Verdict:

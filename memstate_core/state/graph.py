@@ -21,7 +21,18 @@ from typing import Any
 import kuzu
 import polars as pl
 
-from memstate_core.model.frames import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, Schema, conform
+from memstate_core.model.errors import DimensionMismatch
+from memstate_core.model.frames import (
+    EDGES,
+    FIELDS,
+    REVIEWS,
+    REVISIONS,
+    TOPICS,
+    VECTORS,
+    Schema,
+    conform,
+    vector_columns,
+)
 from memstate_core.state.files import require_space
 from memstate_core.state.memory import reserving
 
@@ -75,7 +86,7 @@ class Graph:
     def create(self) -> None:
         """Creates the tables of an empty graph."""
         for table in NODE_TABLES:
-            self._run(f"CREATE NODE TABLE {table.name}({_columns(table.schema)}, PRIMARY KEY(id))")
+            self._run(_node_table(table.name, table.schema))
         self._run(_edge_table())
 
     def read(self, table: Table, columns: list[str] | None = None, where: str = "", **given: Any) -> pl.DataFrame:
@@ -87,7 +98,8 @@ class Graph:
             where: a Cypher condition over `r` (for edges also over `a` and `b`, its two topics).
             given: the values of the condition's `$parameters`.
         """
-        schema = {name: table.schema[name] for name in columns or table.schema}
+        declared = self._schema(table)
+        schema = {name: declared[name] for name in columns or declared}
         if table is EDGE:
             pattern, ends = f"(a:Topic)-[r:{EDGE_TABLE}]->(b:Topic)", {"from_id": "a.id", "to_id": "b.id"}
         else:
@@ -106,7 +118,7 @@ class Graph:
             desired: the rows to have, of the table's columns.
             keep: columns that another step sets; they are not compared, and stay where a topic is updated.
         """
-        desired = conform(desired, table.schema)
+        desired = conform(desired, self._schema(table))
         compared_columns = [name for name in table.schema if name not in keep]
         current = self.read(table, compared_columns)
         key = list(table.key)
@@ -131,12 +143,39 @@ class Graph:
         return Synced(new.height, changed.height, gone.height, owners)
 
     def insert(self, table: Table, rows: pl.DataFrame) -> None:
-        """Copies new rows in."""
-        added = conform(rows, table.schema)
+        """Copies new rows in; a graph without vectors takes those of any dimension.
+
+        Raises:
+            DimensionMismatch: the graph holds vectors of another dimension.
+        """
+        if table is VECTOR and rows.height:
+            self._fit(rows.schema["embedding"])
+        added = conform(rows, self._schema(table))
         if added.height and table is EDGE:
             self._rewrite_edges(pl.concat([self.read(EDGE), added]))
         elif added.height:
             self._copy(table, added)
+
+    @property
+    def dimension(self) -> int:
+        """How many dimensions the vectors of topics have."""
+        types = dict(self._run(f"CALL TABLE_INFO('{VECTOR.name}') RETURN name, type").get_all())
+        return int(types["embedding"].removeprefix("FLOAT[").removesuffix("]"))
+
+    def _schema(self, table: Table) -> Schema:
+        return vector_columns(self.dimension) if table is VECTOR else table.schema
+
+    def _fit(self, embeddings: pl.DataType) -> None:
+        """Makes the table of vectors again in the dimension of new ones, if it is empty."""
+        found, expected = embeddings.shape[0] if isinstance(embeddings, pl.Array) else self.dimension, self.dimension
+        if found == expected:
+            return
+        if held := self.read(VECTOR, ["model"])["model"].to_list():
+            raise DimensionMismatch(held[0], found, expected, "the graph")
+        self._run("BEGIN TRANSACTION")
+        self._run(f"DROP TABLE {VECTOR.name}")
+        self._run(_node_table(VECTOR.name, vector_columns(found)))
+        self._run("COMMIT")
 
     def _rewrite_edges(self, edges: pl.DataFrame) -> None:
         """Rewrites all edges in one transaction.
@@ -240,6 +279,10 @@ def _read_space(path: Path) -> int:
 def leftovers(path: Path) -> list[Path]:
     """Files beside a graph which show that it was not closed cleanly."""
     return [found for suffix in (".wal", ".shadow") if (found := path.with_name(path.name + suffix)).exists()]
+
+
+def _node_table(name: str, schema: Schema) -> str:
+    return f"CREATE NODE TABLE {name}({_columns(schema)}, PRIMARY KEY(id))"
 
 
 def _edge_table() -> str:

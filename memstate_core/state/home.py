@@ -48,6 +48,11 @@ class Home:
         return self.accesses / "failed"
 
     @property
+    def recorded_questions(self) -> Path:
+        """Questions that were recorded for the gate on answers, a file for each day."""
+        return self.root / "recall"
+
+    @property
     def ledger(self) -> Path:
         """The Delta tables, the source of truth."""
         return self.root / "ledger"

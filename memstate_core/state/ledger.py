@@ -9,7 +9,7 @@ Invariant: when `append` returns, its batch is on disk, and the chain (`ledger_c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from memstate_core.model.frames import (
     empty,
 )
 from memstate_core.state.files import require_space
+from memstate_core.state.ledger_beginning import Beginning
 from memstate_core.state.ledger_commits import commit_name, set_aside
 from memstate_core.state.ledger_compaction import COMPACT_FILES, KEEP_LOG, join_files, row_hashes, small_bytes
 from memstate_core.state.ledger_keeper import Keeper
@@ -85,6 +86,19 @@ class Ledger:
                 if problems := self.chain.damage():
                     raise LedgerDamaged(str(self.root), problems) from error
                 raise
+
+    def begin_chain_anew(self, holder: str, prove: Callable[[], Beginning]) -> None:
+        """Begins the chain anew, under the ledger's lock.
+
+        Args:
+            holder: who holds the lock.
+            prove: compares the ledger with what it must hold, and returns the record; what it raises leaves the chain.
+
+        Raises:
+            StoreLocked: another process kept the lock for longer than the wait allows.
+        """
+        with exclusive(self.root / "ledger.lock", holder, self._wait):
+            self.chain.begin_anew(TABLES, self._active, prove())
 
     def version(self, table: str) -> int | None:
         """The table's newest version, or None where nothing was written yet."""

@@ -6,7 +6,8 @@ before the chain gets it at the first write: its files are recorded as they are 
 
 Invariant: a line is written after the files it names are on disk and before the commit is acknowledged. So a commit
 without a line was never acknowledged, and a named file that is missing or differs is damage, unless a later line says
-that it was removed because nothing reads it any more (`ledger_vacuum`).
+that it was removed because nothing reads it any more (`ledger_vacuum`). A chain that was lost and begun anew says so in
+its first line (`ledger_beginning`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from msgspec import MsgspecError, Struct
 from msgspec import json as msgjson
 
 from memstate_core.state.files import PRIVATE_FILE, file_digest, sync_path
+from memstate_core.state.ledger_beginning import Beginning
 from memstate_core.state.ledger_commits import version_of
 
 CHAIN = "chain.jsonl"
@@ -30,16 +32,18 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line.
 
     Attributes:
-        table: the table that was written.
+        table: the table that was written; empty for a line that only says that the chain was begun anew.
         files: SHA-256 by path below the table's folder: commits, checkpoints and data.
         previous: SHA-256 of the line before, without its line feed; empty for the first.
         removed: data files, named by earlier lines, that a vacuum removes after this line is written.
+        begun: for the first line of a chain that was begun anew, each time that this happened.
     """
 
     table: str
     files: dict[str, str]
     previous: str
     removed: tuple[str, ...] = ()
+    begun: tuple[Beginning, ...] = ()
 
 
 @dataclass
@@ -53,6 +57,7 @@ class Chain:
         removed: paths that were removed, by table.
         versions: the last commit of each table.
         problems: lines that are not what the next line or the format says.
+        begun: each time that the chain was begun anew.
     """
 
     size: int = 0
@@ -61,11 +66,16 @@ class Chain:
     removed: dict[str, set[str]] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    begun: list[Beginning] = field(default_factory=list)
 
     @property
     def head(self) -> str | None:
         """The digest of the last line; None for an empty chain."""
         return self.heads[-1] if self.heads else None
+
+    def knows(self, head: str) -> bool:
+        """Whether it has an entry, or was begun anew in the place of a chain that had it."""
+        return head in self.heads or any(head in beginning.heads for beginning in self.begun)
 
     def add(self, line: bytes) -> None:
         """Takes in the next whole line."""
@@ -79,6 +89,9 @@ class Chain:
             return
         if entry.previous != expected:
             self.problems.append(f"{CHAIN}, line {len(self.heads)}: it does not follow the line before it")
+        self.begun += entry.begun
+        if not entry.table:
+            return
         recorded = self.files.setdefault(entry.table, {})
         recorded.update(entry.files)
         for name in entry.removed:
@@ -88,24 +101,43 @@ class Chain:
         self.versions[entry.table] = max([self.versions.get(entry.table, -1), *found])
 
 
-def read_chain(ledger: Path) -> Chain:
-    """The chain of a ledger; an empty one where it has none yet."""
-    chain = Chain()
+def read_chain(ledger: Path, head: str | None = None) -> Chain:
+    """The chain of a ledger, up to an entry if one is named; an empty one where it has none yet."""
     try:
-        content = (ledger / CHAIN).read_bytes()
+        return parsed_chain((ledger / CHAIN).read_bytes(), head)
     except FileNotFoundError:
-        return chain
+        return Chain()
+
+
+def parsed_chain(content: bytes, head: str | None = None) -> Chain:
+    """The chain that a file's bytes hold, up to an entry if one is named.
+
+    A last line without a line feed was cut short and is left out.
+    """
+    chain = Chain()
     *lines, _cut_short = content.split(b"\n")
     for line in lines:
         chain.add(line)
+        if head is not None and chain.head == head:
+            break
     return chain
+
+
+def beginning_line(begun: Iterable[Beginning]) -> bytes:
+    """The first line of a chain that was begun anew."""
+    return msgjson.encode(Entry(table="", files={}, previous="", begun=tuple(begun)))
+
+
+def next_line(chain: Chain, table: str, files: Mapping[str, str], removed: Iterable[str] = ()) -> bytes:
+    """The line that follows the last one of a chain."""
+    return msgjson.encode(Entry(table=table, files=dict(files), previous=chain.head or "", removed=tuple(removed)))
 
 
 def extend(ledger: Path, chain: Chain, table: str, files: Mapping[str, str], removed: Iterable[str] = ()) -> None:
     """Writes the next line and flushes it; the files that it names are on disk already, and so are those to remove."""
     path = ledger / CHAIN
     is_new = not path.exists()
-    line = msgjson.encode(Entry(table=table, files=dict(files), previous=chain.head or "", removed=tuple(removed)))
+    line = next_line(chain, table, files, removed)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE), "wb") as file:
         file.truncate(chain.size)
         file.seek(chain.size)

@@ -3,7 +3,7 @@
 Every version of a table keeps its number and its other rows, since snapshots and transaction ids refer to them: each
 data file, of older versions too, is written again without the rows, and each commit names the new files. Statistics,
 checkpoints and files that no commit names are not carried over. Files that a vacuum removed stay away; their commits
-name them as before. The chain begins anew.
+name them as before. The chain begins anew, and keeps the records that an earlier one was lost.
 
 Invariant: the new tables are complete and flushed before their folder is called `rewritten`; from then on the next
 writer completes the exchange, whatever happens (`complete_rewrite`).
@@ -21,8 +21,8 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import Schema, conform
-from memstate_core.state.files import link_or_copy, make_folder, sync_path
-from memstate_core.state.ledger_chain import CHAIN
+from memstate_core.state.files import link_or_copy, make_folder, replace_file, sync_path
+from memstate_core.state.ledger_chain import CHAIN, beginning_line, read_chain
 from memstate_core.state.ledger_commits import LOG, version_of
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
@@ -66,7 +66,10 @@ def complete_rewrite(root: Path) -> bool:
         shutil.rmtree(root / folder.name, ignore_errors=True)
         folder.rename(root / folder.name)
         sync_path(root)
-    (root / CHAIN).unlink(missing_ok=True)
+    if begun := read_chain(root).begun:
+        replace_file(root / CHAIN, beginning_line(begun) + b"\n")
+    else:
+        (root / CHAIN).unlink(missing_ok=True)
     rewritten.rmdir()
     sync_path(root)
     return True

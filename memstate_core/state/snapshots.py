@@ -27,6 +27,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """What a snapshot is, and the digest of each of its files.
 
     `ledger_head` is the last entry of the ledger's chain when the run began; None in manifests from before the chain.
+    `made_by` is the version of memstate that folded the state; empty in manifests from before it was recorded.
     """
 
     schema_version: int
@@ -44,6 +45,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     state_hash: str
     graph_fresh_bytes: int
     files: dict[str, str]
+    made_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,3 +135,5 @@ def combined_state_hash(hashes: Mapping[str, str]) -> str:
 
 COMPRESSED_FILE = "compressed.parquet"
 """File beside the index: the revisions that summaries replace."""
+PROBLEMS_FILE = "problems.parquet"
+"""File beside the index: what the fold left out or could not resolve."""

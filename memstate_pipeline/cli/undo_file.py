@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memstate_pipeline.cli.corrections import correcting, publish, published_line
+from memstate_pipeline.cli.corrections import correcting, publish, published_lines
 from memstate_pipeline.cli.options import numbered_lines
 from memstate_pipeline.cli.output import show
 
@@ -46,7 +46,7 @@ def undo_file(store: Store, file: Path, at: datetime | None, as_json: bool) -> N
 def _lines(document: dict[str, Any]) -> list[str]:
     lines = [f"unmerged: {merge['dropped']['title']}  [{merge['dropped']['id']}]" for merge in document["undone"]]
     lines.append(f"merges undone: {len(document['undone'])}; undone before: {len(document['undone_before'])}")
-    return [*lines, published_line(document)] if document["undone"] else lines
+    return [*lines, *published_lines(document)] if document["undone"] else lines
 
 
 def _name(line: str, where: str) -> str:

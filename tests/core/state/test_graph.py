@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import EDGES, REVIEWS, REVISIONS, TOPICS, VECTORS, Schema
+from memstate_core.model.errors import DimensionMismatch
+from memstate_core.model.frames import EDGES, REVIEWS, REVISIONS, TOPICS, VECTORS, Schema, vector_columns
 from memstate_core.state.graph import (
     EDGE,
     FIELD,
@@ -364,3 +365,22 @@ def test_the_state_hash_distinguishes_zero_confidence_from_none(graph: Graph) ->
         graph.sync(REVISION, frame(REVISIONS, {"id": "r", "confidence": confidence}))
         hashes.add(state_hash(graph))
     assert len(hashes) == 2
+
+
+def test_a_graph_without_vectors_takes_those_of_any_dimension_and_no_others_then(tmp_path: Path) -> None:
+    def vector(name: str, dimension: int) -> pl.DataFrame:
+        columns = vector_columns(dimension)
+        rows = frame(VECTORS, {"id": name, "model": "tiny"}).drop("embedding")
+        return rows.with_columns(embedding=pl.Series([[0.5] * dimension], dtype=columns["embedding"]))
+
+    with open_graph(tmp_path / "g.kuzu", buffer_mib=256) as graph:
+        graph.insert(VECTOR, vector("a", 384))
+        with pytest.raises(DimensionMismatch, match="96 dimensions, expected 384 as in the graph"):
+            graph.insert(VECTOR, vector("b", 96))
+        graph.delete(VECTOR, pl.DataFrame({"id": ["a"]}))
+        graph.insert(VECTOR, vector("b", 96))
+        graph.insert(VECTOR, vector("c", 96))
+    with open_graph(tmp_path / "g.kuzu", read_only=True, buffer_mib=256) as graph:
+        kept = graph.read(VECTOR).sort("id")
+    assert (kept["embedding"].to_numpy().shape[1], kept["id"].to_list()) == (96, ["b", "c"])
+    assert kept["embedding"].to_list() == [[0.5] * 96] * 2

@@ -158,7 +158,9 @@ def data_of(home: Home, table: str) -> Path:
 def test_data_of_the_ledger_that_is_damaged_is_named(home: Home, table: str, change: Change) -> None:
     change(data_of(home, table))
     found = failed(home)
-    assert list(found) == ["ledger"]
+    # A byte of the transitions may be one of the manifest on record.
+    assert "ledger" in found
+    assert found.keys() <= ({"ledger", "manifest"} if table == "transitions" else {"ledger"})
     assert found["ledger"].startswith(f"{table}: ")
 
 
