@@ -1,4 +1,4 @@
-"""The store's lock for writing commands, which first complete an erasure that was interrupted."""
+"""The lock and the memory budget of commands that write, which first complete an erasure that was interrupted."""
 
 from __future__ import annotations
 
@@ -10,33 +10,42 @@ from typing import TYPE_CHECKING
 
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
+from memstate_core.state.memory import memory_budget
 
 if TYPE_CHECKING:
     from memstate_core.night.erasure.certificate import Certificate
-    from memstate_core.night.erasure.erase import Places
+    from memstate_core.night.erasure.erase import RunHistory
     from memstate_core.run.store import Store
 
 
 @contextmanager
 def holding(store: Store, holder: str) -> Iterator[None]:
-    """Holds the store's lock for the length of the block; completes an interrupted erasure before it.
+    """Holds the store's lock and its memory budget for the length of the block.
+
+    An erasure that was interrupted is completed before it.
 
     Raises:
         StoreLocked: another process holds it.
     """
-    with exclusive(store.home.lock, holder):
+    with exclusive(store.home.lock, holder), memory_budget(store.settings.store.memory_mib):
         if store.home.begun_erasure.exists():
             from memstate_core.night.erasure.erase import complete
 
-            complete(store, places(store.home))
+            complete(store)
         yield
 
 
-def places(home: Home) -> Places:
-    """The folders that an erasure covers beside the home."""
-    from memstate_core.night.erasure.erase import Places
+def run_history(home: Home, clears: bool | None = None) -> RunHistory | None:
+    """Dagster's folder, if it is not that of the home.
 
-    return Places(Path(os.environ.get("DAGSTER_HOME") or home.dagster))
+    Args:
+        home: the home.
+        clears: whether its record of runs goes; None if nobody decided.
+    """
+    from memstate_core.night.erasure.erase import RunHistory
+
+    folder = Path(os.environ.get("DAGSTER_HOME") or home.dagster).absolute()
+    return None if folder.resolve() == home.dagster.resolve() else RunHistory(folder, clears)
 
 
 def complete_erasure(store: Store) -> Certificate | None:
@@ -52,5 +61,6 @@ def complete_erasure(store: Store) -> Certificate | None:
         return None
     from memstate_core.night.erasure.erase import complete
 
-    with exclusive(store.home.lock, f"process {os.getpid()} (completing an erasure)"):
-        return complete(store, places(store.home))
+    holder = f"process {os.getpid()} (completing an erasure)"
+    with exclusive(store.home.lock, holder), memory_budget(store.settings.store.memory_mib):
+        return complete(store)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
     from memstate_core.run.store import Store
 
 
+class RunHistoryChoice(StrEnum):
+    """What becomes of a record of runs that may be that of other homes as well."""
+
+    CLEAR = "clear"
+    LEAVE = "leave"
+
+
 def erase(
     context: typer.Context,
     scope: Annotated[str | None, typer.Option(metavar="TYPE:ID", help="Erase a scope.")] = None,
@@ -28,6 +36,13 @@ def erase(
     observation: Annotated[str | None, typer.Option(metavar="ID", help="Erase an observation.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="Erase a session.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count what would be removed; change nothing.")] = False,
+    history: Annotated[
+        RunHistoryChoice | None,
+        typer.Option(
+            "--run-history",
+            help="What becomes of Dagster's record of all runs in a $DAGSTER_HOME outside the home: clear or leave.",
+        ),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
     now: Annotated[
         str | None,
@@ -47,13 +62,14 @@ def erase(
     if not dry_run and (completed := _completed(store, subject)) is not None:
         show(completed, as_json, lambda: _lines(completed))
         return
-    removed = _survey(store, subject)
+    clears = None if history is None else history is RunHistoryChoice.CLEAR
+    removed = _survey(store, subject, clears)
     if dry_run:
         show({"dry_run": True, **removed}, as_json, lambda: _counted(removed, "would remove"))
         return
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Erase {subject.kind} {visible(subject.value)} for good?", abort=True, err=True)
-    document = _erased(store, subject, at, why)
+    document = _erased(store, subject, clears, at, why)
     show(document, as_json, lambda: _lines(document))
 
 
@@ -75,14 +91,14 @@ def _subject(given: Mapping[str, str | None], scope: str | None) -> Subject:
     return Subject(*named[0], within)
 
 
-def _survey(store: Store, subject: Subject) -> dict[str, Any]:
+def _survey(store: Store, subject: Subject, clears: bool | None) -> dict[str, Any]:
     from memstate_core.model.errors import StoreNotFound
     from memstate_core.night.erasure.erase import survey
-    from memstate_pipeline.erasure import places
+    from memstate_pipeline.erasure import run_history
 
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
-    removed, derived_again = survey(store, places(store.home), subject)
+    removed, derived_again = survey(store, run_history(store.home, clears), subject)
     return {"removed": removed, "derived_again": derived_again}
 
 
@@ -97,12 +113,12 @@ def _completed(store: Store, subject: Subject) -> dict[str, Any] | None:
     return _document(store, certificate) if certificate is not None and same else None
 
 
-def _erased(store: Store, subject: Subject, at: datetime, why: str) -> dict[str, Any]:
+def _erased(store: Store, subject: Subject, clears: bool | None, at: datetime, why: str) -> dict[str, Any]:
     from memstate_core.night.erasure.erase import erase as erase_subject
-    from memstate_pipeline.erasure import holding, places
+    from memstate_pipeline.erasure import holding, run_history
 
     with holding(store, f"process {os.getpid()} (memstate erase)"):
-        certificate = erase_subject(store, places(store.home), subject, at, user_name(), why)
+        certificate = erase_subject(store, run_history(store.home, clears), subject, at, user_name(), why)
     return _document(store, certificate)
 
 

@@ -20,7 +20,6 @@ from memstate_core.night.erasure import erase as erasure
 from memstate_core.night.erasure.certificate import Certificate
 from memstate_core.night.erasure.subject import Subject
 from memstate_core.run.store import Store
-from memstate_pipeline.erasure import places
 
 AT = datetime(2026, 4, 9, tzinfo=UTC)
 
@@ -82,4 +81,4 @@ def state(store: Store) -> str | None:
 
 
 def erase(store: Store, kind: str, value: str) -> Certificate:
-    return erasure.erase(store, places(store.home), Subject(kind, value), AT, "tester", f"for {value}")
+    return erasure.erase(store, None, Subject(kind, value), AT, "tester", f"for {value}")

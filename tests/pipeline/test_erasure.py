@@ -15,12 +15,14 @@ from memstate_core.ingest.importer import import_paths
 from memstate_core.model.errors import EraseRefused
 from memstate_core.model.text import parse_moment
 from memstate_core.night.erasure import erase as erasure
+from memstate_core.night.erasure.files import ended_runs
+from memstate_core.night.erasure.subject import Subject
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import make_folder
 from memstate_pipeline.erasure import complete_erasure
 from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import run_memstate
-from tests.pipeline.erased_homes import dump, erase, holding, state
+from tests.pipeline.erased_homes import AT, dump, erase, holding, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
@@ -148,6 +150,37 @@ def test_dumps_that_no_run_has_read_are_kept(store: Store) -> None:
     certificate = erase(store, "scope", SCOPE)
     assert failed.exists()
     assert any("broken.parquet cannot be read" in place for place in certificate.out_of_reach)
+
+
+def test_a_record_of_runs_that_may_be_of_others_goes_or_stays_as_a_person_says(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = Path(shutil.copytree(store.home.dagster, tmp_path / "shared"))
+    runs, command = ended_runs(shared), ("erase", "--scope", SCOPE, "--json")
+    assert runs > 0
+    before, outside = state(store), {"DAGSTER_HOME": str(shared)}
+    refused = run_memstate(store.home.root, *command, **outside)
+    assert (refused.code, refused.document["error"]["type"]) == (2, "RunHistoryShared")
+    assert (state(store), ended_runs(shared)) == (before, runs)
+    assert not store.home.erasures.exists()
+
+    monkeypatch.setattr(erasure, "republish", interrupted)
+    history = erasure.RunHistory(shared, clears=False)
+    with pytest.raises(KeyboardInterrupt):
+        erasure.erase(store, history, Subject("actor", f"{MARK}-actor"), AT, "tester", "asked for")
+    monkeypatch.undo()
+    certificate = complete_erasure(open_store(store.home.root))
+    assert certificate is not None
+    assert any(f"record of runs in {shared}" in place for place in certificate.out_of_reach)
+    assert (ended_runs(shared), ended_runs(store.home.dagster)) == (runs, 0)
+
+    done = run_memstate(store.home.root, "erase", "--scope", "user:ines", "--run-history", "clear", "--json", **outside)
+    assert (done.code, done.document["removed"]["runs"]) == (0, runs), done.stderr
+    assert ended_runs(shared) == 0
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def served_topics(store: Store) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from memstate_core.model.ids import uuid_text
 from tests.core.serve.conftest import Client, serving_process
 from tests.pipeline.conftest import clean_environment, run_memstate
 from tests.pipeline.erased_homes import dump, holding
@@ -25,7 +26,19 @@ pytestmark = [
 MARK = "zq7marker"
 SCOPE = {"type": "user", "id": f"{MARK}-user"}
 LET_GO_SECONDS = 20.0
-"""A server polls twice a second, and then opens and warms the new snapshot on a busy machine."""
+"""A server opens and warms the new snapshot on a busy machine."""
+
+WITHOUT_POLLS = """
+import sys
+from memstate_core.serve.snapshots.watcher import Watcher
+
+begin = Watcher.__init__
+Watcher.__init__ = lambda self, serving, seconds, counters=None: begin(self, serving, 3600.0, counters)
+sys.argv[0] = "memstate"
+from memstate_pipeline.cli.main import main
+main()
+"""
+"""A server that looks for new snapshots once an hour, so that the poll does not hide what a request does."""
 
 
 def row(name: str, scope: dict[str, str], **more: Any) -> dict[str, Any]:
@@ -53,14 +66,17 @@ def home(lived: Path, tmp_path: Path) -> Path:
 
 
 def everything(client: Client) -> str:
-    """What the routes answer about the subject, as far as they answer."""
+    """What the routes answer about the subject, as far as they answer; first those that read the graph alone.
+
+    Files that are gone make a search look for a new snapshot; an open graph can still be read.
+    """
+    answers = [client.get(path) for path in ("/v1/topics", "/v1/runs", "/readyz", "/health/graph")]
     asked = {"q": f"The {MARK} boat", "pending": True, "evidence_k": 20, "top_k": 20}
-    answers = [
+    answers += [
         client.post("/v1/query", asked | more)
         for more in ({}, {"as_of": "2026-05-01T00:00:00Z"}, {"scope": f"user:{MARK}-user"}, {"pending": False})
     ]
     answers += [client.post("/v1/context", {"q": f"The {MARK} boat", "budget": 500})]
-    answers += [client.get(path) for path in ("/v1/topics", "/v1/runs", "/readyz", "/health/graph")]
     return "".join(json.dumps(_without_question(answer.document)) for answer in answers if answer.status < 500)
 
 
@@ -92,7 +108,7 @@ def erase(home: Path) -> None:
 
 
 def test_a_server_answers_and_keeps_nothing_of_what_was_erased(home: Path) -> None:
-    with serving_process(home) as (client, process):
+    with serving_process(home, start=("-c", WITHOUT_POLLS)) as (client, process):
         client.until_ready()
         assert MARK in everything(client)
         pid = process._process.pid
@@ -111,7 +127,7 @@ def test_a_server_answers_and_keeps_nothing_of_what_was_erased(home: Path) -> No
 
 
 def test_an_mcp_server_answers_and_keeps_nothing_of_what_was_erased(home: Path) -> None:
-    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "mcp"]
+    command = [sys.executable, "-c", WITHOUT_POLLS, "--home", str(home), "mcp"]
     with (home.parent / "log").open("wb") as log:
         server = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=log, env=clean_environment(), text=True)
         try:
@@ -138,11 +154,14 @@ class Tools:
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def asked(self) -> str:
-        """What the search answers."""
-        asked = {"name": "memory_query", "arguments": {"query": "Which boat needs paint?", "pending": True}}
-        answer = self._send("tools/call", asked)
-        assert not answer["result"].get("isError"), answer
-        return json.dumps(answer)
+        """What is known of the topic, which the open graph alone answers, and what the search answers."""
+        topic = self._called("memory_topic", topic_id=uuid_text("key", f"user:{MARK}-user", "boat"))
+        found = self._called("memory_query", query="Which boat needs paint?", pending=True)
+        assert not found["result"].get("isError"), found
+        return json.dumps([topic, found])
+
+    def _called(self, name: str, **arguments: Any) -> dict[str, Any]:
+        return self._send("tools/call", {"name": name, "arguments": arguments})
 
     def _send(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self._number += 1

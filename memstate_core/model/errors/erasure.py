@@ -30,6 +30,22 @@ class EraseRefused(MemstateError):
         )
 
 
+class RunHistoryShared(MemstateError):
+    """Dagster's record of runs lies outside the home, and nobody said whether an erasure may clear it."""
+
+    exit_code = 2
+
+    def __init__(self, folder: str, runs: int) -> None:
+        super().__init__(
+            f"nothing was erased: {folder}, the folder of Dagster ($DAGSTER_HOME) outside this home, has a record of "
+            f"{runs} runs that ended. It may quote the subject, and may be that of other homes as well, since no "
+            "entry says whose it is. Pass --run-history clear to remove the whole record, or --run-history leave to "
+            "keep it, which the certificate names as out of reach.",
+            folder=folder,
+            runs=runs,
+        )
+
+
 class SubjectAmbiguous(MemstateError):
     """Several scopes have an observation or a session of one id."""
 

@@ -16,7 +16,7 @@ from msgspec import json as msgjson
 from memstate_core.ingest.inbox import import_inbox
 from memstate_core.model.errors import SubjectNotFound
 from memstate_core.night.erasure.certificate import Certificate, hashed_subject
-from memstate_core.night.erasure.erase import Places, erase
+from memstate_core.night.erasure.erase import erase
 from memstate_core.night.erasure.subject import ACTOR, OBSERVATION, RECORDED, SCOPE, SESSION, TOPIC, Subject
 from memstate_core.run.store import Store
 from memstate_core.state.erased import ERASED, Erased
@@ -52,8 +52,8 @@ def erase_again(store: Store, recorded: Path, missing: list[Certificate]) -> lis
     done = [made for each in missing if (made := _again(store, known, each)) is not None]
     left = _left(store, known)
     if left:
-        places, why = Places(store.home.dagster), "erased before, and found in a backup"
-        done.append(erase(store, places, Subject(RECORDED, "", evidence=left), at, missing[-1].by, why))
+        why = "erased before, and found in a backup"
+        done.append(erase(store, None, Subject(RECORDED, "", evidence=left), at, missing[-1].by, why))
     _keep_refusing(store, recorded)
     return done
 
@@ -62,8 +62,7 @@ def _again(store: Store, known: Erased, certificate: Certificate) -> Certificate
     for subject in _candidates(store, certificate.subject_kind):
         if hashed_subject(known, subject) == certificate.subject_hash:
             with suppress(SubjectNotFound):
-                places = Places(store.home.dagster)
-                return erase(store, places, subject, certificate.at, certificate.by, certificate.why)
+                return erase(store, None, subject, certificate.at, certificate.by, certificate.why)
     return None
 
 

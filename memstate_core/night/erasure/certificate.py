@@ -18,7 +18,8 @@ from memstate_core.state.files import make_folder, replace_file
 class Begun(Struct, frozen=True, kw_only=True):
     """The marker: what is being erased, and what the certificate will say of it. It is removed at the end.
 
-    `gone` are the topics that go, since the ledger no longer says so once it is rewritten.
+    `gone` are the topics that go, since the ledger no longer says so once it is rewritten. `run_history` is Dagster's
+    folder outside the home, and `clears_runs` whether its record of runs goes as well.
     """
 
     kind: str
@@ -32,6 +33,8 @@ class Begun(Struct, frozen=True, kw_only=True):
     scope: str | None = None
     gone: list[str] = []
     evidence: frozenset[str] = frozenset()
+    run_history: str | None = None
+    clears_runs: bool = True
 
     @property
     def subject(self) -> Subject:

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 from msgspec import structs
 
-from memstate_core.model.errors import MemstateError, StoreNotFound, SubjectNotFound
+from memstate_core.model.errors import MemstateError, RunHistoryShared, StoreNotFound, SubjectNotFound
 from memstate_core.night.backup.back_up import back_up, last_backup
 from memstate_core.night.backup.folder import BackupFolder
 from memstate_core.night.erasure.certificate import Begun, Certificate, certify, mark, marked
@@ -26,6 +26,7 @@ from memstate_core.night.erasure.files import (
     cut_journals,
     derived,
     ended_runs,
+    has_record,
     quoting,
     remove_derived,
     require_read,
@@ -35,6 +36,7 @@ from memstate_core.night.erasure.republish import republish
 from memstate_core.night.erasure.subject import SCOPE, Found, Subject, find
 from memstate_core.night.erasure.tables import changes, counts
 from memstate_core.policy.settings import FILE_NAME
+from memstate_core.run.base_check import require_chain
 from memstate_core.run.store import Store
 from memstate_core.state.current import served
 from memstate_core.state.erased import Erased
@@ -51,21 +53,29 @@ _ALWAYS = (
 
 
 @dataclass(frozen=True)
-class Places:
-    """Folders that an erasure covers beside the home."""
+class RunHistory:
+    """Dagster's folder outside the home, whose record of runs may be that of other homes as well.
 
-    dagster: Path
+    Attributes:
+        folder: the folder.
+        clears: whether its whole record of ended runs goes; None if nobody decided.
+    """
+
+    folder: Path
+    clears: bool | None = None
 
 
-def survey(store: Store, places: Places, subject: Subject) -> tuple[dict[str, int], list[str]]:
+def survey(store: Store, history: RunHistory | None, subject: Subject) -> tuple[dict[str, int], list[str]]:
     """What an erasure would remove, and the topics that it would derive again; changes nothing.
 
     Raises:
         SubjectNotFound: nothing belongs to the subject.
         SubjectAmbiguous: several scopes have an observation or a session of this id.
         EraseRefused: a dump that was not read yet quotes it.
+        RunHistoryShared: nobody decided whether the record of runs outside the home goes.
         LedgerDamaged: the ledger is not as it was written.
     """
+    _require_decided(history)
     store.ledger.chain.require_sound()
     found = find(store, subject)
     require_read(store.home, found.texts)
@@ -77,17 +87,27 @@ def survey(store: Store, places: Places, subject: Subject) -> tuple[dict[str, in
         raise SubjectNotFound(subject.kind, subject.value)
     removed = {**rows, "lines of dumps and journals": lines, "dumps and journals": whole}
     removed["derived files"] = sum(count_files(path) for path in derived(store.home))
-    removed["runs"] = ended_runs(places.dagster)
+    removed["runs"] = sum(map(ended_runs, _histories(store, history)))
     removed["snapshots"] = sum(len(numbers(store.home, shard)) for shard in store.shards)
     return removed, found.touched.to_list()
 
 
-def erase(store: Store, places: Places, subject: Subject, at: datetime, by: str, why: str) -> Certificate:
+def _require_decided(history: RunHistory | None) -> None:
+    if history is not None and history.clears is None and has_record(history.folder):
+        raise RunHistoryShared(str(history.folder), ended_runs(history.folder))
+
+
+def _histories(store: Store, history: RunHistory | None) -> list[Path]:
+    """Dagster's folders whose record of runs goes."""
+    return [store.home.dagster, *([history.folder] if history is not None and history.clears is not False else [])]
+
+
+def erase(store: Store, history: RunHistory | None, subject: Subject, at: datetime, by: str, why: str) -> Certificate:
     """Erases a subject for good; the caller holds the store's lock.
 
     Args:
         store: the store.
-        places: folders beside the home.
+        history: Dagster's folder outside the home, if there is one.
         subject: what to erase.
         at: the time on the certificate.
         by: who.
@@ -97,36 +117,42 @@ def erase(store: Store, places: Places, subject: Subject, at: datetime, by: str,
         SubjectNotFound: nothing belongs to the subject.
         SubjectAmbiguous: several scopes have an observation or a session of this id.
         EraseRefused: it could not be complete.
+        RunHistoryShared: nobody decided whether the record of runs outside the home goes.
         LedgerDamaged: the ledger is not as it was written; nothing was changed.
         DiskFull: the disk has no room for the new tables.
     """
+    require_chain(store)
     store.ledger.chain.require_sound()
-    removed, touched = survey(store, places, subject)
+    removed, touched = survey(store, history, subject)
     require_space(store.home.root, 2 * sum(path.stat().st_size for path in _files(store.home.root)))
     begun = Begun(
         kind=subject.kind, value=subject.value, at=at, by=by, why=_without(why, subject),
         removed=removed, derived_again=touched, before=served_state(store), scope=subject.scope,
         evidence=subject.evidence,
+        run_history=None if history is None else str(history.folder),
+        clears_runs=history is None or history.clears is not False,
     )  # fmt: skip
-    return _finish(store, places, begun)
+    return _finish(store, begun)
 
 
 def _without(why: str, subject: Subject) -> str:
     return why.replace(subject.value, "(erased)") if subject.value else why
 
 
-def complete(store: Store, places: Places) -> Certificate | None:
+def complete(store: Store) -> Certificate | None:
     """Completes an erasure that was interrupted, if there is one; the caller holds the store's lock."""
     begun = marked(store)
-    return None if begun is None else _finish(store, places, begun)
+    return None if begun is None else _finish(store, begun)
 
 
-def _finish(store: Store, places: Places, begun: Begun) -> Certificate:
+def _finish(store: Store, begun: Begun) -> Certificate:
     found = _erase_rows(store, begun)
     remove_derived(store.home)
-    clear_runs(places.dagster)
+    history = None if begun.run_history is None else RunHistory(Path(begun.run_history), begun.clears_runs)
+    for folder in _histories(store, history):
+        clear_runs(folder)
     republish(store, f"erasure-{erasures(store.home) + 1}")
-    out_of_reach = [*_left(store, begun), *_backups(store, begun.at), *_ALWAYS]
+    out_of_reach = [*_left(store, begun), *_runs_left(history), *_backups(store, begun.at), *_ALWAYS]
     certificate = certify(store, begun, served_state(store), out_of_reach)
     cut_journals(store.home, found)
     store.home.begun_erasure.unlink()
@@ -154,7 +180,9 @@ def _rewrite(store: Store, found: Found) -> None:
 def _left(store: Store, begun: Begun) -> list[str]:
     """Files of this home that people wrote and that name the subject, and dumps that cannot be looked through."""
     names = (begun.value, begun.value.partition(":")[2]) if begun.kind == SCOPE else (begun.value,)
-    advice = {store.home.root / FILE_NAME: "edit it", store.home.keys: "`memstate keys` revokes keys"}
+    questions = store.settings.recall.questions
+    advice = {store.home.root / name: "edit it" for name in (FILE_NAME, questions) if name}
+    advice |= {store.home.keys: "`memstate keys` revokes keys"}
     named = [
         f"{path.name} names it; {what}"
         for path, what in advice.items()
@@ -163,16 +191,22 @@ def _left(store: Store, begun: Begun) -> list[str]:
     return [*named, *(f"{path} cannot be read; look through it" for path in unreadable(store.home))]
 
 
+def _runs_left(history: RunHistory | None) -> list[str]:
+    if history is None or history.clears is not False:
+        return []
+    return [f"Dagster's record of runs in {history.folder}, which was left; delete the runs of this store there"]
+
+
 def _backups(store: Store, at: datetime) -> list[str]:
     """Replaces the backups in the folder of the last one by a new backup; says what it could not replace."""
     known = last_backup(store.home)
     if known is None:
         return []
     try:
-        back_up(store, Path(known.folder), at, keep=1)
+        back_up(store, known.folder, at, keep=1)
     except (MemstateError, OSError) as error:
         return [f"backups in {known.folder}: {error}; `memstate backup {known.folder} --keep 1` replaces them"]
-    others = BackupFolder(Path(known.folder)).numbers()[:-1]
+    others = BackupFolder(known.folder).numbers()[:-1]
     named = ", ".join(map(str, others))
     return [f"backups {named} in {known.folder}, which were made of another home"] if others else []
 

@@ -1,8 +1,8 @@
 """The files of a home that may hold the text of a subject, apart from ledger and snapshots.
 
-What is derived or a record of past runs is removed as a whole: caches, pages of reports, scratch and notes of imports.
-Dumps and journals lose the lines that quote the subject; a dump without lines that can be cut out is removed where the
-ledger has its rows.
+What is derived or a record of the past is removed as a whole: caches, pages of reports, recorded questions, scratch and
+notes of imports. Dumps and journals lose the lines that quote the subject; a dump without lines that can be cut out is
+removed where the ledger has its rows.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 
 def derived(home: Home) -> list[Path]:
     """Files and folders that are removed as a whole."""
-    found = [home.reports, home.imports, home.notifications, *sorted(home.cache.parent.glob("*.sqlite*"))]
-    return [path for path in [*found, *_scratch(home)] if path.exists()]
+    kept = [home.reports, home.imports, home.notifications, home.recorded_questions]
+    found = [*kept, *sorted(home.cache.parent.glob("*.sqlite*")), *_scratch(home)]
+    return [path for path in found if path.exists()]
 
 
 def _scratch(home: Home) -> list[Path]:
@@ -102,13 +103,14 @@ def cut(home: Home, found: Found) -> None:
 
 
 def cut_journals(home: Home, found: Found) -> None:
-    """Removes the lines of the access journal alone, to which servers write at any time.
+    """Removes what servers write at any time: lines of the access journal, and recorded questions.
 
     A server that has seen the certificate writes none of them any more; one that was about to write gets a moment.
     """
     if list(home.accesses.glob(f"*{OPEN}")):
         time.sleep(_BEING_WRITTEN_SECONDS)
     _cut(_files(home.accesses), found.journal_texts)
+    shutil.rmtree(home.recorded_questions, ignore_errors=True)
 
 
 def _cut(paths: list[Path], texts: list[str]) -> None:
@@ -255,6 +257,11 @@ def clear_runs(dagster: Path) -> int:
         _clear(path, "job_ticks")
     _clear(history / "runs.db", "daemon_heartbeats")
     return len(ended)
+
+
+def has_record(dagster: Path) -> bool:
+    """Whether Dagster keeps a record of runs, sensors or schedules in a folder."""
+    return any(dagster.glob("*/*.db"))
 
 
 def ended_runs(dagster: Path) -> int:
