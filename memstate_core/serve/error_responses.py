@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from memstate_core.ingest.reasons import Rejection
 from memstate_core.model.errors import MemstateError, StoreNotFound
-from memstate_core.serve.observations import ObservationsRefused
+from memstate_core.serve.observations import ObservationsConflict, ObservationsRefused
 from memstate_core.serve.problems import Problem, problem_of, problem_of_status
 
 _DETAILS = {
@@ -34,7 +34,8 @@ def _message(text: Any) -> str:
 def _refused(error: ObservationsRefused) -> Problem:
     found = [{"at": place, "reason": reason, "detail": detail} for place, reason, detail in error.refusals]
     detail = f"{len(found)} refused, none accepted; the first at {found[0]['at']}: {found[0]['detail']}"
-    return Problem(422, "observations-refused", detail, errors=found)
+    status = 409 if isinstance(error, ObservationsConflict) else 422
+    return Problem(status, "observations-refused", detail, errors=found)
 
 
 def _framework(error: HTTPException) -> Problem:

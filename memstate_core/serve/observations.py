@@ -43,6 +43,12 @@ class Accepted:
     records: list[Record]
 
     @property
+    def contents(self) -> list[tuple[str, str, str]]:
+        """The scope, the id and the digest of the content of each observation."""
+        names = ("scope", "observation_id", "content_sha256")
+        return [tuple(record[_COLUMN[name]] for name in names) for record in self.records]
+
+    @property
     def made(self) -> set[tuple[str, str]]:
         """The topics, as scope and id, that observations make in their own scope by a key or by their placement."""
         named = {place for place, _, _ in self.given}
@@ -63,6 +69,10 @@ class ObservationsRefused(Exception):
     def __init__(self, refusals: list[tuple[int, str, str]]) -> None:
         super().__init__(f"{len(refusals)} refused")
         self.refusals = refusals
+
+
+class ObservationsConflict(ObservationsRefused):
+    """A request in which the ids of some observations were accepted with other contents before."""
 
 
 def observations_in(body: bytes) -> list[bytes]:

@@ -12,11 +12,15 @@ from typing import Any
 from memstate_core.embed.counting import TokenCounter
 from memstate_core.model.errors import StoreNotFound, TopicNotFound
 from memstate_core.retrieve.context import context_pack
+from memstate_core.retrieve.fact_pages import FactFilter, facts_page
+from memstate_core.retrieve.fact_pages import Position as FactPosition
 from memstate_core.retrieve.query import Question, answer, empty_answer
+from memstate_core.retrieve.recorded_questions import QuestionRecorder
 from memstate_core.retrieve.topic import topic_record
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.auth.principal import Principal
+from memstate_core.serve.cursors import cursor_of
 from memstate_core.serve.graph_health import graph_health
 from memstate_core.serve.options import Options
 from memstate_core.serve.pending.overlay import PENDING_STATE, Pending, record_of
@@ -52,6 +56,7 @@ class Reading:
         self._accesses = AccessRecorder(
             store.home.accesses, options, self.counters, LostTopics(self.serving, store.home)
         )
+        self._questions = QuestionRecorder(store.home.recorded_questions, store.settings.recall)
 
     def query(self, who: Principal, question: Question, record: bool | None = None, pending: bool = False) -> Document:
         """Answers a question; errors as for `memstate_core.retrieve.query.answer`, and `StoreNotFound`.
@@ -65,6 +70,8 @@ class Reading:
         own = replace(question, scopes=who.narrowed(question.scopes), asked_at=question.asked_at or clock())
         with span("memstate.query", top_k=own.top_k, evidence_k=own.evidence_k) as set_attributes:
             document = self.serving.read(lambda generation: self._answer(generation, who, own, pending))
+            if not pending and self._is_recorded(record):
+                self._questions.record(own, document, clock())
             set_attributes(candidates=len(document["candidates"]), snapshot=document["snapshot"])
         self._record_scopes(own)
         served = (each for each in document["candidates"] if each["state"] != PENDING_STATE)
@@ -77,6 +84,8 @@ class Reading:
 
         def pack(generation: Generation) -> Document:
             found = self._answer(generation, who, own, pending=False)
+            if self._is_recorded(record):
+                self._questions.record(own, found, clock())
             counter = self._counter(generation.encoder.model)
             return context_pack(found, budget, counter, counted_by=counter.name, as_of=own.as_of)
 
@@ -110,9 +119,12 @@ class Reading:
 
     def _record(self, scopes: dict[str, str], record: bool | None, fields: Sequence[str] = ()) -> None:
         """Records accesses of topics (by id, with their scopes), if recording is on."""
-        if self.options.record if record is None else record:
+        if self._is_recorded(record):
             now = clock()
             self._accesses.record([Access(topic_id, now, scope, fields or None) for topic_id, scope in scopes.items()])
+
+    def _is_recorded(self, record: bool | None) -> bool:
+        return self.options.record if record is None else record
 
     def topic(self, who: Principal, topic_id: str, *, pending: bool = False, **how: Any) -> Document:
         """One topic and the name of its snapshot; arguments and errors as for `topic_record`.
@@ -154,10 +166,24 @@ class Reading:
             )
         )
 
+    def facts(
+        self, who: Principal, scopes: Sequence[str] | None, wanted: FactFilter, after: FactPosition | None, limit: int
+    ) -> Document:
+        """A page of facts (`memstate_core.retrieve.fact_pages`); errors as for `facts_page`."""
+        own = who.narrowed(scopes)
+
+        def page(generation: Generation) -> Document:
+            found, last = facts_page(generation.readers, own, wanted, after, limit, generation.damaged)
+            cursor = None if last is None else cursor_of(last)
+            listed = {"facts": found, "next_cursor": cursor, "snapshot": generation.snapshot}
+            return listed | generation.damaged.note(own)
+
+        return self.serving.read(page)
+
     def runs(self, who: Principal, limit: int) -> Document:
         """The latest runs, for callers who may read every scope."""
         who.require_all()
-        return {"runs": runs(self.store.home, self.store.shards, limit)}
+        return {"runs": runs(self.store, limit)}
 
     def graph_health(self, who: Principal) -> Document:
         """The state of the served graph, with counts of what the caller may read.

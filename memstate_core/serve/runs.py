@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+from deltalake.exceptions import DeltaError
 from msgspec import MsgspecError, Struct
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.text import iso
-from memstate_core.state.home import Home
+from memstate_core.run.publications import rolled_back
+from memstate_core.run.store import Store
 from memstate_core.state.snapshots import Manifest, load_snapshot, numbers
 
 Run = dict[str, Any]
@@ -32,21 +36,36 @@ class _Report(Struct, frozen=True):
     expected_false_merges: float | None = None
 
 
-def runs(home: Home, shards: list[str], limit: int) -> list[Run]:
+def runs(store: Store, limit: int) -> list[Run]:
     """The latest runs of all shards, newest snapshot first, ready for JSON.
 
-    A run without a report, such as an undo, is described by its snapshot alone: `counts` (the changes), `checks` and
-    `seconds` are null.
+    A run without a report, such as a rollback, is described by its snapshot alone: `counts` (the changes), `checks` and
+    `seconds` are null. A run that failed has no snapshot and is not among them.
 
     Args:
-        home: the store's home.
-        shards: the shards of the store.
+        store: the store.
         limit: the maximum number of runs.
     """
-    found = {run["snapshot"]: run for run in map(_kept, _manifests(home, shards, limit))}
-    reports = sorted(home.reports.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    found |= {run["snapshot"]: run for run in map(_reported, reports[:limit]) if run is not None}
-    return _newest_first(found.values())[:limit]
+    found = {run["snapshot"]: run for run in map(_kept, _manifests(store, limit))}
+    paths = sorted(store.home.reports.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    reports = (run for run in map(_reported, paths) if run is not None)
+    found |= {run["snapshot"]: run for run in islice(reports, limit)}
+    undone = {shard: _undone(store, shard) for shard in store.shards}
+    return [run | {"in_effect": _holds(run, undone)} for run in _newest_first(found.values())[:limit]]
+
+
+def _holds(run: Run, undone: Mapping[str, Collection[int] | None]) -> bool | None:
+    shard, number = _numbered(run["snapshot"])
+    numbers = undone.get(shard)
+    return None if numbers is None else number not in numbers
+
+
+def _undone(store: Store, shard: str) -> Collection[int] | None:
+    """The numbers of the snapshots that a rollback undid; None if the ledger cannot be read."""
+    try:
+        return rolled_back(store, shard)
+    except (OSError, DeltaError, pl.exceptions.PolarsError):
+        return None
 
 
 def _newest_first(found: Iterable[Run]) -> list[Run]:
@@ -60,13 +79,13 @@ def _newest_first(found: Iterable[Run]) -> list[Run]:
     return [run for _, run in sorted(placed, key=lambda each: each[0], reverse=True)]
 
 
-def _manifests(home: Home, shards: list[str], limit: int) -> list[Manifest]:
+def _manifests(store: Store, limit: int) -> list[Manifest]:
     """Manifests of retained snapshots; skips those that were removed meanwhile or have another schema."""
     found = []
-    for shard in shards:
-        for number in numbers(home, shard)[-limit:]:
+    for shard in store.shards:
+        for number in numbers(store.home, shard)[-limit:]:
             try:
-                found.append(load_snapshot(home, shard, number).manifest)
+                found.append(load_snapshot(store.home, shard, number).manifest)
             except SnapshotDamaged:
                 continue
     return found

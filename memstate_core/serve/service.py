@@ -14,6 +14,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.inbox_writer import InboxWriter
+from memstate_core.serve.known_contents import KnownContents
 from memstate_core.serve.observations import Accepted, accept
 from memstate_core.serve.options import Options
 from memstate_core.serve.placement_requests import Request, describe_single, request
@@ -30,6 +31,7 @@ class Service(Reading):
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
         self._inbox = InboxWriter(store.home.inbox, store.home.inbox_key)
+        self._known = KnownContents(lambda: self._pending.waiting(clock()))
 
     def start(self) -> None:
         """Starts the background threads and returns; `readiness` reports when a snapshot is served."""
@@ -55,6 +57,7 @@ class Service(Reading):
 
         Raises:
             ObservationsRefused: at least one is refused; none was accepted.
+            ObservationsConflict: the id of at least one was accepted with other content; none was accepted.
             OSError: writing failed; none was accepted.
         """
         who.require(Role.WRITE)
@@ -65,7 +68,8 @@ class Service(Reading):
             if not who.sees_all:
                 self._check_topic_ids(accepted)
             description = {} if asked is None else self._describe(asked, accepted)
-            name = self._inbox.append(accepted.lines)
+            with self._known.accepting(accepted):
+                name = self._inbox.append(accepted.lines)
         self._pending.note(name, accepted.lines, now)
         self.counters.add(Count.OBSERVATIONS_ACCEPTED, len(accepted.observation_ids))
         return {

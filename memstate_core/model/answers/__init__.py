@@ -37,7 +37,7 @@ from memstate_core.model.answers.queries import (
     PendingCount,
     QueryAnswer,
 )
-from memstate_core.model.answers.topics import Edge, ListedTopic, TopicField, TopicRecord, TopicsPage
+from memstate_core.model.answers.topics import Edge, Fact, FactsPage, ListedTopic, TopicField, TopicRecord, TopicsPage
 from memstate_core.model.answers.writes import FeedbackAnswer, IngestAnswer
 
 __all__ = [
@@ -51,6 +51,8 @@ __all__ = [
     "Edge",
     "EvidenceHit",
     "Explanation",
+    "Fact",
+    "FactsPage",
     "FeedbackAnswer",
     "GraphCounts",
     "GraphHealth",

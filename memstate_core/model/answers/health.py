@@ -9,7 +9,11 @@ from memstate_core.model.answers.parts import MissingShard
 
 
 class RunRecord(Answer, frozen=True):
-    """A run; `counts`, `checks` and `seconds` are null if it left no report."""
+    """A run; `counts`, `checks` and `seconds` are null if it left no report.
+
+    `counts` are what the run changed then. `in_effect` is false for one that a later rollback undid, and null if the
+    ledger cannot be read. A rollback has the time (`now`) and the state of the snapshot that it serves again.
+    """
 
     run_id: str
     now: str
@@ -21,6 +25,7 @@ class RunRecord(Answer, frozen=True):
     checks: list[dict[str, Any]] | None = None
     seconds: dict[str, float] | None = None
     expected_false_merges: float | None = None
+    in_effect: bool | None = None
 
 
 class RunsAnswer(Answer, frozen=True):

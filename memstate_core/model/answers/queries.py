@@ -60,7 +60,11 @@ class Candidate(Answer, frozen=True):
 
 
 class EvidenceHit(Answer, frozen=True):
-    """A piece of evidence that matches; with `pending` true it is unpublished and its score is between 0 and 1."""
+    """A piece of evidence that matches; with `pending` true it is unpublished and its score is between 0 and 1.
+
+    `replaced_by` is the later observation of the same speaker that may have replaced it, where a question asks for what
+    holds now.
+    """
 
     observation_id: str
     text: str | None
@@ -69,6 +73,7 @@ class EvidenceHit(Answer, frozen=True):
     score: float
     actor: str | None = None
     session_id: str | None = None
+    replaced_by: Sometimes[str] = None
     explain: Sometimes[Explanation] = None
     pending: Sometimes[bool] = None
 

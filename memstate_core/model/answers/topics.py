@@ -82,3 +82,32 @@ class TopicRecord(Answer, frozen=True):
     topic_history: Sometimes[dict[str, list[Revision]]] = None
     resolved_from: Sometimes[list[str]] = None
     pending: Sometimes[list[PendingObservation]] = None
+
+
+class Fact(Answer, frozen=True):
+    """A fact: a value of a field, or a typed edge.
+
+    `object` is the value, or the title of the other topic; `object_id` the topic that either refers to. `contradicted`
+    facts have rivals as of the same time. `source_event_ids` are the observations that stated it.
+    """
+
+    scope: str
+    subject: str | None
+    subject_id: str
+    predicate: str
+    object: Any
+    object_id: str | None
+    confidence: float | None
+    valid_from: str | None
+    valid_until: str | None
+    contradicted: bool
+    source_event_ids: list[str]
+
+
+class FactsPage(Answer, frozen=True):
+    """A page of facts; `next_cursor` fetches the next page and is null on the last one."""
+
+    facts: list[Fact]
+    next_cursor: str | None
+    snapshot: str
+    missing_shards: Sometimes[list[MissingShard]] = None

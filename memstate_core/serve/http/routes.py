@@ -11,7 +11,10 @@ from fastapi.responses import PlainTextResponse
 
 from memstate_core.model import answers
 from memstate_core.model.scope import parse_scope
+from memstate_core.retrieve.fact_pages import FactFilter
+from memstate_core.retrieve.fact_pages import Position as FactPosition
 from memstate_core.serve.auth.principal import Principal, Role
+from memstate_core.serve.cursors import position_of
 from memstate_core.serve.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from memstate_core.serve.http.metrics import Metrics
 from memstate_core.serve.http.request_bodies import ContextBody, FeedbackBody, Moment, QueryBody, ScopeName
@@ -19,7 +22,7 @@ from memstate_core.serve.observations import observations_in
 from memstate_core.serve.problems import MEDIA_TYPE, Problem
 from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
-from memstate_core.serve.topic_pages import position
+from memstate_core.serve.topic_pages import Position
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "default": {
@@ -134,7 +137,7 @@ def topics(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """The served topics in pages, ordered by scope and id."""
-    after = None if cursor is None else _checked("cursor", position, cursor)
+    after = _position(cursor, Position)
     scopes = None if scope is None else [_checked("scope", parse_scope, each) for each in scope]
     return _json(here.topics(who, scopes, after, limit))
 
@@ -163,6 +166,26 @@ def topic(
     return _json(here.topic(who, topic_id, as_of=as_of, pending=pending))
 
 
+@v1.get("/facts", response_model=response_model(answers.FactsPage))
+def facts(
+    here: Here,
+    who: Who,
+    subject: Annotated[
+        str | None, Query(max_length=4096, description="The id, an alias or the title of a topic.")
+    ] = None,
+    predicate: Annotated[str | None, Query(max_length=4096, description="A field, or the kind of an edge.")] = None,
+    scope: Annotated[list[ScopeName] | None, Query(description="TYPE:ID; all scopes by default.")] = None,
+    as_of: AsOf = None,
+    history: Annotated[bool, Query(description="Include facts that were superseded or ended.")] = False,
+    cursor: Annotated[str | None, Query(max_length=16_384, description="`next_cursor` of the previous page.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """Facts as subject, predicate and object, in pages: values of fields, and edges that name a relation."""
+    after = _position(cursor, FactPosition)
+    scopes = None if scope is None else [_checked("scope", parse_scope, each) for each in scope]
+    return _json(here.facts(who, scopes, FactFilter(subject, predicate, as_of, history), after, limit))
+
+
 @v1.get("/runs", response_model=response_model(answers.RunsAnswer))
 def runs(here: Here, who: Who, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> Response:
     """The latest runs, newest first."""
@@ -185,6 +208,11 @@ def ingest(here: Here, who: Who, body: Body) -> Response:
 def feedback(here: Here, who: Who, body: FeedbackBody) -> Response:
     """Records whether a topic was useful. Durable when it answers; applied by the next run."""
     return _json(here.feedback(who, body.topic_id, body.fields, body.failed, body.at), 202)
+
+
+def _position(cursor: str | None, of: Any) -> Any:
+    """The position of a cursor; None without one."""
+    return None if cursor is None else _checked("cursor", lambda given: position_of(given, of), cursor)
 
 
 def _checked(name: str, read: Any, given: str) -> Any:

@@ -58,6 +58,10 @@ class Pending:
         """Keeps acknowledged lines of a file in the inbox."""
         self._view.inbox.note(name, lines, now)
 
+    def waiting(self, now: datetime) -> pl.DataFrame:
+        """The observations in the inbox (columns EVIDENCE), the newest first, within the limits."""
+        return self._view.inbox.observations(now).rows
+
     def topics(
         self, readers: Sequence[SnapshotReader], ids: Collection[str], scopes: Collection[str] | None, now: datetime
     ) -> set[tuple[str, str]]:

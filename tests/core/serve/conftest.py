@@ -10,7 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
@@ -129,9 +129,11 @@ def served(store: Store, options: Options) -> Iterator[Client]:
 
 
 @contextmanager
-def serving_process(home: Path, *arguments: str, **environment: str) -> Iterator[tuple[Client, warm.Process]]:
+def serving_process(
+    home: Path, *arguments: str, start: Sequence[str] = ("-m", "memstate_pipeline"), **environment: str
+) -> Iterator[tuple[Client, warm.Process]]:
     """The command `memstate serve` on a free port; killed at the end if it still runs."""
-    command = ["-m", "memstate_pipeline", "--home", str(home), "serve", "--port", "0", "--json", *arguments]
+    command = [*start, "--home", str(home), "serve", "--port", "0", "--json", *arguments]
     read, write = os.pipe()
     with os.fdopen(read) as response:
         with os.fdopen(write, "wb") as stdout, (home / "serve.log").open("wb") as log:

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from memstate_core.policy.recall import RecallSettings
+from memstate_core.retrieve.recorded_questions import recorded_questions
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.options import Options
@@ -54,6 +56,22 @@ def test_an_answered_query_accesses_its_candidates(store: Store) -> None:
     assert all(use.pop("at").endswith("Z") for use in accesses)
     of_yard = [{"topic_id": each["topic_id"], "source": "server", "scope": "user:a"} for each in response["candidates"]]
     assert accesses == [*of_yard, {"topic_id": "crm/42", "source": "server", "fields": ["owner"], "scope": "user:b"}]
+
+
+def test_questions_are_recorded_by_consent_where_they_count_as_accesses(store: Store) -> None:
+    consented = RecallSettings(record=True, sample=1.0, record_scopes=("user:a",))
+    settings = store.settings.model_copy(update={"recall": consented})
+    with served(Store(store.home, settings), Options()) as client:
+        asked = client.until_ready().post("/v1/query", {"q": "the yard", "scope": "user:a"}).document
+        client.post("/v1/context", {"q": "is the gate open", "scope": "user:a", "budget": 100})
+        client.post("/v1/query", {"q": "of another scope", "scope": "user:b"})
+        client.post("/v1/query", {"q": "of every scope"})
+        client.post("/v1/query", {"q": "not an access", "scope": "user:a", "record": False})
+        client.post("/v1/query", {"q": "with what is pending", "scope": "user:a", "pending": True})
+    found = recorded_questions(store.home.recorded_questions, consented, datetime.now(UTC))
+    assert [each.text for each in found] == ["is the gate open", "the yard"]
+    assert found[1].topics == {each["topic_id"] for each in asked["candidates"][:3]}
+    assert found[1].observations == {each["observation_id"] for each in asked["evidence"][:5]}
 
 
 def test_a_server_may_record_only_on_request(store: Store) -> None:

@@ -15,10 +15,15 @@ import pytest
 
 from memstate_core.ingest.importer import import_paths
 from memstate_core.ingest.inbox import import_inbox
+from memstate_core.model.frames import EVIDENCE, empty
 from memstate_core.model.text import parse_moment
 from memstate_core.placement.named import place_named
+from memstate_core.policy.settings import Settings
 from memstate_core.run.store import Store
+from memstate_core.serve import known_contents
 from memstate_core.serve.inbox_writer import InboxWriter
+from memstate_core.serve.known_contents import KnownContents
+from memstate_core.serve.observations import ObservationsConflict, accept
 from memstate_core.serve.options import Options
 from memstate_core.state.home import Home
 from tests.core.clocks import SETTLED
@@ -126,6 +131,57 @@ def test_what_an_import_would_refuse_is_refused(
     assert response.status == status, response.content
     assert said in response.content.decode()
     assert waiting(store) == []
+
+
+def test_another_content_of_an_accepted_id_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(text: str, name: str = "a") -> dict[str, Any]:
+        return {"observation_id": name, "scope": SCOPE, "text": text}
+
+    def posted(client: Client, *bodies: dict[str, Any]) -> int:
+        response = client.post("/v1/ingest", list(bodies))
+        if response.status == 409:
+            assert response.document["type"] == "urn:memstate:problem:observations-refused"
+            assert [row["reason"] for row in response.document["errors"]] == ["conflicting_observation"]
+        return response.status
+
+    with served(store, Options()) as client:
+        assert [posted(client, body(text)) for text in ("one", "one", "two")] == [202, 202, 409]
+        assert posted(client, body("new", "b"), body("two")) == 409
+        assert posted(client, body("other", "b")) == 202
+        assert posted(client, body("two") | {"scope": {"type": "user", "id": "bo"}}) == 202
+        with monkeypatch.context() as patch:
+            patch.setattr(InboxWriter, "append", full)
+            assert posted(client, body("never", "c")) == 503
+        assert posted(client, body("now", "c")) == 202
+        together = [
+            threading.Thread(target=lambda n=n: found.append(posted(client, body(str(n), "d")))) for n in range(8)
+        ]
+        found: list[int] = []
+        for thread in together:
+            thread.start()
+        for thread in together:
+            thread.join()
+        assert sorted(found) == [202, *[409] * 7]
+    with served(store, Options()) as client:
+        assert [posted(client, body(text)) for text in ("two", "one")] == [409, 202]
+    assert imported(store).height == 5
+
+
+def test_memory_of_contents_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_contents, "KNOWN", 3)
+    known = KnownContents(lambda: empty(EVIDENCE))
+    for number in range(5):
+        with known.accepting(accept([b'{"observation_id": "%d", "text": "x"}' % number], Settings(), NOW)):
+            pass
+    assert len(known._known) == 3
+    with pytest.raises(ObservationsConflict):
+        known.accepting(accept([b'{"observation_id": "4", "text": "y"}'], Settings(), NOW)).__enter__()
+    with known.accepting(accept([b'{"observation_id": "0", "text": "y"}'], Settings(), NOW)):
+        pass
+
+
+def full(*_: object) -> str:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 LIKE_AN_EXPORT: list[dict[str, Any]] = [

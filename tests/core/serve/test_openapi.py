@@ -17,7 +17,7 @@ from tests.core.serve.conftest import Client, Publish, harbour, served
 pytestmark = pytest.mark.slow
 
 ROUTES = {
-    ("get", "/healthz"), ("get", "/readyz"), ("get", "/v1/runs"), ("get", "/v1/topics"),
+    ("get", "/healthz"), ("get", "/readyz"), ("get", "/v1/runs"), ("get", "/v1/topics"), ("get", "/v1/facts"),
     ("get", "/v1/topics/{topic_id}"), ("get", "/v1/topics/{topic_id}/history"),
     ("post", "/v1/feedback"), ("post", "/v1/ingest"), ("post", "/v1/query"), ("post", "/v1/context"),
     ("get", "/health"), ("get", "/health/graph"), ("get", "/metrics"),
@@ -57,7 +57,14 @@ KEYS = {
         "suggest_similar",
     ],
 }
-PATHS = ["/v1/topics/{}", "/v1/topics/{}/history", "/v1/{}", "/v1/topics?cursor={}", "/v1/runs?limit={}"]
+PATHS = [
+    "/v1/topics/{}",
+    "/v1/topics/{}/history",
+    "/v1/{}",
+    "/v1/topics?cursor={}",
+    "/v1/runs?limit={}",
+    "/v1/facts?subject={}",
+]
 SEEMLY: dict[str, dict[str, Any]] = {
     "/v1/query": {"q": "the gate", "scope": "user:a"},
     "/v1/context": {"q": "the gate", "scope": "user:a", "budget": 100},
@@ -131,7 +138,14 @@ def test_no_body_makes_the_server_fail(writable: Client, path: str, data: st.Dat
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from(
-        ["/v1/topics/{}", "/v1/topics/{}/history", "/v1/{}", "/v1/topics?cursor={}", "/v1/runs?limit={}"]
+        [
+            "/v1/topics/{}",
+            "/v1/topics/{}/history",
+            "/v1/{}",
+            "/v1/topics?cursor={}",
+            "/v1/runs?limit={}",
+            "/v1/facts?subject={}",
+        ]
     ),
     text=st.text(max_size=20) | WORDS,
     asked=st.sampled_from(["", "?as_of=2026-01-10", "?as_of=x", "?expand=true"]),

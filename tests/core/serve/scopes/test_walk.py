@@ -67,6 +67,16 @@ def listing(word: str) -> list[Request]:
     return [("GET", f"/v1/topics?{each}", None) for each in asked + forged]
 
 
+def facts(word: str) -> list[Request]:
+    named = ["own", "own-alias", f"{word}-topic", f"{word}-merged", f"{word}-alias", f"{word}-archived", word]
+    asked = ["", "history=true", "as_of=2026-05-30", "as_of=2026-01-10", "limit=1", f"predicate={word}_field"]
+    asked += [f"scope=user:{word}", f"scope=user:{word}&scope={MINE}", f"scope={MINE}"]
+    asked += [f"subject={name}{more}" for name in named for more in ("", "&history=true", "&as_of=2026-05-30")]
+    last = [[f"user:{word}", f"{word}-topic", "", 0], [MINE, f"{word}-topic", f"{word}_field", 1]]
+    asked += [f"cursor={quote(urlsafe_b64encode(json.dumps(each).encode()).decode())}" for each in last]
+    return [("GET", f"/v1/facts?{each}", None) for each in asked]
+
+
 def topic_paths(word: str, after: str) -> list[Request]:
     names = ["own", "beside", "lost", "own-alias", *(f"{word}-{kind}" for kind in ("topic", "merged", "alias"))]
     names += [f"{word}-archived", f"{word}-observation", f"user:{word}", word]
@@ -98,10 +108,10 @@ INGESTED = [
     OBSERVED | {"topic_id": "{}-archived"},
     OBSERVED | {"observation_id": "{}-observation"},
     OBSERVED
-    | {"observation_id": "tie", "edges": [{"to_topic_id": "{}-topic", "kind": "part_of"}], "topic_key": "otter"},
+    | {"observation_id": "tie-{}", "edges": [{"to_topic_id": "{}-topic", "kind": "part_of"}], "topic_key": "otter"},
     OBSERVED
     | {
-        "observation_id": "reference",
+        "observation_id": "reference-{}",
         "fields": [{"name": "seen", "value": "x", "ref_topic_id": "{}-topic"}],
         "topic_key": "otter",
     },
@@ -114,6 +124,7 @@ PROBES: dict[tuple[str, str], Callable[[str], list[Request]]] = {
     ("get", "/metrics"): lambda _: [("GET", "/metrics", None)],
     ("get", "/v1/runs"): lambda _: [("GET", "/v1/runs", None), ("GET", "/v1/runs?limit=1", None)],
     ("get", "/v1/topics"): listing,
+    ("get", "/v1/facts"): facts,
     ("get", "/v1/topics/{topic_id}"): lambda word: topic_paths(word, ""),
     ("get", "/v1/topics/{topic_id}/history"): lambda word: topic_paths(word, "/history"),
     ("post", "/v1/query"): posts("/v1/query", _BODIES),
