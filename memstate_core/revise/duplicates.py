@@ -55,7 +55,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
         Columns PAIRS: the pairs to merge and to review.
     """
     before = decisions_of(store.ledger, run)
-    stale = _stale_scopes(before, run, changed)
+    stale = stale_scopes(before, run, changed)
     if stale is not None and stale.is_empty():
         run.keep_table("calibration", empty(CALIBRATION))
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
@@ -111,7 +111,7 @@ def search_scopes(
     return found
 
 
-def _stale_scopes(before: pl.DataFrame, run: Run, changed: pl.DataFrame) -> pl.Series | None:
+def stale_scopes(before: pl.DataFrame, run: Run, changed: pl.DataFrame) -> pl.Series | None:
     """Scopes that changed since the last fit; None for all, where the embedding model or the policy did."""
     numbered = before.with_row_index("at")
     last = numbered.filter(pl.col("kind") == MATCH_MODEL).tail(1)

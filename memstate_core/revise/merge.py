@@ -63,6 +63,14 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
     return StepResult(conform(frame, CHANGES), counts, tables, decided)
 
 
+_OLDEST = {"survivor": "id", "survivor_title": "title"}
+_RECORDED = (
+    "survivor", "survivor_title", "dropped_title", "dropped_kind",
+    "probability", "weight", "features", "partner", "reading",
+)  # fmt: skip
+"""What a merge records: titles as they were, features and reading of the pair."""
+
+
 def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """Merge decisions (columns DECISION): one for each topic to drop.
 
@@ -77,12 +85,11 @@ def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
     """
     sure = pairs.filter(pl.col("band") == MERGE_BAND)
     members = joined(sure).join(topics, on="id")
-    oldest = pl.col("id").first().over("group", "scope")
-    ranked = members.sort("group", "created_at", "id").with_columns(survivor=oldest)
+    oldest = {name: pl.col(of).first().over("group", "scope") for name, of in _OLDEST.items()}
+    ranked = members.sort("group", "created_at", "id").with_columns(**oldest)
     dropped = ranked.filter(pl.col("id") != pl.col("survivor")).sort("id")
     rows = dropped.join(_support(sure), on="id").rename({"title": "dropped_title", "topic_kind": "dropped_kind"})
-    recorded = ("survivor", "dropped_title", "dropped_kind", "probability", "weight", "features", "partner", "reading")
-    payload = pl.struct(recorded)
+    payload = pl.struct(_RECORDED)
     reason = pl.format(
         "the same with probability {}: {}", pl.col("probability").round(4), _strongest(pl.col("features"))
     )

@@ -37,7 +37,8 @@ MERGE_LIST: Schema = {
     "undone": pl.Boolean,
     "undone_at": MOMENT,
 }
-"""A recorded merge: survivor as decided, `into` the topic that the dropped one resolves to today, features by
+"""A recorded merge: survivor as decided, titles of both as they were (the survivor's is today's in merges that older
+versions recorded), `into` the topic that the dropped one resolves to today, features by
 descending absolute weight, evidence of the dropped topic and of those merged into it. Features and `comparison` (the
 reading, null where none is recorded) are of the dropped topic and its `partner`."""
 
@@ -47,6 +48,7 @@ NIGHTLY = "nightly run"
 _PAYLOAD = pl.Struct(
     {
         "survivor": pl.String,
+        "survivor_title": pl.String,
         "dropped_title": pl.String,
         "probability": pl.Float64,
         "weight": pl.Float64,
@@ -74,7 +76,8 @@ def merge_list(served: Served) -> pl.DataFrame:
     named = (
         payload.rename({"topic_id": "dropped"})
         .with_columns(into=served.answering(pl.col("dropped")))
-        .join(titles.rename({"id": "survivor", "title": "survivor_title"}), on="survivor", how="left")
+        .join(titles.rename({"id": "survivor", "title": "_today"}), on="survivor", how="left")
+        .with_columns(survivor_title=pl.coalesce("survivor_title", "_today"))
         .join(titles.rename({"id": "into", "title": "into_title"}), on="into", how="left")
         .drop("evidence_ids")
         .join(_evidence(served.transitions), on="dropped", how="left")

@@ -119,13 +119,15 @@ def _merged(served: Served, given: pl.DataFrame) -> pl.DataFrame:
     """Merges of what is the same; the oldest topic (created_at, then id) survives."""
     same = given.filter(pl.col("verdict") == SAME)
     members = joined(same).join(served.topics, on="id").sort("group", "created_at", "id")
-    ranked = members.with_columns(survivor=pl.col("id").first().over("group"))
+    oldest = {"survivor": "id", "survivor_title": "title"}
+    ranked = members.with_columns(**{name: pl.col(of).first().over("group") for name, of in oldest.items()})
     known = suggestions(served.transitions).select("a", "b", "weight", "features")
     pair = {"a": pl.min_horizontal("id", "survivor"), "b": pl.max_horizontal("id", "survivor")}
     dropped = ranked.filter(pl.col("id") != pl.col("survivor")).with_columns(**pair)
     dropped = dropped.join(known, on=["a", "b"], how="left").sort("id")
     payload = pl.struct(
         "survivor",
+        "survivor_title",
         "weight",
         pl.col("features").fill_null(pl.lit([], dtype=PAIRS["features"])),
         dropped_title="title",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from memstate_core.embed.encoder import DIMENSION
+from memstate_core.embed.matrix import matrix
 from memstate_core.model.frames import EVIDENCE_TOPIC
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.run.run import Run
@@ -40,7 +40,7 @@ def _origins(store: Store, run: Run) -> pl.DataFrame:
 
 def _embeddings(rows: pl.DataFrame, vectors: pl.DataFrame) -> np.typing.NDArray[np.float32]:
     known = rows.join(vectors, on="id")
-    embeddings = np.zeros((rows.height, DIMENSION), np.float32)
-    if known.height:
-        embeddings[known["row"].to_numpy()] = known["embedding"].to_numpy()
+    found = matrix(known["embedding"])
+    embeddings = np.zeros((rows.height, found.shape[1]), np.float32)
+    embeddings[known["row"].to_numpy()] = found
     return embeddings

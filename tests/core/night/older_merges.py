@@ -37,4 +37,4 @@ def merge_as_before(store: Store, pairs: Sequence[tuple[str, str]], at: datetime
         }
         for dropped, survivor in pairs
     ]
-    return correct(store, "s0", "older", at, filled(pl.DataFrame(rows), DECISION), "the same").state_hash
+    return correct(store, "s0", "older", at, filled(pl.DataFrame(rows), DECISION), "the same").manifest.state_hash

@@ -103,7 +103,7 @@ def test_a_decision_holds_the_survivor_and_its_reasons() -> None:
     assert row["reason"] == "the same with probability 0.99: title, summary, field:owner"
     assert {feature["name"] for feature in payload.pop("features")} == {"title", "rank", "summary", "field:owner"}
     assert payload.pop("weight") == pytest.approx(math.log(99))
-    named = {"survivor": "a", "partner": "a", "dropped_title": "B", "dropped_kind": None}
+    named = {"survivor": "a", "partner": "a", "survivor_title": "A", "dropped_title": "B", "dropped_kind": None}
     assert payload == named | {"probability": 0.99, "reading": None}
 
 

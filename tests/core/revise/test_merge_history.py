@@ -44,6 +44,15 @@ def test_a_listed_merge_names_the_topic_it_resolves_to_and_its_evidence(store: S
     assert merge_documents([shard(store)], topic="nobody") == []
 
 
+def test_a_merge_has_both_titles_as_they_were(store: Store) -> None:
+    merge(store, BOAT, CAT)
+    record(store, {"boat": {"title": "Marina"}}, 3)
+    night(store, 4)
+    (listed,) = merge_documents([shard(store)])
+    assert (listed["dropped"]["title"], listed["survivor"]["title"]) == ("Cat food", "Boat shed")
+    assert listed["into"]["title"] == "Marina"
+
+
 # Stale topics
 
 
