@@ -19,6 +19,7 @@ from memstate_core.model.progress import tracked
 from memstate_core.night.backup.capture import no_capture
 from memstate_core.night.checks.recorded import bases
 from memstate_core.night.rebuild import fold_recorded
+from memstate_core.run.base_check import require_chain
 from memstate_core.run.begin import last_published
 from memstate_core.run.publications import publications
 from memstate_core.run.store import Store
@@ -77,6 +78,7 @@ def compact_ledger(store: Store, now: datetime) -> Compaction:
 
 def _folded(store: Store) -> dict[str, str]:
     """The state that the ledger folds to, by shard; each is the one that it records as published."""
+    require_chain(store)
     store.ledger.chain.require_sound()
     states = {}
     for shard in store.shards:

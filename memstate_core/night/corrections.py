@@ -7,6 +7,7 @@ state without it (law L4).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 import polars as pl
@@ -14,6 +15,7 @@ import polars as pl
 from memstate_core.forget.salience import update_salience
 from memstate_core.model.errors import CheckRefused, StoreNotFound
 from memstate_core.model.frames import EVIDENCE_TOPIC, empty
+from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.suite import conditions
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
@@ -30,7 +32,24 @@ from memstate_core.state.graph import REVIEW, Graph, open_graph
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot
 
 
-def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.DataFrame, why: str) -> Manifest:
+@dataclass(frozen=True)
+class Corrected:
+    """A correction that was published.
+
+    Attributes:
+        before: the manifest of the snapshot that was served.
+        manifest: that of the new one.
+        decisions: what was decided (columns DECISION).
+        checks: the conditions, all of which hold.
+    """
+
+    before: Manifest
+    manifest: Manifest
+    decisions: pl.DataFrame
+    checks: list[Check]
+
+
+def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.DataFrame, why: str) -> Corrected:
     """Records decisions and publishes the resulting state; the caller holds the store's lock.
 
     Args:
@@ -41,9 +60,6 @@ def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.
         decisions: the decisions (columns DECISION).
         why: the reason of decisions without one.
 
-    Returns:
-        The manifest of the new snapshot.
-
     Raises:
         StoreNotFound: nothing of this shard was published yet.
         CheckRefused: a correctness condition would not hold; nothing was recorded or published.
@@ -52,11 +68,13 @@ def correct(store: Store, shard: str, run_id: str, now: datetime, decisions: pl.
     as_served = with_model(store, served.manifest.embedding_model)
     run = begin_run(as_served, shard, run_id, now, pinned=served.manifest)
     try:
-        run.decide(CORRECTIONS, decisions.with_columns(pl.col("reason").fill_null(why)))
+        decided = decisions.with_columns(pl.col("reason").fill_null(why))
+        run.decide(CORRECTIONS, decided)
         follow(as_served, run)
-        refuse_violations(as_served, run)
+        checks = refuse_violations(as_served, run)
         publish(as_served, run)
-        return load_snapshot(store.home, shard, run.facts.number).manifest
+        manifest = load_snapshot(store.home, shard, run.facts.number).manifest
+        return Corrected(served.manifest, manifest, decided, checks)
     finally:
         run.end()
 
@@ -92,12 +110,14 @@ def _end_reviews(graph: Graph, run: Run) -> None:
     graph.delete(REVIEW, waiting.select("id"))
 
 
-def refuse_violations(store: Store, run: Run) -> None:
-    """Refuses a run that violates a correctness condition.
+def refuse_violations(store: Store, run: Run) -> list[Check]:
+    """The correctness conditions of a run, all of which hold; refuses a run that violates one.
 
     Raises:
         CheckRefused: it does.
     """
-    failed = {name: check for name, check in conditions(store, run).items() if not check.passed}
+    found = conditions(store, run)
+    failed = {name: check for name, check in found.items() if not check.passed}
     if failed:
         raise CheckRefused(list(failed), {name: check.violations.head(20).rows() for name, check in failed.items()})
+    return [*found.values()]

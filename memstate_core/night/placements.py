@@ -7,17 +7,19 @@ from dataclasses import replace
 
 import polars as pl
 
-from memstate_core.embed.encoder import DIMENSION, Vectors
+from memstate_core.embed.encoder import Vectors
+from memstate_core.embed.matrix import matrix
 from memstate_core.embed.vector_cache import embed
 from memstate_core.llm.understand import Topics, Understood, understand
 from memstate_core.model.evidence import names_a_topic
 from memstate_core.model.frames import DECISION, SEGMENTS, empty, project
 from memstate_core.model.scope import scopes_of_shard
+from memstate_core.model.text import embedding_text
 from memstate_core.placement import turns as unnamed
 from memstate_core.placement.entity_mentions import known_names
 from memstate_core.placement.named import REFUSED, Placed, place_named
 from memstate_core.placement.segment_edges import with_edges
-from memstate_core.placement.segment_vectors import placed_segments
+from memstate_core.placement.segment_vectors import Embed, placed_segments
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served
@@ -55,7 +57,7 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     fresh = frame.join(new.select("evidence_id"), on="evidence_id", how="semi")
     made = decided.segment_decisions(_with_edges(understood.segments, evidence, placed.placements, topics, new))
     named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
-    counts, tables = {**_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
+    counts, tables = {**placed_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
     return StepResult(frame, counts, tables, pl.concat([named, made, decided.separations(apart)]))
 
 
@@ -87,14 +89,14 @@ def _new_segments(
 ) -> Understood:
     before = recorded.select(pl.col("evidence_ids").explode().alias("evidence_id"))
     turns = evidence.filter(~names_a_topic()).join(before, on="evidence_id", how="anti")
-    vectors = topics["embedding"].to_numpy().reshape(-1, DIMENSION)
-    known = Topics(Embeddings(topics["id"], topics["scope"], vectors), topics.select("id", "title"))
-    if turns.is_empty():
-        return Understood(empty(SEGMENTS), known)
 
     def embedded(texts: Sequence[str]) -> Vectors:
         return embed(store.home.cache, store.encoder, texts).vectors
 
+    of_topics = matrix(topics["embedding"]) if turns.is_empty() else _vectors(topics, store.encoder.model, embedded)
+    known = Topics(Embeddings(topics["id"], topics["scope"], of_topics), topics.select("id", "title"))
+    if turns.is_empty():
+        return Understood(empty(SEGMENTS), known)
     answering = recorded.with_columns(pl.col("topic_id").replace(followed["dropped"], followed["survivor"]))
     past = placed_segments(answering, evidence, turns["scope"].unique(), embedded)
     understood = understand(store, run, turns, known, past, embedded)
@@ -106,6 +108,13 @@ def _new_segments(
         rest, understood.known.vectors, understood.known.titles, taken, past, embedded, store.settings
     )
     return replace(understood, segments=pl.concat([understood.segments, found]))
+
+
+def _vectors(topics: pl.DataFrame, model: str, embedded: Embed) -> Vectors:
+    """The vectors of topics by this run's model; those that the graph has by another are not compared."""
+    if topics.height and (topics["model"] == model).all():
+        return matrix(topics["embedding"])
+    return embedded(topics.select(embedding_text(pl.col("title"), pl.col("summary"))).to_series().to_list())
 
 
 def _with_edges(
@@ -124,10 +133,10 @@ def _with_edges(
 
 
 def _known_topics(run: Run) -> pl.DataFrame:
-    """The active topics of the working graph (columns id, scope, title, topic_kind, embedding)."""
+    """The active topics of the working graph (columns id, scope, title, summary, topic_kind, model, embedding)."""
     with open_graph(run.graph, read_only=True) as graph:
-        topics = graph.read(TOPIC, ["id", "scope", "title", "topic_kind"], "r.state = 'active'")
-        return topics.join(graph.read(VECTOR, ["id", "embedding"]), on="id").sort("id")
+        topics = graph.read(TOPIC, ["id", "scope", "title", "summary", "topic_kind"], "r.state = 'active'")
+        return topics.join(graph.read(VECTOR, ["id", "model", "embedding"]), on="id").sort("id")
 
 
 def _named_decisions(named: pl.DataFrame) -> pl.DataFrame:
@@ -138,7 +147,8 @@ def _named_decisions(named: pl.DataFrame) -> pl.DataFrame:
     return project(grouped.with_columns(kind=pl.lit("placed"), payload_json=payload), DECISION)
 
 
-def _counts(fresh: pl.DataFrame) -> dict[str, int | float]:
+def placed_counts(fresh: pl.DataFrame) -> dict[str, int | float]:
+    """How many placements (columns PLACEMENTS) there are, by what becomes of the evidence."""
     made = dict(fresh["operation"].value_counts().sort("operation").iter_rows())
     operations = ("new_topic", "extend_topic", "version_field", REFUSED)
     return {"placed": fresh.height, **{name: made.get(name, 0) for name in operations}}

@@ -26,6 +26,9 @@ from memstate_core.state.rollbacks import ROLLED_BACK
 from memstate_core.state.snapshots import Manifest, load_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
 
+ROLLBACK = "rollback-"
+"""How the run ids of rollbacks begin; those of other runs do not."""
+
 
 @dataclass(frozen=True)
 class RolledBack:

@@ -7,7 +7,12 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
+
+from memstate_pipeline.cli.output import as_uri
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,20 +57,25 @@ def publish(
         why: the reason on record.
 
     Returns:
-        `run_id`, `snapshot` and `state_hash` for the command's JSON.
+        `run_id`, `snapshot`, `state_hash` and `reports` (the pages) for the command's JSON.
     """
     from memstate_core.night.corrections import correct
     from memstate_core.state.current import served
     from memstate_core.state.snapshots import combined_state_hash
+    from memstate_pipeline.report.correction import report_correction
+    from memstate_pipeline.report.index import CORRECTION
 
-    run_id = f"correction-{uuid.uuid4()}"
+    run_id, pages = f"{CORRECTION}{uuid.uuid4()}", []
     for shard, decided in rows.items():
         when = at or max(datetime.now(UTC), shards[shard].snapshot.manifest.now)
-        correct(store, shard, run_id, when, decided, why)
+        page, problem = report_correction(store, correct(store, shard, run_id, when, decided, why))
+        pages += [] if page is None else [str(page)]
+        if problem is not None:
+            typer.echo(f"warning: {shard} is published; its page cannot be written: {problem}", err=True)
     manifests = [snapshot.manifest for snapshot in served(store.home, store.shards)]
     state = combined_state_hash({manifest.shard: manifest.state_hash for manifest in manifests})
     names = ",".join(f"{manifest.shard}/{manifest.number}" for manifest in manifests)
-    return {"run_id": run_id, "snapshot": names, "state_hash": state}
+    return {"run_id": run_id, "snapshot": names, "state_hash": state, "reports": pages}
 
 
 def named_topic(store: Store, topic_id: str) -> dict[str, str]:
@@ -80,6 +90,7 @@ def named_topic(store: Store, topic_id: str) -> dict[str, str]:
     return {"id": topic["id"][0], "title": topic["title"][0]}
 
 
-def published_line(published: Mapping[str, Any]) -> str:
-    """The snapshot that is served now, and its state hash."""
-    return f"published {published['snapshot']}: state hash {published['state_hash']}"
+def published_lines(published: Mapping[str, Any]) -> list[str]:
+    """The snapshot that is served now, its state hash, and the pages."""
+    first = f"published {published['snapshot']}: state hash {published['state_hash']}"
+    return [first, *(f"report: {as_uri(Path(page))}" for page in published["reports"])]

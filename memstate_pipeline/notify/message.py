@@ -14,10 +14,11 @@ from memstate_pipeline.cli.terminal import cut
 
 SCHEMA = "memstate.notification/1"
 Kind = Literal["error", "check", "warning"]
-Event = Literal["night_failed", "night_warned", "fault_ended", "test"]
+Event = Literal["night_failed", "night_warned", "snapshot_stale", "fault_ended", "test"]
 NEXT_STEPS: dict[str, str] = {
     "night_failed": "Read the page, remove the cause and run `memstate maintain`; what was published before is served.",
     "night_warned": "Read the page; the night is published.",
+    "snapshot_stale": "See why no night published: `memstate status`, `memstate doctor`, and the schedule in the UI.",
     "fault_ended": "Nothing: these faults did not occur in this night, which is published.",
     "test": "Nothing: somebody ran `memstate notify --test`.",
 }
@@ -98,6 +99,12 @@ def night_document(event: Event, home: str, night: Night, problems: tuple[Proble
         "page": None if night.page is None else cut(night.page, 4 * LONGEST),
         "next_step": GATE_STEP if refused else NEXT_STEPS[event],
     }
+
+
+def stale_document(home: str, shard: str, snapshot: str, at: str, problem: Problem) -> dict[str, Any]:
+    """The document of a served snapshot that went stale; `at` is when that was seen."""
+    found = {"shard": shard, "snapshot": snapshot, "problems": [problem.to_json()], "problems_total": 1}
+    return _empty("snapshot_stale", home, at) | found
 
 
 def test_document(home: str, at: str) -> dict[str, Any]:

@@ -21,7 +21,15 @@ from memstate_core.state.lock import exclusive
 from memstate_pipeline.cli.terminal import cut, visible
 from memstate_pipeline.notify.deliver import DEADLINE_SECONDS, Surroundings, deliver
 from memstate_pipeline.notify.known import Fault, Known, ShardFaults, read_known, write_known
-from memstate_pipeline.notify.message import LONGEST, Event, Night, Problem, night_document, test_document
+from memstate_pipeline.notify.message import (
+    LONGEST,
+    Event,
+    Night,
+    Problem,
+    night_document,
+    stale_document,
+    test_document,
+)
 
 _log = logging.getLogger("memstate.notify")
 _AS_HERE = Surroundings(os.environ)
@@ -47,6 +55,39 @@ def notify_of_night(store: Store, night: Night, now: datetime, given: Surroundin
     except Exception as error:  # noqa: BLE001 (a notification never fails a night)
         problem = f"{type(error).__name__}: {error}"
         _log.warning("the notification of run %s was not sent or not recorded: %s", night.run_id, visible(problem))
+
+
+def notify_of_stale(
+    store: Store, shard: str, snapshot: str, written: datetime, now: datetime, given: Surroundings = _AS_HERE
+) -> None:
+    """Notifies of a served snapshot that went stale, at most once an hour; the next night that publishes ends it.
+
+    Args:
+        store: the store.
+        shard: its shard.
+        snapshot: its name.
+        written: when it was published.
+        now: the machine's time.
+        given: environment and waiting.
+    """
+    if not store.settings.notify.configured:
+        return
+    problem = Problem(
+        "stale",
+        "warning",
+        None,
+        f"{snapshot} is served; the last night published at {iso(written.replace(microsecond=0))}",
+        iso(now),
+    )
+    try:
+        with _known(store.home) as known:
+            faults = known.shards.setdefault(shard, ShardFaults())
+            problem, before = _since(faults, problem), faults.faults.get(problem.key)
+            document = stale_document(store.home.root.name, shard, snapshot, iso(now), problem)
+            if (before is None or before.is_due(now)) and _send(store, known, document, now, given):
+                faults.faults[problem.key] = _fault(problem, iso(now))
+    except Exception as error:  # noqa: BLE001 (a sensor that notifies goes on)
+        _log.warning("stale %s was not notified of: %s", snapshot, visible(f"{type(error).__name__}: {error}"))
 
 
 def notify_test(store: Store, now: datetime, given: Surroundings = _AS_HERE) -> dict[str, str | None]:

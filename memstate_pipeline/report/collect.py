@@ -21,7 +21,7 @@ from memstate_core.state.decisions import ARCHIVED, MERGED, RESTORED
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
 from memstate_pipeline.report.explanations import explanations
-from memstate_pipeline.report.page import ReportData
+from memstate_pipeline.report.page import NO_DECISIONS, ReportData
 
 COUNTED = {
     "evidence": ("evidence", "evidence"),
@@ -44,7 +44,7 @@ _GROWTH: Schema = {
     "now": MOMENT,
     **dict.fromkeys(("active", "archived", "merged", "evidence"), pl.Int64),
 }
-_SALIENCE: Schema = {"scope": pl.String, "state": pl.String, "salience": pl.Float64}
+SALIENCE: Schema = {"scope": pl.String, "state": pl.String, "salience": pl.Float64}
 
 
 def collect(store: Store, run: Run) -> ReportData:
@@ -55,13 +55,14 @@ def collect(store: Store, run: Run) -> ReportData:
     titles = topics.select(topic_id="id", title="title")
     decisions = run.decisions()
     return ReportData(
-        summary=_published(served) | _numbers(run) | _texts(run, topics),
-        merges=_merged(decisions, titles),
-        archived=_moved(decisions, titles, ARCHIVED),
-        restored=_moved(decisions, titles, RESTORED).drop("salience"),
+        summary=published(served) | _numbers(run) | _texts(run, topics),
+        merges=merged_rows(decisions, titles),
+        archived=moved_rows(decisions, titles, ARCHIVED),
+        restored=moved_rows(decisions, titles, RESTORED).drop("salience"),
         problems=run.table("problems", PROBLEMS),
-        salience=topics.filter(pl.col("state") != "merged").select(_SALIENCE.keys()),
-        growth=_growth(store, run.facts.shard),
+        salience=topics.filter(pl.col("state") != "merged").select(SALIENCE.keys()),
+        growth=growth(store, run.facts.shard),
+        decisions=NO_DECISIONS,
     )
 
 
@@ -75,7 +76,7 @@ def collect_numbers(store: Store, run: Run, problem: str) -> ReportData:
     """
     served = load_snapshot(store.home, run.facts.shard, run.facts.number)
     more = {"explanations": [], "warnings": [f"this report is incomplete: {problem}"]}
-    return _without_tables(store, run.facts.shard, _published(served) | _numbers(run) | more)
+    return _without_tables(store, run.facts.shard, published(served) | _numbers(run) | more)
 
 
 def collect_failed(store: Store, shard: str, run: Run | None, known: dict[str, Any]) -> ReportData:
@@ -99,12 +100,14 @@ def _without_tables(store: Store, shard: str, summary: dict[str, Any]) -> Report
         archived=nothing,
         restored=nothing,
         problems=nothing,
-        salience=pl.DataFrame(schema=_SALIENCE),
-        growth=_growth(store, shard),
+        salience=pl.DataFrame(schema=SALIENCE),
+        growth=growth(store, shard),
+        decisions=NO_DECISIONS,
     )
 
 
-def _published(served: Snapshot) -> dict[str, Any]:
+def published(served: Snapshot) -> dict[str, Any]:
+    """What a report has of the snapshot that a run published."""
     return {"snapshot": served.name, "state_hash": served.manifest.state_hash, "totals": served.manifest.counts}
 
 
@@ -161,26 +164,31 @@ def _abstained(notes: Mapping[str, Any]) -> list[str]:
     return [f"{pairs} likely pair(s) left to review, not merged: {cause}"] if pairs else []
 
 
-def _merged(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:
+def merged_rows(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:
+    """The merges among some decisions, as the page lists them; `titles` has topic_id and title."""
     payload = pl.Struct(
-        {"survivor": pl.String, "dropped_title": pl.String, "probability": pl.Float64, "reading": READING}
+        {"survivor": pl.String, **dict.fromkeys(("survivor_title", "dropped_title"), pl.String)}
+        | {"probability": pl.Float64, "reading": READING}
     )
     rows = decisions.filter(pl.col("kind") == MERGED).rename({"topic_id": "dropped"})
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(payload)).unnest("_payload")
-    named = decoded.join(titles.rename({"topic_id": "survivor", "title": "survivor_title"}), on="survivor", how="left")
+    named = decoded.join(titles.rename({"topic_id": "survivor", "title": "_now"}), on="survivor", how="left")
+    named = named.with_columns(survivor_title=pl.coalesce("survivor_title", "_now"))
     texts = pl.Series("reading", [reading_text(row) for row in named["reading"]], dtype=pl.String)
     columns = ("survivor", "survivor_title", "dropped", "dropped_title", "scope", "probability", "reason", "reading")
     return named.with_columns(texts).select(columns)
 
 
-def _moved(decisions: pl.DataFrame, titles: pl.DataFrame, kind: str) -> pl.DataFrame:
+def moved_rows(decisions: pl.DataFrame, titles: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """The archived or restored topics among some decisions, as the page lists them."""
     rows = decisions.filter(pl.col("kind") == kind)
     payload = pl.col("payload_json").str.json_decode(pl.Struct({"salience": pl.Float64}))
     decoded = rows.with_columns(_payload=payload).unnest("_payload").join(titles, on="topic_id", how="left")
     return decoded.select("topic_id", "title", "scope", "salience", "reason")
 
 
-def _growth(store: Store, shard: str) -> pl.DataFrame:
+def growth(store: Store, shard: str) -> pl.DataFrame:
+    """The counts of the kept snapshots of a shard, oldest first."""
     kept = [load_snapshot(store.home, shard, number).manifest for number in numbers(store.home, shard)]
     rows = [
         {

@@ -24,8 +24,14 @@ COUNTS = {
     "archived": ("topic archived", "topics archived"),
     "attached": ("field or edge reattached", "fields and edges reattached"),
     "expanded": ("history expanded", "histories expanded"),
+    "unmerged": ("merge undone", "merges undone"),
+    "judged": ("verdict recorded", "verdicts recorded"),
+    "pinned": ("topic pinned", "topics pinned"),
+    "unpinned": ("topic unpinned", "topics unpinned"),
+    "review_ended": ("topic confirmed", "topics confirmed"),
+    "readmitted": ("row readmitted", "rows readmitted"),
 }
-"""Singular and plural of each count, in the order of the steps."""
+"""Singular and plural of each count, in the order of the steps; then those of corrections."""
 
 NOT_KNOWN = "\N{EN DASH}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +17,8 @@ from memstate_pipeline.report.templates import environment
 INDEX = "index.html"
 PAGES = "*-*.html"
 """Matches the pages of runs, `<run_id>-<shard>.html`, and not the list."""
+CORRECTION = "correction-"
+"""How the run ids of corrections begin; those of other runs do not."""
 
 
 class _Summary(Struct):
@@ -29,6 +31,11 @@ class _Summary(Struct):
     counts: dict[str, Any] | None = None
     checks: list[dict[str, Any]] | None = None
     warnings: list[Any] | None = None
+
+
+def nights(pages: Iterable[Path]) -> list[Path]:
+    """The pages of nights among some, in their order; the others are of corrections."""
+    return [page for page in pages if not page.name.startswith(CORRECTION)]
 
 
 def newest_first(folder: Path, pattern: str = PAGES) -> list[Path]:

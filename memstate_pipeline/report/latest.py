@@ -1,4 +1,4 @@
-"""The pages that were written last."""
+"""The pages of nights that were written last."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from memstate_core.run.store import Store
-from memstate_pipeline.report.index import PAGES, newest_first
+from memstate_pipeline.report.index import PAGES, newest_first, nights
 
 
 def latest_report(folder: Path, shard: str | None = None) -> Path | None:
-    """The page that was written last, of a shard or of all, or None if there is none."""
-    return next(iter(newest_first(folder, PAGES if shard is None else f"*-{shard}.html")), None)
+    """The page of the last night, of a shard or of all, or None if there is none; corrections hide no night."""
+    return next(iter(nights(newest_first(folder, PAGES if shard is None else f"*-{shard}.html"))), None)
 
 
 def last_failure(store: Store) -> dict[str, Any] | None:
-    """The failure of the last run of a shard, if it failed: run_id, shard, now, error (type, message), page.
+    """The failure of the last night of a shard, if it failed: run_id, shard, now, error (type, message), page.
 
-    If the last runs of several shards failed, the first of them.
+    If the last nights of several shards failed, the first of them.
     """
     for shard in store.shards:
         page = latest_report(store.home.reports, shard)

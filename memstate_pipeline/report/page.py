@@ -21,7 +21,9 @@ from memstate_pipeline.report.plots import growth_lines, salience_histogram
 from memstate_pipeline.report.templates import environment
 
 RUN_KEYS = ("run_id", "shard", "now", "previous_snapshot", "state_hash")
-TABLES = ("merges", "archived", "restored", "problems")
+TABLES = ("decisions", "merges", "archived", "restored", "problems")
+DECISIONS = ("kind", "topic_id", "title", "other_id", "other_title", "scope", "reason")
+NO_DECISIONS = pl.DataFrame(schema=dict.fromkeys(DECISIONS, pl.String))
 SHOWN = 50
 """Maximum number of rows of a table on the page; the JSON has all."""
 
@@ -33,6 +35,7 @@ class ReportData:
     Attributes:
         summary: the JSON of `maintain`, optionally with `policy` (for the threshold in the plot) and
             `explanations` (sentences on archivals).
+        decisions: those of a person, of a correction only (columns DECISIONS).
         merges: survivor, survivor_title, dropped, dropped_title, scope, probability, reason, reading (null if the merge
             records none).
         archived: topic_id, title, scope, salience, reason.
@@ -43,6 +46,7 @@ class ReportData:
     """
 
     summary: dict[str, Any]
+    decisions: pl.DataFrame
     merges: pl.DataFrame
     archived: pl.DataFrame
     restored: pl.DataFrame
@@ -68,8 +72,8 @@ def write_report(folder: Path, data: ReportData) -> tuple[Path, Path]:
     """Writes the page and its JSON atomically, replacing those of the same run and shard, and the list of all pages.
 
     Returns:
-        The page `<run_id>-<shard>.html` and the JSON beside it: the summary, and all rows of merges,
-        archived, restored and problems.
+        The page `<run_id>-<shard>.html` and the JSON beside it: the summary, and all rows of decisions,
+        merges, archived, restored and problems.
     """
     folder.mkdir(parents=True, exist_ok=True)
     page, document = report_paths(folder, data.summary["run_id"], data.summary["shard"])
@@ -103,12 +107,18 @@ def _view(data: ReportData) -> dict[str, Any]:
         "spot_checks": summary.get("spot_checks") or [],
         "encoder": summary.get("encoder"),
         "explanations": summary.get("explanations") or [],
-        "warnings": summary.get("warnings") or [],
+        "warnings": _beside(summary),
         **_ingest(summary.get("ingest") or {}),
         **{name: _head(getattr(data, name)) for name in TABLES},
         **_plots(data),
         "json_file": quote(report_paths(Path(), summary["run_id"], summary["shard"])[1].name),
     }
+
+
+def _beside(summary: dict[str, Any]) -> list[Any]:
+    """The warnings that the page shows nowhere else: files that could not be read have a list of their own."""
+    listed = {str(error) for error in (summary.get("ingest") or {}).get("errors") or []}
+    return [warning for warning in summary.get("warnings") or [] if warning not in listed]
 
 
 def _ingest(ingest: dict[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def decide(store: Store, decisions: pl.DataFrame | None, at: float) -> str:
     """One correction; answers the state hash."""
     assert decisions is not None
     count = store.ledger.scan("transitions").select(pl.len()).collect().item()
-    return correct(store, "s0", f"correction-{count}", day(at), decisions, "a person said so").state_hash
+    return correct(store, "s0", f"correction-{count}", day(at), decisions, "a person said so").manifest.state_hash
 
 
 def merge(store: Store, a: str, b: str, at: float = 2) -> str:

@@ -67,6 +67,9 @@ def test_each_shard_is_judged_by_its_own_last_page(home: Path) -> None:
     failure = last_failure(open_store(home, {}))
     assert failure is not None
     assert failure["run_id"] == "a-s0"
+    (reports / "correction-1-s0.json").write_text("{}")
+    (reports / "correction-1-s0.html").write_text("")
+    assert last_failure(open_store(home, {})) == failure, "a correction is no night"
     (reports / "c-s0.json").write_text("{}")
     (reports / "c-s0.html").write_text("")
     assert last_failure(open_store(home, {})) is None

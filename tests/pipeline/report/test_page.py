@@ -26,6 +26,7 @@ from memstate_pipeline.report.format import (
     score,
     verdict,
 )
+from memstate_pipeline.report.page import NO_DECISIONS
 
 pytestmark = pytest.mark.slow
 
@@ -65,6 +66,7 @@ def quiet_night(**changes: Any) -> ReportData:
     """A run in which nothing happened in an empty store, but for the given changes of its summary."""
     return ReportData(
         summary=summary(**changes),
+        decisions=NO_DECISIONS,
         merges=table(MERGES),
         archived=table(ARCHIVED),
         restored=table(RESTORED),
@@ -265,6 +267,12 @@ def test_a_table_that_is_shown_whole_does_not_say_that_it_was_cut() -> None:
     part = section(render_report(replace(quiet_night(), archived=table(ARCHIVED, rows))), "archived")
     assert "Showing" not in part
     assert part.count("untitled") == 50
+
+
+def test_a_file_that_could_not_be_read_is_named_once() -> None:
+    error = "inbox/cut.jsonl.gz: not a gzip file"
+    html = render_report(quiet_night(warnings=[error, "another"], ingest={"errors": [error]}))
+    assert (html.count("cut.jsonl.gz"), html.count("<li>another</li>")) == (1, 1)
 
 
 def test_failed_checks_come_first() -> None:
