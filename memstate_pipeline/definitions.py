@@ -23,9 +23,11 @@ from memstate_pipeline.sensors import (
     published_sensor,
     set_aside_sensor,
 )
+from memstate_pipeline.store_sensors import corrections_sensor, pressure_sensor, stale_sensor
 
 GROUPS = (ingest_assets, topic_assets, revise_assets, forget_assets, publish_assets)
-STALE_AFTER = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36), warn_window=timedelta(hours=26))
+_WARNS_AT = 0.7
+"""The share of `schedule.stale_hours` after which the asset is late."""
 
 
 def build_defs(home: Path) -> dg.Definitions:
@@ -35,12 +37,15 @@ def build_defs(home: Path) -> dg.Definitions:
         SettingsError: a setting of the home is not allowed.
     """
     store = open_store(home)
-    partitions = shard_partitions(store)
-    assets, nightly = [asset for group in GROUPS for asset in group(partitions)], nightly_job()
+    partitions, hours = shard_partitions(store), store.settings.schedule.stale_hours
+    fresh = dg.FreshnessPolicy.time_window(
+        fail_window=timedelta(hours=hours), warn_window=timedelta(hours=_WARNS_AT * hours)
+    )
+    assets, nightly = [asset for group in GROUPS for asset in group(partitions)], nightly_job(store)
     return dg.Definitions(
-        assets=dg.map_asset_specs(_with_freshness, assets),
+        assets=dg.map_asset_specs(lambda spec: _with_freshness(spec, fresh), assets),
         asset_checks=asset_checks(),
-        jobs=[nightly, import_job(), verify_job(), retention_job(), compaction_job()],
+        jobs=[nightly, *(job(store) for job in (import_job, verify_job, retention_job, compaction_job))],
         schedules=[nightly_schedule(store), *further_schedules(store)],
         sensors=[
             inbox_sensor(store),
@@ -48,15 +53,18 @@ def build_defs(home: Path) -> dg.Definitions:
             dead_runs_sensor(store),
             failures_sensor(store),
             published_sensor(store),
+            pressure_sensor(store),
+            stale_sensor(store),
+            corrections_sensor(store),
         ],
         executor=dg.in_process_executor,
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},
     )
 
 
-def _with_freshness(spec: dg.AssetSpec) -> dg.AssetSpec:
+def _with_freshness(spec: dg.AssetSpec, policy: dg.FreshnessPolicy) -> dg.AssetSpec:
     is_published = spec.key.path[-1] == "snapshot"
-    return spec.replace_attributes(freshness_policy=STALE_AFTER) if is_published else spec
+    return spec.replace_attributes(freshness_policy=policy) if is_published else spec
 
 
 @dg.definitions

@@ -25,11 +25,18 @@ concurrency:
     default_limit: 1
 """
 """The settings of homes that were made before runs were retried; if nobody edited them, they are replaced."""
-DAGSTER_SETTINGS = f"""\
+_SECOND_SETTINGS = f"""\
 {_FIRST_SETTINGS}run_retries: # of runs whose process died; runs that failed are not repeated
   enabled: true
   max_retries: 2
   retry_on_asset_or_op_failure: false
+"""
+"""The settings of homes that were made before the length of runs was limited; replaced in the same way."""
+DAGSTER_SETTINGS = f"""\
+{_SECOND_SETTINGS}run_monitoring: # ends runs that take longer than schedule.max_run_hours of memstate.toml
+  enabled: true
+  start_timeout_seconds: 600
+  poll_interval_seconds: 60
 """
 
 
@@ -38,7 +45,7 @@ def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
     folder = Path(environ.get(DAGSTER_VARIABLE) or home.dagster)
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / SETTINGS_NAME
-    if not settings.exists() or settings.read_text() == _FIRST_SETTINGS:
+    if not settings.exists() or settings.read_text() in (_FIRST_SETTINGS, _SECOND_SETTINGS):
         settings.write_text(DAGSTER_SETTINGS)
     return folder
 

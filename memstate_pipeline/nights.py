@@ -15,6 +15,9 @@ ASSET_JOB = "__ASSET_JOB"
 WHOLE_RUN = {"dagster/retry_strategy": "ALL_STEPS"}
 """Run tag: what repeats the run repeats all of it, since a killed step may have left the working copy half written."""
 
+MAX_RUNTIME_TAG = "dagster/max_runtime"
+"""Run tag: the seconds after which Dagster's daemon ends the run; 0 for never."""
+
 _LATEST = 50
 """Runs of a shard among which its last night is looked for; others are single assets that somebody materialized."""
 

@@ -19,7 +19,6 @@ from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.interrupts import delayed_interrupts
-from memstate_core.state.memory import memory_budget
 from memstate_pipeline.erasure import holding
 
 NOW_TAG = "memstate/now"
@@ -63,7 +62,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
         return run
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
-        """Takes the store's lock, and limits the memory of the run.
+        """Takes the store's lock, which limits the memory of the run as well.
 
         Raises:
             StoreLocked: another run holds it.
@@ -73,7 +72,6 @@ class StoreResource(dg.ConfigurableResource[Any]):
         began = datetime.now(UTC).isoformat(timespec="seconds")
         holder = f"process {os.getpid()} (Dagster run {self._run_id}, since {began})"
         self._held.enter_context(holding(self.store, holder))
-        self._held.enter_context(memory_budget(self.store.settings.store.memory_mib))
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         """Releases the lock and the limit."""

@@ -17,7 +17,7 @@ import dagster as dg
 from memstate_core.run.store import Store
 from memstate_core.state.sizes import size_of
 from memstate_pipeline.assets.common import WRITER_POOL
-from memstate_pipeline.report.index import newest_first, write_index
+from memstate_pipeline.report.index import newest_first, nights, write_index
 from memstate_pipeline.resources import StoreResource
 
 _ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
@@ -76,7 +76,11 @@ def remove(store: Store, instance: dg.DagsterInstance, removals: list[Removal]) 
 
 
 def _old_pages(store: Store, shard: str) -> list[Path]:
-    return newest_first(store.home.reports, f"*-{shard}.html")[store.settings.retention.reports :]
+    """Nights and corrections are counted apart, so that many corrections remove no page of a night."""
+    pages = newest_first(store.home.reports, f"*-{shard}.html")
+    of_nights = nights(pages)
+    others = [page for page in pages if page not in of_nights]
+    return [page for group in (of_nights, others) for page in group[store.settings.retention.reports :]]
 
 
 def _old_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[str]:

@@ -21,7 +21,7 @@ from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.failures import failure
 from memstate_pipeline.gates import acceptance_tags
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.nights import NIGHTLY
+from memstate_pipeline.nights import MAX_RUNTIME_TAG, NIGHTLY
 from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure
@@ -74,7 +74,7 @@ def maintain(
     """
     job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
-    tags |= acceptance_tags(given) | ({TRIAL_TAG: "clone"} if on_clone else {})
+    tags |= {MAX_RUNTIME_TAG: "0"} | acceptance_tags(given) | ({TRIAL_TAG: "clone"} if on_clone else {})
     paths: list[tuple[Path, Path]] = []
     failed: dict[str, MemstateError] = {}
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:

@@ -253,12 +253,21 @@ EDGES: Schema = {
 }
 """Edges between topics. `detached` ones are left out of default answers."""
 
-VECTORS: Schema = {
-    "id": pl.String,
-    "text_hash": pl.String,
-    "model": pl.String,
-    "embedding": pl.Array(pl.Float32, 384),
-}
+DIMENSION = 384
+"""Dimensions of the packaged embedding model, and of a graph without vectors."""
+
+
+def vector_columns(dimension: int) -> Schema:
+    """The columns of the vectors of topics, in the dimension of their model."""
+    return {
+        "id": pl.String,
+        "text_hash": pl.String,
+        "model": pl.String,
+        "embedding": pl.Array(pl.Float32, dimension),
+    }
+
+
+VECTORS: Schema = vector_columns(DIMENSION)
 REVIEWS: Schema = {
     "id": pl.String,
     "topic_id": pl.String,
@@ -286,7 +295,7 @@ SEGMENTS: Schema = {
     "fields": pl.List(FIELD_VALUE),
     "links": pl.List(LINK_TO),
 }
-"""Segments of turns placed in a topic; without a title if the topic existed before.
+"""Segments of turns placed in a topic; without a kind if the topic existed before.
 
 `provenance` is the extractor (null: `import`, which uses no language model), `fields` holds the values that the
 segment asserts about its topic, `links` the edges of the topic that it asserts.

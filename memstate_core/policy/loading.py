@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from memstate_core.model.errors import SettingsError
@@ -75,6 +75,10 @@ def as_tuple(value: object) -> object:
     if not isinstance(value, list | tuple):
         raise ValueError("expected an array, or for tables a header in double brackets")
     return tuple(value)
+
+
+ARRAY = BeforeValidator(as_tuple)
+"""Lets a tuple be written as a TOML array."""
 
 
 def explained(

@@ -9,10 +9,10 @@ import re
 from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from memstate_core.policy.extractor import ENVIRONMENT_NAME
-from memstate_core.policy.loading import Section, as_tuple
+from memstate_core.policy.loading import ARRAY, Section
 
 _ADDRESS = r"^[^\s@<>,;:\"\x00-\x1f\x7f]+@[^\s@<>,;:\"\x00-\x1f\x7f]+$"
 Address = Annotated[str, Field(pattern=_ADDRESS)]
@@ -42,7 +42,7 @@ class NotifySettings(Section):
     """Name of the environment variable that holds the user's password."""
     mail_from: Annotated[str, Field(pattern=rf"^$|{_ADDRESS}")] = ""
     """Sender of e-mail."""
-    mail_to: Annotated[tuple[Address, ...], BeforeValidator(as_tuple)] = ()
+    mail_to: Annotated[tuple[Address, ...], ARRAY] = ()
     """Receivers of e-mail."""
     timeout_seconds: Annotated[float, Field(gt=0, le=10)] = 5.0
     """Seconds until an attempt without an answer is given up. There are three; all of a notification ends after 25

@@ -10,19 +10,19 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from memstate_core.policy.loading import Section, as_tuple, refusal
+from memstate_core.policy.loading import ARRAY, Section, refusal
 from memstate_core.policy.rules import Rule
 
 RETIRED = frozenset({"merge_similarity"})
 """Keys of earlier versions that recorded policies may still have."""
 
-BEFORE = {"half_life_growth_max": 1.0, "max_field_history": 1_000_000}
+BEFORE = {"continuation_renews": "nothing", "half_life_growth_max": 1.0, "max_field_history": 1_000_000}
 """Values of keys that recorded policies of earlier versions do not have yet."""
 
-ARRAY = BeforeValidator(as_tuple)
-"""Lets a tuple be written as a TOML array."""
+_NOT_IN_DIGEST = ("continuation_renews",)
+"""Keys that a digest leaves out at their value of `BEFORE`, so that digests of earlier versions stay valid."""
 
 HalfLife = Annotated[float, Field(gt=0, le=36_500)]
 """In days."""
@@ -104,6 +104,8 @@ class Policy(Section):
     """Least cosine similarity at which a segment of turns may continue a topic."""
     placement_probability: Annotated[float, Field(ge=0.5, le=1)] = 0.9
     """Probability from which a segment of turns continues a topic; below it the segment becomes a topic of its own."""
+    continuation_renews: Literal["nothing", "summary", "title_and_summary"] = "summary"
+    """What a segment that continues a topic says anew of it; what it replaces stays in the topic's history."""
     merge_probability: Annotated[float, Field(gt=0.5, le=1)] = 0.9
     """Probability from which two topics are merged automatically. It bounds the share of false merges."""
     review_probability: Annotated[float, Field(gt=0, le=1)] = 0.2
@@ -155,5 +157,7 @@ class Policy(Section):
 
     def digest(self) -> str:
         """SHA-256 of the policy in canonical JSON."""
-        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        values = self.model_dump(mode="json")
+        said = {name: value for name, value in values.items() if name not in _NOT_IN_DIGEST or value != BEFORE[name]}
+        canonical = json.dumps(said, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from memstate_core.policy.extractor import ENVIRONMENT_NAME
 from memstate_core.policy.loading import Section
 
 _CRON_FORM = (
@@ -34,8 +35,9 @@ class StoreSettings(Section):
     graph_buffer_mib: Annotated[int, Field(ge=64, le=1_048_576)] = 2048
     """Size of the graph database's buffer pool, in MiB, for each graph that a run opens."""
     memory_mib: Annotated[int, Field(ge=0, le=16_777_216)] = 0
-    """Memory that a run may allocate beyond what its process holds at the beginning, in MiB (Linux). A run that needs
-    more finds the evidence that takes it and sets it aside. 0 stands for four fifths of the machine's memory."""
+    """Memory that a run, an import or a correction may allocate beyond what its process holds at the beginning, in MiB
+    (Linux). A run that needs more finds the evidence that takes it and sets it aside; other commands fail and change
+    nothing. 0 stands for four fifths of the machine's memory."""
     lock_wait_seconds: Annotated[float, Field(ge=0, le=3600)] = 30.0
     """Seconds that a writer waits for the ledger's lock before it fails with exit code 3."""
     niceness: Annotated[int, Field(ge=0, le=19)] = 5
@@ -74,8 +76,33 @@ class EmbeddingSettings(Section):
     """The sentence encoder."""
 
     model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
-    """Sentence encoder: `all-MiniLM-L6-v2` (packaged) or the path of a sentence-transformers model with 384
-    dimensions. After a change the next run embeds every topic again."""
+    """Sentence encoder: `all-MiniLM-L6-v2` (packaged) or the path of a sentence-transformers model of any dimension.
+    After a change the next run embeds every topic again."""
+    dimension: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """Number of dimensions that the encoder's vectors must have; with others no run begins to write. 0 takes as many as
+    the encoder has."""
+    endpoint: Annotated[str, Field(pattern=r"^(https?://[^?#@]+)?$")] = ""
+    """Base URL of an OpenAI-compatible API that embeds texts, such as `http://localhost:8080/v1`, without credentials;
+    `model` names its model then. The texts of turns, topics and questions are sent there. Empty: the encoder runs on
+    this machine."""
+    api_key_env: Annotated[str, Field(pattern=ENVIRONMENT_NAME)] = ""
+    """Name of the environment variable that holds the endpoint's API key; empty for a server that needs none."""
+    max_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 8000
+    """Longest part of a text that is sent to an endpoint, in characters from its beginning."""
+    max_requests: Annotated[int, Field(ge=0)] = 10_000
+    """Most requests to an endpoint by one process, repetitions included. What was answered is kept, so the next run
+    goes on where one stopped."""
+    max_tokens: Annotated[int, Field(ge=0)] = 20_000_000
+    """Most tokens that an endpoint reads for one process; checked before each request."""
+    timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    """Seconds until a request without an answer is given up and, if retries are left, repeated."""
+    retries: Annotated[int, Field(ge=0, le=100)] = 3
+    """Repetitions of a request after a timeout, a lost connection, a server error or an answer with wrong vectors."""
+    rate_limit_retries: Annotated[int, Field(ge=0, le=1000)] = 20
+    """Repetitions of a request that the endpoint refused for its rate limit (HTTP 429)."""
+    backoff_cap_seconds: Annotated[float, Field(ge=0, le=86_400)] = 120.0
+    """Longest wait before a repetition, in seconds. Waits follow `Retry-After`; without it they double from one
+    second."""
     query_prefix: Annotated[str, Field(max_length=2000)] = ""
     """Text that the encoder expects before a question, such as `query: ` for models of the E5 family or the
     instruction of a BGE model, its space at the end included. After a change the next run embeds every topic again."""
@@ -83,7 +110,8 @@ class EmbeddingSettings(Section):
     """Text that the encoder expects before a text that is searched, such as `passage: `. After a change the next run
     embeds every topic again."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 64
-    """Number of texts that the encoder takes at a time. Larger batches use more memory."""
+    """Number of texts that the encoder takes at a time, or that a request to an endpoint has. Larger batches use more
+    memory."""
     runtime: Literal["auto", "openvino-float32", "sentence-transformers"] = "auto"
     """What runs the model. `auto`: OpenVINO, in bfloat16 where the processor has instructions for it and in float32
     elsewhere. `openvino-float32`: OpenVINO in float32 on every processor. `sentence-transformers`: torch, which takes
@@ -106,6 +134,15 @@ class ScheduleSettings(Section):
     compaction_cron: str = "0 7 1 * *"
     """When small files of the ledger are joined and superseded ones removed, as `memstate compact` does it, in the form
     of `cron`; an empty text for never."""
+    pressure_rows: Annotated[int, Field(ge=0)] = 10_000
+    """A night is requested ahead of schedule for a shard in which so many pieces of evidence wait for one, while
+    `memstate ui` or the daemon runs; 0 for never."""
+    stale_hours: Annotated[float, Field(gt=0, le=100_000)] = 36.0
+    """Hours after which a served snapshot counts as stale: it is notified of, its asset turns red, and `memstate
+    doctor` names evidence that has waited that long."""
+    max_run_hours: Annotated[float, Field(ge=0, le=8760)] = 24.0
+    """Hours after which Dagster's daemon ends a run that it started, and marks it as failed, so that a step that hangs
+    does not keep later nights waiting; 0 for no limit. Runs of the command line have none."""
     time_zone: str = "UTC"
     """Time zone of these times, by its IANA name, such as `Europe/Berlin`. A time that a change of the
     clocks skips runs at the next one that exists; one that comes twice runs once."""

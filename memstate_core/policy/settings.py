@@ -17,6 +17,7 @@ from memstate_core.policy.gates import GateSettings
 from memstate_core.policy.loading import Section, TomlFile, explained, literal, read_toml
 from memstate_core.policy.notify import NotifySettings
 from memstate_core.policy.policy import Override, Policy
+from memstate_core.policy.recall import RecallSettings
 from memstate_core.policy.retention import RetentionSettings
 from memstate_core.policy.sections import (
     EmbeddingSettings,
@@ -35,6 +36,7 @@ __all__ = [
     "NotifySettings",
     "Override",
     "Policy",
+    "RecallSettings",
     "RetentionSettings",
     "ScheduleSettings",
     "SegmentSettings",
@@ -70,6 +72,8 @@ class Settings(Section):
     """The optional language model that reads turns."""
     gates: GateSettings = GateSettings()
     """What a night may change before it needs consent."""
+    recall: RecallSettings = RecallSettings()
+    """Questions that each night is asked before it is published."""
     notify: NotifySettings = NotifySettings()
     """Who is notified of nights that fail, warn or recover."""
     retention: RetentionSettings = RetentionSettings()

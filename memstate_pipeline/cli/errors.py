@@ -27,6 +27,10 @@ _ADVICE = {
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "A file is where a folder is expected; check the path."),
     errno.ENOENT: "Check the path.",
 }
+_MEMORY = (
+    "more memory was needed than the system has or store.memory_mib allows; what was not published or acknowledged "
+    "has no effect. Raise store.memory_mib in memstate.toml, or leave memory to this command, and run it again."
+)
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ def described(error: BaseException) -> Failure:
         return _wrong_usage(kind, error)
     if isinstance(error, typer.Abort):
         return Failure(kind, "cancelled; nothing was changed")
+    if isinstance(error, MemoryError):
+        return Failure(kind, _MEMORY)
     if isinstance(error, OSError) and error.strerror:
         return Failure(kind, " ".join(_of_the_system(error)))
     problem = next(iter(str(error).splitlines()), "")

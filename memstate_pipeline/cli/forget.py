@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.bound import bound_warnings
-from memstate_pipeline.cli.corrections import correcting, publish, published_line
+from memstate_pipeline.cli.corrections import correcting, publish, published_lines
 from memstate_pipeline.cli.options import Now, moment
 from memstate_pipeline.cli.output import Json, show
 
@@ -129,4 +129,4 @@ def _located(shards: Mapping[str, Served], topic_ids: Sequence[str]) -> dict[str
 
 
 def _lines(action: str, named: Sequence[str], published: Mapping[str, Any]) -> list[str]:
-    return [f"{action}: {', '.join(named)}", published_line(published)]
+    return [f"{action}: {', '.join(named)}", *published_lines(published)]

@@ -38,6 +38,7 @@ def import_(
     from memstate_core.ingest import formats
     from memstate_core.ingest.importer import import_paths
     from memstate_core.model.scope import parse_scope
+    from memstate_core.state.memory import memory_budget
     from memstate_pipeline.erasure import complete_erasure
 
     try:
@@ -48,7 +49,7 @@ def import_(
         raise typer.BadParameter(str(error)) from error
     store: Store = context.obj.store
     complete_erasure(store)
-    with live_progress():
+    with live_progress(), memory_budget(store.settings.store.memory_mib):
         report = import_paths(
             store.ledger,
             store.settings,

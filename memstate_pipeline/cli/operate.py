@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.bound import bound_warnings
-from memstate_pipeline.cli.options import moment
+from memstate_pipeline.cli.options import moment, user_name
 from memstate_pipeline.cli.output import Json, as_uri, show
 from memstate_pipeline.cli.progress import live_progress
 
@@ -43,6 +43,7 @@ def _status_lines(document: Mapping[str, Any], now: datetime) -> Iterator[str]:
     still_open = f", {waiting:,} open (`memstate quarantine`)" if waiting else ""
     yield f"quarantined: {_count(document['quarantined'])}{still_open}"
     yield f"state hash: {document['state_hash'] or 'none yet'}"
+    yield f"embedding model: {document['embedding_model'] or 'none yet'}"
     yield "sizes: " + ", ".join(f"{kind} {size / 1048576:,.1f} MiB" for kind, size in document["sizes"].items())
     yield from (f"warning: {warning}" for warning in document["warnings"])
 
@@ -76,6 +77,7 @@ def store_status(store: Store) -> dict[str, Any]:
         "waiting": None if evidence is None else evidence - sum(each.counts["evidence"] for each in manifests),
         "quarantined": counts["quarantine"],
         "quarantined_open": counts["open"],
+        "embedding_model": newest and newest.embedding_model,
         "last_run": last,
         "last_failure": last_failure(store),
         "home": str(store.home.root),
@@ -138,14 +140,15 @@ def doctor(
 def verify(
     context: typer.Context,
     backup: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Verify every file of the backups in this folder instead.")
+        str | None,
+        typer.Option(metavar="DIR|URL", help="Verify every file of the backups in this folder or storage instead."),
     ] = None,
     deep: Annotated[
         bool,
         typer.Option(
             "--deep",
-            help="Verify the other kept snapshots, too; with --backup, restore the newest one into a temporary folder "
-            "and verify it there.",
+            help="Verify the other kept snapshots, too; with --backup, restore each backup into a temporary folder and "
+            "verify it there.",
         ),
     ] = False,
     as_json: Annotated[bool, Json] = False,
@@ -176,11 +179,28 @@ def _mark(passed: bool) -> str:
     return "ok  " if passed else "FAIL"
 
 
-def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
+def rebuild(
+    context: typer.Context,
+    new_chain: Annotated[
+        bool,
+        typer.Option(
+            "--new-chain",
+            help="The ledger's chain alone is lost or cut: prove the ledger by its fold, and begin the chain anew.",
+        ),
+    ] = False,
+    why: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Reason for --new-chain, which stays on record for good.")
+    ] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
     """Rebuild the graph from the ledger.
 
-    The result is published if it has the same state hash as the served snapshot.
+    The result is published if it has the same state hash as the served snapshot. --new-chain changes nothing unless
+    all else that `memstate verify` compares is sound; verify, doctor and backups show its record from then on.
     """
+    from datetime import UTC, datetime
+
+    from memstate_core.night.new_chain import begin_chain_anew
     from memstate_core.night.rebuild import rebuild as rebuild_shard
     from memstate_core.state.current import current_snapshot
     from memstate_core.state.snapshots import combined_state_hash
@@ -188,14 +208,23 @@ def rebuild(context: typer.Context, as_json: Annotated[bool, Json] = False) -> N
     from memstate_pipeline.report.run_report import report_interrupted
 
     store: Store = context.obj.store
+    if new_chain != bool(why and why.strip()):
+        raise typer.BadParameter("--new-chain and --why TEXT belong together")
+    begun = None
     with holding(store, f"process {os.getpid()} (memstate rebuild)"):
+        if new_chain:
+            begun = begin_chain_anew(store, datetime.now(UTC), user_name(), str(why).strip())
         for shard in store.shards:
             report_interrupted(store, shard)
         hashes = {shard: rebuild_shard(store, shard, f"rebuild-{uuid.uuid4()}").state_hash for shard in store.shards}
     names = [snapshot.name for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
     state, served = combined_state_hash(hashes), ",".join(names)
     document = {"state_hash": state, "snapshot": served, "same_state": True}
-    show(document, as_json, lambda: [f"rebuilt and published {served}: state hash {state}, unchanged"])
+    lines = [f"rebuilt and published {served}: state hash {state}, unchanged"]
+    if begun is not None:
+        document["chain"] = begun.text
+        lines.insert(0, f"the chain of the ledger was {begun.text}")
+    show(document, as_json, lambda: lines)
 
 
 def report(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:

@@ -48,6 +48,7 @@ def query(
     from contextlib import ExitStack
 
     from memstate_core.retrieve.query import Question, answer
+    from memstate_core.retrieve.recorded_questions import QuestionRecorder
 
     store: Store = context.obj.store
     at = access_time(store, record, now)
@@ -67,6 +68,8 @@ def query(
         readers, damaged = open_sound_readers(store, stack)
         result = answer(readers, served_encoder(store, readers), store.home.cache, question, damaged=damaged)
     if record:
+        recorder = QuestionRecorder(store.home.recorded_questions, store.settings.recall)
+        recorder.record(question, result, at or datetime.now(UTC))
         result["recorded"] = record_accesses(store, result["candidates"], at, fields=field_names)
     show(result, as_json, lambda: [*_lines(result), *recorded_lines(result)])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.corrections import correcting, named_topic, publish, published_line
+from memstate_pipeline.cli.corrections import correcting, named_topic, publish, published_lines
 from memstate_pipeline.cli.judged_merges import review_merged
 from memstate_pipeline.cli.options import Now, moment
 from memstate_pipeline.cli.output import Json, show
@@ -126,7 +126,9 @@ def review(
         return
     judged = _judge(store, verdicts, at)
     lines = (
-        [f"verdicts recorded: {len(judged['decided'])}", published_line(judged)] if judged["decided"] else [_UNDECIDED]
+        [f"verdicts recorded: {len(judged['decided'])}", *published_lines(judged)]
+        if judged["decided"]
+        else [_UNDECIDED]
     )
     show(judged, as_json, lambda: lines)
 
@@ -159,7 +161,7 @@ def confirm(
     show(
         {**published, "confirmed": confirmed},
         as_json,
-        lambda: [f"confirmed: {', '.join(confirmed)}", published_line(published)],
+        lambda: [f"confirmed: {', '.join(confirmed)}", *published_lines(published)],
     )
 
 
@@ -176,7 +178,7 @@ def _undo(store: Store, name: str, at: datetime | None, as_json: bool) -> None:
     back = None if topic_id is None else named_topic(store, topic_id)
     kind = " and ".join(undone["kind"].unique(maintain_order=True))
     shown = f"evidence {name}" if back is None else f"{back['title']}  [{back['id']}]"
-    lines = [f"{kind}: {shown}", published_line(published)]
+    lines = [f"{kind}: {shown}", *published_lines(published)]
     show({**published, "action": kind, "topic": back}, as_json, lambda: lines)
 
 

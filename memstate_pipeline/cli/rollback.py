@@ -59,7 +59,7 @@ def _shard(store: Store, name: str | None) -> str:
 def _rolled_back(store: Store, shard: str, number: int | None, at: datetime | None, why: str) -> dict[str, Any]:
     """The command's JSON; a rollback without N that a killed process had recorded is completed instead of another."""
     from memstate_core.model.errors import StoreNotFound
-    from memstate_core.night.rollback import interrupted_rollback, roll_back
+    from memstate_core.night.rollback import ROLLBACK, interrupted_rollback, roll_back
 
     completed = interrupted_rollback(store, shard) if number is None else None
     with correcting(store, "rollback") as shards:
@@ -70,7 +70,7 @@ def _rolled_back(store: Store, shard: str, number: int | None, at: datetime | No
         if completed == manifest.number:
             return {"snapshot": served.snapshot.name, "state_hash": manifest.state_hash, "completed": True}
         when = at or max(datetime.now(UTC), manifest.now)
-        done = roll_back(store, served, f"rollback-{uuid.uuid4()}", when, number, why)
+        done = roll_back(store, served, f"{ROLLBACK}{uuid.uuid4()}", when, number, why)
         return _document(done, len(store.shards) > 1)
 
 

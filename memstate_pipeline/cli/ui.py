@@ -43,7 +43,7 @@ def ui(
     from memstate_core.model.errors import StoreLocked
     from memstate_core.run.store import HOME_VARIABLE
     from memstate_core.state.lock import exclusive
-    from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_home
+    from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_home, dagster_instance
     from memstate_pipeline.processes import run_together
 
     store = context.obj.store
@@ -64,6 +64,8 @@ def ui(
             show(document, as_json, lambda: [url])
             note("Press Ctrl-C to stop.")
             lower_priority(store)
+            with dagster_instance(store.home):
+                pass  # the two processes would make the databases at once, which ends one of them
             ended = run_together(commands, os.environ | environment)
     except StoreLocked as error:
         message = f"the UI of this store runs already, at {error.facts['holder']}; open that one, or end it first"

@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memstate_pipeline.cli.corrections import correcting, publish, published_line
+from memstate_pipeline.cli.corrections import correcting, publish, published_lines
 from memstate_pipeline.cli.output import show
 
 if TYPE_CHECKING:
@@ -45,5 +45,5 @@ def undo_run(store: Store, run_id: str, at: datetime | None, as_json: bool) -> N
 def _lines(document: dict[str, Any]) -> list[str]:
     undone = [f"undone: {count} {kind}" for kind, count in document["undone"].items()]
     left = [f"not undone: {row['count']} {row['kind']}: {row['why']}" for row in document["left"]]
-    last = published_line(document) if undone else f"nothing of run {document['run']} is left to undo"
-    return [*undone, *left, last]
+    last = published_lines(document) if undone else [f"nothing of run {document['run']} is left to undo"]
+    return [*undone, *left, *last]

@@ -17,9 +17,6 @@ from memstate_core.state.snapshots import Snapshot, load_snapshot
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.report.format import ago
 
-OVERDUE = timedelta(hours=36)
-"""Evidence that waits for longer than this since the last publication waits for a night that did not come."""
-
 
 def served_snapshots(store: Store, now: datetime) -> Finding:
     """Whether the served snapshots can be read, and whether evidence has waited for a night that did not come."""
@@ -32,7 +29,7 @@ def served_snapshots(store: Store, now: datetime) -> Finding:
     age, waiting = now - last, _waiting(store, served)
     names = ", ".join(snapshot.name for snapshot in served)
     detail = f"serves {names}, published {ago(age)}; {waiting:,} observations since"
-    if waiting and age > OVERDUE:
+    if waiting and age > timedelta(hours=store.settings.schedule.stale_hours):
         return Finding(
             "snapshot", False, f"{detail} wait for a night: run `memstate maintain`, or see the schedule in the UI"
         )
@@ -67,9 +64,10 @@ def ledger(store: Store) -> Finding:
             counts.append(f"{store.ledger.count(table):,} {table}")
         except UNREADABLE as error:
             damaged.append(f"{table}: {type(error).__name__}")
+    begun = [f"its chain was {beginning.text}" for beginning in store.ledger.chain.begun]
     if damaged:
         return Finding("ledger", False, f"cannot be read ({', '.join(damaged)}); `memstate verify` names the damage")
-    return Finding("ledger", True, ", ".join(counts))
+    return Finding("ledger", True, "; ".join([", ".join(counts), *begun]))
 
 
 def refused_input(store: Store) -> Finding:

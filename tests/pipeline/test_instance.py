@@ -21,6 +21,13 @@ concurrency:
 """
 """As version 0.1.0 first wrote them."""
 
+RETRIES = f"""\
+{OLD}run_retries: # of runs whose process died; runs that failed are not repeated
+  enabled: true
+  max_retries: 2
+  retry_on_asset_or_op_failure: false
+"""
+
 
 def settings(home: Home) -> str:
     return (dagster_home(home, {}) / "dagster.yaml").read_text()
@@ -29,11 +36,12 @@ def settings(home: Home) -> str:
 def test_a_new_home_retries_runs_that_died_and_no_others(tmp_path: Path) -> None:
     written = yaml.safe_load(settings(Home(tmp_path)))
     assert written["run_retries"] == {"enabled": True, "max_retries": 2, "retry_on_asset_or_op_failure": False}
+    assert written["run_monitoring"]["enabled"] is True
     assert written["telemetry"] == {"enabled": False}
     assert written["concurrency"] == {"pools": {"granularity": "run", "default_limit": 1}}
 
 
-@pytest.mark.parametrize(("kept", "replaced"), [(OLD, True), (OLD + "# mine\n", False), ("", False)])
+@pytest.mark.parametrize(("kept", "replaced"), [(OLD, True), (RETRIES, True), (OLD + "# mine\n", False), ("", False)])
 def test_settings_of_an_older_version_are_replaced_unless_edited(tmp_path: Path, kept: str, replaced: bool) -> None:
     home = Home(tmp_path)
     home.dagster.mkdir(parents=True)

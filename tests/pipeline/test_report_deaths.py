@@ -125,4 +125,4 @@ def test_a_correction_reports_a_run_that_was_killed_in_its_report(waiting: Path,
     killed(home, NIGHT, "collect")
     topic = run_memstate(home, "export", "--json").document["topics"][0]["id"]
     assert run_memstate(home, "pin", topic).code == 0
-    assert [report["snapshot"] for report in reports(home)] == ["s0/1"]
+    assert [report["snapshot"] for report in reports(home)] == ["s0/1", "s0/2"]  # the run, then the correction

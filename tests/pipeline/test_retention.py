@@ -55,15 +55,18 @@ def test_what_is_old_is_named_and_removed(home: Path) -> None:
     default = run_memstate(home, "retention", "--json").document["removed"]
     assert [found["names"] for found in default.values()] == [[], [], []]
     (home / "memstate.toml").write_text(SETTINGS)
+    (topic,) = run_memstate(home, "query", "Yard 1", "--stages", "structural", "--json").document["candidates"][:1]
+    assert run_memstate(home, "pin", topic["topic_id"]).code == 0
     early = run_memstate(home, "retention", "--dry-run", "--json").document["removed"]
     assert {kind: len(found["names"]) for kind, found in early.items()} == {"reports": 1, "runs": 0, "processed": 0}
     dry = run_memstate(home, "retention", "--now", LATER, "--dry-run", "--json").document
-    assert (dry["dry_run"], len(run_ids(home)), len(list((home / "reports").iterdir()))) == (True, 2, 5)
+    assert (dry["dry_run"], len(run_ids(home)), len(list((home / "reports").iterdir()))) == (True, 2, 7)
     before = sizes(open_store(home).home)
     answer = run_memstate(home, "retention", "--now", LATER, "--json").document
     assert answer["removed"] == dry["removed"]
     assert answer["removed"]["reports"]["names"] == [pages[0].name]
-    assert Page(home / "reports" / "index.html").links == [pages[1].name]
+    of_pin, last = Page(home / "reports" / "index.html").links
+    assert (of_pin.startswith("correction-"), last) == (True, pages[1].name), "corrections take no place of nights"
     assert sorted(answer["removed"]["runs"]["names"]) == sorted(runs)
     assert sorted(answer["removed"]["processed"]["names"]) == ["0.jsonl", "1.jsonl"]
     assert all(found["bytes"] > 0 for found in answer["removed"].values())
@@ -71,7 +74,7 @@ def test_what_is_old_is_named_and_removed(home: Path) -> None:
     assert not [path for path in (home / "dagster").rglob("*") if any(run in path.name for run in runs)]
     assert [path.name for path in (home / "inbox" / "failed").iterdir()] == ["bad.jsonl"]
     status = run_memstate(home, "status", "--json").document
-    assert (status["evidence"], status["snapshot"]) == (2, "s0/2")
+    assert (status["evidence"], status["snapshot"]) == (2, "s0/3")
     assert status["sizes"]["processed"] == 0 < before["processed"]
     assert status["sizes"]["reports"] < before["reports"]
     assert run_memstate(home, "verify", "--deep").code == 0

@@ -102,6 +102,19 @@ def test_a_later_night_continues_the_topic(topics: list[dict[str, Any]]) -> None
     assert current["session"] == "c"
 
 
+def test_the_summary_follows_the_newest_segment_and_the_old_one_stays_in_history(
+    home: Path, topics: list[dict[str, Any]]
+) -> None:
+    topic_id = pottery(topics)["id"]
+    record = run_memstate(home, "topic", topic_id, "--history", "--json").document
+    newest, first = (revision["value"] for revision in record["topic_history"]["summary"])
+    assert record["summary"] == newest
+    assert any(sentence in newest for sentence in LATER)
+    assert any(sentence in first for sentence in POTTERY)
+    before = run_memstate(home, "topic", topic_id, "--as-of", "2026-03-10T00:00:00Z", "--json").document
+    assert (before["title"], before["summary"]) == (record["title"], first)
+
+
 def test_other_subjects_have_topics_of_their_own(topics: list[dict[str, Any]]) -> None:
     assert len(topics) == 4
     assert {len(topic["observation_ids"]) for topic in topics} == {1, 6, 12}

@@ -16,12 +16,15 @@
     ├── SnapshotDamaged      a published file differs from its manifest
     ├── FrameMismatch        a table has not exactly the declared columns
     ├── LedgerDamaged        the ledger lacks rows, or holds other bytes than were written
+    ├── ChainNotBegun        the chain of the ledger was not begun anew; nothing was changed
     ├── CompactionRefused    joined files of the ledger have other rows; nothing was changed
     ├── DiskFull             the disk has too little space; nothing was published
     ├── HistoryUnreadable    Dagster's record of runs, or its settings, cannot be read
     ├── StagingMissing       a step was started without the run it belongs to
     ├── StagingOfAnotherRun  a step was started on the working copy of another run
     ├── ModelUnavailable     the embedding model cannot be loaded
+    ├── EncoderEndpointFailed the endpoint of the embedding model gives no vectors
+    ├── DimensionMismatch    an embedding model gives vectors of another dimension
     ├── ExtractorUnavailable the configured language model cannot be used
     ├── RebuildMismatch      folding the ledger again gave another state
     ├── RollbackRefused      there is no such snapshot to roll back to
@@ -33,12 +36,15 @@
     ├── NotAllowed           the caller's key does not permit this
     ├── KeysDamaged          the key file is not as `memstate keys` writes it
     ├── KeyRefused           a key cannot be made, or there is none of that name
-    ├── BackupRefused        a folder cannot take a backup
+    ├── BackupRefused        a folder or URL cannot take a backup
     ├── BackupNotFound       a folder holds no backup, or none of this number
     ├── BackupDamaged        a backup lacks something, or holds other bytes than were written
+    ├── BackupUnreachable    object storage with backups does not answer, or refuses
+    ├── CloudUnavailable     the package for object storage is missing
     ├── RestoreRefused       a backup cannot be restored into a folder
     ├── ErasureNotRepeated   a backup is older than an erasure, which cannot be made again in it
     ├── EraseRefused         an erasure could not be complete, so it was not begun
+    ├── RunHistoryShared     Dagster's record of runs is outside the home, and nobody said if an erasure clears it
     ├── SubjectAmbiguous     several scopes have the observation or session of an erasure
     ├── SubjectNotFound      nothing in the store belongs to the subject of an erasure
     ├── CheckRefused         a correctness condition failed, nothing was published
@@ -67,9 +73,22 @@ from memstate_core.model.errors.api import (
     ServerFailed,
     ServerUnreachable,
 )
-from memstate_core.model.errors.backups import BackupDamaged, BackupNotFound, BackupRefused, RestoreRefused
+from memstate_core.model.errors.backups import (
+    BackupDamaged,
+    BackupNotFound,
+    BackupRefused,
+    BackupUnreachable,
+    CloudUnavailable,
+    RestoreRefused,
+)
 from memstate_core.model.errors.base import MemstateError
-from memstate_core.model.errors.erasure import EraseRefused, ErasureNotRepeated, SubjectAmbiguous, SubjectNotFound
+from memstate_core.model.errors.erasure import (
+    EraseRefused,
+    ErasureNotRepeated,
+    RunHistoryShared,
+    SubjectAmbiguous,
+    SubjectNotFound,
+)
 from memstate_core.model.errors.inputs import (
     AcceptanceInvalid,
     HomeUnsupported,
@@ -88,9 +107,12 @@ from memstate_core.model.errors.inputs import (
     VerdictRefused,
 )
 from memstate_core.model.errors.runs import (
+    ChainNotBegun,
     CheckRefused,
     CompactionRefused,
+    DimensionMismatch,
     DiskFull,
+    EncoderEndpointFailed,
     EvidenceSetAside,
     ExtractorUnavailable,
     FrameMismatch,
@@ -117,9 +139,14 @@ __all__ = [
     "BackupDamaged",
     "BackupNotFound",
     "BackupRefused",
+    "BackupUnreachable",
+    "ChainNotBegun",
     "CheckRefused",
+    "CloudUnavailable",
     "CompactionRefused",
+    "DimensionMismatch",
     "DiskFull",
+    "EncoderEndpointFailed",
     "EraseRefused",
     "ErasureNotRepeated",
     "EvidenceSetAside",
@@ -146,6 +173,7 @@ __all__ = [
     "RequestInvalid",
     "RestoreRefused",
     "RollbackRefused",
+    "RunHistoryShared",
     "RunUnknown",
     "ServerFailed",
     "ServerUnreachable",

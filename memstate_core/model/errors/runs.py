@@ -69,8 +69,31 @@ class LedgerDamaged(MemstateError):
         shown = [*problems[: self._SHOWN], *([f"{len(problems) - self._SHOWN} more"] * (len(problems) > self._SHOWN))]
         super().__init__(
             f"the ledger {ledger} is damaged: {'; '.join(shown)}. Nothing was written, and the served snapshot still "
-            "answers. `memstate verify` lists all damage. Restore the store from a backup (`memstate restore-backup`); "
+            f"answers. `memstate verify` lists all damage. {self._way_out(problems)}"
+            "Restore the store from a backup (`memstate restore-backup`); "
             "without a backup, import the dumps kept in inbox/processed into a new home.",
+            ledger=ledger,
+            problems=problems,
+        )
+
+    @staticmethod
+    def _way_out(problems: list[str]) -> str:
+        if not all(problem.startswith("chain.jsonl") for problem in problems):
+            return ""
+        return "If nothing but the chain is lost, `memstate rebuild --new-chain --why TEXT` begins it anew. "
+
+
+class ChainNotBegun(MemstateError):
+    """The chain of the ledger was not begun anew, since it is whole, or the ledger is not proven without it."""
+
+    exit_code = 4
+
+    def __init__(self, ledger: str, problems: list[str]) -> None:
+        super().__init__(
+            f"the chain of the ledger {ledger} was not begun anew: {'; '.join(problems)}. Expected were a chain "
+            "that is lost or cut, a ledger of which nothing else is damaged, and a fold of it that gives the served "
+            "state. Nothing was changed. `memstate verify` lists all damage; restore the store from a backup "
+            "(`memstate restore-backup`).",
             ledger=ledger,
             problems=problems,
         )
@@ -150,6 +173,35 @@ class ModelUnavailable(MemstateError):
             "the packaged default is 'all-MiniLM-L6-v2'. Set embedding.model in memstate.toml.",
             model=model,
             problem=problem,
+        )
+
+
+class EncoderEndpointFailed(ModelUnavailable):
+    """The endpoint of the embedding model gives no vectors."""
+
+    def __init__(self, model: str, endpoint: str, problem: str) -> None:
+        MemstateError.__init__(
+            self,
+            f"the embedding model {model!r} at {endpoint} gives no vectors: {problem}. What it gave so far is kept, so "
+            "run the same again when that has changed, or set another embedding.endpoint in memstate.toml.",
+            model=model,
+            endpoint=endpoint,
+            problem=problem,
+        )
+
+
+class DimensionMismatch(MemstateError):
+    """An embedding model gives vectors of another dimension than expected."""
+
+    def __init__(self, model: str, found: int, expected: int, where: str) -> None:
+        super().__init__(
+            f"embedding model {model!r} gives vectors of {found} dimensions, expected {expected} as in {where}. "
+            "If the model at this place was replaced, give the new one a name of its own (another folder) and set "
+            "embedding.model to it; the next run embeds every topic again.",
+            model=model,
+            found=found,
+            expected=expected,
+            where=where,
         )
 
 

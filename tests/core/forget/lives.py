@@ -144,7 +144,7 @@ class Life:
         """Publishes decisions; returns the state hash."""
         assert rows is not None
         self._runs += 1
-        return correct(self.store, "s0", f"correction-{self._runs}", day(at), rows, "corrected").state_hash
+        return correct(self.store, "s0", f"correction-{self._runs}", day(at), rows, "corrected").manifest.state_hash
 
     def restores(self, key: str, at: float) -> str:
         return self.decides(restore_decisions(self.served(), [topic_id(key)], "a person", day(at)), at)

@@ -159,7 +159,7 @@ def test_more_pins_than_the_bound_refuse_no_night_and_every_command_says_so(tmp_
     topics = [topic["id"] for topic in run_memstate(home, "export", "--json").document["topics"]]
     pinned = run_memstate(home, "pin", *topics, "--now", MONTHS_LATER, "--json").document
     night = run_memstate(home, "maintain", "--now", NIGHT_AFTER, "--json")
-    assert (night.code, [check["passed"] for check in night.document["checks"]]) == (0, [True] * 12)
+    assert (night.code, [check["passed"] for check in night.document["checks"]]) == (0, [True] * 13)
     warning = "user:ines has 2 active topics and the bound is 1 (max_active_topics)"
     for warnings in (pinned["warnings"], night.document["warnings"]):
         (said,) = warnings

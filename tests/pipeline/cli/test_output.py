@@ -40,6 +40,12 @@ def topics(small_home: Path) -> dict[str, str]:
     return ids(open_store(small_home))
 
 
+MARKED = {
+    "marked.jsonl": '{"q": "Is the gate of the yard open?", "observations": ["yard/2026-04-05", "nothing"]}\n',
+    "least.toml": "recall_at_1 = 0.5\nirrelevant_injection_rate = 0.1\n",
+}
+
+
 def compare(name: str, columns: int, text: str) -> None:
     path = EXPECTED / f"{name}.{columns}.txt"
     if os.environ.get("UPDATE_EXPECTED"):
@@ -60,7 +66,15 @@ def test_reading(columns: int, terminal: Terminal, topics: dict[str, str]) -> No
     terminal.run("topic", "nobody")
     terminal.run("topic", "serviceberry")
     terminal.run("topic", "yard")
+    terminal.run("facts", "--limit", "3")
+    terminal.run("facts", "--subject", yard, "--history")
+    terminal.run("facts", "--subject", "nobody")
     terminal.run("context", "the gate of the yard", "--budget", "80", "--stages", "structural")
+    for name, content in MARKED.items():
+        Path(name).write_text(content)
+    terminal.run("eval", "marked.jsonl", "--k", "1", "--budget", "80", "--thresholds", "least.toml")
+    terminal.run("eval", "least.toml")
+    terminal.run("eval", "marked.jsonl", "--thresholds", "marked.jsonl")
     terminal.run("export", "--output", "topics.jsonl")
     terminal.run("merges")
     terminal.run("review")
@@ -114,7 +128,6 @@ def test_backups(columns: int, terminal: Terminal, tmp_path: Path) -> None:
     terminal.run("backup", str(tmp_path / "backups"))
     terminal.run("backup", str(tmp_path / "backups"), "--keep", "1")
     terminal.run("backup", str(tmp_path / "backups"), "--list")
-    terminal.run("backup", "s3://bucket/backups")
     terminal.run("verify", "--backup", str(tmp_path / "backups"))
     terminal.run("verify", "--deep")
     terminal.run("restore-backup", str(tmp_path / "backups"))

@@ -85,6 +85,7 @@ def test_a_command_that_names_no_row_is_refused(filled: Memstate, arguments: lis
     assert filled("quarantine", "list", "--json").document["open"] == 3
 
 
+@pytest.mark.slow
 def test_doctor_names_files_that_could_not_be_read_until_they_are_gone(memstate: Memstate, tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "inbox").mkdir(parents=True)

@@ -36,9 +36,9 @@ sys.argv[0] = "memstate"
 main()
 """
 READING = (
-    ("status",), ("query", "ferry"), ("context", "ferry", "--budget", "300"), ("export",), ("merges",), ("review",),
-    ("confirm",), ("doctor",), ("verify",), ("topic", "Old Ferry Yard"), ("report",), ("quarantine", "list"),
-    ("keys", "list"), ("topic", "Old Ferry Yard", "--as-of", "2026-04-05"),
+    ("eval", "{home}/marked.jsonl"), ("status",), ("query", "ferry"), ("context", "ferry", "--budget", "300"),
+    ("export",), ("merges",), ("review",), ("confirm",), ("doctor",), ("verify",), ("topic", "Old Ferry Yard"),
+    ("report",), ("quarantine", "list"), ("keys", "list"), ("topic", "Old Ferry Yard", "--as-of", "2026-04-05"),
 )  # fmt: skip
 
 
@@ -52,6 +52,7 @@ def home(small_home: Path, tmp_path: Path) -> Path:
     if read_only(copy, "").returncode != 0:
         pytest.skip("this system lets nobody mount")
     shutil.rmtree(copy / "cache")
+    (copy / "marked.jsonl").write_text('{"q": "ferry", "observations": ["yard/2026-04-05"]}\n')
     return copy
 
 
@@ -59,7 +60,7 @@ def home(small_home: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_it_reads_without_writing(home: Path, command: tuple[str, ...]) -> None:
     """`doctor` took the lock, and failed."""
-    done = read_only(home, COMMAND, *command, "--json")
+    done = read_only(home, COMMAND, *(part.format(home=home) for part in command), "--json")
     if command[0] == "doctor":
         failed = [finding["name"] for finding in json.loads(done.stdout) if not finding["ok"]]
         assert set(failed) <= {"home", "disk"}

@@ -17,6 +17,7 @@ import pytest
 from memstate_core.model.frames import DECISION
 from memstate_core.night.corrections import correct
 from memstate_core.run.store import open_store
+from memstate_core.serve.runs import runs
 from memstate_core.state.decisions import judgements
 from memstate_core.state.lock import exclusive
 from tests import warm
@@ -70,6 +71,21 @@ def topics(home: Path) -> dict[str, str]:
     return {record["title"].split()[0]: record["id"] for record in exported(home)}
 
 
+def pages_of(home: Path, answer: dict[str, Any]) -> tuple[list[str], dict[str, int], set[str], int]:
+    """What the page of a correction says: its decisions, counts, the titles that they name, and how many merges."""
+    (page,) = answer["reports"]
+    document = json.loads(Path(page).with_suffix(".json").read_text())
+    assert (document["run_id"], document["snapshot"]) == (answer["run_id"], answer["snapshot"])
+    assert (len(document["checks"]), all(check["passed"] for check in document["checks"])) == (6, True)
+    listed = {run["run_id"]: run["counts"] for run in runs(open_store(home), 9)}
+    assert listed[answer["run_id"]] == document["counts"]
+    decided, html = document["decisions"], Path(page).read_text()
+    titles = {row[name] for row in decided for name in ("title", "other_title")} - {None}
+    assert all(title in html for title in titles)
+    assert Path(page).name in (home / "reports" / "index.html").read_text()
+    return [row["kind"] for row in decided], document["counts"], titles, len(document["merges"])
+
+
 def answered(answer: Answer) -> dict[str, Any]:
     assert answer.code == 0, answer.stderr
     return dict(answer.document)
@@ -85,6 +101,13 @@ def test_a_merge_that_was_undone_leaves_the_store_that_never_merged(home: Path, 
     assert {merge["dropped"]["id"], merge["survivor"]["id"]} == {ids["Serviceberry"], ids["Old"]}
     assert (merge["run_id"], merge["undone"], merge["probability"]) == (merged["run_id"], False, 1.0)
     undone = answered(memstate("undo", merge["id"], "--now", NIGHT, "--json"))
+    assert pages_of(home, merged) == (
+        ["same", "merged"],
+        {"judged": 1, "merges": 1},
+        {"Serviceberry", "Old Ferry Yard"},
+        1,
+    )
+    assert pages_of(home, undone) == (["unmerged"], {"unmerged": 1}, {"Serviceberry", "Old Ferry Yard"}, 0)
     assert undone["topic"]["id"] == merge["dropped"]["id"]
     assert (undone["state_hash"], undone["snapshot"], exported(home)) == (before, "s0/3", never)
     again = memstate("undo", merge["dropped"]["id"], "--json")

@@ -11,6 +11,7 @@ import pytest
 
 from memstate_core.model.scope import shard_of
 from memstate_core.run.store import open_store
+from memstate_core.serve.runs import runs
 from memstate_core.state.current import move_current, served
 from memstate_core.state.snapshots import load_snapshot
 from tests.pipeline.conftest import Answer, Memstate, run_memstate
@@ -70,6 +71,14 @@ def titles(memstate: Memstate) -> list[str]:
     return sorted(candidate["title"] for candidate in answer["candidates"])
 
 
+def listed(home: Path, limit: int = 20) -> list[tuple[Any, ...]]:
+    """What `/v1/runs` says of each run."""
+    names = ("run_id", "snapshot", "now", "state_hash")
+    found = runs(open_store(home), limit)
+    merges = [run["counts"] and run["counts"].get("merges") for run in found]
+    return [(*map(run.get, names), count, run["in_effect"]) for run, count in zip(found, merges, strict=True)]
+
+
 def verified(memstate: Memstate) -> bool:
     return bool(done(memstate("verify", "--json"))["passed"])
 
@@ -88,6 +97,11 @@ def test_a_night_is_rolled_back_and_the_next_one_continues(
     (undone,) = done(memstate("merges", "--all", "--json"))["merges"]
     assert (undone["undone"], undone["undone_at"]) == (True, NIGHTS[2])
     assert verified(memstate)
+    assert listed(home) == [
+        (answer["run_id"], "s0/3", NIGHTS[0], nights[0]["state_hash"], None, True),
+        (nights[1]["run_id"], "s0/2", NIGHTS[1], nights[1]["state_hash"], 1, False),
+        (nights[0]["run_id"], "s0/1", NIGHTS[0], nights[0]["state_hash"], 0, True),
+    ]
     status = done(memstate("status", "--json"))
     assert (status["evidence"], status["waiting"]) == (rows, 2)
     third = done(memstate("maintain", "--now", NIGHTS[3], "--json"))
@@ -96,6 +110,7 @@ def test_a_night_is_rolled_back_and_the_next_one_continues(
     assert verified(memstate)
     back = done(memstate("rollback", "2", "--now", NIGHTS[4], "--json"))
     assert (back["state_hash"], back["again"]["merged"]) == (nights[1]["state_hash"], 1)
+    assert [run[1] for run in listed(home) if run[-1]] == ["s0/5", "s0/2", "s0/1"]
     assert verified(memstate)
 
 
@@ -111,12 +126,20 @@ def test_a_repeated_or_interrupted_rollback_is_completed_and_not_made_twice(home
     assert memstate("rollback", "--shard", "s7").code == 2
 
 
-def test_a_run_is_undone_at_once(memstate: Memstate, nights: list[dict[str, Any]]) -> None:
+def test_a_run_is_undone_at_once(home: Path, memstate: Memstate, nights: list[dict[str, Any]]) -> None:
     run_id = nights[1]["run_id"]
     answer = done(memstate("undo", "--run", run_id, "--now", NIGHTS[2], "--json"))
     assert (answer["run"], answer["undone"], answer["left"]) == (run_id, {"merged": 1}, [])
     assert titles(memstate).count(QUARTZ["title"]) == 2
     assert verified(memstate)
+    assert listed(home) == [
+        (answer["run_id"], "s0/3", NIGHTS[2], answer["state_hash"], None, True),
+        (run_id, "s0/2", NIGHTS[1], nights[1]["state_hash"], 1, True),
+        (nights[0]["run_id"], "s0/1", NIGHTS[0], nights[0]["state_hash"], 0, True),
+    ]
+    failed = home / "reports" / "failed-s0.json"
+    failed.write_text(json.dumps({"run_id": "failed", "shard": "s0", "now": NIGHTS[2], "snapshot": None}))
+    assert [run[4] for run in listed(home, 2)] == [None, 1]
     again = done(memstate("undo", "--run", run_id, "--now", NIGHTS[2], "--json"))
     assert again.keys().isdisjoint(NAMES)
     assert [(row["kind"], row["count"]) for row in again["left"]] == [("merged", 1)]

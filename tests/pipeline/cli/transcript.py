@@ -18,6 +18,7 @@ from memstate_pipeline.cli.main import main
 _MASKS = {
     r"file://\S+/(?=reports|home|plan)": "file:///…/",
     r"(?<=reports/)[0-9a-f-]{36}": "RUN",
+    r"(?<=reports/correction-)[0-9a-f-]{36}": "RUN",
     r"(?<=run )[0-9a-f-]{36}": "RUN",
     r"(?m)^[0-9a-f-]{36}(?=  \d{4}-)": "MERGE",
     r"\b[0-9a-f]{64}\b": "HASH",

@@ -13,7 +13,6 @@ import pytest
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import Store, open_store
 from memstate_pipeline.dead_runs import STARTED_AND_SILENT
-from memstate_pipeline.doctor.data import OVERDUE
 from memstate_pipeline.doctor.examine import examine
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.doctor.runs import PATIENCE, run_findings
@@ -113,14 +112,15 @@ def test_a_history_that_stores_may_share_is_left_alone(
 
 def test_evidence_that_waits_for_a_night_that_did_not_come_is_a_problem(store: Store, tmp_path: Path) -> None:
     maintain(store, parse_moment(NIGHT))
-    names = {finding.name: finding for finding in examine(str(store.home.root), after(2 * OVERDUE))}
+    names = {finding.name: finding for finding in examine(str(store.home.root), after(timedelta(hours=72)))}
     assert names["snapshot"].ok, "nothing waits"
     assert names["ledger"].detail.startswith("1 evidence, ")
     (tmp_path / "two.jsonl").write_text('{"title": "Ford", "observed_at": "2026-01-01"}\n')
     assert run_memstate(store.home.root, "import", str(tmp_path / "two.jsonl")).code == 0
     names = {finding.name: finding for finding in examine(str(store.home.root), after(timedelta()))}
     assert names["snapshot"].detail.endswith("; 1 observations since")
-    overdue = {finding.name: finding for finding in examine(str(store.home.root), after(2 * OVERDUE))}["snapshot"]
+    late = examine(str(store.home.root), after(timedelta(hours=72)))
+    overdue = {finding.name: finding for finding in late}["snapshot"]
     assert not overdue.ok
     assert "published 3 days ago; 1 observations since wait for a night" in overdue.detail
     (store.home.ledger / "accesses").mkdir(exist_ok=True)
