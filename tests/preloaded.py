@@ -13,7 +13,7 @@ from pathlib import Path
 
 import memstate_core
 import memstate_pipeline
-from memstate_core.embed import sentence_model
+from memstate_core.embed import openvino_model, sentence_model
 from memstate_core.state.home import Home
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
@@ -25,10 +25,10 @@ for name in (
     "alembic.command", "dagster", "dagster._core.execution.execute_in_process", "dagster._core.executor.in_process",
     "dagster._core.instance.runs", "dagster._core.storage.base_storage",
     "dagster._core.storage.local_compute_log_manager", "deltalake", "fastapi", "jinja2", "kuzu",
-    "matplotlib.backends.backend_svg", "matplotlib.figure", "mcp.server", "msgspec", "numpy", "polars", "polars_hash",
-    "pyarrow.compute", "pyarrow.parquet", "scipy.cluster.hierarchy", "scipy.sparse.csgraph", "sentence_transformers",
-    "sklearn.feature_extraction.text", "sklearn.linear_model", "sqlalchemy.dialects.sqlite", "torch",
-    "transformers.models.bert.modeling_bert", "typer.rich_utils", "upath", "uvicorn",
+    "matplotlib.backends.backend_svg", "matplotlib.figure", "mcp.server", "msgspec", "numpy", "openvino", "polars",
+    "polars_hash", "pyarrow.compute", "pyarrow.parquet", "scipy.cluster.hierarchy", "scipy.sparse.csgraph",
+    "sentence_transformers", "sklearn.feature_extraction.text", "sklearn.linear_model", "sqlalchemy.dialects.sqlite",
+    "torch", "transformers.models.bert.modeling_bert", "typer.rich_utils", "upath", "uvicorn",
 ):  # fmt: skip
     with contextlib.suppress(ImportError):  # an extra that is not installed
         importlib.import_module(name)
@@ -42,10 +42,13 @@ hurried()
 def first_use() -> None:
     """Does what each night would do first: loads the model, fonts and the report's template, reads Dagster's schema.
 
-    Nothing here computes with Polars, Kuzu or torch, whose threads would be missing in the forked processes.
+    Nothing here computes with Polars, Kuzu, torch or OpenVINO, whose threads would be missing in the forked processes:
+    OpenVINO's graph is made here and compiled there.
     """
     sentence_model._load = functools.cache(sentence_model._load)
     sentence_model._load(sentence_model.PACKAGED_MODEL)
+    openvino_model.bert_graph = functools.cache(openvino_model.bert_graph)
+    openvino_model.bert_graph(sentence_model.model_folder(sentence_model.PACKAGED_MODEL))
     plots._svg("first", "Two panels", lambda figure: figure.subplots(2))
     templates.environment().get_template("page.html")
     with tempfile.TemporaryDirectory() as folder, dagster_instance(Home(Path(folder))):

@@ -27,6 +27,7 @@ HOLDS = {
     "state": "ledger, fold, graph, snapshots",
     "policy": "settings, rules",
     "embed": "encoder, cache",
+    "remote": "requests to endpoints",
     "client": "Python client",
     "demo": "bundled sample",
     "model": "records, frames, ids, errors",
