@@ -8,14 +8,18 @@ A merge is a pair (dropped, survivor). Times are anything that can be ordered.
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from memstate_core.model.ids import uuid_text
 
 Observation = dict[str, Any]
+Segment = dict[str, Any]
+"""Turns that were placed together: topic_id, evidence_ids, the texts that they state, their session and period."""
 Merge = tuple[str, str]
 Group = tuple[str, str | None, str]
 """A scope, a kind and a title, the last two normalised."""
@@ -44,12 +48,29 @@ class World:
     aliases: dict[str, str]
 
 
-def fold(observations: Iterable[Observation], merges: Sequence[Merge] = (), conflict_rule: str = "newest") -> World:
-    """The state that follows from a set of observations and merges."""
+def fold(
+    observations: Iterable[Observation],
+    merges: Sequence[Merge] = (),
+    conflict_rule: str = "newest",
+    segments: Sequence[Segment] = (),
+) -> World:
+    """The state that follows from a set of observations and merges.
+
+    A segment with `stated` false places its turns and states nothing: it had not ended.
+    """
     by_age = sorted(observations, key=_age)
     placed, aliases = place(by_age)
+    in_segments = {evidence: segment["topic_id"] for segment in segments for evidence in segment["evidence_ids"]}
+    turns = [o["evidence_id"] for o in by_age if o["evidence_id"] in in_segments]
+    placed |= {evidence: in_segments[evidence] for evidence in turns}
+    stated = [segment for segment in segments if segment["stated"]]
     alone = {
-        dropped: _topic(dropped, [o for o in by_age if placed.get(o["evidence_id"]) == dropped], conflict_rule)
+        dropped: _topic(
+            dropped,
+            [o for o in by_age if placed.get(o["evidence_id"]) == dropped],
+            [segment for segment in stated if segment["topic_id"] == dropped],
+            conflict_rule,
+        )
         for dropped, _ in merges
     }
     names = {dropped: (own["title"], own["topic_kind"]) for dropped, own in alone.items()}
@@ -66,7 +87,10 @@ def fold(observations: Iterable[Observation], merges: Sequence[Merge] = (), conf
         if topic is not None:
             by_topic.setdefault(topic, []).append(observation)
     scopes = {topic: said[0]["scope"] for topic, said in by_topic.items()}
-    topics = {topic: _topic(topic, said, conflict_rule) for topic, said in by_topic.items()}
+    topics = {
+        topic: _topic(topic, said, [each for each in stated if answering(each["topic_id"]) == topic], conflict_rule)
+        for topic, said in by_topic.items()
+    }
     for described in topics.values():
         for field in described["fields"].values():
             _follow(field, described["scope"], scopes, answering)
@@ -164,30 +188,68 @@ def _last(topic: str, merges: dict[str, str]) -> str:
     return topic
 
 
-def _topic(topic_id: str, said: list[Observation], conflict_rule: str) -> dict[str, Any]:
+def _topic(topic_id: str, said: list[Observation], segments: list[Segment], conflict_rule: str) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for part in ("title", "summary", "topic_kind"):
         texts = [(o["observed_at"], len(o[part]), o["evidence_id"], o[part]) for o in said if o[part] is not None]
+        described = [segment for segment in segments if segment[part] is not None]
+        texts += [(s["began_at"], len(s[part]), s["evidence_ids"][0], s[part]) for s in described]
         parts[part] = max(texts)[-1] if texts else None
     keys = [o["topic_key"] for o in said if o["topic_key"]]
     parts["title"] = parts["title"] or (keys[0] if keys else topic_id)
-    names = {field["name"] for o in said for field in o["fields"]}
+    values = _of_observations(said, conflict_rule) + _of_segments(segments, conflict_rule)
+    names = {value["field"]["name"] for value in values}
     return {
         "scope": said[0]["scope"],
         **parts,
-        "fields": {name: _field(name, said, conflict_rule) for name in names},
+        "fields": {name: _field([value for value in values if value["field"]["name"] == name]) for name in names},
         "evidence_ids": sorted(o["evidence_id"] for o in said),
     }
 
 
-def _field(name: str, said: list[Observation], conflict_rule: str) -> dict[str, Any]:
-    assertions = []
-    for observation in said:
-        for position, field in enumerate(observation["fields"]):
-            if field["name"] == name:
-                since = field["valid_from"] or observation["observed_at"]
-                assertions.append(_assertion(observation, since, position, field, conflict_rule))
-    assertions.sort(key=lambda assertion: assertion["order"])
+def _of_observations(said: list[Observation], conflict_rule: str) -> list[dict[str, Any]]:
+    return [
+        _assertion(observation, field["valid_from"] or observation["observed_at"], position, field, conflict_rule)
+        for observation in said
+        for position, field in enumerate(observation["fields"])
+    ]
+
+
+def _of_segments(segments: list[Segment], conflict_rule: str) -> list[dict[str, Any]]:
+    """What segments state of their topic: their session, and everybody and the whole period up to then."""
+    stated = []
+    in_time = sorted(segments, key=lambda s: (s["began_at"], s["ended_at"], s["evidence_ids"][0]))
+    for number, segment in enumerate(in_time):
+        so_far = in_time[: number + 1]
+        people = sorted({name for each in so_far for name in each["participants"]})
+        began, ended = min(each["began_at"] for each in so_far), max(each["ended_at"] for each in so_far)
+        values = {
+            "participants": ("list", json.dumps(people, separators=(",", ":"))) if people else None,
+            "session": ("string", json.dumps(segment["session_id"])) if segment["session_id"] else None,
+            "period": ("string", json.dumps(f"{_iso(began)}/{_iso(ended)}")),
+        }
+        precedence = -1 if conflict_rule == "confidence" else 0
+        order = (segment["began_at"], precedence, segment["ended_at"], segment["evidence_ids"][0], 0)
+        stated += [
+            {
+                "order": order,
+                "value": value[1],
+                "evidence_ids": segment["evidence_ids"],
+                "exclusive": False,
+                "field": {"name": name, "field_type": value[0], "confidence": None, "ref_given": False},
+            }
+            for name, value in values.items()
+            if value is not None
+        ]
+    return stated
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _field(assertions: list[dict[str, Any]]) -> dict[str, Any]:
+    assertions = sorted(assertions, key=lambda assertion: assertion["order"])
     references = [assertion["field"]["ref_topic_id"] for assertion in assertions if assertion["field"]["ref_given"]]
     history = _history(assertions)
     return {
@@ -205,7 +267,8 @@ def _assertion(o: Observation, since: Any, position: int, field: Any, conflict_r
     return {
         "order": (since, precedence, o["observed_at"], o["evidence_id"], position),
         "value": field["value_json"],
-        "evidence_id": o["evidence_id"],
+        "evidence_ids": [o["evidence_id"]],
+        "exclusive": field["field_type"] != "list" and not field["value_json"].startswith("["),
         "field": field,
     }
 
@@ -215,14 +278,10 @@ def _conflict(assertions: list[dict[str, Any]]) -> list[str]:
     newest = max(assertions, key=lambda assertion: assertion["order"])
     equals = [assertion for assertion in assertions if assertion["order"][:2] == newest["order"][:2]]
     last = [assertion for assertion in assertions if assertion["order"][0] == newest["order"][0]]
-    if any(_is_list(assertion) for assertion in last if assertion["value"] == newest["value"]):
+    if not all(assertion["exclusive"] for assertion in last if assertion["value"] == newest["value"]):
         return []
-    lists = {assertion["value"] for assertion in last if _is_list(assertion)}
+    lists = {assertion["value"] for assertion in last if not assertion["exclusive"]}
     return sorted({assertion["value"] for assertion in equals} - {newest["value"]} - lists)
-
-
-def _is_list(assertion: dict[str, Any]) -> bool:
-    return assertion["field"]["field_type"] == "list" or bool(assertion["value"].startswith("["))
 
 
 def _history(assertions: list[dict[str, Any]]) -> list[tuple[Any, Any, list[str], Any, str]]:
@@ -240,7 +299,7 @@ def _history(assertions: list[dict[str, Any]]) -> list[tuple[Any, Any, list[str]
             (
                 run[0]["value"],
                 run[0]["order"][0],
-                sorted({c["evidence_id"] for c in run}),
+                sorted({evidence for c in run for evidence in c["evidence_ids"]}),
                 max(confidences, default=None),
                 run[0]["field"]["field_type"] or "string",
             )

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, empty
 from memstate_core.model.ids import uuid_text
+from memstate_core.placement import turns
 from memstate_core.placement.named import place_named
 from memstate_core.policy.settings import Policy
 from memstate_core.run.apply import LATER_STEPS_SET
@@ -176,12 +177,14 @@ def folded(
     policy: Policy | None = None,
     settled: Sequence[str] = (),
     accesses: pl.DataFrame | None = None,
+    segments: pl.DataFrame = NO_SEGMENTS,
 ) -> State:
-    """The fold of a stream, with or without decisions (columns DECISION) and accesses (columns ACCESSES)."""
+    """The fold of a stream, with or without decisions (DECISION), accesses (ACCESSES) and segments (SEGMENTS)."""
     evidence = evidence_frame(stream)
-    placed = place_named(evidence, NO_SEGMENTS, settled)
+    placed = place_named(evidence, segments.select("topic_id", "scope"), settled)
+    placements = pl.concat([placed.placements, turns.placements(segments)]) if segments.height else placed.placements
     decided = empty(DECISION) if decisions is None else decisions
-    return fold(evidence, placed.placements, placed.aliases, decided, policy or Policy(), accesses)
+    return fold(evidence, placements, placed.aliases, decided, policy or Policy(), accesses)
 
 
 def accessed(*accesses: dict[str, Any]) -> pl.DataFrame:

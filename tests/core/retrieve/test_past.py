@@ -21,14 +21,15 @@ from memstate_core.policy.settings import Policy
 from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.topic import topic_record
-from memstate_core.state.decisions import ARCHIVED, MERGED, PINNED, RESTORED
+from memstate_core.state.decisions import ARCHIVED, MERGED, PINNED, RESTORED, SEGMENT_PLACED, segment_decisions
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.strength import saliences
 from tests.core import reference
 from tests.core.frames import filled
-from tests.core.reference import Merge, Observation
+from tests.core.reference import Merge, Observation, Segment
 from tests.core.retrieve.conftest import Store, manifest
+from tests.core.segments import conversations, placed_in_the_night, segment_frame, segments_by
 from tests.core.strategies import (
     SCOPES,
     accessed,
@@ -104,10 +105,14 @@ def known_by(stream: list[Observation], at: int) -> list[Observation]:
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[list[Observation], list[Merge], pl.DataFrame, pl.DataFrame, int]:
-    """A stream, merges, all decisions with their times, accesses, and a day to look at."""
+def histories(
+    draw: st.DrawFn,
+) -> tuple[list[Observation], list[Segment], list[Merge], pl.DataFrame, pl.DataFrame, int]:
+    """Observations and turns, segments, merges, all decisions with their times, accesses, and a day to look at."""
     stream = in_one_scope(draw(streams(min_size=3, max_size=8)))
-    world = reference.fold(stream)
+    turns, segments = draw(conversations(sorted(reference.fold(stream).topics)))
+    stream = stream + turns
+    world = reference.fold(stream, segments=segments)
     topics = draw(st.permutations(sorted(world.topics)))
     places = [draw(st.none() | st.integers(0, place - 1)) for place in range(1, len(topics))]
     merges = [(topics[n + 1], topics[place]) for n, place in enumerate(places) if place is not None]
@@ -118,19 +123,22 @@ def histories(draw: st.DrawFn) -> tuple[list[Observation], list[Merge], pl.DataF
     ]
     schema = {"kind": pl.String, "topic_id": pl.String, "at": TRANSITIONS["at"]}
     rows = pl.DataFrame(ladder, schema, orient="row").with_columns(payload_json=pl.lit("{}"), scope=pl.lit(SCOPE))
-    every = [merged.with_columns(pl.Series("at", days, TRANSITIONS["at"])), rows]
+    dated = merged.with_columns(pl.Series("at", days, TRANSITIONS["at"]))
+    every = [placed_in_the_night(segments), dated, rows]
     decisions = pl.concat(every, how="diagonal").sort("at", maintain_order=True)
     read = draw(st.lists(st.tuples(st.sampled_from(topics), st.integers(0, 12)), max_size=4)) if topics else []
-    return stream, merges, decisions, accessed(*({"topic_id": t, "at": at} for t, at in read)), draw(st.integers(0, 13))
+    accesses = accessed(*({"topic_id": topic, "at": at} for topic, at in read))
+    return stream, segments, merges, decisions, accesses, draw(st.integers(0, 13))
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(histories())
 def test_every_part_of_a_past_state_is_that_of_a_world_which_ended_then(no_reviews: Graph, drawn: Any) -> None:
-    stream, merges, decisions, accesses, at = drawn
+    stream, all_segments, merges, decisions, accesses, at = drawn
     past, known = past_of(no_reviews, stream, decisions, accesses, at), known_by(stream, at)
     merged_by_then = [merge for number, merge in enumerate(merges) if MERGED_FROM + number <= at]
-    world = reference.fold(known, merged_by_then)
+    segments = segments_by(all_segments, at)
+    world = reference.fold(known, merged_by_then, segments=segments)
     assert parts_of(past) == {name: parts(topic) for name, topic in world.topics.items()}
     tombstones = past.topics.filter(pl.col("state") == "merged")
     assert dict(tombstones.select("id", "merged_into").iter_rows()) == world.tombstones
@@ -138,7 +146,7 @@ def test_every_part_of_a_past_state_is_that_of_a_world_which_ended_then(no_revie
     assert edges_of(past) == valid
     placed = {evidence: topic for evidence, topic in world.placed.items() if topic is not None}
     assert dict(past.evidence_topic.select("evidence_id", "topic_id").iter_rows()) == placed
-    assert saliences_of(past) == expected_saliences(known, decisions, accesses, at)
+    assert saliences_of(past) == expected_saliences(known, segments, decisions, accesses, at)
 
 
 def parts(topic: dict[str, Any]) -> dict[str, Any]:
@@ -172,13 +180,18 @@ def saliences_of(past: Past) -> dict[str, Any]:
     return {name: tuple(rest) for name, *rest in rows.iter_rows()}
 
 
-def expected_saliences(known: list[Observation], decisions: pl.DataFrame, accesses: pl.DataFrame, at: int) -> Any:
+def expected_saliences(
+    known: list[Observation], segments: list[Segment], decisions: pl.DataFrame, accesses: pl.DataFrame, at: int
+) -> Any:
     """What a night on that day would have computed from nothing but what was known."""
     if not known:
         return {}
-    by_then = decisions.filter(pl.col("at") <= day(at)).drop("at")
+    later = decisions.filter((pl.col("at") <= day(at)) & (pl.col("kind") != SEGMENT_PLACED)).drop("at")
+    stated = segment_decisions(segment_frame([segment for segment in segments if segment["stated"]]))
+    by_then = pl.concat([stated, later], how="diagonal")
     used = accesses.filter(pl.col("at") <= day(at))
-    state = folded(known, filled(by_then, {n: TRANSITIONS[n] for n in by_then.columns}), accesses=used)
+    recorded = filled(by_then, {n: TRANSITIONS[n] for n in by_then.columns})
+    state = folded(known, recorded, accesses=used, segments=segment_frame(segments))
     topics = state.topics.filter(pl.col("merged_into").is_null()).drop("salience", "failed_salience")
     _, ranked = saliences(state.fields.drop("salience"), topics, day(at), Policy())
     return {name: tuple(rest) for name, *rest in ranked.select("id", "salience", "state", "pinned").iter_rows()}
