@@ -49,7 +49,8 @@ def queue_reviews(run: Run, changed: pl.DataFrame) -> StepResult:
     a_scope = found.join(titles, on="topic_id").group_by("scope").len()
     capped = (a_scope["len"] >= run.policy.dependency_max_topics).any()
     counts = {"queued": fresh.height, "waiting": queue.height, "capped": int(capped)}
-    tables = {"queued for review": fresh.select("topic_id", "reason").head(20)}
+    named = fresh.head(20).join(titles, on="topic_id", how="left", maintain_order="left")
+    tables = {"queued for review": named.select("title", "reason", "topic_id")}
     return StepResult(queue, counts, tables, pl.concat(decided))
 
 

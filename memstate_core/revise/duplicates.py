@@ -67,7 +67,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     run.keep_table("calibration", by_probability)
     suggestions = suggested(pairs, before, run.policy, searched)
     tables = {
-        "pairs": pairs.drop("features", "reading").sort("weight", descending=True).head(20),
+        "pairs": _shown(pairs, corpus.topics),
         "weights of agreement": weights(found),
         "calibration": by_probability,
         "reliability by verdicts": reliability(before),
@@ -75,6 +75,15 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     }
     decided = pl.concat([_joined(DECISION, [each.model(run) for each in found]), suggestions])
     return StepResult(pairs, counts(found), tables, decided)
+
+
+def _shown(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
+    """The pairs with the greatest weights, with the titles of both topics."""
+    first = pairs.sort("weight", "a", "b", descending=[True, False, False]).head(20)
+    for end in ("a", "b"):
+        titles = topics.select("id", pl.col("title").alias(f"title_{end}"))
+        first = first.join(titles, left_on=end, right_on="id", how="left", maintain_order="left")
+    return first.select("title_a", "title_b", "probability", "weight", "band", "scope", "a", "b")
 
 
 def search_scopes(

@@ -69,6 +69,9 @@ _RECORDED = (
     "probability", "weight", "features", "partner", "reading",
 )  # fmt: skip
 """What a merge records: titles as they were, features and reading of the pair."""
+_SHOWN = pl.Struct(
+    {"dropped_title": pl.String, "survivor_title": pl.String, "probability": pl.Float64, "reading": READING}
+)
 
 
 def decide(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
@@ -110,11 +113,12 @@ def _checked(store: Store, run: Run) -> pl.DataFrame:
 
 
 def _shown(decided: pl.DataFrame) -> pl.DataFrame:
-    """The first merges, each with its reading as text."""
-    first = decided.drop("evidence_ids").head(SHOWN)
-    recorded = first["payload_json"].str.json_decode(pl.Struct({"reading": READING}))
-    texts = [reading_text(payload["reading"]) for payload in recorded]
-    return first.with_columns(reading=pl.Series(texts, dtype=pl.String))
+    """The first merges: titles of both topics, probability, and the reading as text."""
+    recorded = pl.col("payload_json").str.json_decode(_SHOWN)
+    first = decided.select("scope", "topic_id", _payload=recorded).head(SHOWN).unnest("_payload")
+    texts = [reading_text(reading) for reading in first["reading"]]
+    shown = first.with_columns(reading=pl.Series(texts, dtype=pl.String))
+    return shown.select("dropped_title", "survivor_title", "probability", "reading", "scope", "topic_id")
 
 
 def _support(sure: pl.DataFrame) -> pl.DataFrame:

@@ -5,6 +5,7 @@ import polars as pl
 
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
+from memstate_pipeline.asset_plots import salience_by_decade
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import materialize
@@ -17,7 +18,7 @@ def forget_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     def salience(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Computes the salience of every field and topic at the run's logical time."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: update_salience(run))
+        return materialize(context, store.store, run, lambda: update_salience(run), salience_by_decade)
 
     @asset(partitions, "forget", "kuzu", after=["salience"])
     def forgetting(

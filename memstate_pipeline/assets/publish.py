@@ -6,10 +6,12 @@ import polars as pl
 from memstate_core.night.plan_guard import require_planned
 from memstate_core.night.publish import publish
 from memstate_core.night.set_aside import quarantine_set_aside
+from memstate_pipeline.asset_plots import growth_of, seconds_of
 from memstate_pipeline.assets.common import asset
+from memstate_pipeline.report.collect import growth
 from memstate_pipeline.report.run_report import report_run
 from memstate_pipeline.resources import StoreResource
-from memstate_pipeline.steps import materialize
+from memstate_pipeline.steps import materialize, shown
 
 
 def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
@@ -26,15 +28,19 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
     @asset(partitions, "publish", "kuzu", after=["snapshot"])
     def maintenance_report(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[None]:
         """Writes the page of the run, as HTML and as JSON; nothing in the published state makes it fail."""
-        report = report_run(store.store, store.run(context.partition_key))
+        run = store.run(context.partition_key)
+        timed = seconds_of(run.notes())  # the report ends the run, with its notes
+        report = report_run(store.store, run)
         if report is None:
             context.log.error(
                 "the snapshot is published, its report is not written: two attempts killed their processes"
             )
             return dg.MaterializeResult(metadata={"incomplete": "not written"})
-        shown = {"page": dg.MetadataValue.path(report.page), "data": dg.MetadataValue.path(report.data)}
+        pages = {"page": dg.MetadataValue.path(report.page), "data": dg.MetadataValue.path(report.data)}
         if report.problem is not None:
             context.log.error(f"the snapshot is published, its report is incomplete: {report.problem}")
-        return dg.MaterializeResult(metadata=shown | {"incomplete": report.problem} if report.problem else shown)
+            return dg.MaterializeResult(metadata=pages | {"incomplete": report.problem})
+        plots = growth_of(growth(store.store, run.facts.shard)) | timed
+        return dg.MaterializeResult(metadata=pages | shown(plots))
 
     return [snapshot, maintenance_report]

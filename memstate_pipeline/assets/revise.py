@@ -6,6 +6,7 @@ import polars as pl
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.duplicates import find_duplicates
 from memstate_core.revise.merge import merge_duplicates
+from memstate_pipeline.asset_plots import probabilities
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.resources import StoreResource
 from memstate_pipeline.steps import materialize
@@ -20,7 +21,7 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     ) -> dg.MaterializeResult[pl.DataFrame]:
         """Compares candidate duplicates and gives each pair a probability."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: find_duplicates(store.store, run, topics))
+        return materialize(context, store.store, run, lambda: find_duplicates(store.store, run, topics), probabilities)
 
     @asset(partitions, "revise", "kuzu")
     def merges(
