@@ -10,6 +10,7 @@ import os
 import shutil
 import time
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from random import Random
 from threading import Timer
@@ -162,6 +163,6 @@ def _written(random: Random, client: Client) -> list[str]:
                 names = [str(row["observation_id"]) for row in rows]
             assert answer.status == 202, answer.content
             acknowledged += names
-    except OSError:
-        pass  # killed; the last request was not answered
+    except (OSError, HTTPException):
+        pass  # killed; the last request got no answer, or a part of one
     return acknowledged
