@@ -18,6 +18,9 @@ WHOLE_RUN = {"dagster/retry_strategy": "ALL_STEPS"}
 MAX_RUNTIME_TAG = "dagster/max_runtime"
 """Run tag: the seconds after which Dagster's daemon ends the run; 0 for never."""
 
+MAX_RETRIES_TAG = "dagster/max_retries"
+"""Run tag: how often Dagster's daemon repeats the run if its process dies."""
+
 _LATEST = 50
 """Runs of a shard among which its last night is looked for; others are single assets that somebody materialized."""
 

@@ -21,12 +21,13 @@ from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.failures import failure
 from memstate_pipeline.gates import acceptance_tags
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.nights import MAX_RUNTIME_TAG, NIGHTLY
+from memstate_pipeline.nights import MAX_RETRIES_TAG, MAX_RUNTIME_TAG, NIGHTLY
 from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure
 from memstate_pipeline.report.page import TABLES, report_paths
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, TRIAL_TAG
+from memstate_pipeline.run_origin import recorded_origin
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -74,7 +75,11 @@ def maintain(
     """
     job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
-    tags |= {MAX_RUNTIME_TAG: "0"} | acceptance_tags(given) | ({TRIAL_TAG: "clone"} if on_clone else {})
+    tags |= (
+        {MAX_RUNTIME_TAG: "0", MAX_RETRIES_TAG: "0"}
+        | acceptance_tags(given)
+        | ({TRIAL_TAG: "clone"} if on_clone else {})
+    )
     paths: list[tuple[Path, Path]] = []
     failed: dict[str, MemstateError] = {}
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
@@ -82,7 +87,9 @@ def maintain(
             end_dead_runs(store, instance, datetime.now(UTC))
         for shard in store.shards:
             try:
-                paths.append(report_paths(store.home.reports, _run_shard(store, job, shard, instance, tags), shard))
+                with recorded_origin(instance):
+                    run_id = _run_shard(store, job, shard, instance, tags)
+                paths.append(report_paths(store.home.reports, run_id, shard))
             except StoreLocked:
                 raise
             except MemstateError as error:

@@ -42,6 +42,18 @@ query Retries($parent: String!) {
   }
 }
 """
+LISTED = """
+query Listed($job: String!) {
+  pipelineOrError(params: {
+    repositoryLocationName: "memstate_pipeline.definitions", repositoryName: "__repository__", pipelineName: $job
+  }) {
+    ... on Pipeline {
+      runs(limit: 10) { runId repositoryOrigin { repositoryName repositoryLocationName } }
+    }
+    ... on PythonError { message }
+  }
+}
+"""
 STATUS = "query Status($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"
 
 
@@ -188,6 +200,17 @@ def test_a_killed_command_keeps_no_later_run_waiting(ui: Ui, home: Path) -> None
     run_id = launched_run(ui)
     assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
     assert ended(ui, dead) == "FAILURE", (home / "ui.log").read_text()[-3000:]
+
+
+def test_a_run_of_the_command_line_is_listed_under_its_job_like_one_of_the_ui(ui: Ui, home: Path) -> None:
+    assert run_memstate(home, "maintain", "--now", "2026-01-02T00:00:00Z").code == 0
+    of_command = run_memstate(home, "status", "--json").document["last_run"]["run_id"]
+    run_id = launched_run(ui)
+    assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
+    listed = ui.ask(LISTED, job="nightly_maintenance")["pipelineOrError"]["runs"]
+    assert {run["runId"] for run in listed} == {of_command, run_id}
+    first, second = (run["repositoryOrigin"] for run in listed)
+    assert first == second
 
 
 @requires_chromium
