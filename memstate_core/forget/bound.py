@@ -16,7 +16,7 @@ from memstate_core.state.graph import TOPIC, open_graph
 
 def is_pinned(policy: Policy) -> pl.Expr:
     """Whether a topic is pinned by a decision or by its kind (over the columns pinned and topic_kind), never null."""
-    return pl.col("pinned").fill_null(False) | pl.col("topic_kind").is_in(policy.pinned_kinds).fill_null(False)
+    return pl.col("pinned").fill_null(False) | pl.col("topic_kind").is_in(policy.spared_kinds).fill_null(False)
 
 
 def scopes_over_bound(run: Run) -> pl.DataFrame:

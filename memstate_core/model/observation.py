@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from memstate_core.model.core_block import CoreBlock
+
 Kind = Literal[
     "assistant_message",
     "explicit_memory",
@@ -76,3 +78,4 @@ class Observation(Struct, kw_only=True):
     summary: str | None = None
     fields: list[FieldValue] = []
     edges: list[EdgeTo] = []
+    memory: CoreBlock | None = None

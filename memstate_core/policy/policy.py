@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from memstate_core.model.core_block import CORE_BLOCK
 from memstate_core.policy.loading import ARRAY, Section, refusal
 from memstate_core.policy.rules import Rule
 
@@ -88,7 +89,7 @@ class Policy(Section):
     max_topics_for_forget_scan: Annotated[int, Field(ge=1)] = 10_000
     """Number of topics or fields that forgetting writes to the graph in one statement; all topics are examined."""
     pinned_kinds: Annotated[tuple[str, ...], ARRAY] = ()
-    """Kinds of topics that are never summarised, detached or archived."""
+    """Kinds of topics that are never summarised, detached or archived; core blocks never are."""
     overrides: Annotated[tuple[Override, ...], ARRAY] = ()
     """Half-lives and thresholds for topics of a scope, of a kind, or of a kind within a scope; the last that applies
     wins."""
@@ -154,6 +155,11 @@ class Policy(Section):
     def recorded(cls, values: Mapping[str, Any]) -> Policy:
         """A policy as a ledger or manifest recorded it; retired keys are ignored, later ones get their old value."""
         return cls.model_validate(BEFORE | {name: value for name, value in values.items() if name not in RETIRED})
+
+    @property
+    def spared_kinds(self) -> tuple[str, ...]:
+        """Kinds of topics that are never summarised, detached or archived."""
+        return (*self.pinned_kinds, CORE_BLOCK)
 
     def digest(self) -> str:
         """SHA-256 of the policy in canonical JSON."""

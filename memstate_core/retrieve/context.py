@@ -1,65 +1,34 @@
 """Context packs: the answer to a question as a few cited lines within a budget of tokens.
 
-A pack is a function of an answer (`memstate_core.retrieve.query.answer`) and does not rank again. Its pieces have a
-fixed order in which topics, evidence and further facts take turns, so that no topic crowds out the others. A pack is
-the longest prefix of them that fits, so a larger budget only adds pieces. A warning is never separated from the piece
-that it belongs to.
+A pack is a function of an answer (`memstate_core.retrieve.query.answer`) and does not rank again. Core blocks come
+first, by authority, each whole or not at all; those that do not fit are named. The other pieces have a fixed order in
+which topics, evidence and further facts take turns, so that no topic crowds out the others. They are the longest prefix
+that fits in what the blocks leave, so a larger budget only adds pieces, unless it makes room for a block. A warning is
+never separated from the piece that it belongs to.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from memstate_core.model.text import iso
-from memstate_core.retrieve.conflicts import plain
+from memstate_core.retrieve.pack_pieces import ORDER, Answer, Piece, answer_pieces, core_piece, one_line
 
-Answer = dict[str, Any]
 Pack = dict[str, Any]
 
 TOPICS, EVIDENCE = 20, 60
 """How much of an answer a pack is built from; the budget decides how much of that is included."""
 
-LONGEST = 400
-"""Characters of a summary, a value or a turn that are shown; longer texts are cut, with an ellipsis."""
-
-EVIDENCE_HEADING = "# Evidence"
+CORE_HEADING, EVIDENCE_HEADING = "# Core memory", "# Evidence"
 WARNING = "  ! "
 """How the line of a warning begins."""
-_NOT_SERVED = ("detached", "archived")
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A unit that a pack includes whole or not at all.
-
-    Attributes:
-        place: its position in the order of pieces: turn, then kind, then rank.
-        kind: topic, evidence, summary or field.
-        topic: the rank of its topic; None for evidence, which has a section of its own.
-        text: its line, without the citation.
-        warnings: `kind`, `message` and `field` of each.
-        source: what its citation refers to.
-    """
-
-    place: tuple[int, int, int]
-    kind: str
-    topic: int | None
-    text: str
-    warnings: list[Answer]
-    source: Answer
-
-
 Numbered = tuple[int, Piece, list[str]]
 """A piece with its number and its lines."""
 
-_ORDER = ("topic", "evidence", "summary", "field")
-_READ = ("topic", "summary", "field", "evidence")
-_PER_TURN = 2
-"""How many fields of a topic, and pieces of evidence, one turn has."""
+_READ = ("core", "topic", "summary", "field", "evidence")
 
 
 def context_pack(
@@ -68,7 +37,7 @@ def context_pack(
     """The pack of an answer.
 
     Args:
-        answer: the result of `memstate_core.retrieve.query.answer`.
+        answer: the result of `memstate_core.retrieve.query.answer`, with the core blocks if it has any.
         budget: the most tokens that the text may have.
         count: counts the tokens of a line; a line break is one more.
         counted_by: the name of the tokenizer.
@@ -77,12 +46,17 @@ def context_pack(
     Returns:
         `text` with its `tokens` (never more than the budget), `citations` (by number `n`, the source of each
         line; a line keeps its number in every larger pack), `topics` (those in the text, best first), `warnings` (each
-        with the number of its line), `left_out` (how many pieces of each kind the text lacks), ready for JSON.
+        with the number of its line), `left_out` (how many pieces of each kind the text lacks), `core_left_out` (the
+        core blocks among them, with the tokens of each), ready for JSON.
     """
-    pieces = sorted(_pieces(answer), key=lambda piece: piece.place)
+    blocks = [core_piece(block, rank) for rank, block in enumerate(answer.get("core_blocks", ()))]
+    pieces = [*blocks, *sorted(answer_pieces(answer), key=lambda piece: piece.place)]
     numbered = [(n, piece, _lines(n, piece)) for n, piece in enumerate(pieces, 1)]
+    core, others = numbered[: len(blocks)], numbered[len(blocks) :]
     opening = [f"As of {iso(as_of)}, not of now:"] if as_of is not None else []
-    kept, tokens = _fitting(numbered, opening, budget, count)
+    first, used = _fitting_core(core, opening, budget, count)
+    rest, tokens = _fitting(others, [] if first else opening, budget, count, used)
+    kept = first + rest
     left = Counter(piece.kind for piece in pieces) - Counter(piece.kind for _, piece, _ in kept)
     return {
         "query": answer["query"],
@@ -93,17 +67,42 @@ def context_pack(
         "citations": [{"n": n, "kind": piece.kind} | piece.source for n, piece, _ in kept],
         "topics": [piece.source["topic_id"] for _, piece, _ in kept if piece.kind == "topic"],
         "warnings": [{"n": n} | warning for n, piece, _ in kept for warning in piece.warnings],
-        "left_out": {kind: left[kind] for kind in _ORDER},
+        "left_out": {kind: left[kind] for kind in ORDER},
+        "core_left_out": [_omitted(each, count) for each in core if each not in first],
         "snapshot": answer["snapshot"],
     } | {name: answer[name] for name in ("missing_shards",) if name in answer}
 
 
-def _fitting(
+def _fitting_core(
     numbered: list[Numbered], opening: list[str], budget: int, count: Callable[[str], int]
 ) -> tuple[list[Numbered], int]:
-    """The longest prefix of pieces that fits, and its tokens; the first piece includes the cost of the opening."""
+    """The core blocks that fit one after another, and the tokens used (-1 by none); others are passed over."""
     kept: list[Numbered] = []
-    tokens, due = -1, opening
+    tokens, due = -1, [*opening, CORE_HEADING]
+    for n, piece, lines in numbered:
+        cost = sum(count(line) + 1 for line in [*due, *lines])
+        if tokens + cost <= budget:
+            kept.append((n, piece, lines))
+            tokens, due = tokens + cost, []
+    return kept, tokens
+
+
+def _omitted(numbered: Numbered, count: Callable[[str], int]) -> Answer:
+    """A core block that did not fit, by name."""
+    _, piece, lines = numbered
+    own = {name: piece.source[name] for name in ("topic_id", "title", "scope")}
+    return own | {"tokens": sum(map(count, lines))}
+
+
+def _fitting(
+    numbered: list[Numbered], opening: list[str], budget: int, count: Callable[[str], int], tokens: int
+) -> tuple[list[Numbered], int]:
+    """The longest prefix of pieces that fits after what is used, and the tokens of both.
+
+    The first piece includes the cost of the opening.
+    """
+    kept: list[Numbered] = []
+    due = opening
     for n, piece, lines in numbered:
         heads_part = piece.kind == "evidence" and not any(other.kind == "evidence" for _, other, _ in kept)
         cost = sum(count(line) + 1 for line in [*due, *([EVIDENCE_HEADING] * heads_part), *lines])
@@ -115,13 +114,15 @@ def _fitting(
 
 
 def _text(kept: list[Numbered], opening: list[str]) -> list[str]:
-    """The text line by line: topic by topic, each with its summary and fields, then the evidence."""
+    """The text line by line: core blocks, topic by topic with its summary and fields, then the evidence."""
     if not kept:
         return []
     reading = sorted(kept, key=lambda each: (each[1].topic is None, each[1].topic, _READ.index(each[1].kind), each[0]))
+    core, evidence = ([line for _, piece, lines in reading if piece.kind == kind for line in lines]
+                      for kind in ("core", "evidence"))  # fmt: skip
     topics = [line for _, piece, lines in reading if piece.topic is not None for line in lines]
-    evidence = [line for _, piece, lines in reading if piece.topic is None for line in lines]
-    return [*opening, *topics, *([EVIDENCE_HEADING] if evidence else []), *evidence]
+    headed = [*([CORE_HEADING] if core else []), *core], [*([EVIDENCE_HEADING] if evidence else []), *evidence]
+    return [*opening, *headed[0], *topics, *headed[1]]
 
 
 def _lines(n: int, piece: Piece) -> list[str]:
@@ -130,79 +131,3 @@ def _lines(n: int, piece: Piece) -> list[str]:
         f"{piece.text} [{n}]",
         *(f"{WARNING}{each['kind']}: {one_line(each['message'])}" for each in piece.warnings),
     ]
-
-
-def one_line(text: str, longest: int = LONGEST) -> str:
-    """A text on one line, of printable characters, cut to a length."""
-    words = " ".join("".join(c if c.isprintable() or c.isspace() else " " for c in text).split())
-    return words if len(words) <= longest else words[: longest - 1].rstrip() + "…"
-
-
-def _pieces(answer: Answer) -> Iterator[Piece]:
-    for rank, topic in enumerate(answer["candidates"]):
-        yield from _topic_pieces(topic, rank)
-    for rank, found in enumerate(answer["evidence"]):
-        yield _evidence_piece(found, rank)
-
-
-def _piece(
-    kind: str, turn: int, rank: int, topic: int | None, text: str, warnings: list[Answer], source: Answer
-) -> Piece:
-    return Piece((turn, _ORDER.index(kind), rank), kind, topic, text, warnings, source)
-
-
-def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
-    topic_id, fields = topic["topic_id"], topic["fields"]
-    named = {field["name"] for field in fields}
-    of_fields: dict[str, list[Answer]] = {}
-    own: list[Answer] = _topic_warnings(topic)
-    for warning in topic["warnings"]:
-        at = of_fields.setdefault(warning["field"], []) if warning["field"] in named else own
-        at.append({name: warning[name] for name in ("kind", "message", "field")})
-    kind = f" ({one_line(topic['topic_kind'])})" if topic["topic_kind"] else ""
-    title = one_line(topic["title"] or topic_id)
-    source = {"topic_id": topic_id, "title": topic["title"], "scope": topic["scope"]}
-    yield _piece("topic", rank, rank, rank, f"# {title}{kind}", own, source)
-    if topic["summary"] and topic["summary"] != topic["title"]:
-        yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id})
-    for place, field in enumerate(fields):
-        yield _field_piece(field, rank, rank + place // _PER_TURN, topic_id, of_fields.get(field["name"], []))
-
-
-def _topic_warnings(topic: Answer) -> list[Answer]:
-    """Warnings of a topic as a whole: superseded or contradicted by another one, detached or archived."""
-    found = []
-    if (state := topic.get("state")) in _NOT_SERVED:
-        found.append(_warning(state, f"this topic has been {state}"))
-    for neighbor in topic["neighbors"]:
-        if neighbor["kind"] == "supersedes" and neighbor["direction"] == "in":
-            found.append(_warning("superseded", f"superseded by {neighbor['title']} ({neighbor['topic_id']})"))
-        if neighbor["kind"] == "contradicts":
-            found.append(_warning("contradicted", f"contradiction with {neighbor['title']} ({neighbor['topic_id']})"))
-    return found
-
-
-def _warning(kind: str, message: str) -> Answer:
-    return {"kind": kind, "message": message, "field": None}
-
-
-def _field_piece(field: Answer, rank: int, turn: int, topic_id: str, warnings: list[Answer]) -> Piece:
-    current = field["current"]
-    since = f" (since {current['valid_from'][:10]})" if current["valid_from"] else ""
-    text = f"- {one_line(field['name'])}: {one_line(plain(current['value']))}{since}"
-    source = {
-        "topic_id": topic_id,
-        "field": field["name"],
-        "revision_id": current["id"],
-        "evidence_ids": current["evidence_ids"],
-    }
-    return _piece("field", turn, rank, rank, text, warnings, source)
-
-
-def _evidence_piece(found: Answer, rank: int) -> Piece:
-    speaker = f" {one_line(found['actor'])}" if found["actor"] else ""
-    text = f"- {found['observed_at'][:10]}{speaker}: {one_line(found['text'] or '')}"
-    source = {name: found[name] for name in ("observation_id", "topic_id", "observed_at")}
-    later = found.get("replaced_by")
-    warnings = [_warning("replaced", f"a later statement may have replaced it ({later})")] if later else []
-    return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source)

@@ -19,6 +19,7 @@ from memstate_core.embed.encoder import Encoder
 from memstate_core.embed.vector_cache import embed_questions
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.terms import question_terms
+from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entries, evidence_entries, summary_text
 from memstate_core.retrieve.graph_boost import boosted, neighbors_of
@@ -56,6 +57,7 @@ class Question:
         topic_ids: consider these topics of the scopes only (ids, aliases or tombstones); all when empty.
         field_names: return these fields only; all when empty.
         history: return older revisions too.
+        core: return the core blocks of the scopes, or of the topics returned where no scope is named.
         asked_at: the time of asking, to which relative dates refer; `as_of` takes its place where given.
     """
 
@@ -69,6 +71,7 @@ class Question:
     topic_ids: tuple[str, ...] = ()
     field_names: tuple[str, ...] = ()
     history: bool = False
+    core: bool = False
     asked_at: datetime | None = None
 
 
@@ -135,13 +138,21 @@ def _answer(
         ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
     with watch("describe"):
         candidates, evidence = _candidates(ranked, question), _evidence(ranked, question)
+        core = _core(readers, question, candidates)
     return {
         "query": question.text,
         "candidates": candidates,
         "evidence": evidence,
         "summary_text": summary_text(candidates),
         "snapshot": ",".join(reader.name for reader in readers),
-    }
+    } | core
+
+
+def _core(readers: Sequence[SnapshotReader], question: Question, candidates: list[dict[str, Any]]) -> dict[str, Any]:
+    if not question.core:
+        return {}
+    scopes = question.scopes or {candidate["scope"] for candidate in candidates}
+    return {"core_blocks": core_blocks(readers, scopes, question.as_of)}
 
 
 def empty_answer(readers: Sequence[SnapshotReader], question: Question) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def context(
     store: Store = context.obj.store
     past = moment(as_of)
     scopes, chosen = parsed_scopes(scope), parsed_stages(stages)
-    question = Question(text, scopes, TOPICS, EVIDENCE, chosen, as_of=past, asked_at=datetime.now(UTC))
+    question = Question(text, scopes, TOPICS, EVIDENCE, chosen, as_of=past, core=True, asked_at=datetime.now(UTC))
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(store, stack)
         encoder = served_encoder(store, readers)
@@ -53,6 +53,9 @@ def _lines(pack: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"[{each['n']}] {each['kind']} {_source(each)}" for each in pack["citations"])
     size = f"{pack['tokens']} of {pack['budget']} tokens ({pack['counted_by']}), snapshot {pack['snapshot']}"
     yield f"{size}; left out: {left or 'nothing'}"
+    for block in pack["core_left_out"]:
+        name = f"{block['title']} of {block['scope']}"
+        yield f"core block {name} did not fit: it needs {block['tokens']} tokens"
     yield from missing_lines(pack)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.model.core_block import CoreBlock
 from memstate_core.model.observation import EdgeTo, FieldValue, Observation
 
 _VALUE = "fields[].value"
@@ -37,6 +38,8 @@ LIMITS: Mapping[str, int] = {
     "edges[].kind": 256,
     "edges[].to_topic_id": 1_024,
     "edges[].to_topic_key": 1_024,
+    "memory.label": 256,
+    "memory.content": 100_000,
 }
 """Characters of a string, of a value as JSON; elements of a list. A key is a path in the observation."""
 
@@ -49,6 +52,7 @@ _OF_PART = {
     }
     for part in ("fields", "edges")
 }
+_OF_MEMORY = {path.removeprefix("memory."): limit for path, limit in LIMITS.items() if path.startswith("memory.")}
 _LEAST = min(LIMITS.values())
 
 
@@ -67,6 +71,8 @@ def check_limits(row: Observation, length: int) -> None:
     _check(row, _OWN, "$")
     if row.scope is not None:
         check_length(row.scope.id, LIMITS["scope.id"], "$.scope.id")
+    if row.memory is not None:
+        _check(row.memory, _OF_MEMORY, "$.memory")
     for name, limits in _OF_PART.items():
         for at, part in enumerate(getattr(row, name)):
             _check(part, limits, f"$.{name}[{at}]")
@@ -92,6 +98,6 @@ def check_length(value: Any, limit: int, where: str) -> None:
         raise Rejection(Reason.FIELD_TOO_LONG, f"{where} has {len(value):,} {unit}, expected at most {limit:,}")
 
 
-def _check(record: Observation | FieldValue | EdgeTo, limits: Mapping[str, int], where: str) -> None:
+def _check(record: Observation | FieldValue | EdgeTo | CoreBlock, limits: Mapping[str, int], where: str) -> None:
     for name, limit in limits.items():
         check_length(getattr(record, name), limit, f"{where}.{name}")

@@ -98,7 +98,7 @@ class QueryAnswer(Answer, frozen=True):
 
 
 class Citation(Answer, frozen=True):
-    """The source of line `n`: a topic, its summary, one of its fields, or a piece of evidence (`kind`)."""
+    """The source of line `n` (`kind`): a core block, a topic, its summary, a field or a piece of evidence."""
 
     n: int
     kind: str
@@ -124,10 +124,20 @@ class ContextWarning(Answer, frozen=True):
 class OmittedCounts(Answer, frozen=True):
     """How many items of the answer did not fit the budget, by kind."""
 
+    core: int = 0
     topic: int = 0
     evidence: int = 0
     summary: int = 0
     field: int = 0
+
+
+class OmittedBlock(Answer, frozen=True):
+    """A core block that did not fit the budget, and the tokens of its lines."""
+
+    topic_id: str
+    title: str
+    scope: str
+    tokens: int
 
 
 class ContextAnswer(Answer, frozen=True):
@@ -142,5 +152,6 @@ class ContextAnswer(Answer, frozen=True):
     topics: list[str]
     warnings: list[ContextWarning]
     left_out: OmittedCounts
+    core_left_out: list[OmittedBlock]
     snapshot: str
     missing_shards: Sometimes[list[MissingShard]] = None

@@ -78,7 +78,7 @@ def _known(subject: Subject) -> pl.DataFrame:
     fields = subject.graph.fields.group_by("topic_id").agg(fields=pl.len().cast(pl.Int64))
     rows = topics.rename({"id": "topic_id"}).join(levels, on="topic_id").join(fields, on="topic_id", how="left")
     ids = pl.col("topic_id")
-    kind_pinned = pl.col("topic_kind").is_in(recorded.policy.pinned_kinds).fill_null(False)
+    kind_pinned = pl.col("topic_kind").is_in(recorded.policy.spared_kinds).fill_null(False)
     rows = rows.with_columns(
         salience=_confirmed(),
         fields=pl.col("fields").fill_null(0),

@@ -167,7 +167,7 @@ class ContextBody(_Question):
 
     def question(self) -> Question:
         """The question in the form that retrieval takes."""
-        return Question(self.q, self.scopes(), TOPICS, EVIDENCE, frozenset(self.stages), as_of=self.as_of)
+        return Question(self.q, self.scopes(), TOPICS, EVIDENCE, frozenset(self.stages), as_of=self.as_of, core=True)
 
 
 class FeedbackBody(_Body):

@@ -93,6 +93,7 @@ class Tools:
         topic_kind: arg.TopicKind = "",
         fields: arg.FieldsGiven = None,
         edges: arg.EdgesGiven = None,
+        core_block: arg.CoreBlock = None,
         kind: arg.KindGiven = None,
         placement: arg.PlacementGiven = None,
         actor: arg.Actor = "",
@@ -108,6 +109,7 @@ class Tools:
             "observation_id": observation_id, "scope": _scope(scope, who),
             "observed_at": None if observed_at is None else iso(observed_at),
             "fields": _dumped(fields), "edges": _dumped(edges),
+            "memory": None if core_block is None else {"type": "core_block", **core_block.model_dump()},
         }  # fmt: skip
         row = {name: value for name, value in given.items() if value not in (None, "", [])} | {"provenance": "mcp"}
         return _result(self._service.ingest(who, [msgspec.json.encode(row)], alone=True))

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from memstate_core.ingest.validation.limits import LIMITS
+from memstate_core.model.core_block import CoreBlock
 from memstate_core.model.observation import EdgeTo, FieldValue, Observation
 
-CHOICES = {"kind", "provenance", "placement", "fields[].field_type", "scope"}
+CHOICES = {"kind", "provenance", "placement", "fields[].field_type", "scope", "memory", "memory.read_only"}
 TIMES = {"observed_at", "fields[].valid_from", "edges[].valid_from", "edges[].valid_until"}
-NUMBERS = {"turn", "fields[].confidence"}
+NUMBERS = {"turn", "fields[].confidence", "memory.authority"}
 
 
 def row_with(path: str, length: int) -> dict[str, Any]:
@@ -20,6 +21,9 @@ def row_with(path: str, length: int) -> dict[str, Any]:
     if path in ("fields", "edges"):
         part = {"name": "n", "value": 1} if path == "fields" else {"kind": "part_of", "to_topic_id": "b"}
         return row | {path: [part] * length}
+    if path.startswith("memory."):
+        block = {"type": "core_block", "label": "n", "content": "v"}
+        return {"text": "a", "memory": block | {path.removeprefix("memory."): "x" * length}}
     if path == "scope.id":
         return row | {"scope": {"type": "user", "id": "x" * length}}
     group, _, name = path.rpartition("[].")
@@ -32,7 +36,7 @@ def row_with(path: str, length: int) -> dict[str, Any]:
 
 
 def test_every_part_of_an_observation_has_a_limit() -> None:
-    parts = {"": Observation, "fields[].": FieldValue, "edges[].": EdgeTo}
+    parts = {"": Observation, "fields[].": FieldValue, "edges[].": EdgeTo, "memory.": CoreBlock}
     every = {prefix + name for prefix, struct in parts.items() for name in struct.__struct_fields__}
 
     assert every - CHOICES - TIMES - NUMBERS | {"scope.id"} == LIMITS.keys()

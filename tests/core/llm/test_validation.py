@@ -9,6 +9,7 @@ import pytest
 
 from memstate_core.ingest.reasons import Reason
 from memstate_core.llm.validation import Validator
+from memstate_core.model.core_block import CORE_BLOCK
 
 LONGEST = 1 << 20
 
@@ -52,6 +53,7 @@ def test_a_topic_that_holds_is_kept_as_an_observation_would_be() -> None:
         (topic(edges=[{"kind": "part_of", "to": " "}]), Reason.MISSING_CONTENT),
         (topic(edges=[{"kind": "", "to": "Acme"}]), Reason.WRONG_TYPE),
         (topic(summary="x" * LONGEST), Reason.LINE_TOO_LONG),
+        (topic(topic_kind=CORE_BLOCK), Reason.BAD_VALUE),
     ],
 )
 def test_a_topic_that_does_not_hold_is_refused_with_the_reason_of_an_import(said: Any, reason: Reason | None) -> None:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.embed.counting import TokenCounter, estimated
-from memstate_core.retrieve.context import EVIDENCE, LONGEST, TOPICS, context_pack, one_line
+from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
+from memstate_core.retrieve.pack_pieces import LONGEST, one_line
 from memstate_core.retrieve.query import Question, answer
 from tests.core.retrieve.conftest import Store, WordEncoder, day
 
@@ -56,7 +57,7 @@ def test_a_pack_lists_topics_then_evidence_and_cites_each_line(store: Store, ope
     plain = [line for line in lines if line != "# Evidence" and not line.startswith("  ! ")]
     cited = [int(re.search(r"\[(\d+)\]$", line).group(1)) for line in plain]  # type: ignore[union-attr]
     assert sorted(cited) == [each["n"] for each in packed["citations"]]
-    assert packed["left_out"] == {"topic": 0, "evidence": 0, "summary": 0, "field": 0}
+    assert packed["left_out"] == {"core": 0, "topic": 0, "evidence": 0, "summary": 0, "field": 0}
     assert packed["topics"] == [each["topic_id"] for each in packed["citations"] if each["kind"] == "topic"]
     sources = {each["kind"]: each for each in packed["citations"] if each["topic_id"] == "acme"}
     assert sources["evidence"]["observation_id"] == "o0000"
@@ -171,6 +172,37 @@ def test_no_budget_is_exceeded_and_a_larger_one_loses_nothing(
     assert not any(whole["left_out"].values())
     kept = len(small["citations"]) + sum(small["left_out"].values())
     assert kept == len(whole["citations"])
+
+
+def blocks() -> st.SearchStrategy[list[dict[str, Any]]]:
+    made = st.builds(
+        lambda label, content: {"label": label, "content": content, "scope": "user:a", "revision_id": "r",
+                                "evidence_ids": ["e"]},
+        label=st.text(min_size=1, max_size=12), content=st.text(max_size=300),
+    )  # fmt: skip
+    return st.lists(made, max_size=6).map(
+        lambda each: [block | {"topic_id": f"block-{at}"} for at, block in enumerate(each)]
+    )
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(found=answers(), core=blocks(), budget=st.integers(0, 400))
+def test_each_core_block_is_whole_before_all_else_or_named(
+    found: dict[str, Any], core: list[dict[str, Any]], budget: int
+) -> None:
+    packed = context_pack(found | {"core_blocks": core}, budget, COUNT, counted_by=COUNT.name)
+    assert packed["tokens"] == COUNT(packed["text"]) <= budget
+    shown = [each["topic_id"] for each in packed["citations"] if each["kind"] == "core"]
+    named = [each["topic_id"] for each in packed["core_left_out"]]
+    assert sorted(shown + named) == [each["topic_id"] for each in core]
+    assert packed["left_out"]["core"] == len(named)
+    lines = packed["text"].split("\n")
+    for at, topic_id in enumerate(shown, 1):
+        block = core[int(topic_id.removeprefix("block-"))]
+        assert one_line(block["content"], None) in lines[at]
+    room = budget - COUNT("\n".join(lines[: len(shown) + 1])) if shown else budget
+    assert all(each["tokens"] > room - COUNT("# Core memory") - 2 for each in packed["core_left_out"])
 
 
 def test_topics_take_turns(store: Store, opened: Opened) -> None:

@@ -1,0 +1,136 @@
+"""The pieces of a context pack: core blocks, topics, their summaries and fields, and evidence, each with its citation.
+
+Topics, evidence and further facts take turns, so that no topic crowds out the others. A warning is never separated from
+the piece that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from memstate_core.model.core_block import CONTENT
+from memstate_core.retrieve.conflicts import plain
+
+Answer = dict[str, Any]
+
+LONGEST = 400
+"""Characters of a summary, a value or a turn that are shown; longer texts are cut, with an ellipsis."""
+
+ORDER = ("core", "topic", "evidence", "summary", "field")
+"""Kinds of pieces, in the order of a turn."""
+
+_NOT_SERVED = ("detached", "archived")
+
+
+_PER_TURN = 2
+"""How many fields of a topic, and pieces of evidence, one turn has."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A unit that a pack includes whole or not at all.
+
+    Attributes:
+        place: its position in the order of pieces: turn, then kind, then rank.
+        kind: core, topic, evidence, summary or field.
+        topic: the rank of its topic; None for core blocks and evidence, which have sections of their own.
+        text: its line, without the citation.
+        warnings: `kind`, `message` and `field` of each.
+        source: what its citation refers to.
+    """
+
+    place: tuple[int, int, int]
+    kind: str
+    topic: int | None
+    text: str
+    warnings: list[Answer]
+    source: Answer
+
+
+def one_line(text: str, longest: int | None = LONGEST) -> str:
+    """A text on one line, of printable characters, cut to a length if there is one."""
+    words = " ".join("".join(c if c.isprintable() or c.isspace() else " " for c in text).split())
+    return words if longest is None or len(words) <= longest else words[: longest - 1].rstrip() + "…"
+
+
+def answer_pieces(answer: Answer) -> Iterator[Piece]:
+    """The pieces of an answer beside core blocks, which it does not repeat as topics and evidence; not in order."""
+    blocks = {block["topic_id"] for block in answer.get("core_blocks", ())}
+    topics, evidence = ([found for found in answer[part] if found["topic_id"] not in blocks]
+                        for part in ("candidates", "evidence"))  # fmt: skip
+    for rank, topic in enumerate(topics):
+        yield from _topic_pieces(topic, rank)
+    for rank, found in enumerate(evidence):
+        yield _evidence_piece(found, rank)
+
+
+def _piece(
+    kind: str, turn: int, rank: int, topic: int | None, text: str, warnings: list[Answer], source: Answer
+) -> Piece:
+    return Piece((turn, ORDER.index(kind), rank), kind, topic, text, warnings, source)
+
+
+def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
+    topic_id, fields = topic["topic_id"], topic["fields"]
+    named = {field["name"] for field in fields}
+    of_fields: dict[str, list[Answer]] = {}
+    own: list[Answer] = _topic_warnings(topic)
+    for warning in topic["warnings"]:
+        at = of_fields.setdefault(warning["field"], []) if warning["field"] in named else own
+        at.append({name: warning[name] for name in ("kind", "message", "field")})
+    kind = f" ({one_line(topic['topic_kind'])})" if topic["topic_kind"] else ""
+    title = one_line(topic["title"] or topic_id)
+    source = {"topic_id": topic_id, "title": topic["title"], "scope": topic["scope"]}
+    yield _piece("topic", rank, rank, rank, f"# {title}{kind}", own, source)
+    if topic["summary"] and topic["summary"] != topic["title"]:
+        yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id})
+    for place, field in enumerate(fields):
+        yield _field_piece(field, rank, rank + place // _PER_TURN, topic_id, of_fields.get(field["name"], []))
+
+
+def _topic_warnings(topic: Answer) -> list[Answer]:
+    """Warnings of a topic as a whole: superseded or contradicted by another one, detached or archived."""
+    found = []
+    if (state := topic.get("state")) in _NOT_SERVED:
+        found.append(_warning(state, f"this topic has been {state}"))
+    for neighbor in topic["neighbors"]:
+        if neighbor["kind"] == "supersedes" and neighbor["direction"] == "in":
+            found.append(_warning("superseded", f"superseded by {neighbor['title']} ({neighbor['topic_id']})"))
+        if neighbor["kind"] == "contradicts":
+            found.append(_warning("contradicted", f"contradiction with {neighbor['title']} ({neighbor['topic_id']})"))
+    return found
+
+
+def _warning(kind: str, message: str) -> Answer:
+    return {"kind": kind, "message": message, "field": None}
+
+
+def _field_piece(field: Answer, rank: int, turn: int, topic_id: str, warnings: list[Answer]) -> Piece:
+    current = field["current"]
+    since = f" (since {current['valid_from'][:10]})" if current["valid_from"] else ""
+    text = f"- {one_line(field['name'])}: {one_line(plain(current['value']))}{since}"
+    source = {
+        "topic_id": topic_id,
+        "field": field["name"],
+        "revision_id": current["id"],
+        "evidence_ids": current["evidence_ids"],
+    }
+    return _piece("field", turn, rank, rank, text, warnings, source)
+
+
+def core_piece(block: Answer, rank: int) -> Piece:
+    """The piece of a core block, with its whole content."""
+    text = f"- {one_line(block['label'])}: {one_line(block['content'], None)}"
+    own = {name: block[name] for name in ("topic_id", "scope", "revision_id", "evidence_ids")}
+    return _piece("core", 0, rank, None, text, [], own | {"title": block["label"], "field": CONTENT})
+
+
+def _evidence_piece(found: Answer, rank: int) -> Piece:
+    speaker = f" {one_line(found['actor'])}" if found["actor"] else ""
+    text = f"- {found['observed_at'][:10]}{speaker}: {one_line(found['text'] or '')}"
+    source = {name: found[name] for name in ("observation_id", "topic_id", "observed_at")}
+    later = found.get("replaced_by")
+    warnings = [_warning("replaced", f"a later statement may have replaced it ({later})")] if later else []
+    return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source)
