@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.model.frames import Schema
+from memstate_core.model.text import normalised
 from memstate_core.placement.vectors import Embeddings
 
 _LONGEST_SUMMARY = 300
@@ -22,6 +24,10 @@ CARDS: Schema = {
     "fields": pl.List(pl.Struct({"name": pl.String, "value_json": pl.String})),
 }
 """The parts of a topic that prompts contain: title, summary and current values."""
+
+
+Stated = tuple[str, str, str]
+"""A scope, the title of a topic in the form in which titles are compared, and the name of a field that it states."""
 
 
 class Card(Struct, frozen=True):
@@ -52,6 +58,8 @@ class KnownTopics:
         """
         self.topics = topics
         self._cards = cards
+        self._stating: dict[Stated, str] = {}
+        self._index(cards, pl.DataFrame({"id": topics.ids, "scope": topics.scopes}))
 
     def nearest(self, scope: str, vectors: Vectors, limit: int) -> list[Card]:
         """The topics of a scope that are nearest to any of the vectors, nearest first, with handles K1, K2 ….
@@ -71,6 +79,10 @@ class KnownTopics:
         return [
             Card(f"K{at}", row["id"], row["title"], row["summary"], row["fields"]) for at, row in enumerate(rows, 1)
         ]
+
+    def stating(self, names: Sequence[Stated]) -> str | None:
+        """The topic with one of these titles and fields, the first of several by id."""
+        return min((found for name in names if (found := self._stating.get(name))), default=None)
 
     @property
     def titles(self) -> pl.DataFrame:
@@ -92,3 +104,10 @@ class KnownTopics:
             np.concatenate([known.vectors, vectors]),
         )
         self._cards = pl.concat([self._cards, cards])
+        self._index(cards, cards.select("id", scope=pl.lit(scope)))
+
+    def _index(self, cards: pl.DataFrame, scopes: pl.DataFrame) -> None:
+        named = cards.select("id", "fields", title=normalised(pl.col("title"))).explode("fields").join(scopes, on="id")
+        rows = named.select("scope", "title", name=pl.col("fields").struct.field("name"), topic="id").drop_nulls()
+        for scope, title, name, topic in rows.sort("topic", descending=True).iter_rows():
+            self._stating[scope, title, name] = min(topic, self._stating.get((scope, title, name), topic))

@@ -50,6 +50,11 @@ class Placed:
         return cls(topic_id, False, reason, False, score)
 
     @classmethod
+    def same(cls, topic_id: str, title: str) -> Placed:
+        """Continues the topic of another session with this title and a field of the same name."""
+        return cls(topic_id, False, f"same title and field as {title!r} in another session", False)
+
+    @classmethod
     def own(cls, session: Session, topic: SandboxTopic) -> Placed:
         """Becomes a new topic, whose id derives from its first turn."""
         reason = f"{len(topic.turns)} turns of one subject, by the language model"

@@ -1,7 +1,8 @@
 """Reads the sessions of each scope in waves: extracted concurrently, then placed among the topics known before.
 
-Sessions of one wave do not see each other's topics, those of later waves of the scope do. So the requests for a session
-depend on the sessions of its scope before it, and neither on other scopes nor on `concurrency`.
+Sessions of one wave do not see each other's topics, those of later waves of the scope do, the nearest ones. A topic
+that has the title of another and states a field of the same name is that topic, seen or not. So the requests for a
+session depend on the sessions of its scope before it, and neither on other scopes nor on `concurrency`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.llm.integration import Choices, chosen_at_once, integrate
-from memstate_core.llm.known_topics import CARDS, KnownTopics
+from memstate_core.llm.known_topics import CARDS, KnownTopics, Stated
 from memstate_core.llm.model_client import ModelClient
-from memstate_core.llm.sandbox import Sandbox, is_long, study
+from memstate_core.llm.sandbox import Sandbox, SandboxTopic, is_long, normal, study
 from memstate_core.llm.schema import PLACEMENTS
 from memstate_core.llm.segment_rows import Placed, own_id
 from memstate_core.llm.sessions import Session
@@ -117,18 +118,33 @@ class Waves:
         return {reading.number: (reading.sandbox, places) for reading, places in zip(readings, placed, strict=True)}
 
     def _placed(self, sandboxes: list[Sandbox], choices: list[Choices]) -> list[list[Placed]]:
-        """The placement of each topic: the model's choice, else the topic that it continues by similarity, else new."""
-        alike = self._alike(sandboxes, _unchosen(sandboxes, choices))
+        """The placement of each topic.
 
-        def place(sandbox: Sandbox, at: int, chosen: Choices) -> Placed:
+        It is the model's choice, else the topic of another session with the same title and field, else the topic that
+        it continues by similarity, else new.
+        """
+        alike = self._alike(sandboxes, _unchosen(sandboxes, choices))
+        stated: dict[Stated, tuple[int, str]] = {}
+
+        def place(number: int, sandbox: Sandbox, at: int, chosen: Choices) -> Placed:
             topic = sandbox.topics[at]
             if at in chosen:
                 return Placed.chosen(chosen[at].card.topic_id, chosen[at].reason(), not sandbox.long)
-            return alike.get(own_id(sandbox.session, topic)) or Placed.own(sandbox.session, topic)
+            names = _stated(sandbox, topic)
+            here = (found[1] for name in names if (found := stated.get(name)) is not None and found[0] != number)
+            same = next(here, None) or self._memory.stating(names)
+            placed = (
+                Placed.same(same, topic.first.title)
+                if same
+                else alike.get(own_id(sandbox.session, topic)) or Placed.own(sandbox.session, topic)
+            )
+            for name in names:
+                stated.setdefault(name, (number, placed.topic_id))
+            return placed
 
         return [
-            [place(sandbox, at, chosen) for at in range(len(sandbox.topics))]
-            for sandbox, chosen in zip(sandboxes, choices, strict=True)
+            [place(number, sandbox, at, chosen) for at in range(len(sandbox.topics))]
+            for number, (sandbox, chosen) in enumerate(zip(sandboxes, choices, strict=True))
         ]
 
     def _alike(self, sandboxes: list[Sandbox], new: SegmentVectors) -> dict[str, Placed]:
@@ -188,6 +204,12 @@ def _unchosen(sandboxes: list[Sandbox], choices: list[Choices]) -> SegmentVector
     vectors = np.concatenate([session.vectors[topic.turns] for _, session, topic in free])
     frame = pl.DataFrame(rows, schema=COMPARED, orient="row")
     return segment_vectors(frame, pl.Series("turns", groups, dtype=pl.Int64), vectors)
+
+
+def _stated(sandbox: Sandbox, topic: SandboxTopic) -> list[Stated]:
+    """The scope and the title of a topic with each of the fields that it states."""
+    scope, title = sandbox.session.scope, normal(topic.first.title)
+    return [(scope, title, name) for part in topic.parts for name, *_ in part.fields]
 
 
 def _titles(sandboxes: list[Sandbox]) -> pl.DataFrame:

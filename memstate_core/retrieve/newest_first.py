@@ -1,9 +1,9 @@
-"""Statements that a later one may have replaced give it their place, where a question asks for what holds now.
+"""Statements that a later one replaced give it their place, where a question asks for what holds now.
 
-No language model is asked, so nothing is understood: a later turn of the same speaker counts as a replacement if it is
-about the same (cosine), or is near it and says that something changed. Only the first places are exchanged, so every
-turn that would be found is found, and what was replaced stays reachable; it names its replacement. Tenses and words of
-change are English; other questions keep their order.
+Where evidence states values of fields, their histories say what superseded it: that comes before it, from wherever it
+ranks. Of other turns nothing is understood: a later one of the same speaker counts as a replacement if it is about the
+same (cosine), or is near it and says that something changed, and only the first places are exchanged. What was replaced
+stays reachable and names its replacement. Tenses and words of change are English; other questions keep their order.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def asks_for_the_present(question: str, years: list[int]) -> bool:
     return present and not _EARLIER.search(question) and not named_spans(question, years)
 
 
-def newer(evidence: EvidenceSlice, question: str, scores: Array, seen: Flags) -> Array:
+def newer(evidence: EvidenceSlice, question: str, scores: Array, seen: Flags, superseding: Rows) -> Array:
     """What each row gains or loses when replaced statements give their places away (n).
 
     Args:
@@ -68,18 +68,24 @@ def newer(evidence: EvidenceSlice, question: str, scores: Array, seen: Flags) ->
         question: the question; unless it asks for the present, nothing is exchanged.
         scores: the score of each row (n).
         seen: which rows may be returned (n).
+        superseding: the row that superseded each row by the history of a field, `MISSING` without one (n).
     """
     gains: Array = np.zeros(len(scores))
     if not asks_for_the_present(question, evidence.years):
         return gains
     first = _first(scores, seen, PLACES)
-    ranked = _exchanged(first, _replacing(evidence, first, first, (SAME, SAME_AND_CHANGED)))
-    gains[ranked] = scores[first] - scores[ranked]
+    exchanged = _exchanged(first, _replacing(evidence, first, first, (SAME, SAME_AND_CHANGED)))
+    ranked = _preceded(exchanged, np.where(seen[superseding], superseding, MISSING))
+    gains[ranked] = _places(scores, seen, first, ranked) - scores[ranked]
     return gains
 
 
-def replaced_by(evidence: EvidenceSlice, question: str | None, scores: Array, seen: Flags, shown: Rows) -> pl.Series:
-    """The observation of the first places that may have replaced each shown row (m), the last of several; else null.
+def replaced_by(
+    evidence: EvidenceSlice, question: str | None, scores: Array, seen: Flags, shown: Rows, superseding: Rows
+) -> pl.Series:
+    """The observation that replaced each shown row (m): by the history of a field, else by its meaning; else null.
+
+    By meaning it is the last of the first places that may have replaced the row.
 
     Args:
         evidence: the evidence of a scope (n rows).
@@ -87,13 +93,17 @@ def replaced_by(evidence: EvidenceSlice, question: str | None, scores: Array, se
         scores: the score of each row (n).
         seen: which rows may be returned (n).
         shown: the rows of the answer (m).
+        superseding: as for `newer` (n).
     """
     if question is None or not len(shown) or not asks_for_the_present(question, evidence.years):
         return pl.Series([None] * len(shown), dtype=pl.String)
     first = _first(scores, seen, PLACES)
     said = _replacing(evidence, shown, first, (np.inf, REPLACED))
-    last = evidence.frame["observation_id"].gather(first[said.argmax(axis=1)])
-    return last.to_frame().select(pl.when(pl.Series(np.isfinite(said.max(axis=1)))).then(last)).to_series()
+    alike = np.where(np.isfinite(said.max(axis=1)), first[said.argmax(axis=1)], MISSING)
+    known = np.where(seen[superseding], superseding, MISSING)[shown]
+    later = np.where(known == MISSING, alike, known)
+    last = evidence.frame["observation_id"].gather(later)
+    return last.to_frame().select(pl.when(pl.Series(later != MISSING)).then(last)).to_series()
 
 
 def _first(scores: Array, seen: Flags, count: int) -> Rows:
@@ -140,3 +150,22 @@ def _exchanged(first: Rows, replacing: Array) -> Rows:
             order[[place, other]] = order[[other, place]]
     ranked: Rows = first[order]
     return ranked
+
+
+def _preceded(order: Rows, superseding: Rows) -> Rows:
+    """The rows in their order, each after the one that superseded it, which may come from below them."""
+    ranked: dict[int, None] = {}
+    for row in order:
+        ranked |= {int(each): None for each in (superseding[row], row) if each != MISSING}
+    return np.array(list(ranked), dtype=np.intp)
+
+
+def _places(scores: Array, seen: Flags, first: Rows, ranked: Rows) -> Array:
+    """The scores of the first places for as many rows, and for further ones scores between them and the next row's."""
+    further = len(ranked) - len(first)
+    if not further:
+        return scores[first]
+    rest = seen.copy()
+    rest[ranked] = False
+    below = scores[rest].max() if rest.any() else scores[first[-1]] - 1.0
+    return np.append(scores[first], np.linspace(scores[first[-1]], below, further + 2)[1:-1])

@@ -22,10 +22,11 @@ from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.damage import damage_named, unopenable
-from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
+from memstate_core.retrieve.index.facts_files import FOLDER, SUPERSEDED_FILE, TABLES
 from memstate_core.retrieve.index.layout import Place, Places, read_array, read_rows
 from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
+from memstate_core.retrieve.superseded import SUPERSEDED, superseding_rows
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.ledger import Ledger
@@ -60,6 +61,7 @@ class SnapshotReader:
         self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
         self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
         self.homes = lru_cache(_KEPT_SCOPES)(self._read_homes)
+        self.superseding = lru_cache(_KEPT_SCOPES)(self._read_superseding)
         self.past = lru_cache(_KEPT_PASTS)(self._read_past)
         self.cached_facts = FactsCache()
         self._array = cache(self._map_array)
@@ -163,6 +165,14 @@ class SnapshotReader:
         rows = {name: self._rows(f"{FOLDER}/{name}.parquet", place) for name, place in places.items()}
         rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
         return rows
+
+    def _read_superseding(self, scope: str) -> Rows:
+        """For each row of evidence, the row that superseded it by the history of a field, -1 without one."""
+        facts, places, evidence = self.facts(scope), self._fact_places, self.evidence(scope).frame["evidence_id"]
+        if facts is None or places is None or not self.snapshot.has(SUPERSEDED_FILE):
+            return superseding_rows(empty(SUPERSEDED), empty(REVISIONS), evidence)
+        earlier = self._rows(SUPERSEDED_FILE, places.of(scope, "superseded"))
+        return superseding_rows(earlier, facts["revisions"].filter(pl.col("rank") == 0), evidence)
 
     def _rows(self, name: str, place: Place) -> pl.DataFrame:
         with damage_named(self.snapshot):

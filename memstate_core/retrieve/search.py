@@ -24,6 +24,7 @@ from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
 from memstate_core.retrieve.scoring import Array, Parts, PreparedQuestion, evidence_parts, topic_parts, total
+from memstate_core.retrieve.superseded import superseded_evidence, superseding_rows
 from memstate_core.state.graph import TOPIC, VECTOR
 
 
@@ -68,8 +69,9 @@ def search_scope(
     past = None if as_of is None else reader.past(scope, as_of)
     if past is not None:
         topics, evidence = _past_topics(reader, scope, past), _past_evidence(evidence, past)
+        superseding = _past_superseding(evidence, past)
     else:
-        topics = _with_archived(reader, scope) if topic_ids else served
+        topics, superseding = _with_archived(reader, scope) if topic_ids else served, reader.superseding(scope)
     homes = reader.homes(scope) if topics is served else places_of(evidence.frame["topic_id"], topics.frame["id"])
     visible = (topics.frame["state"] == SERVED_STATE).to_numpy() | topics.frame["id"].is_in(topic_ids).to_numpy()
     seen = _visible_evidence(evidence, homes, visible, as_of)
@@ -80,12 +82,12 @@ def search_scope(
     if topic_ids:
         seen &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
     if asked.dated:
-        parts["newer"] = newer(evidence, asked.text, scores, seen)
+        parts["newer"] = newer(evidence, asked.text, scores, seen, superseding)
         scores = total(parts)
     rows = _highest(scores, np.flatnonzero(seen), evidence_k)
     found = _scored(evidence.frame[rows], {name: part[rows] for name, part in parts.items()}, explain)
     text = asked.text if asked.dated else None
-    found = found.with_columns(replaced_by=replaced_by(evidence, text, scores, seen, rows))
+    found = found.with_columns(replaced_by=replaced_by(evidence, text, scores, seen, rows, superseding))
     ranked = _scored(topics.frame, topic_scores, explain).with_columns(
         pl.Series("similarity", similarity).fill_nan(None)
     )
@@ -170,3 +172,9 @@ def _past_evidence(evidence: EvidenceSlice, past: Past) -> EvidenceSlice:
     homes = past.evidence_topic.select("evidence_id", "topic_id")
     frame = evidence.frame.drop("topic_id").join(homes, on="evidence_id", how="left", maintain_order="left")
     return replace(evidence, frame=frame.select(evidence.frame.columns))
+
+
+def _past_superseding(evidence: EvidenceSlice, past: Past) -> Rows:
+    """For each row of evidence, the row that had superseded it at a past moment, `MISSING` without one."""
+    current = past.revisions.filter((pl.col("part") == "field") & (pl.col("rank") == 0))
+    return superseding_rows(superseded_evidence(past.revisions), current, evidence.frame["evidence_id"])

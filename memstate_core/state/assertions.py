@@ -47,6 +47,10 @@ def from_evidence(evidence: pl.DataFrame, evidence_topic: pl.DataFrame) -> pl.Da
     )
 
 
+SEGMENT_FIELDS = ("participants", "session", "period")
+"""The fields that segments state of themselves: what they were, not what was said in them."""
+
+
 def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
     """Assertions of segments: their text, their session, and the fields they state.
 
@@ -70,15 +74,15 @@ def from_segments(segments: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFram
     spans = pl.concat_str([iso_expr(pl.col("_since")), pl.lit("/"), iso_expr(pl.col("_until"))])
     people = pl.struct(x="participants").struct.json_encode().str.slice(5).str.strip_suffix("}")
     values = [
-        ("participants", "list", people, pl.col("participants").list.len() > 0),
-        ("session", "string", quoted(pl.col("session_id")), pl.col("session_id").is_not_null()),
-        ("period", "string", quoted(spans), pl.lit(True)),
+        ("list", people, pl.col("participants").list.len() > 0),
+        ("string", quoted(pl.col("session_id")), pl.col("session_id").is_not_null()),
+        ("string", quoted(spans), pl.lit(True)),
     ]
     rows = [
         base.filter(there).with_columns(
             part=pl.lit("field"), name=pl.lit(name), field_type=pl.lit(kind), value_json=value, exclusive=pl.lit(False)
         )
-        for name, kind, value, there in values
+        for name, (kind, value, there) in zip(SEGMENT_FIELDS, values, strict=True)
     ]
     rows += [_topic_part(base, name) for name in _TOPIC_PARTS]
     rows.append(_stated(base.drop("valid_from", "position"), 1, "began_at"))

@@ -15,6 +15,7 @@ class Fact:
     """One kind of fact about a person.
 
     Attributes:
+        name: what it is about.
         values: what it may be.
         stated: first statements.
         changed: statements of a new value that say that it is new.
@@ -25,6 +26,7 @@ class Fact:
         others: what a person says about somebody else.
     """
 
+    name: str
     values: tuple[str, ...]
     stated: tuple[str, ...]
     changed: tuple[str, ...]
@@ -37,6 +39,7 @@ class Fact:
 
 FACTS = (
     Fact(
+        "home_city",
         ("Oslo", "Bergen", "Porto", "Lyon", "Gdansk", "Leeds"),
         ("I live in <old>, right by the station.", "My flat is in <old>, third floor and no lift."),
         ("We moved to <new> at the weekend, boxes everywhere!", "I have left <old> for good, <new> is home now."),
@@ -47,6 +50,7 @@ FACTS = (
         ("My cousin lives in <new> with two cats.",),
     ),
     Fact(
+        "job",
         ("nurse", "welder", "librarian", "tram driver", "baker", "surveyor"),
         ("I work as a <old>, mostly early shifts.", "Being a <old> pays the bills for me."),
         ("I quit being a <old>, from Monday I am a <new>.", "Career change: I started as a <new> this week!"),
@@ -57,6 +61,7 @@ FACTS = (
         ("My neighbour trains to become a <new>.",),
     ),
     Fact(
+        "favourite_colour",
         ("green", "crimson", "turquoise", "mustard yellow", "violet", "white"),
         ("My favourite colour is <old>, always has been.", "If I may choose a colour I take <old>."),
         ("I have gone off <old>; these days my favourite colour is <new>.", "My new favourite colour is <new>."),
@@ -67,6 +72,7 @@ FACTS = (
         ("My sister wants her room in <new>.",),
     ),
     Fact(
+        "pet",
         (
             "a beagle called Moss",
             "a tabby cat called Pip",
@@ -87,6 +93,7 @@ FACTS = (
         ("The boy next door got <new> for his birthday.",),
     ),
     Fact(
+        "diet",
         ("vegetarian", "vegan", "on a keto diet", "pescatarian", "gluten-free", "off sugar"),
         ("I am <old>, so please no surprises at dinner.", "I eat <old> food only, I mean it: I am <old>."),
         ("I stopped being <old> last month, I am <new> now.", "Diet news: I switched and am <new> now."),
@@ -97,6 +104,7 @@ FACTS = (
         ("My boss turned <new> and talks of nothing else.",),
     ),
     Fact(
+        "vehicle",
         ("a red Volvo", "an old Fiat", "a cargo bike", "a scooter", "a camper van", "an electric Kia"),
         ("I drive <old>, it gets me everywhere.", "My way to work is by <old>, ten minutes."),
         ("Sold <old> yesterday and picked up <new>.", "I replaced <old> with <new>, so much easier to park."),
@@ -107,6 +115,7 @@ FACTS = (
         ("Dad rents <new> for the holidays.",),
     ),
     Fact(
+        "instrument",
         ("the cello", "the drums", "the accordion", "the harp", "the bass guitar", "the oboe"),
         ("I play <old>, lessons every Tuesday.", "I have been learning <old> for a year, practising daily."),
         ("I dropped <old> and took up <new> instead.", "My teacher talked me into <new>, so no more <old>."),
@@ -117,6 +126,7 @@ FACTS = (
         ("My flatmate wants to learn <new>.",),
     ),
     Fact(
+        "gym",
         ("Forma gym", "the harbour pool", "Iron Yard gym", "the climbing hall", "Studio Nine", "the rowing club"),
         ("I work out at <old> three times a week.", "I signed up at <old>, a year's membership."),
         ("I moved my membership from <old> to <new>.", "Changed to <new>, <old> was always full."),
@@ -127,6 +137,7 @@ FACTS = (
         ("My colleague lost ten kilos at <new>.",),
     ),
     Fact(
+        "partner",
         ("Tomas", "Leonie", "Marek", "Sunniva", "Ebba", "Yusuf"),
         ("I am dating <old>, we met at the choir.", "<old> and I are a couple, three months already."),
         ("<old> and I split up; I am with <new> now.", "I am seeing somebody new, <new> from the bakery."),
@@ -140,6 +151,7 @@ FACTS = (
         ("My best friend is engaged to <new>.",),
     ),
     Fact(
+        "language",
         ("Portuguese", "Welsh", "Japanese", "Polish", "Arabic", "Greek"),
         ("I am learning <old>, twenty words a day.", "I take an evening course in <old>."),
         ("I swapped <old> for <new>, a new language for a new year.", "Gave up on <old>, I study <new> now."),
@@ -150,6 +162,7 @@ FACTS = (
         ("My aunt teaches <new> at the college.",),
     ),
     Fact(
+        "reading_group_time",
         ("Mondays", "Tuesday nights", "Wednesdays at seven", "Thursdays", "Friday noon", "Sunday mornings"),
         ("Our reading group meets on <old>.", "The reading group is on <old>, do come."),
         ("The reading group was moved from <old> to <new>.", "New slot for the reading group: <new>."),
@@ -160,6 +173,7 @@ FACTS = (
         ("The chess people meet on <new>.",),
     ),
     Fact(
+        "phone",
         ("a Motorola", "a Pixel", "an iPhone", "a Fairphone", "an old Nokia", "a Galaxy"),
         ("My phone is <old>, cracked screen and all.", "I use <old> as my phone."),
         ("I traded <old> for <new>, the new phone takes better pictures.", "New phone! I switched to <new>."),
@@ -170,6 +184,7 @@ FACTS = (
         ("My nephew begs for <new> every day.",),
     ),
     Fact(
+        "morning_drink",
         ("oat milk cappuccino", "black coffee", "mint tea", "hot chocolate", "chai latte", "espresso"),
         ("I start every day with <old>.", "My order at the cafe is always <old>."),
         ("I switched from <old> to <new> in the mornings.", "No more <old>: my usual order is <new> now."),
@@ -180,6 +195,7 @@ FACTS = (
         ("The man at the next table spilled <new>.",),
     ),
     Fact(
+        "wedding_place",
         (
             "June in Lisbon",
             "the barn in May",
@@ -197,6 +213,7 @@ FACTS = (
         ("My brother's wedding was <new>, it rained.",),
     ),
     Fact(
+        "dentist",
         ("Dr. Lindqvist", "Dr. Obi", "Dr. Halloran", "Dr. Petrov", "Dr. Sato", "Dr. Merz"),
         ("My dentist is <old>, very gentle.", "I see <old> for my teeth."),
         ("<old> retired, <new> is my dentist now.", "I changed dentists, <new> looks after my teeth now."),
@@ -207,6 +224,7 @@ FACTS = (
         ("My mother swears by <new>.",),
     ),
     Fact(
+        "book_project",
         ("a novel about bees", "a memoir", "a cookbook", "a crime series", "a libretto", "a guide to moss"),
         ("I am writing <old>, chapter two at the moment.", "My book project is <old>."),
         ("I threw <old> away, I am writing <new> now.", "New book project: <new> instead of <old>."),
@@ -217,6 +235,7 @@ FACTS = (
         ("The library has <new> on display.",),
     ),
     Fact(
+        "allergy",
         ("peanuts", "shellfish", "pollen", "penicillin", "cats", "strawberries"),
         ("I am allergic to <old>, I swell up at once.", "Doctor says I have an allergy to <old>."),
         ("New test: not <old> at all, I am allergic to <new>.", "The allergy was never <old>; it is <new>."),
@@ -227,6 +246,7 @@ FACTS = (
         ("The class has a child allergic to <new>.",),
     ),
     Fact(
+        "bank",
         ("Sunbank", "the credit union", "Postbank", "Nordea", "Triodos", "Monzo"),
         ("My account is with <old>.", "I bank with <old>, they are friendly."),
         ("I closed my account at <old> and bank with <new> now.", "Switched banks: <new> it is."),
@@ -237,6 +257,7 @@ FACTS = (
         ("My uncle works for <new>.",),
     ),
     Fact(
+        "summer_holiday",
         ("Iceland", "Sicily", "Vietnam", "the Azores", "Scotland", "Morocco"),
         ("We are going to <old> this summer.", "Summer holiday is settled, <old> for two weeks."),
         (
@@ -256,6 +277,7 @@ FACTS = (
         ("My boss went to <new> last year and loved it.",),
     ),
     Fact(
+        "football_team",
         ("Juventus", "Ajax", "Celtic", "Benfica", "Malmo", "Sparta"),
         ("I support <old>, my scarf is older than me.", "My team is <old>, through thick and thin."),
         ("I am done with <old>, I support <new> now.", "I changed teams, <new> since the summer."),

@@ -3,8 +3,9 @@
     python tests/benchmarks/made_updates.py DIR [--people 15] [--seed 1]
 
 `DIR/turns.jsonl` has the observations, `DIR/updates.jsonl` one line for each fact of a person: its questions, the turn
-with what holds now (`newest`), those that it superseded (`superseded`) and how it was said (`kind`). People talk of
-other things and of other people in between, and an assistant answers.
+with what holds now (`newest`), those that it superseded (`superseded`) and how it was said (`kind`), and
+`DIR/statements.jsonl` the fact and value of each turn that states one (`actor`, `text`, `fact`, `value`). People talk
+of other things and of other people in between, and an assistant answers.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -36,12 +37,14 @@ class Statement:
         text: what is said.
         fact: the number of the fact.
         step: 0 for the first statement, then the updates; None about somebody else.
+        value: what holds then; None if the fact holds no more, or is about somebody else.
     """
 
     session: int
     text: str
     fact: int
     step: int | None
+    value: str | None = None
 
 
 def statements(number: int, fact: Fact, kind: str, rng: Random) -> Iterator[Statement]:
@@ -49,11 +52,11 @@ def statements(number: int, fact: Fact, kind: str, rng: Random) -> Iterator[Stat
     values = rng.sample(fact.values, 4)
     last = 2 if kind == "changed twice" else 1
     sessions = sorted(rng.sample(range(SESSIONS), last + 2))
-    yield Statement(sessions[0], _filled(rng.choice(fact.stated), values[0], values[0]), number, 0)
+    yield Statement(sessions[0], _filled(rng.choice(fact.stated), values[0], values[0]), number, 0, values[0])
     for step in range(1, last + 1):
         forms = {"restated": fact.restated, "withdrawn": fact.withdrawn}.get(kind, fact.changed)
         text = _filled(rng.choice(forms), values[step - 1], values[step])
-        yield Statement(sessions[step], text, number, step)
+        yield Statement(sessions[step], text, number, step, None if kind == "withdrawn" else values[step])
     yield Statement(sessions[-1], _filled(rng.choice(fact.others), values[3], values[3]), number, None)
 
 
@@ -62,12 +65,22 @@ def _filled(form: str, old: str, new: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def chat(person: str, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The turns of one person and the truth about their facts."""
+@dataclass(frozen=True)
+class Chat:
+    """The turns of one person, the truth about their facts, and what each turn states."""
+
+    turns: list[dict[str, Any]]
+    updates: list[dict[str, Any]]
+    statements: list[dict[str, Any]]
+
+
+def chat(person: str, seed: int) -> Chat:
+    """The chat of one person."""
     rng = Random(f"{seed}/{person}")
     kinds = [rng.choice(KINDS) for _ in FACTS]
     said = [each for number, fact in enumerate(FACTS) for each in statements(number, fact, kinds[number], rng)]
     turns: list[dict[str, Any]] = []
+    stated: list[dict[str, Any]] = []
     places: dict[tuple[int, int], str] = {}
     for session in range(SESSIONS):
         own = [each for each in said if each.session == session]
@@ -77,7 +90,9 @@ def chat(person: str, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, A
             turns += _exchange(person, session, len(turns), text, rng)
             if isinstance(text, Statement) and text.step is not None:
                 places[text.fact, text.step] = turns[-2]["observation_id"]
-    return turns, [_truth(person, number, kinds[number], places, rng) for number in range(len(FACTS))]
+                own_turn = {"actor": person, "text": turns[-2]["text"]}
+                stated.append(own_turn | {"fact": FACTS[text.fact].name, "value": text.value})
+    return Chat(turns, [_truth(person, number, kinds[number], places, rng) for number in range(len(FACTS))], stated)
 
 
 def _exchange(person: str, session: int, count: int, said: Statement | str, rng: Random) -> Iterator[dict[str, Any]]:
@@ -116,9 +131,9 @@ def write(folder: Path, people: int, seed: int) -> None:
     """Writes the turns and the truth."""
     folder.mkdir(parents=True, exist_ok=True)
     chats = [chat(person, seed) for person in PEOPLE[:people]]
-    for name, part in (("turns", 0), ("updates", 1)):
-        rows = [row for each in chats for row in each[part]]
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for part in fields(Chat):
+        rows = [row for each in chats for row in getattr(each, part.name)]
+        (folder / f"{part.name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def main(given: Sequence[str] | None = None) -> None:

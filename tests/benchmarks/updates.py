@@ -6,6 +6,9 @@ so is among the first five and before every turn that it supersedes; one for wha
 turn is among the first five. An answer shows an old statement as current if a superseded turn among the first five does
 not name a later one (`replaced_by`), and doubts the newest if that names one. Facts at even places of
 `changed_facts.FACTS` were looked at while ranking was designed; the others were held back.
+
+With `--extractor` a language model's part is played from the truth (`scripted_extractor.py`), which measures what
+memstate makes of right answers; `--missed` is the share of statements that it misses.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import made_updates
 import numpy as np
 import polars as pl
 from ranking import bootstrapped
+from scripted_extractor import Statements, read_statements, serving
 
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
@@ -30,12 +34,22 @@ from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.home import Home
 
+EXTRACTOR = '[extractor]\nbase_url = "{url}"\nmodel = "m"\nmax_requests = 100000\nmax_tokens = 100000000\n'
 NOW = "2026-01-05T00:00:00Z"
 FIRST = 5
 
 
-def prepared(data: Path, home: Path) -> None:
-    """Imports the turns and runs one night."""
+def prepared(data: Path, home: Path, statements: Statements | None = None) -> None:
+    """Imports the turns and runs one night, with an extractor if there are statements for it."""
+    if statements is None:
+        _night(data, home)
+        return
+    with serving(statements) as url:
+        (home / "memstate.toml").write_text(EXTRACTOR.format(url=url))
+        _night(data, home)
+
+
+def _night(data: Path, home: Path) -> None:
     program = [sys.executable, "-m", "memstate_pipeline", "--home", str(home)]
     for command in (["import", str(data / "turns.jsonl")], ["maintain", "--now", NOW]):
         subprocess.run([*program, *command, "--json"], check=True, stdout=subprocess.DEVNULL)
@@ -91,12 +105,15 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Measure whether newer statements come first.")
     parser.add_argument("--people", type=int, default=15, help="each has 20 facts that change")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--extractor", action="store_true", help="a scripted language model extracts the facts")
+    parser.add_argument("--missed", type=float, default=0.0, help="the share of statements that it misses")
     args = parser.parse_args(given)
     with tempfile.TemporaryDirectory() as scratch:
         data, home = Path(scratch) / "data", Path(scratch) / "home"
         made_updates.write(data, args.people, args.seed)
         home.mkdir()
-        prepared(data, home)
+        statements = read_statements(data / "statements.jsonl", args.missed, args.seed) if args.extractor else None
+        prepared(data, home, statements)
         updates = [json.loads(line) for line in (data / "updates.jsonl").read_text().splitlines()]
         snapshot = current_snapshot(Home(home), "s0")
         assert snapshot is not None

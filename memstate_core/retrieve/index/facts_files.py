@@ -6,7 +6,8 @@ hold the same current rows; histories and the past stay in the graph.
 Detached fields and edges are left out.
 
     facts/fields.parquet, revisions.parquet (current values and those in conflict with them), reviews.parquet,
-    edges.parquet (in the scope where they start), and facts/places.parquet: the rows of each scope
+    edges.parquet (in the scope where they start), superseded.parquet (evidence of earlier values only), and
+    facts/places.parquet: the rows of each scope
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import polars as pl
 
 from memstate_core.retrieve.conflicts import open_rivals
 from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, scope_layout, write_rows
+from memstate_core.retrieve.superseded import SUPERSEDED, superseded_evidence
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph, Table
 
 FOLDER = "facts"
@@ -25,6 +27,10 @@ CURRENT = "r.rank = 0 AND r.part = 'field'"
 """The revisions that a default query may return (C1)."""
 
 TABLES: dict[str, Table] = {"fields": FIELD, "revisions": REVISION, "reviews": REVIEW, "edges": EDGE}
+SUPERSEDED_FILE = f"{FOLDER}/superseded.parquet"
+"""Columns scope and SUPERSEDED; snapshots made by earlier versions lack it."""
+
+_HISTORY = ["id", "topic_id", "part", "name", "rank", "evidence_ids", "rivals", "settled_at"]
 
 
 def write_facts(folder: Path, graph: Graph) -> None:
@@ -36,28 +42,30 @@ def write_facts(folder: Path, graph: Graph) -> None:
     """
     (folder / FOLDER).mkdir()
     layouts = {}
-    for name, rows in current_facts(graph).items():
+    for name, rows in served_facts(graph).items():
         write_rows(rows, folder / FOLDER / f"{name}.parquet")
         layouts[name] = scope_layout(rows)
     write_rows(place_scopes(layouts), folder / FOLDER / "places.parquet")
 
 
-def current_facts(graph: Graph) -> dict[str, pl.DataFrame]:
+def served_facts(graph: Graph) -> dict[str, pl.DataFrame]:
     """The rows of each file: the columns of its table and `scope`, sorted by scope, topic and key."""
     owners = graph.read(TOPIC, ["id", "scope"], f"r.state = '{SERVED_STATE}'").rename({"id": "owner"})
     fields, edges = graph.read(FIELD), graph.read(EDGE)
     off = fields.filter("detached").select("topic_id", "name")
+    earlier = superseded_evidence(graph.read(REVISION, _HISTORY, "r.part = 'field'"))
     attached = {
         "fields": fields.filter(~pl.col("detached")),
         "revisions": current_revisions(graph).join(off, on=["topic_id", "name"], how="anti"),
         "reviews": graph.read(REVIEW),
         "edges": edges.filter(~pl.col("detached")),
+        "superseded": earlier.join(off, on=["topic_id", "name"], how="anti"),
     }
-    facts = {}
-    for name, rows in attached.items():
-        owner, key = TABLES[name].owner, TABLES[name].key
-        facts[name] = rows.join(owners, left_on=owner, right_on="owner").sort("scope", owner, *key)
-    return facts
+    orders = {name: (table.owner, *table.key) for name, table in TABLES.items()} | {"superseded": tuple(SUPERSEDED)}
+    return {
+        name: rows.join(owners, left_on=orders[name][0], right_on="owner").sort("scope", *orders[name])
+        for name, rows in attached.items()
+    }
 
 
 def current_revisions(graph: Graph, where: str = "", **given: Any) -> pl.DataFrame:
@@ -79,8 +87,10 @@ def fact_problems(folder: Path, graph: Graph) -> list[str]:
     """Differences between the files and the graph; empty if there are none or the files were not written."""
     if not (folder / FOLDER).exists():
         return []
+    placed = pl.read_parquet_schema(folder / FOLDER / "places.parquet")
     return [
         f"{FOLDER}/{name}.parquet differs from the graph"
-        for name, rows in current_facts(graph).items()
-        if not pl.read_parquet(folder / FOLDER / f"{name}.parquet", glob=False).equals(rows)
+        for name, rows in served_facts(graph).items()
+        if f"{name}_first" in placed
+        and not pl.read_parquet(folder / FOLDER / f"{name}.parquet", glob=False).equals(rows)
     ]

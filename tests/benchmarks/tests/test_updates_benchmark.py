@@ -43,6 +43,24 @@ def test_the_truth_points_at_the_turns_in_which_it_was_said(updates: ModuleType,
     assert not any("<" in turn["text"] for turn in said_by_id.values())
 
 
+def test_a_scripted_extractor_reads_the_statements_in_a_prompt_and_nothing_else(
+    updates: ModuleType, tmp_path: Path
+) -> None:
+    updates.made_updates.write(tmp_path, 1, 1)
+    statements = updates.read_statements(tmp_path / "statements.jsonl", 0.0, 1)
+    truth = lines(tmp_path / "updates.jsonl")
+    assert len(statements) == sum(len(update["superseded"]) + 1 for update in truth)
+    (actor, text), stated = next(iter(statements.items()))
+    title = f"{actor}'s {stated['fact'].replace('_', ' ')}"
+    rows = [{"handle": "K3", "title": title}, {"turn": 4, "by": actor, "text": text},
+            {"turn": 5, "by": "assistant", "text": text}]  # fmt: skip
+    prompt = "Turns:\n" + "\n".join(json.dumps(row) for row in rows)
+    [topic] = importlib.import_module("scripted_extractor").understood(statements, prompt)["topics"]
+    assert (topic["title"], topic["turns"], topic["extends"]) == (title, [4], "K3")
+    assert [field["value"] for field in topic["fields"]] == [stated["value"] or "none"]
+    assert not updates.read_statements(tmp_path / "statements.jsonl", 1.0, 1)
+
+
 @pytest.mark.parametrize(
     ("ids", "right"),
     [(["c", "a", "b"], True), (["x", "c"], True), (["b", "c"], False), (["a", "x"], False), ([], False)],

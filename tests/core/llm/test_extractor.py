@@ -317,6 +317,34 @@ def test_sessions_of_a_wave_go_on_with_each_other_and_what_one_keeps_apart_stays
     assert len(script.requests) == 2
 
 
+HOMES = pl.concat([talk("I live in Oslo.", "Nice."), talk("Lyon is home to me.", "Oh?", session="s2", hours=9)])
+
+
+def home(value: str, name: str = "city", **said: Any) -> dict[str, Any]:
+    return topic("Aya's home", 1, 2, fields=[{"name": name, "value": value, "field_type": "string"}], **said)
+
+
+def test_topics_of_a_wave_with_the_same_title_and_field_are_one(night: Night) -> None:
+    first, later = rows(night.run(HOMES, answer(home("Oslo")), answer(home("Lyon") | {"title": "aya's  Home"}))[0])
+    assert first["topic_id"] == later["topic_id"]
+    assert (first["title"], later["title"]) == ("Aya's home", None)
+    assert later["reason"] == 'same title and field as "aya\'s Home" in another session'
+
+
+def test_a_topic_with_the_title_and_a_field_of_a_known_one_is_that_topic(night: Night) -> None:
+    night.known = [("k-b", "user:b", "Aya's home"), ("k-a", "user:a", "Aya's home")]
+    [row] = rows(night.run(HOMES.head(2), answer(home("Oslo", "owner")), known_topics=0)[0])
+    assert row["topic_id"] == "k-a"
+    [row] = rows(night.run(HOMES.tail(2), answer(home("Oslo")), known_topics=0)[0])
+    assert not row["reason"].startswith("same title")
+
+
+@pytest.mark.parametrize("other", [home("Lyon", "street"), topic("Aya's home", 1, 2)])
+def test_topics_of_a_wave_that_share_only_a_title_stay_apart(night: Night, other: dict[str, Any]) -> None:
+    first, later = rows(night.run(HOMES, answer(home("Oslo")), answer(other))[0])
+    assert first["topic_id"] != later["topic_id"]
+
+
 def test_how_many_are_asked_at_once_changes_nothing(tmp_path: Path, encoded: Embed) -> None:
     nights = [Night(tmp_path / str(at), encoded) for at in (1, 4)]
     turns = sessions_of(WAVE + 3)

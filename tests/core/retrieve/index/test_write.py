@@ -53,7 +53,7 @@ def test_facts_have_the_same_bytes_in_any_order_of_input(tmp_path):
         digests.append(file_digests(folder))
     assert digests[0] == digests[1]
     assert sorted(digests[0]) == ["edges.parquet", "fields.parquet", "places.parquet", "reviews.parquet",
-                                  "revisions.parquet"]  # fmt: skip
+                                  "revisions.parquet", "superseded.parquet"]  # fmt: skip
 
 
 def test_only_active_topics_are_listed_by_scope_and_id(tmp_path):

@@ -1,0 +1,56 @@
+"""Evidence that later evidence superseded, by the histories of fields: its values are known to hold no more.
+
+Invariant: evidence that states a current value, or one in open conflict with it, is not superseded. What a segment is
+(its participants, session and period) is stated by none of its turns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from memstate_core.model.frames import Schema
+from memstate_core.retrieve.conflicts import open_rivals
+from memstate_core.retrieve.index.windows import MISSING
+from memstate_core.retrieve.scope_data import Rows, places_of
+from memstate_core.state.assertions import SEGMENT_FIELDS
+
+SLOT = ("topic_id", "name")
+SUPERSEDED: Schema = {"topic_id": pl.String, "name": pl.String, "evidence_id": pl.String}
+"""A field, and evidence of an earlier value of it."""
+
+
+def superseded_evidence(revisions: pl.DataFrame) -> pl.DataFrame:
+    """The evidence that states earlier values of fields and no current one (columns SUPERSEDED), sorted.
+
+    Args:
+        revisions: whole histories, of any parts of topics (columns REVISIONS; value, type and reasons are not needed).
+    """
+    stated = revisions.filter((pl.col("part") == "field") & ~pl.col("name").is_in(SEGMENT_FIELDS))
+    newest = stated.filter(pl.col("rank") == 0)
+    current = pl.concat([newest["id"], open_rivals(newest)["rival"]]).implode()
+    pairs = stated.select(*SLOT, holds=pl.col("id").is_in(current), evidence_id="evidence_ids").explode("evidence_id")
+    holding = pairs.filter("holds").select("evidence_id")
+    earlier = pairs.filter(~pl.col("holds") & pl.col("evidence_id").is_not_null())
+    rows = earlier.join(holding, on="evidence_id", how="anti").select(SUPERSEDED.keys())
+    return rows.unique().sort(SUPERSEDED.keys())
+
+
+def superseding_rows(superseded: pl.DataFrame, current: pl.DataFrame, evidence: pl.Series) -> Rows:
+    """For each row of evidence, the last row that states the value that superseded its own; `MISSING` without one (n).
+
+    Args:
+        superseded: columns SUPERSEDED.
+        current: the current revisions of the fields (columns topic_id, name and evidence_ids).
+        evidence: the ids of the rows, in the order of observation (n).
+    """
+    found = np.full(len(evidence), MISSING)
+    if superseded.is_empty():
+        return found
+    ids = current.select(*SLOT, by="evidence_ids").explode("by")
+    ids = ids.with_columns(by_row=pl.Series(places_of(ids["by"], evidence)))
+    pairs = superseded.join(ids.group_by(SLOT).agg(pl.col("by_row").max()), on=SLOT)
+    rows, by_rows = places_of(pairs["evidence_id"], evidence), pairs["by_row"].to_numpy()
+    known = rows != MISSING
+    np.maximum.at(found, rows[known], by_rows[known])
+    return found
