@@ -6,11 +6,12 @@ its field) is checked in `memstate_core.ingest.validation.validate`.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
-from memstate_core.model.core_block import CoreBlock
+from memstate_core.model.forms.registry import Memory
+from memstate_core.model.parts import EdgeTo, FieldValue
 
 Kind = Literal[
     "assistant_message",
@@ -23,7 +24,6 @@ Kind = Literal[
 ]
 Provenance = Literal["api", "ui", "llm", "mcp", "import", "revision"]
 Placement = Literal["new_topic", "extend_topic", "version_field"]
-FieldType = Literal["string", "int", "float", "bool", "date", "datetime", "list", "json"]
 ScopeType = Literal["global", "user", "workspace", "project", "session"]
 
 
@@ -32,29 +32,6 @@ class Scope(Struct, kw_only=True):
 
     type: ScopeType
     id: str | None = None
-
-
-class FieldValue(Struct, kw_only=True):
-    """One value of a field. An unset reference keeps the previous one, null clears it."""
-
-    name: str
-    value: Any
-    field_type: FieldType | None = None
-    ref_topic_id: str | UnsetType | None = UNSET
-    why_changed: str | None = None
-    impact_expected: str | None = None
-    confidence: float | None = None
-    valid_from: str | None = None
-
-
-class EdgeTo(Struct, kw_only=True):
-    """An edge from the record's topic to another, given by id or key."""
-
-    kind: str
-    to_topic_id: str | None = None
-    to_topic_key: str | None = None
-    valid_from: str | None = None
-    valid_until: str | None = None
 
 
 class Observation(Struct, kw_only=True):
@@ -78,4 +55,4 @@ class Observation(Struct, kw_only=True):
     summary: str | None = None
     fields: list[FieldValue] = []
     edges: list[EdgeTo] = []
-    memory: CoreBlock | None = None
+    memory: Memory | None = None

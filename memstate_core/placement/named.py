@@ -10,8 +10,8 @@ arrive nor on the nights between them. A topic's id follows from the first of th
 
 For the fourth, every (scope, kind, title) has an id of its own, the *alias*. Among the topics that rules 1
 to 3 created with that title, the first one owns the alias; where there is none, the alias is itself the topic.
-A title without a kind belongs to the first kind that had it. The label of a core block is no title. When a later dump
-brings an owner, the evidence moves to it, and the alias keeps resolving the old id.
+A title without a kind belongs to the first kind that had it; a title of a form of `memory` leads to no topic. When a
+later dump brings an owner, the evidence moves to it, and the alias keeps resolving the old id.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.core_block import CORE_BLOCK
 from memstate_core.model.evidence import names_a_topic
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import ALIASES, PLACEMENTS, project
 from memstate_core.model.ids import key_id, uuid_expr
 from memstate_core.model.text import normalised
@@ -78,15 +78,15 @@ def _with_anchor(named: pl.DataFrame) -> pl.DataFrame:
     ids = [pl.when(applies).then(identity) for applies, identity in anchors.values()]
     rules = [pl.when(applies).then(pl.lit(name)) for name, (applies, _) in anchors.items()]
     return (
-        named.with_columns(_kind=normalised(pl.col("topic_kind")), _title=pl.when(~_is_block()).then(normalised(title)))
+        named.with_columns(_kind=normalised(pl.col("topic_kind")), _title=pl.when(~_is_form()).then(normalised(title)))
         .with_columns(_alias=pl.when(pl.col("_title").is_not_null()).then(by_title))
         .with_columns(anchor=pl.coalesce(*ids, "_alias"), rule=pl.coalesce(*rules, pl.lit(TITLE)))
     )
 
 
-def _is_block() -> pl.Expr:
-    """Whether a record writes a core block, which no title leads to."""
-    return pl.col("topic_kind").eq_missing(pl.lit(CORE_BLOCK))
+def _is_form() -> pl.Expr:
+    """Whether a record writes a topic by a form of `memory`, which no title leads to."""
+    return pl.col("topic_kind").is_in(FORM_KINDS).fill_null(False)
 
 
 def _aliases(named: pl.DataFrame, settled: Sequence[str]) -> pl.DataFrame:

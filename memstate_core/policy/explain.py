@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.registry import FORMS
 from memstate_core.policy.explanation_text import explanation_lines
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.rules import applicable_merge_rules, governing
@@ -107,8 +107,8 @@ def _fading(row: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
 def _pinned_by(row: dict[str, Any], policy: Policy) -> str | None:
     if row["action"] == "pin":
         return f"rule {row['rule']!r}"
-    if row["topic_kind"] == CORE_BLOCK:
-        return "being a core block"
+    if form := next((form for form in FORMS if form.SPARED and form.kind() == row["topic_kind"]), None):
+        return f"being a {form.NOUN}"
     if row["topic_kind"] in policy.pinned_kinds:
         return "policy.pinned_kinds"
     return "a recorded decision" if row.get("pinned") else None

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.registry import SPARED_KINDS
 from memstate_core.policy.loading import ARRAY, Section, refusal
 from memstate_core.policy.rules import Rule
 
@@ -159,7 +159,7 @@ class Policy(Section):
     @property
     def spared_kinds(self) -> tuple[str, ...]:
         """Kinds of topics that are never summarised, detached or archived."""
-        return (*self.pinned_kinds, CORE_BLOCK)
+        return (*self.pinned_kinds, *SPARED_KINDS)
 
     def digest(self) -> str:
         """SHA-256 of the policy in canonical JSON."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.core_block import AUTHORITY, CONTENT, CORE_BLOCK, READ_ONLY
+from memstate_core.model.forms.core_block import AUTHORITY, CONTENT, CORE_BLOCK, READ_ONLY
 from memstate_core.retrieve.current import candidate_facts
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.reader import SnapshotReader

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memstate_core.model.core_block import CONTENT
+from memstate_core.model.forms.core_block import CONTENT
 from memstate_core.retrieve.conflicts import plain
 
 Answer = dict[str, Any]

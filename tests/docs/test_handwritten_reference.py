@@ -14,7 +14,8 @@ import pytest
 from docs.make.settings import default_file
 from memstate_core.ingest.formats import FORMATS
 from memstate_core.ingest.reasons import Reason
-from memstate_core.model.observation import EdgeTo, FieldValue, Observation
+from memstate_core.model.observation import Observation
+from memstate_core.model.parts import EdgeTo, FieldValue
 from memstate_core.policy.settings import Settings, load_settings
 from memstate_core.state.graph import NODE_TABLES
 from memstate_core.state.home import Home

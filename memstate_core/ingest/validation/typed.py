@@ -12,7 +12,8 @@ from typing import Any, NoReturn, get_args
 import msgspec
 
 from memstate_core.ingest.reasons import Reason, Rejection
-from memstate_core.model.observation import FieldType, Kind, Observation, Placement, Provenance, ScopeType
+from memstate_core.model.observation import Kind, Observation, Placement, Provenance, ScopeType
+from memstate_core.model.parts import FieldType
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "kind": get_args(Kind),

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
-from memstate_core.model.observation import FieldType, Kind, Placement
+from memstate_core.model.observation import Kind, Placement
+from memstate_core.model.parts import FieldType
 from memstate_core.serve.http.request_bodies import Moment
 
 INSTRUCTIONS = """\
@@ -121,18 +122,5 @@ class EdgeGiven(_Given):
     valid_until: Annotated[str | None, Field(description="When the relation ended, ISO 8601.")] = None
 
 
-class CoreBlockGiven(_Given):
-    """A core block, which is in every context of its scope."""
-
-    label: Annotated[str, Field(description="Its name, by which a later call replaces its content.")]
-    content: Annotated[str, Field(description="Its whole text.")]
-    authority: Annotated[int | None, Field(description="Blocks with more of it come first; kept if absent.")] = None
-    read_only: Annotated[bool | None, Field(description="Whether agents should leave it; kept if absent.")] = None
-
-
 FieldsGiven = Annotated[list[FieldGiven] | None, Field(description="Values of the topic's fields.")]
 EdgesGiven = Annotated[list[EdgeGiven] | None, Field(description="Edges to other topics.")]
-CoreBlock = Annotated[
-    CoreBlockGiven | None,
-    Field(description="Write a core block, beside nothing else but text, actor, session and time."),
-]

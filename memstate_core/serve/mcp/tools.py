@@ -20,6 +20,7 @@ from memstate_core.model.text import iso
 from memstate_core.serve.auth.principal import Principal
 from memstate_core.serve.http.request_bodies import ContextBody, QueryBody
 from memstate_core.serve.mcp import descriptions as arg
+from memstate_core.serve.mcp.forms import MemoryGiven
 from memstate_core.serve.problems import Problem
 from memstate_core.serve.reading import Document
 from memstate_core.serve.response_models import response_model
@@ -93,7 +94,7 @@ class Tools:
         topic_kind: arg.TopicKind = "",
         fields: arg.FieldsGiven = None,
         edges: arg.EdgesGiven = None,
-        core_block: arg.CoreBlock = None,
+        memory: MemoryGiven = None,
         kind: arg.KindGiven = None,
         placement: arg.PlacementGiven = None,
         actor: arg.Actor = "",
@@ -109,7 +110,7 @@ class Tools:
             "observation_id": observation_id, "scope": _scope(scope, who),
             "observed_at": None if observed_at is None else iso(observed_at),
             "fields": _dumped(fields), "edges": _dumped(edges),
-            "memory": None if core_block is None else {"type": "core_block", **core_block.model_dump()},
+            "memory": None if memory is None else memory.model_dump(mode="json", exclude_unset=True),
         }  # fmt: skip
         row = {name: value for name, value in given.items() if value not in (None, "", [])} | {"provenance": "mcp"}
         return _result(self._service.ingest(who, [msgspec.json.encode(row)], alone=True))

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.core_block import CORE_BLOCK
 
 SCOPE = {"type": "user", "id": "aya"}
 PERSONA = {"type": "core_block", "label": "persona", "content": "Aya sails.", "authority": 5, "read_only": True}

@@ -186,12 +186,12 @@ def test_what_was_handed_over_can_be_asked_for_before_it_is_published(
 
 def test_a_core_block_is_handed_over_like_an_observation(locked: tuple[Client, dict[str, str], Store]) -> None:
     client, tokens, _ = locked
-    block = {"label": "persona", "content": "Ines sails.", "authority": 5}
+    block = {"type": "core_block", "label": "persona", "content": "Ines sails.", "authority": 5}
 
     async def hand_over(tools: Tools) -> list[CallToolResult]:
         return [
-            await tools.call_tool("memory_ingest", {"core_block": block}),
-            await tools.call_tool("memory_ingest", {"core_block": block, "title": "Persona"}),
+            await tools.call_tool("memory_ingest", {"memory": block}),
+            await tools.call_tool("memory_ingest", {"memory": block, "title": "Persona"}),
         ]
 
     stored, refused = call(over_http(client, tokens["ines"]), hand_over)

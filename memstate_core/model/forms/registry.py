@@ -1,0 +1,23 @@
+"""The forms that `memory` of an observation can have.
+
+Validation, limits, placement, matching, forgetting, the checks of a night, the tools of a model and the documentation
+derive from it: a further form is one module beside this one and its name in the union below.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias, get_args
+
+from memstate_core.model.forms.core_block import CoreBlock
+from memstate_core.model.forms.form import Form
+
+Memory: TypeAlias = CoreBlock
+"""Any form; `type` in the record says which."""
+
+FORMS: Final[tuple[type[Form], ...]] = get_args(Memory) or (Memory,)
+
+FORM_KINDS: Final[tuple[str, ...]] = tuple(form.kind() for form in FORMS)
+"""The kinds of topics that only forms write."""
+
+SPARED_KINDS: Final[tuple[str, ...]] = tuple(form.kind() for form in FORMS if form.SPARED)
+"""Those among them that are never summarised, detached or archived."""
