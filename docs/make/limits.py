@@ -29,6 +29,6 @@ def _unit_of(form: type[Form], name: str) -> str:
 def _unit(path: str) -> str:
     owner, _, name = path.rpartition("[].")
     kind = {"fields": FieldValue, "edges": EdgeTo}.get(owner, Observation)
-    if name == "value":
+    if name in ("value", "details.arguments"):
         return "characters of JSON"
     return "elements" if "list[" in str(kind.__annotations__.get(name, "")) else "characters"

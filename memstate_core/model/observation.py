@@ -6,7 +6,7 @@ its field) is checked in `memstate_core.ingest.validation.validate`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -34,6 +34,16 @@ class Scope(Struct, kw_only=True):
     id: str | None = None
 
 
+class Details(Struct, kw_only=True):
+    """What an event says beside its text, by which queries find it. Unknown keys are kept in the ledger's payload."""
+
+    tool: str | None = None
+    arguments: Any = None
+    status: str | None = None
+    path: str | None = None
+    diff_summary: str | None = None
+
+
 class Observation(Struct, kw_only=True):
     """One line of a dump. Unknown keys are kept in the ledger's payload."""
 
@@ -55,4 +65,5 @@ class Observation(Struct, kw_only=True):
     summary: str | None = None
     fields: list[FieldValue] = []
     edges: list[EdgeTo] = []
+    details: Details | None = None
     memory: Memory | None = None

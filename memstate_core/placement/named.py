@@ -58,7 +58,7 @@ def place_named(evidence: pl.DataFrame, owned_elsewhere: pl.DataFrame, settled: 
             dump moves evidence that a recorded decision depends on.
     """
     named = _with_owner_scope(_with_anchor(evidence.filter(names_a_topic())), owned_elsewhere)
-    aliases = _aliases(named.filter(~pl.col("_foreign")), settled)
+    aliases = _aliases(named.filter(~pl.col("_foreign") & ~pl.col("_reserved")), settled)
     placed = named.join(aliases.select(anchor="alias", _owner="topic_id"), on="anchor", how="left")
     placed = placed.with_columns(topic_id=pl.coalesce("_owner", "anchor"))
     return Placed(project(_with_operation(placed), PLACEMENTS, nulls=("score",)), aliases)
@@ -117,7 +117,10 @@ def _with_owner_scope(named: pl.DataFrame, owned_elsewhere: pl.DataFrame) -> pl.
     anchors = named.sort(pl.col("rule") == GIVEN_ID, *_FIRST).select("anchor", _scope="scope")
     owners = pl.concat([owned_elsewhere.select(anchor="topic_id", _scope="scope"), titles, anchors])
     owners = owners.unique("anchor", keep="first", maintain_order=True)
-    return named.join(owners, on="anchor", how="left").with_columns(_foreign=pl.col("_scope") != pl.col("scope"))
+    forms = named.filter(_is_form())["anchor"].unique().implode()
+    return named.join(owners, on="anchor", how="left").with_columns(
+        _foreign=pl.col("_scope") != pl.col("scope"), _reserved=~_is_form() & pl.col("anchor").is_in(forms)
+    )
 
 
 def _with_operation(placed: pl.DataFrame) -> pl.DataFrame:
@@ -129,12 +132,15 @@ def _with_operation(placed: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("version_field"))
         .otherwise(pl.lit("extend_topic"))
     )
-    foreign = pl.col("_foreign")
+    foreign, reserved = pl.col("_foreign"), pl.col("_reserved")
+    refused = foreign | reserved
     return placed.with_columns(
         given=pl.col("placement").is_not_null(),
-        operation=pl.when(foreign).then(pl.lit(REFUSED)).otherwise(pl.coalesce("placement", derived)),
+        operation=pl.when(refused).then(pl.lit(REFUSED)).otherwise(pl.coalesce("placement", derived)),
         reason=pl.when(foreign)
         .then(pl.lit("topic_id belongs to another scope"))
+        .when(reserved)
+        .then(pl.lit("topic_id is a topic that only a form of memory writes"))
         .otherwise(pl.col("rule").replace_strict(_REASONS)),
-        topic_id=pl.when(~foreign).then("topic_id"),
+        topic_id=pl.when(~refused).then("topic_id"),
     )

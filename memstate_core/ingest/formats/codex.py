@@ -18,6 +18,7 @@ from memstate_core.ingest.formats.shared.message import (
     SYSTEM,
     USER,
     Turn,
+    call_details,
     call_text,
     moment,
     plain_text,
@@ -33,6 +34,7 @@ _CALLS = {
     "local_shell_call": "action",
     "web_search_call": "action",
 }
+_LONGEST_STATUS = 100
 _RESULTS = {"function_call_output", "custom_tool_call_output"}
 _WRITTEN_BY_CODEX = (
     "<environment_context>",
@@ -74,7 +76,8 @@ class _Session:
             self._notes.left_out(str(item.get("type") or "message without text"))
             return
         self._chain = self._chain or Chain("codex", "unnamed")
-        yield self._chain.add(kind, text, actor=actor, observed_at=self._time)
+        details = {"details": _details(item)} if kind in (CALL, RESULT) else {}
+        yield self._chain.add(kind, text, actor=actor, observed_at=self._time, **details)
 
 
 def _said(item: dict[str, Any]) -> tuple[str, str | None, str]:
@@ -91,6 +94,15 @@ def _said(item: dict[str, Any]) -> tuple[str, str | None, str]:
         return SYSTEM if kind == USER and text.lstrip().startswith(_WRITTEN_BY_CODEX) else kind, role, text
     message = item.get("message")
     return SYSTEM, "codex", message if isinstance(message, str) else ""
+
+
+def _details(item: dict[str, Any]) -> dict[str, Any]:
+    """The tool and arguments of a call; of a result what it says about its end."""
+    found = str(item.get("type"))
+    if found in _CALLS:
+        return call_details(item.get("name") or found.removesuffix("_call"), item.get(_CALLS[found]))
+    status = text_or_none(item.get("status"))
+    return {} if status is None or len(status) > _LONGEST_STATUS else {"status": status}
 
 
 READER = document_reader(

@@ -20,10 +20,13 @@ _OTHERS = ("topic_id", "topic_key", "topic_kind", "title", "summary", "placement
 _WHERE = "$.memory"
 
 
-def tidy_memory(content: dict[str, Any]) -> None:
-    """Removes nulls inside the form, which are equivalent to absent keys."""
-    if isinstance(form := content.get("memory"), dict):
-        content["memory"] = without_nulls(form)
+def tidy_objects(content: dict[str, Any]) -> None:
+    """Removes nulls inside the form and the details, which are equivalent to absent keys, and empty details."""
+    for key in ("memory", "details"):
+        if isinstance(given := content.get(key), dict):
+            content[key] = without_nulls(given)
+    if content.get("details") == {}:
+        del content["details"]
 
 
 def name_topic(row: Observation, content: dict[str, Any], clock: Clock) -> None:
@@ -44,18 +47,18 @@ def name_topic(row: Observation, content: dict[str, Any], clock: Clock) -> None:
     if beside := [name for name in _OTHERS if getattr(row, name)]:
         expected = "one or the other, since the form names its own topic and fields"
         raise Rejection(Reason.BAD_VALUE, f"{_WHERE} stands beside {', '.join(beside)}, expected {expected}")
-    row.topic_key, row.topic_kind = form.key_of(form.natural_key()), form.kind()
-    row.title, row.summary, row.session_id = form.title(), form.summary(), _session(form, row)
+    row.topic_key, row.topic_kind = form.key_of(form.natural_key()), form.topic_kind()
+    row.title, row.summary, row.session_id = form.topic_title(), form.topic_summary(), _session(form, row)
 
 
 def form_fields(form: Form | None, clock: Clock) -> tuple[FieldRow, ...]:
     """The fields that a form states; none without one."""
-    return () if form is None else tuple(field_row(each, _times(each), _WHERE, clock) for each in form.fields())
+    return () if form is None else tuple(field_row(each, _times(each), _WHERE, clock) for each in form.stated_fields())
 
 
 def form_edges(form: Form | None, clock: Clock) -> tuple[EdgeRow, ...]:
     """The edges that a form states; none without one."""
-    return () if form is None else tuple(edge_row(each, _times(each), _WHERE, clock) for each in form.edges())
+    return () if form is None else tuple(edge_row(each, _times(each), _WHERE, clock) for each in form.stated_edges())
 
 
 def _times(part: FieldValue | EdgeTo) -> dict[str, Any]:
@@ -65,7 +68,7 @@ def _times(part: FieldValue | EdgeTo) -> dict[str, Any]:
 
 def _session(form: Form, row: Observation) -> str | None:
     """The session of the record, which is the form's where it has one, so that erasing a session finds it."""
-    own = form.session()
+    own = form.own_session()
     if own is not None and row.session_id not in (None, own):
         expected = f"the same session as $.session_id ({row.session_id!r}), or no $.session_id"
         raise Rejection(Reason.BAD_VALUE, f"{_WHERE}.session_id is {own!r}, expected {expected}")
@@ -75,8 +78,8 @@ def _session(form: Form, row: Observation) -> str | None:
 def _check_unreserved(row: Observation) -> None:
     for form in FORMS:
         expected = f'the form {{"memory": {{"type": "{form.form()}", …}}}}, which alone writes a {form.NOUN}'
-        if row.topic_kind == form.kind():
-            raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {form.kind()}, expected {expected}")
+        if row.topic_kind == form.topic_kind():
+            raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {form.topic_kind()}, expected {expected}")
         if row.topic_key is not None and row.topic_key.startswith(prefix := form.key_of("")):
             raise Rejection(Reason.BAD_VALUE, f"$.topic_key begins with {prefix}, expected {expected}")
 

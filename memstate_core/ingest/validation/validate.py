@@ -15,7 +15,7 @@ from typing import Any
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.decode import decode_row
 from memstate_core.ingest.validation.limits import check_limits
-from memstate_core.ingest.validation.memory_form import form_edges, form_fields, name_topic, tidy_memory
+from memstate_core.ingest.validation.memory_form import form_edges, form_fields, name_topic, tidy_objects
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.typed import observation_of, tidy_parts, without_nulls
 from memstate_core.ingest.validation.values import EdgeRow, FieldRow, canonical, edge_row, field_row, given
@@ -73,7 +73,8 @@ def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
     unusual = content.keys() - _PLAIN_KEYS
     for key in unusual & {"fields", "edges"}:
         tidy_parts(content, key)
-    tidy_memory(content)
+    if unusual:
+        tidy_objects(content)
     row = observation_of(content)
     check_limits(row, len(raw))
     scope = _scope(row.scope, content, rules)

@@ -70,14 +70,14 @@ class Form(Struct, kw_only=True, tag_field="type"):
         return str(cls.__struct_config__.tag)
 
     @classmethod
-    def kind(cls) -> str:
+    def topic_kind(cls) -> str:
         """The kind of its topics."""
         return f"{RESERVED}{cls.form()}"
 
     @classmethod
     def key_of(cls, natural_key: str) -> str:
         """The topic key that belongs to a natural key."""
-        return f"{cls.kind()}:{natural_key}"
+        return f"{cls.topic_kind()}:{natural_key}"
 
     @classmethod
     def keys(cls) -> list[Key]:
@@ -92,24 +92,24 @@ class Form(Struct, kw_only=True, tag_field="type"):
         """By what its topic is found within the scope."""
         raise NotImplementedError
 
-    def title(self) -> str | None:
+    def topic_title(self) -> str | None:
         """The title of its topic; None keeps the title."""
         return None
 
-    def summary(self) -> str | None:
+    def topic_summary(self) -> str | None:
         """The summary of its topic; None keeps the summary."""
         return None
 
-    def session(self) -> str | None:
+    def own_session(self) -> str | None:
         """The session that the record belongs to, where the form decides it."""
         return None
 
-    def fields(self) -> Sequence[FieldValue]:
+    def stated_fields(self) -> Sequence[FieldValue]:
         """The fields that it states."""
         given = ((name, getattr(self, name), kind) for name, kind in self.STATED.items())
         return [FieldValue(name=name, value=value, field_type=kind) for name, value, kind in given if value is not None]
 
-    def edges(self) -> Sequence[EdgeTo]:
+    def stated_edges(self) -> Sequence[EdgeTo]:
         """The edges that it states."""
         return ()
 

@@ -138,7 +138,8 @@ def _anchored(evidence: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     candidates = pl.concat([turns, titles, named.select("anchor", "scope", "_rank", *_FIRST)], how="diagonal")
     owners = candidates.sort("_rank", *_FIRST).unique("anchor", keep="first", maintain_order=True)
     owned = named.join(owners.select("anchor", _of="scope"), on="anchor", how="left")
-    return owned.with_columns(_own=pl.col("scope") == pl.col("_of"))
+    written = owned.filter(by_form)["anchor"].unique().implode()
+    return owned.with_columns(_own=(pl.col("scope") == pl.col("_of")) & (by_form | ~pl.col("anchor").is_in(written)))
 
 
 def _aliases(named: pl.DataFrame, settled: pl.Series) -> pl.DataFrame:

@@ -9,10 +9,10 @@ import pytest
 from memstate_core.ingest.validation.limits import LIMITS
 from memstate_core.model.forms.form import Form
 from memstate_core.model.forms.registry import FORMS
-from memstate_core.model.observation import Observation
+from memstate_core.model.observation import Details, Observation
 from memstate_core.model.parts import EdgeTo, FieldValue
 
-CHOICES = {"kind", "provenance", "placement", "fields[].field_type", "scope", "memory"}
+CHOICES = {"kind", "provenance", "placement", "fields[].field_type", "scope", "memory", "details"}
 TIMES = {"observed_at", "fields[].valid_from", "edges[].valid_from", "edges[].valid_until"}
 NUMBERS = {"turn", "fields[].confidence"}
 
@@ -23,6 +23,9 @@ def row_with(path: str, length: int) -> dict[str, Any]:
     if path in ("fields", "edges"):
         part = {"name": "n", "value": 1} if path == "fields" else {"kind": "part_of", "to_topic_id": "b"}
         return row | {path: [part] * length}
+    if path.startswith("details."):
+        name = path.removeprefix("details.")
+        return {"text": "a", "details": {name: "x" * (length - 2 if name == "arguments" else length)}}
     if path == "scope.id":
         return row | {"scope": {"type": "user", "id": "x" * length}}
     group, _, name = path.rpartition("[].")
@@ -35,7 +38,7 @@ def row_with(path: str, length: int) -> dict[str, Any]:
 
 
 def test_every_part_of_an_observation_has_a_limit() -> None:
-    parts = {"": Observation, "fields[].": FieldValue, "edges[].": EdgeTo}
+    parts = {"": Observation, "fields[].": FieldValue, "edges[].": EdgeTo, "details.": Details}
     every = {prefix + name for prefix, struct in parts.items() for name in struct.__struct_fields__}
 
     assert every - CHOICES - TIMES - NUMBERS | {"scope.id"} == LIMITS.keys()
@@ -60,7 +63,7 @@ def test_limits_count_characters_and_not_bytes(desk):
 
 def form_with(form: type[Form], name: str, length: int) -> dict[str, Any]:
     """A record with a form whose texts are short but for one part."""
-    given = {key.name: "v" for key in form.keys() if key.required}  # noqa: SIM118, no mapping
+    given = {key.name: key.name for key in form.keys() if key.type in (str, str | None)}  # noqa: SIM118, no mapping
     part = ["x" * length] if name.endswith("[]") else ["x"] * length if is_list(form, name) else "x" * length
     return {"memory": {"type": form.form()} | given | {name.removesuffix("[]"): part}}
 

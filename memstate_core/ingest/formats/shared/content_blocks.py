@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from memstate_core.ingest.formats.shared.message import CALL, RESULT, Turn, call_text, plain_text, text_or_none
+from memstate_core.ingest.formats.shared.message import (
+    CALL,
+    RESULT,
+    Turn,
+    call_details,
+    call_text,
+    plain_text,
+    text_or_none,
+)
 from memstate_core.ingest.notes import Notes
 
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
@@ -45,9 +53,12 @@ def _words(texts: list[str], kind: str) -> list[Turn]:
 
 def _tool(block: dict[str, Any], found: str, notes: Notes) -> list[Turn]:
     if found in _CALLS:
-        return [{"kind": CALL, "text": call_text(block.get("name"), block.get("input"))}]
+        name, given = block.get("name"), block.get("input")
+        return [{"kind": CALL, "text": call_text(name, given), "details": call_details(name, given)}]
     text = plain_text(block.get("content"))
     if not text.strip():
         notes.left_out("tool result without text")
         return []
-    return [{"kind": RESULT, "actor": text_or_none(block.get("name")) or "tool", "text": text}]
+    tool = text_or_none(block.get("name"))
+    details = {"tool": tool, "status": "error" if block.get("is_error") is True else "ok"}
+    return [{"kind": RESULT, "actor": tool or "tool", "text": text, "details": details}]
