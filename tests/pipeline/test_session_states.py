@@ -158,9 +158,7 @@ def test_a_later_record_makes_a_silent_session_active_again(own: Path) -> None:
 
 def test_undo_makes_a_silent_session_active_until_it_is_silent_again(own: Path) -> None:
     silent = next(
-        each["id"]
-        for each in run_memstate(own, "export", "--json").document["topics"]
-        if each["title"] == "s-silent"
+        each["id"] for each in run_memstate(own, "export", "--json").document["topics"] if each["title"] == "s-silent"
     )
     undone = run_memstate(own, "undo", silent)
     assert undone.code == 0, undone.stderr

@@ -18,6 +18,7 @@ from memstate_core.ingest.formats.shared.message import (
     ASSISTANT,
     CALL,
     KINDS,
+    LONGEST_NAME,
     RESULT,
     SYSTEM,
     Turn,
@@ -28,7 +29,6 @@ from memstate_core.ingest.formats.shared.message import (
 from memstate_core.ingest.notes import Notes
 from memstate_core.ingest.reasons import Reason, Rejection
 
-_LONGEST_NAME = 1_000
 _HIDDEN_TYPES = {"thoughts", "reasoning_recap", "model_editable_context", "user_editable_context"}
 
 
@@ -120,7 +120,7 @@ def _said(message: dict[str, Any], notes: Notes) -> Turn | None:
     name = text_or_none(author.get("name"))
     said = {"kind": kind, "actor": name or text_or_none(author.get("role")), "text": text}
     tool = text_or_none(message.get("recipient")) if kind == CALL else name if kind == RESULT else None
-    return said if tool is None else said | {"details": {"tool": tool[:_LONGEST_NAME]}}
+    return said if tool is None else said | {"details": {"tool": tool[:LONGEST_NAME]}}
 
 
 def _text(content: Any) -> str:

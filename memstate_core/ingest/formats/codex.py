@@ -57,6 +57,7 @@ class _Session:
         self._notes = notes
         self._chain: Chain | None = None
         self._time: str | None = None
+        self._tools: dict[str, str] = {}
 
     def __call__(self, event: Document) -> Iterator[Turn | Odd]:
         self._time = moment(event.get("timestamp")) or self._time
@@ -76,7 +77,7 @@ class _Session:
             self._notes.left_out(str(item.get("type") or "message without text"))
             return
         self._chain = self._chain or Chain("codex", "unnamed")
-        details = {"details": _details(item)} if kind in (CALL, RESULT) else {}
+        details = {"details": _details(item, self._tools)} if kind in (CALL, RESULT) else {}
         yield self._chain.add(kind, text, actor=actor, observed_at=self._time, **details)
 
 
@@ -96,13 +97,17 @@ def _said(item: dict[str, Any]) -> tuple[str, str | None, str]:
     return SYSTEM, "codex", message if isinstance(message, str) else ""
 
 
-def _details(item: dict[str, Any]) -> dict[str, Any]:
+def _details(item: dict[str, Any], tools: dict[str, str]) -> dict[str, Any]:
     """The tool and arguments of a call; of a result what it says about its end."""
     found = str(item.get("type"))
     if found in _CALLS:
-        return call_details(item.get("name") or found.removesuffix("_call"), item.get(_CALLS[found]))
+        said = call_details(item.get("name") or found.removesuffix("_call"), item.get(_CALLS[found]))
+        if isinstance(call := item.get("call_id"), str) and "tool" in said:
+            tools[call] = said["tool"]
+        return said
     status = text_or_none(item.get("status"))
-    return {} if status is None or len(status) > _LONGEST_STATUS else {"status": status}
+    known = None if status is None or len(status) > _LONGEST_STATUS else status
+    return {"tool": tools.get(str(item.get("call_id"))), "status": known}
 
 
 READER = document_reader(

@@ -31,7 +31,8 @@ KINDS = {
 
 _PATHS = ("file_path", "path", "notebook_path")
 """Arguments by which tools name the file that they are about."""
-_LONGEST_NAME, _LONGEST_ARGUMENTS = 1_000, 10_000
+LONGEST_NAME, _LONGEST_ARGUMENTS = 1_000, 10_000
+"""Characters of a name, bytes of arguments that details hold; the text of the call has all of it."""
 
 _MILLISECONDS_FROM = 100_000_000_000
 """Epoch times from here on count milliseconds: seconds would lie beyond the year 5000."""
@@ -99,7 +100,7 @@ def call_details(name: object, arguments: object) -> dict[str, Any]:
     found = {"tool": text_or_none(name)}
     if isinstance(given, dict):
         found["path"] = next((path for key in _PATHS if (path := text_or_none(given.get(key))) is not None), None)
-    kept = {key: value for key, value in found.items() if value is not None and len(value) <= _LONGEST_NAME}
+    kept = {key: value for key, value in found.items() if value is not None and len(value) <= LONGEST_NAME}
     return kept | ({"arguments": given} if given and len(canonical(given)) <= _LONGEST_ARGUMENTS else {})
 
 
