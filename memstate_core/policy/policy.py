@@ -28,7 +28,7 @@ BEFORE = {
 }
 """Values of keys that recorded policies of earlier versions do not have yet."""
 
-_NOT_IN_DIGEST = ("continuation_renews",)
+_NOT_IN_DIGEST = ("continuation_renews", "session_complete_after_days")
 """Keys that a digest leaves out at their value of `BEFORE`, so that digests of earlier versions stay valid."""
 
 HalfLife = Annotated[float, Field(gt=0, le=36_500)]
@@ -97,8 +97,8 @@ class Policy(Section):
     pinned_kinds: Annotated[tuple[str, ...], ARRAY] = ()
     """Kinds of topics that are never summarised, detached or archived; core blocks never are."""
     session_complete_after_days: Annotated[float, Field(gt=0, le=36_500)] = 30.0
-    """Days after which a session state that no record names is complete: it is archived, which a later record or `undo`
-    reverses."""
+    """Days after which a session state without a record or an access is complete: it is archived, which a later record
+    or `undo` reverses."""
     overrides: Annotated[tuple[Override, ...], ARRAY] = ()
     """Half-lives and thresholds for topics of a scope, of a kind, or of a kind within a scope; the last that applies
     wins."""

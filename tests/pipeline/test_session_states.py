@@ -160,7 +160,7 @@ def test_undo_makes_a_silent_session_active_until_it_is_silent_again(own: Path) 
     silent = next(
         each["id"] for each in run_memstate(own, "export", "--json").document["topics"] if each["title"] == "s-silent"
     )
-    undone = run_memstate(own, "undo", silent)
+    undone = run_memstate(own, "undo", silent, "--now", "2026-03-04T02:00:00Z")
     assert undone.code == 0, undone.stderr
     night(own, [], "2026-03-05T02:00:00Z")
     assert states(own)["s-silent"] == "active"
@@ -172,6 +172,18 @@ def test_a_rebuilt_store_has_the_same_state(own: Path) -> None:
     rebuilt = run_memstate(own, "rebuild", "--json")
     assert rebuilt.code == 0, rebuilt.stderr
     assert run_memstate(own, "status", "--json").document["state_hash"] == before
+
+
+def test_the_order_and_the_splitting_of_dumps_make_no_difference(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "memstate.toml").write_text(POLICY)
+    for part in (FIRST[::-2], FIRST[-2::-2]):
+        dump = tmp_path / "dump.jsonl"
+        dump.write_text("".join(json.dumps(row) + "\n" for row in part))
+        assert run_memstate(other, "import", str(dump), "--json").document["accepted"] == len(part)
+    made = night(other, [], "2026-03-01T02:00:00Z")
+    assert made["state_hash"] == run_memstate(home, "status", "--json").document["state_hash"]
 
 
 def test_a_long_resource_is_found_by_what_it_says_in_the_middle(home: Path) -> None:
