@@ -124,7 +124,7 @@ def _with_owner_scope(named: pl.DataFrame, owned_elsewhere: pl.DataFrame) -> pl.
 
 
 def _with_operation(placed: pl.DataFrame) -> pl.DataFrame:
-    is_first = pl.struct(_FIRST).rank("ordinal").over("topic_id") == 1
+    is_first = pl.struct(_FIRST).rank("ordinal").over("topic_id", "_reserved") == 1
     derived = (
         pl.when(is_first)
         .then(pl.lit("new_topic"))

@@ -37,7 +37,11 @@ class FormTopic:
 
 
 def form_topics(
-    readers: Sequence[SnapshotReader], scopes: Iterable[str], kind: str, as_of: datetime | None = None
+    readers: Sequence[SnapshotReader],
+    scopes: Iterable[str],
+    kind: str,
+    as_of: datetime | None = None,
+    only: Sequence[str] | None = None,
 ) -> list[FormTopic]:
     """The topics of a kind in these scopes that are active, by scope and id.
 
@@ -46,6 +50,7 @@ def form_topics(
         scopes: the scopes.
         kind: the kind of topics.
         as_of: a moment; the topics as known then. None for the present.
+        only: the ids of the topics; None for all.
     """
     wanted = set(scopes)
     return [
@@ -53,13 +58,21 @@ def form_topics(
         for reader in readers
         for scope in reader.scopes
         if scope in wanted
-        for topic in _of_scope(reader, scope, kind, as_of)
+        for topic in _of_scope(reader, scope, kind, as_of, only)
     ]
 
 
-def _of_scope(reader: SnapshotReader, scope: str, kind: str, as_of: datetime | None) -> list[FormTopic]:
+def served_of_kind(reader: SnapshotReader, scope: str, kind: str, as_of: datetime | None = None) -> pl.DataFrame:
+    """The active topics of a kind in a scope, by id (at least columns id and title)."""
     topics = reader.topics(scope).frame if as_of is None else reader.past(scope, as_of).topics
-    mine = topics.filter((pl.col("topic_kind") == kind) & (pl.col("state") == SERVED_STATE)).sort("id")
+    return topics.filter((pl.col("topic_kind") == kind) & (pl.col("state") == SERVED_STATE)).sort("id")
+
+
+def _of_scope(
+    reader: SnapshotReader, scope: str, kind: str, as_of: datetime | None, only: Sequence[str] | None
+) -> list[FormTopic]:
+    mine = served_of_kind(reader, scope, kind, as_of)
+    mine = mine if only is None else mine.filter(pl.col("id").is_in(only))
     if mine.is_empty():
         return []
     facts = candidate_facts(reader, [scope], mine["id"].to_list(), history=False, as_of=as_of, explicit=True)

@@ -11,10 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import json as msgjson
+
 from memstate_core.model.forms.resource import CONTENT, KIND, OTHER, PARENT, URI, Resource
-from memstate_core.retrieve.form_topics import FormTopic, form_topics
+from memstate_core.retrieve.form_topics import FormTopic, form_topics, served_of_kind
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.state.damaged_shards import DamagedShards
+from memstate_core.state.graph import REVISION
 
 Position = tuple[str, str]
 """The scope and the URI of the last resource returned."""
@@ -59,31 +62,41 @@ def resources_page(
         SnapshotDamaged: every shard that holds one of the scopes is damaged.
     """
     damaged.require_any(scopes, [reader.snapshot.manifest.shard for reader in readers])
-    every = {scope for reader in readers for scope in reader.scopes if scopes is None or scope in scopes}
-    found: list[dict[str, Any]] = []
-    for scope in sorted(every):
-        if len(found) > limit or (after is not None and scope < after[0]):
-            continue
-        listed = _of_scope(readers, scope, wanted)
-        found += [each for each in listed if after is None or (scope, each["uri"]) > after]
+    homes = {scope: reader for reader in readers for scope in reader.scopes if scopes is None or scope in scopes}
+    found: list[tuple[str, str, str, int]] = []
+    for scope in sorted(homes):
+        if len(found) <= limit and (after is None or scope >= after[0]):
+            tree = _tree(homes[scope], scope, wanted)
+            found += [each for each in tree if after is None or each[:2] > after]
     page = found[:limit]
-    return page, (page[-1]["scope"], page[-1]["uri"]) if len(found) > limit else None
+    topics = {
+        topic.topic_id: topic
+        for scope in {each[0] for each in page}
+        for topic in form_topics([homes[scope]], [scope], Resource.topic_kind(), only=[each[2] for each in page])
+    }
+    listed = [_described(uri, topics[topic_id], children, wanted.content) for _, uri, topic_id, children in page]
+    return listed, page[-1][:2] if len(found) > limit else None
 
 
-def _of_scope(readers: Sequence[SnapshotReader], scope: str, wanted: ResourceFilter) -> list[dict[str, Any]]:
-    """The wanted resources of a scope, by URI."""
-    topics = {str(topic.value(URI)): topic for topic in form_topics(readers, [scope], Resource.topic_kind())
-              if topic.value(URI) is not None}  # fmt: skip
-    parents = {uri: topic.value(PARENT) for uri, topic in topics.items()}
+def _tree(reader: SnapshotReader, scope: str, wanted: ResourceFilter) -> list[tuple[str, str, str, int]]:
+    """Scope, URI, topic and number of children of the wanted resources of a scope, by URI; reads no content."""
+    ids = served_of_kind(reader, scope, Resource.topic_kind())["id"].to_list()
+    if not ids:
+        return []
+    given = {"ids": ids, "names": [URI, PARENT]}
+    where = "r.part = 'field' AND r.rank = 0 AND r.topic_id IN $ids AND r.name IN $names"
+    rows = reader.graph.read(REVISION, ["topic_id", "name", "value_json"], where, **given)
+    values = {(topic_id, name): msgjson.decode(value) for topic_id, name, value in rows.iter_rows()}
+    topics = {str(uri): topic_id for topic_id in ids if (uri := values.get((topic_id, URI))) is not None}
+    parents = {uri: values.get((topic_id, PARENT)) for uri, topic_id in topics.items()}
     children = Counter(parent for parent in parents.values() if parent in topics)
-    chosen = [
-        uri
+    return [
+        (scope, uri, topics[uri], children[uri])
         for uri, parent in sorted(parents.items())
         if (wanted.uri is None or uri == wanted.uri)
         and (wanted.parent is None or parent == wanted.parent)
         and not (wanted.roots and parent in topics)
     ]
-    return [_described(uri, topics[uri], children[uri], wanted.content) for uri in chosen]
 
 
 def _described(uri: str, topic: FormTopic, children: int, content: bool) -> dict[str, Any]:
