@@ -6,13 +6,16 @@ Build from the root of the repository, which `python -m mkdocs` puts on the impo
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from docs.make.commands import commands, global_options
 from docs.make.errors import errors
+from docs.make.forms import form_keys
 from docs.make.limits import limits
 from docs.make.routes import routes, schemas
 from docs.make.settings import default_file, settings, variables
+from memstate_core.model.forms.registry import FORMS
 
 PARTS = {
     "commands": commands,
@@ -24,7 +27,7 @@ PARTS = {
     "settings": settings,
     "default settings": default_file,
     "variables": variables,
-}
+} | {f"keys of {form.form()}": partial(form_keys, form) for form in FORMS}
 _MARKER = re.compile(r"^<!-- generated: (.+) -->$", re.MULTILINE)
 
 

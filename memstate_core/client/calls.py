@@ -56,6 +56,10 @@ def query(
     as_of: datetime | str | None = None,
     history: bool | None = None,
     pending: bool | None = None,
+    evidence_kinds: Sequence[str] | None = None,
+    tool: str | None = None,
+    status: str | None = None,
+    path: str | None = None,
     record: bool | None = None,
 ) -> Call[answers.QueryAnswer]:
     """Asks a question: topics and evidence from one published snapshot.
@@ -75,6 +79,10 @@ def query(
         as_of: answer from the state at that time; a datetime with its offset, or ISO 8601.
         history: return older revisions of fields too.
         pending: include accepted observations that are not published yet.
+        evidence_kinds: return only evidence of these kinds, such as tool_call.
+        tool: return only evidence whose details name this tool.
+        status: return only evidence whose details have this status.
+        path: return only evidence whose details have this path, or one below it.
         record: whether the answer is recorded as an access of its candidates.
     """
     body = {
@@ -89,6 +97,10 @@ def query(
         "as_of": _moment(as_of),
         "history": history,
         "pending": pending,
+        "evidence_kinds": None if evidence_kinds is None else list(evidence_kinds),
+        "tool": tool,
+        "status": status,
+        "path": path,
         "record": record,
     }
     return Call("POST", "/v1/query", answers.QueryAnswer, body=_given(body))
@@ -170,6 +182,39 @@ def facts_page(
         "limit": limit,
     }
     return Call("GET", "/v1/facts", answers.FactsPage, _given(params))
+
+
+def resources_page(
+    *,
+    uri: str | None = None,
+    parent: str | None = None,
+    roots: bool | None = None,
+    content: bool | None = None,
+    scope: ScopeGiven | Sequence[ScopeGiven] | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Call[answers.ResourcesPage]:
+    """Reads one page of workspace resources; pass its `next_cursor` to get the next one.
+
+    Args:
+        uri: only the resource with this URI.
+        parent: only the children of this URI.
+        roots: only resources whose parent is none, or no resource.
+        content: include the whole content of each.
+        scope: one scope or several; None for all.
+        cursor: where to begin.
+        limit: how many resources to return at most.
+    """
+    params = {
+        "uri": uri,
+        "parent": parent,
+        "roots": roots,
+        "content": content,
+        "scope": None if scope is None else _scope_texts(scope),
+        "cursor": cursor,
+        "limit": limit,
+    }
+    return Call("GET", "/v1/resources", answers.ResourcesPage, _given(params))
 
 
 def ingest(observations: ObservationGiven | Iterable[ObservationGiven]) -> Call[answers.IngestAnswer]:

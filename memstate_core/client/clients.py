@@ -17,7 +17,15 @@ from memstate_core.client import calls
 from memstate_core.client.calls import Call, ScopeGiven
 from memstate_core.client.exchange import Retry, decoded
 from memstate_core.client.failures import unreachable
-from memstate_core.model.answers import Answer, Fact, FactsPage, ListedTopic, TopicsPage
+from memstate_core.model.answers import (
+    Answer,
+    Fact,
+    FactsPage,
+    ListedResource,
+    ListedTopic,
+    ResourcesPage,
+    TopicsPage,
+)
 
 DEFAULT_URL = "http://127.0.0.1:8420"
 KEY_VARIABLE = "MEMSTATE_API_KEY"
@@ -90,6 +98,7 @@ class MemoryClient(_Configured[httpx2.Client]):
     history = _method(calls.history)
     topics_page = _method(calls.topics_page)
     facts_page = _method(calls.facts_page)
+    resources_page = _method(calls.resources_page)
     ingest = _method(calls.ingest)
     feedback = _method(calls.feedback)
     runs = _method(calls.runs)
@@ -107,6 +116,20 @@ class MemoryClient(_Configured[httpx2.Client]):
         while True:
             page = self.topics_page(scope, cursor=cursor, limit=page_size)
             yield from page.topics
+            cursor = page.next_cursor
+            if cursor is None:
+                _warn_of_missing(page)
+                return
+
+    def resources(self, *, page_size: int | None = None, **which: Any) -> Iterator[ListedResource]:
+        """All resources by scope and URI; pages are fetched lazily. Arguments as for `resources_page`.
+
+        Warns (`UserWarning`) of damaged shards, whose resources are missing.
+        """
+        cursor: str | None = None
+        while True:
+            page = self.resources_page(cursor=cursor, limit=page_size, **which)
+            yield from page.resources
             cursor = page.next_cursor
             if cursor is None:
                 _warn_of_missing(page)
@@ -166,6 +189,7 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
     history = _async_method(calls.history)
     topics_page = _async_method(calls.topics_page)
     facts_page = _async_method(calls.facts_page)
+    resources_page = _async_method(calls.resources_page)
     ingest = _async_method(calls.ingest)
     feedback = _async_method(calls.feedback)
     runs = _async_method(calls.runs)
@@ -184,6 +208,21 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
             page = await self.topics_page(scope, cursor=cursor, limit=page_size)
             for topic in page.topics:
                 yield topic
+            cursor = page.next_cursor
+            if cursor is None:
+                _warn_of_missing(page)
+                return
+
+    async def resources(self, *, page_size: int | None = None, **which: Any) -> AsyncIterator[ListedResource]:
+        """All resources by scope and URI; pages are fetched lazily. Arguments as for `resources_page`.
+
+        Warns (`UserWarning`) of damaged shards, whose resources are missing.
+        """
+        cursor: str | None = None
+        while True:
+            page = await self.resources_page(cursor=cursor, limit=page_size, **which)
+            for resource in page.resources:
+                yield resource
             cursor = page.next_cursor
             if cursor is None:
                 _warn_of_missing(page)
@@ -233,6 +272,6 @@ class AsyncMemoryClient(_Configured[httpx2.AsyncClient]):
         await self.aclose()
 
 
-def _warn_of_missing(page: TopicsPage | FactsPage) -> None:
+def _warn_of_missing(page: TopicsPage | FactsPage | ResourcesPage) -> None:
     for missing in page.missing_shards or ():
         warnings.warn(f"nothing of shard {missing.shard} is listed: {missing.message}", stacklevel=3)

@@ -129,7 +129,7 @@ def governed(topics: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
     A topic that a rule pins is `pinned` too.
     """
-    ruled = governing(topics, policy.rules)
+    ruled = governing(topics, policy.ladder_rules)
     return ruled.with_columns(pinned=pl.col("pinned") | (pl.col("action") == "pin").fill_null(False))
 
 

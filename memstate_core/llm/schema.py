@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from msgspec import Struct
 
-from memstate_core.model.observation import FieldType
+from memstate_core.model.parts import FieldType
 
 
 class Shape(Struct, frozen=True):

@@ -316,8 +316,12 @@ EVIDENCE_INDEX: Schema = {
     "observed_at": MOMENT,
     "text": pl.String,
     "vector_row": pl.Int64,
+    "tool": pl.String,
+    "status": pl.String,
+    "path": pl.String,
 }
-"""Evidence as a snapshot serves it, sorted by scope, observed_at, evidence_id. `vector_row` is null if the text is
+"""Evidence as a snapshot serves it, sorted by scope, observed_at, evidence_id; the last three are details of events,
+which snapshots of earlier versions lack. `vector_row` is null if the text is
 not embedded."""
 
 PAIRS: Schema = {

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
-from memstate_core.model.core_block import CoreBlock
+from memstate_core.model.forms.registry import Memory
+from memstate_core.model.parts import EdgeTo, FieldValue
 
 Kind = Literal[
     "assistant_message",
@@ -23,7 +24,6 @@ Kind = Literal[
 ]
 Provenance = Literal["api", "ui", "llm", "mcp", "import", "revision"]
 Placement = Literal["new_topic", "extend_topic", "version_field"]
-FieldType = Literal["string", "int", "float", "bool", "date", "datetime", "list", "json"]
 ScopeType = Literal["global", "user", "workspace", "project", "session"]
 
 
@@ -34,27 +34,14 @@ class Scope(Struct, kw_only=True):
     id: str | None = None
 
 
-class FieldValue(Struct, kw_only=True):
-    """One value of a field. An unset reference keeps the previous one, null clears it."""
+class Details(Struct, kw_only=True):
+    """What an event says beside its text, by which queries find it. Unknown keys are kept in the ledger's payload."""
 
-    name: str
-    value: Any
-    field_type: FieldType | None = None
-    ref_topic_id: str | UnsetType | None = UNSET
-    why_changed: str | None = None
-    impact_expected: str | None = None
-    confidence: float | None = None
-    valid_from: str | None = None
-
-
-class EdgeTo(Struct, kw_only=True):
-    """An edge from the record's topic to another, given by id or key."""
-
-    kind: str
-    to_topic_id: str | None = None
-    to_topic_key: str | None = None
-    valid_from: str | None = None
-    valid_until: str | None = None
+    tool: str | None = None
+    arguments: Any = None
+    status: str | None = None
+    path: str | None = None
+    diff_summary: str | None = None
 
 
 class Observation(Struct, kw_only=True):
@@ -78,4 +65,5 @@ class Observation(Struct, kw_only=True):
     summary: str | None = None
     fields: list[FieldValue] = []
     edges: list[EdgeTo] = []
-    memory: CoreBlock | None = None
+    details: Details | None = None
+    memory: Memory | None = None

@@ -11,8 +11,8 @@ from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
 from memstate_core.embed.vector_cache import embed
 from memstate_core.llm.understand import Topics, Understood, understand
-from memstate_core.model.core_block import CORE_BLOCK
 from memstate_core.model.evidence import names_a_topic
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import DECISION, SEGMENTS, empty, project
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.model.text import embedding_text
@@ -134,13 +134,13 @@ def _with_edges(
 
 
 def _known_topics(run: Run) -> pl.DataFrame:
-    """The active topics of the working graph, core blocks aside with their vectors.
+    """The active topics of the working graph, with their vectors, except those that only forms of `memory` write.
 
     Columns id, scope, title, summary, topic_kind, model, embedding.
     """
     with open_graph(run.graph, read_only=True) as graph:
         topics = graph.read(TOPIC, ["id", "scope", "title", "summary", "topic_kind"], "r.state = 'active'")
-        topics = topics.filter(pl.col("topic_kind").ne_missing(CORE_BLOCK))
+        topics = topics.filter(~pl.col("topic_kind").is_in(FORM_KINDS).fill_null(False))
         return topics.join(graph.read(VECTOR, ["id", "model", "embedding"]), on="id").sort("id")
 
 

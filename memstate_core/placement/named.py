@@ -10,8 +10,8 @@ arrive nor on the nights between them. A topic's id follows from the first of th
 
 For the fourth, every (scope, kind, title) has an id of its own, the *alias*. Among the topics that rules 1
 to 3 created with that title, the first one owns the alias; where there is none, the alias is itself the topic.
-A title without a kind belongs to the first kind that had it. The label of a core block is no title. When a later dump
-brings an owner, the evidence moves to it, and the alias keeps resolving the old id.
+A title without a kind belongs to the first kind that had it; a title of a form of `memory` leads to no topic. When a
+later dump brings an owner, the evidence moves to it, and the alias keeps resolving the old id.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.core_block import CORE_BLOCK
 from memstate_core.model.evidence import names_a_topic
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import ALIASES, PLACEMENTS, project
 from memstate_core.model.ids import key_id, uuid_expr
 from memstate_core.model.text import normalised
@@ -58,7 +58,7 @@ def place_named(evidence: pl.DataFrame, owned_elsewhere: pl.DataFrame, settled: 
             dump moves evidence that a recorded decision depends on.
     """
     named = _with_owner_scope(_with_anchor(evidence.filter(names_a_topic())), owned_elsewhere)
-    aliases = _aliases(named.filter(~pl.col("_foreign")), settled)
+    aliases = _aliases(named.filter(~pl.col("_foreign") & ~pl.col("_reserved")), settled)
     placed = named.join(aliases.select(anchor="alias", _owner="topic_id"), on="anchor", how="left")
     placed = placed.with_columns(topic_id=pl.coalesce("_owner", "anchor"))
     return Placed(project(_with_operation(placed), PLACEMENTS, nulls=("score",)), aliases)
@@ -78,15 +78,15 @@ def _with_anchor(named: pl.DataFrame) -> pl.DataFrame:
     ids = [pl.when(applies).then(identity) for applies, identity in anchors.values()]
     rules = [pl.when(applies).then(pl.lit(name)) for name, (applies, _) in anchors.items()]
     return (
-        named.with_columns(_kind=normalised(pl.col("topic_kind")), _title=pl.when(~_is_block()).then(normalised(title)))
+        named.with_columns(_kind=normalised(pl.col("topic_kind")), _title=pl.when(~_is_form()).then(normalised(title)))
         .with_columns(_alias=pl.when(pl.col("_title").is_not_null()).then(by_title))
         .with_columns(anchor=pl.coalesce(*ids, "_alias"), rule=pl.coalesce(*rules, pl.lit(TITLE)))
     )
 
 
-def _is_block() -> pl.Expr:
-    """Whether a record writes a core block, which no title leads to."""
-    return pl.col("topic_kind").eq_missing(pl.lit(CORE_BLOCK))
+def _is_form() -> pl.Expr:
+    """Whether a record writes a topic by a form of `memory`, which no title leads to."""
+    return pl.col("topic_kind").is_in(FORM_KINDS).fill_null(False)
 
 
 def _aliases(named: pl.DataFrame, settled: Sequence[str]) -> pl.DataFrame:
@@ -117,11 +117,14 @@ def _with_owner_scope(named: pl.DataFrame, owned_elsewhere: pl.DataFrame) -> pl.
     anchors = named.sort(pl.col("rule") == GIVEN_ID, *_FIRST).select("anchor", _scope="scope")
     owners = pl.concat([owned_elsewhere.select(anchor="topic_id", _scope="scope"), titles, anchors])
     owners = owners.unique("anchor", keep="first", maintain_order=True)
-    return named.join(owners, on="anchor", how="left").with_columns(_foreign=pl.col("_scope") != pl.col("scope"))
+    forms = named.filter(_is_form())["anchor"].unique().implode()
+    return named.join(owners, on="anchor", how="left").with_columns(
+        _foreign=pl.col("_scope") != pl.col("scope"), _reserved=~_is_form() & pl.col("anchor").is_in(forms)
+    )
 
 
 def _with_operation(placed: pl.DataFrame) -> pl.DataFrame:
-    is_first = pl.struct(_FIRST).rank("ordinal").over("topic_id") == 1
+    is_first = pl.struct(_FIRST).rank("ordinal").over("topic_id", "_reserved") == 1
     derived = (
         pl.when(is_first)
         .then(pl.lit("new_topic"))
@@ -129,12 +132,15 @@ def _with_operation(placed: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("version_field"))
         .otherwise(pl.lit("extend_topic"))
     )
-    foreign = pl.col("_foreign")
+    foreign, reserved = pl.col("_foreign"), pl.col("_reserved")
+    refused = foreign | reserved
     return placed.with_columns(
         given=pl.col("placement").is_not_null(),
-        operation=pl.when(foreign).then(pl.lit(REFUSED)).otherwise(pl.coalesce("placement", derived)),
+        operation=pl.when(refused).then(pl.lit(REFUSED)).otherwise(pl.coalesce("placement", derived)),
         reason=pl.when(foreign)
         .then(pl.lit("topic_id belongs to another scope"))
+        .when(reserved)
+        .then(pl.lit("topic_id is a topic that only a form of memory writes"))
         .otherwise(pl.col("rule").replace_strict(_REASONS)),
-        topic_id=pl.when(~foreign).then("topic_id"),
+        topic_id=pl.when(~refused).then("topic_id"),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.registry import FORMS
 from memstate_core.policy.explanation_text import explanation_lines
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.rules import applicable_merge_rules, governing
@@ -46,7 +46,7 @@ def explain_topic(topic: pl.DataFrame, policy: Policy) -> dict[str, Any]:
     """
     if topic.height != 1:
         raise ValueError(f"expected the row of one topic, found {topic.height} rows")
-    row = governing(_with_events(topic, policy), policy.rules).row(0, named=True)
+    row = governing(_with_events(topic, policy), policy.ladder_rules).row(0, named=True)
     facts = {name: row[name] for name in ("id", "title", "scope", "topic_kind", "state")}
     facts |= {name: float(row[name] or 0.0) for name in ("salience", "half_life_days")}
     facts |= _rules(topic, row["rule"], policy) | {"values": _values(topic, policy)}
@@ -59,15 +59,16 @@ def _with_events(topic: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     assumed = {
         "has_new_evidence": pl.lit(False),
         "accessed": pl.lit(False),
+        "held": pl.lit(False),
         "pressure": pl.col("active") >= policy.topic_count_soft_limit,
     }
     return topic.with_columns(**{name: value for name, value in assumed.items() if name not in topic.columns})
 
 
 def _rules(topic: pl.DataFrame, name: str | None, policy: Policy) -> dict[str, Any]:
-    ladder = [rule for rule in policy.rules if rule.do != "merge"]
+    ladder = policy.ladder_rules
     place = next((place for place, rule in enumerate(ladder) if rule.name == name), len(ladder))
-    waiting = [rule for rule in ladder[:place] if topic.select(rule.holds()).item()]
+    waiting = [rule for rule in ladder[:place] if _with_events(topic, policy).select(rule.holds()).item()]
     shown = [rule.model_dump(include={"name", "on", "when", "do"}) for rule in (*ladder[place : place + 1], *waiting)]
     merging = applicable_merge_rules(_with_events(topic, policy), policy.rules)["merge_rules"].item().to_list()
     return {
@@ -107,8 +108,8 @@ def _fading(row: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
 def _pinned_by(row: dict[str, Any], policy: Policy) -> str | None:
     if row["action"] == "pin":
         return f"rule {row['rule']!r}"
-    if row["topic_kind"] == CORE_BLOCK:
-        return "being a core block"
+    if form := next((form for form in FORMS if form.SPARED and form.topic_kind() == row["topic_kind"]), None):
+        return f"being a {form.NOUN}"
     if row["topic_kind"] in policy.pinned_kinds:
         return "policy.pinned_kinds"
     return "a recorded decision" if row.get("pinned") else None

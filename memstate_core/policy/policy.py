@@ -12,17 +12,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.registry import SPARED_KINDS
+from memstate_core.model.forms.session_state import SessionState
 from memstate_core.policy.loading import ARRAY, Section, refusal
 from memstate_core.policy.rules import Rule
 
 RETIRED = frozenset({"merge_similarity"})
 """Keys of earlier versions that recorded policies may still have."""
 
-BEFORE = {"continuation_renews": "nothing", "half_life_growth_max": 1.0, "max_field_history": 1_000_000}
+BEFORE = {
+    "continuation_renews": "nothing",
+    "half_life_growth_max": 1.0,
+    "max_field_history": 1_000_000,
+    "session_complete_after_days": 36_500.0,
+}
 """Values of keys that recorded policies of earlier versions do not have yet."""
 
-_NOT_IN_DIGEST = ("continuation_renews",)
+_NOT_IN_DIGEST = ("continuation_renews", "session_complete_after_days")
 """Keys that a digest leaves out at their value of `BEFORE`, so that digests of earlier versions stay valid."""
 
 HalfLife = Annotated[float, Field(gt=0, le=36_500)]
@@ -90,6 +96,9 @@ class Policy(Section):
     """Number of topics or fields that forgetting writes to the graph in one statement; all topics are examined."""
     pinned_kinds: Annotated[tuple[str, ...], ARRAY] = ()
     """Kinds of topics that are never summarised, detached or archived; core blocks never are."""
+    session_complete_after_days: Annotated[float, Field(gt=0, le=36_500)] = 30.0
+    """Days after which a session state without a record or an access is complete: it is archived, which a later record
+    or `undo` reverses."""
     overrides: Annotated[tuple[Override, ...], ARRAY] = ()
     """Half-lives and thresholds for topics of a scope, of a kind, or of a kind within a scope; the last that applies
     wins."""
@@ -157,9 +166,16 @@ class Policy(Section):
         return cls.model_validate(BEFORE | {name: value for name, value in values.items() if name not in RETIRED})
 
     @property
+    def ladder_rules(self) -> tuple[Rule, ...]:
+        """The rules that govern topics: those of `rules` without merges, then one that completes silent sessions."""
+        silent = f"topic_kind == '{SessionState.topic_kind()}' and idle_days >= {self.session_complete_after_days:g}"
+        completes = Rule(name="session_complete_after_days", on="nightly", when=f"{silent} and not held", do="archive")
+        return (*(rule for rule in self.rules if rule.do != "merge"), completes)
+
+    @property
     def spared_kinds(self) -> tuple[str, ...]:
         """Kinds of topics that are never summarised, detached or archived."""
-        return (*self.pinned_kinds, CORE_BLOCK)
+        return (*self.pinned_kinds, *SPARED_KINDS)
 
     def digest(self) -> str:
         """SHA-256 of the policy in canonical JSON."""

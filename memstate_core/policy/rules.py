@@ -33,10 +33,12 @@ RULE_COLUMNS: Schema = {
     "active": pl.Int64,
     "depended_on": pl.Boolean,
     "redundant": pl.Boolean,
+    "held": pl.Boolean,
 }
 """Columns that conditions may refer to. `scope_type` is the part of the scope before the colon. `age_days` counts
 from the topic's creation, `idle_days` from its last event. `evidence` and `fields` count the topic's own, `active` the
-active topics of its scope. `depended_on`: an active topic extends it. `redundant`: a newer topic supersedes it."""
+active topics of its scope. `depended_on`: an active topic extends it. `redundant`: a newer topic supersedes it.
+`held`: a person restored it, and it had no event since."""
 
 EVENT_COLUMNS = {"ingest_complete": "has_new_evidence", "query_complete": "accessed", "memory_pressure": "pressure"}
 """The boolean column that marks the topics that an event concerns; `nightly` concerns all."""

@@ -1,10 +1,10 @@
 """Context packs: the answer to a question as a few cited lines within a budget of tokens.
 
 A pack is a function of an answer (`memstate_core.retrieve.query.answer`) and does not rank again. Core blocks come
-first, by authority, each whole or not at all; those that do not fit are named. The other pieces have a fixed order in
-which topics, evidence and further facts take turns, so that no topic crowds out the others. They are the longest prefix
-that fits in what the blocks leave, so a larger budget only adds pieces, unless it makes room for a block. A warning is
-never separated from the piece that it belongs to.
+first, by authority, then active session states, each whole or not at all; those that do not fit are named. The other
+pieces have a fixed order in which topics, evidence and further facts take turns, so that no topic crowds out another.
+They are the longest prefix that fits in what these leave, so a larger budget only adds pieces, unless it makes room for
+a block or a session. A warning is never separated from the piece that it belongs to.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from datetime import datetime
 from typing import Any
 
 from memstate_core.model.text import iso
-from memstate_core.retrieve.pack_pieces import ORDER, Answer, Piece, answer_pieces, core_piece, one_line
+from memstate_core.retrieve.pack_pieces import ORDER, Answer, Piece, answer_pieces, core_piece, one_line, session_piece
 
 Pack = dict[str, Any]
 
 TOPICS, EVIDENCE = 20, 60
 """How much of an answer a pack is built from; the budget decides how much of that is included."""
 
-CORE_HEADING, EVIDENCE_HEADING = "# Core memory", "# Evidence"
+CORE_HEADING, SESSION_HEADING, EVIDENCE_HEADING = "# Core memory", "# Active sessions", "# Evidence"
 WARNING = "  ! "
 """How the line of a warning begins."""
 Numbered = tuple[int, Piece, list[str]]
 """A piece with its number and its lines."""
 
-_READ = ("core", "topic", "summary", "field", "evidence")
+_READ = ("core", "session", "topic", "summary", "field", "evidence")
 
 
 def context_pack(
@@ -37,7 +37,7 @@ def context_pack(
     """The pack of an answer.
 
     Args:
-        answer: the result of `memstate_core.retrieve.query.answer`, with the core blocks if it has any.
+        answer: the result of `memstate_core.retrieve.query.answer`, with core blocks and sessions if it has any.
         budget: the most tokens that the text may have.
         count: counts the tokens of a line; a line break is one more.
         counted_by: the name of the tokenizer.
@@ -46,17 +46,20 @@ def context_pack(
     Returns:
         `text` with its `tokens` (never more than the budget), `citations` (by number `n`, the source of each
         line; a line keeps its number in every larger pack), `topics` (those in the text, best first), `warnings` (each
-        with the number of its line), `left_out` (how many pieces of each kind the text lacks), `core_left_out` (the
-        core blocks among them, with the tokens of each), ready for JSON.
+        with the number of its line), `left_out` (how many pieces of each kind the text lacks), `core_left_out` and
+        `session_left_out` (the core blocks and sessions among them, with the tokens of each), ready for JSON.
     """
     blocks = [core_piece(block, rank) for rank, block in enumerate(answer.get("core_blocks", ()))]
-    pieces = [*blocks, *sorted(answer_pieces(answer), key=lambda piece: piece.place)]
+    sessions = [session_piece(session, rank) for rank, session in enumerate(answer.get("sessions", ()))]
+    pieces = [*blocks, *sessions, *sorted(answer_pieces(answer), key=lambda piece: piece.place)]
     numbered = [(n, piece, _lines(n, piece)) for n, piece in enumerate(pieces, 1)]
-    core, others = numbered[: len(blocks)], numbered[len(blocks) :]
+    core, rest = numbered[: len(blocks)], numbered[len(blocks) :]
+    states, others = rest[: len(sessions)], rest[len(sessions) :]
     opening = [f"As of {iso(as_of)}, not of now:"] if as_of is not None else []
-    first, used = _fitting_core(core, opening, budget, count)
-    rest, tokens = _fitting(others, [] if first else opening, budget, count, used)
-    kept = first + rest
+    first, used = _fitting_whole(core, [*opening, CORE_HEADING], budget, count, -1)
+    second, used = _fitting_whole(states, [*([] if first else opening), SESSION_HEADING], budget, count, used)
+    third, tokens = _fitting(others, [] if first or second else opening, budget, count, used)
+    kept = first + second + third
     left = Counter(piece.kind for piece in pieces) - Counter(piece.kind for _, piece, _ in kept)
     return {
         "query": answer["query"],
@@ -69,16 +72,20 @@ def context_pack(
         "warnings": [{"n": n} | warning for n, piece, _ in kept for warning in piece.warnings],
         "left_out": {kind: left[kind] for kind in ORDER},
         "core_left_out": [_omitted(each, count) for each in core if each not in first],
+        "session_left_out": [_omitted(each, count) for each in states if each not in second],
         "snapshot": answer["snapshot"],
     } | {name: answer[name] for name in ("missing_shards",) if name in answer}
 
 
-def _fitting_core(
-    numbered: list[Numbered], opening: list[str], budget: int, count: Callable[[str], int]
+def _fitting_whole(
+    numbered: list[Numbered], opening: list[str], budget: int, count: Callable[[str], int], tokens: int
 ) -> tuple[list[Numbered], int]:
-    """The core blocks that fit one after another, and the tokens used (-1 by none); others are passed over."""
+    """The pieces that fit one after another below their heading, and the tokens of all (-1 if nothing is used yet).
+
+    Pieces that do not fit are passed over.
+    """
     kept: list[Numbered] = []
-    tokens, due = -1, [*opening, CORE_HEADING]
+    due = opening
     for n, piece, lines in numbered:
         cost = sum(count(line) + 1 for line in [*due, *lines])
         if tokens + cost <= budget:
@@ -88,7 +95,7 @@ def _fitting_core(
 
 
 def _omitted(numbered: Numbered, count: Callable[[str], int]) -> Answer:
-    """A core block that did not fit, by name."""
+    """A core block or session that did not fit, by name."""
     _, piece, lines = numbered
     own = {name: piece.source[name] for name in ("topic_id", "title", "scope")}
     return own | {"tokens": sum(map(count, lines))}
@@ -114,15 +121,24 @@ def _fitting(
 
 
 def _text(kept: list[Numbered], opening: list[str]) -> list[str]:
-    """The text line by line: core blocks, topic by topic with its summary and fields, then the evidence."""
+    """The text line by line: core blocks, sessions, topic by topic with summary and fields, then evidence."""
     if not kept:
         return []
     reading = sorted(kept, key=lambda each: (each[1].topic is None, each[1].topic, _READ.index(each[1].kind), each[0]))
-    core, evidence = ([line for _, piece, lines in reading if piece.kind == kind for line in lines]
-                      for kind in ("core", "evidence"))  # fmt: skip
     topics = [line for _, piece, lines in reading if piece.topic is not None for line in lines]
-    headed = [*([CORE_HEADING] if core else []), *core], [*([EVIDENCE_HEADING] if evidence else []), *evidence]
-    return [*opening, *headed[0], *topics, *headed[1]]
+    return [
+        *opening,
+        *_section(reading, "core", CORE_HEADING),
+        *_section(reading, "session", SESSION_HEADING),
+        *topics,
+        *_section(reading, "evidence", EVIDENCE_HEADING),
+    ]
+
+
+def _section(reading: list[Numbered], kind: str, heading: str) -> list[str]:
+    """The lines of all pieces of a kind below their heading; nothing without any."""
+    lines = [line for _, piece, lines in reading if piece.kind == kind for line in lines]
+    return [heading, *lines] if lines else []
 
 
 def _lines(n: int, piece: Piece) -> list[str]:

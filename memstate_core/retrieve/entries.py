@@ -14,6 +14,8 @@ from memstate_core.retrieve.facts import Facts
 Entry = dict[str, Any]
 _SUMMARY_TOPICS = 3
 _SUMMARY_FIELDS = 6
+_DETAILS = ("tool", "status", "path")
+_IF_THERE = ("replaced_by", *_DETAILS)
 _DIGITS = 6
 
 
@@ -80,10 +82,20 @@ def evidence_entries(evidence: pl.DataFrame, *, explain: bool) -> list[Entry]:
     observed = iso_expr(pl.col("observed_at"))
     explained = ("parts",) if explain else ()
     rows = evidence.select(
-        "observation_id", "text", observed, "topic_id", "score", "actor", "session_id", "replaced_by", *explained
+        "observation_id",
+        "text",
+        observed,
+        "topic_id",
+        "score",
+        "actor",
+        "session_id",
+        "replaced_by",
+        "kind",
+        *_DETAILS,
+        *explained,
     ).to_dicts()
     return [
-        {name: value for name, value in row.items() if name != "parts" and (name != "replaced_by" or value)}
+        {name: value for name, value in row.items() if name != "parts" and (name not in _IF_THERE or value)}
         | {"score": round(row["score"], _DIGITS)}
         | (_explained(row, {}) if explain else {})
         for row in rows

@@ -1,4 +1,4 @@
-"""The pieces of a context pack: core blocks, topics, their summaries and fields, and evidence, each with its citation.
+"""The pieces of a context pack: core blocks, sessions, topics, summaries, fields and evidence, each with its citation.
 
 Topics, evidence and further facts take turns, so that no topic crowds out the others. A warning is never separated from
 the piece that it belongs to.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memstate_core.model.core_block import CONTENT
+from memstate_core.model.forms.core_block import CONTENT
 from memstate_core.retrieve.conflicts import plain
 
 Answer = dict[str, Any]
@@ -18,7 +18,7 @@ Answer = dict[str, Any]
 LONGEST = 400
 """Characters of a summary, a value or a turn that are shown; longer texts are cut, with an ellipsis."""
 
-ORDER = ("core", "topic", "evidence", "summary", "field")
+ORDER = ("core", "session", "topic", "evidence", "summary", "field")
 """Kinds of pieces, in the order of a turn."""
 
 _NOT_SERVED = ("detached", "archived")
@@ -34,8 +34,8 @@ class Piece:
 
     Attributes:
         place: its position in the order of pieces: turn, then kind, then rank.
-        kind: core, topic, evidence, summary or field.
-        topic: the rank of its topic; None for core blocks and evidence, which have sections of their own.
+        kind: core, session, topic, evidence, summary or field.
+        topic: the rank of its topic; None for core blocks, sessions and evidence, which have sections of their own.
         text: its line, without the citation.
         warnings: `kind`, `message` and `field` of each.
         source: what its citation refers to.
@@ -56,9 +56,12 @@ def one_line(text: str, longest: int | None = LONGEST) -> str:
 
 
 def answer_pieces(answer: Answer) -> Iterator[Piece]:
-    """The pieces of an answer beside core blocks, which it does not repeat as topics and evidence; not in order."""
-    blocks = {block["topic_id"] for block in answer.get("core_blocks", ())}
-    topics, evidence = ([found for found in answer[part] if found["topic_id"] not in blocks]
+    """The pieces of an answer that are no core blocks or sessions; these are not repeated as topics and evidence.
+
+    Not in order.
+    """
+    apart = {each["topic_id"] for part in ("core_blocks", "sessions") for each in answer.get(part, ())}
+    topics, evidence = ([found for found in answer[part] if found["topic_id"] not in apart]
                         for part in ("candidates", "evidence"))  # fmt: skip
     for rank, topic in enumerate(topics):
         yield from _topic_pieces(topic, rank)
@@ -125,6 +128,17 @@ def core_piece(block: Answer, rank: int) -> Piece:
     text = f"- {one_line(block['label'])}: {one_line(block['content'], None)}"
     own = {name: block[name] for name in ("topic_id", "scope", "revision_id", "evidence_ids")}
     return _piece("core", 0, rank, None, text, [], own | {"title": block["label"], "field": CONTENT})
+
+
+def session_piece(session: Answer, rank: int) -> Piece:
+    """The piece of an active session, with all that is known of it."""
+    said = [session["current_goal"], session["summary"]]
+    if session["working_set"]:
+        said.append(f"working set: {', '.join(map(str, session['working_set']))}")
+    text = "; ".join(one_line(each, None) for each in said if each)
+    own = {name: session[name] for name in ("topic_id", "scope", "evidence_ids")}
+    title = one_line(session["session_id"], None)
+    return _piece("session", 0, rank, None, f"- {title}: {text or session['status']}", [], own | {"title": title})
 
 
 def _evidence_piece(found: Answer, rank: int) -> Piece:

@@ -26,6 +26,7 @@ from memstate_core.retrieve.graph_boost import boosted, neighbors_of
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import PreparedQuestion
 from memstate_core.retrieve.search import best_first, search_scope
+from memstate_core.retrieve.sessions import active_sessions
 from memstate_core.retrieve.speaker_names import without_names
 from memstate_core.retrieve.topic import resolve
 from memstate_core.state.damaged_shards import DamagedShards
@@ -57,7 +58,11 @@ class Question:
         topic_ids: consider these topics of the scopes only (ids, aliases or tombstones); all when empty.
         field_names: return these fields only; all when empty.
         history: return older revisions too.
-        core: return the core blocks of the scopes, or of the topics returned where no scope is named.
+        core: return core blocks and active sessions of the scopes; of those of the topics returned if none is named.
+        evidence_kinds: return evidence of these kinds only; all when empty.
+        tool: return evidence whose details name this tool only.
+        status: return evidence whose details have this status only.
+        path: return evidence whose details have this path, or one below it, only.
         asked_at: the time of asking, to which relative dates refer; `as_of` takes its place where given.
     """
 
@@ -72,6 +77,10 @@ class Question:
     field_names: tuple[str, ...] = ()
     history: bool = False
     core: bool = False
+    evidence_kinds: tuple[str, ...] = ()
+    tool: str | None = None
+    status: str | None = None
+    path: str | None = None
     asked_at: datetime | None = None
 
 
@@ -152,7 +161,10 @@ def _core(readers: Sequence[SnapshotReader], question: Question, candidates: lis
     if not question.core:
         return {}
     scopes = question.scopes or {candidate["scope"] for candidate in candidates}
-    return {"core_blocks": core_blocks(readers, scopes, question.as_of)}
+    return {
+        "core_blocks": core_blocks(readers, scopes, question.as_of),
+        "sessions": active_sessions(readers, scopes, question.as_of),
+    }
 
 
 def empty_answer(readers: Sequence[SnapshotReader], question: Question) -> dict[str, Any]:
@@ -215,6 +227,7 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
             as_of=question.as_of,
             topic_ids=only,
             explain=question.explain,
+            only=_evidence_filter(question),
         )
         for scope in scopes
     ]
@@ -231,6 +244,16 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
             further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of, explicit=named)
             edges = pl.concat([edges, further]).unique(EDGE.key)
     return _Ranked(reader, scopes, topics, best, evidence, edges)
+
+
+def _evidence_filter(question: Question) -> pl.Expr | None:
+    """Which evidence the question asks for, over columns EVIDENCE_INDEX and never null; None for all."""
+    wanted = [pl.col("kind").is_in(question.evidence_kinds)] if question.evidence_kinds else []
+    wanted += [pl.col(name) == given for name in ("tool", "status") if (given := getattr(question, name)) is not None]
+    if question.path is not None:
+        below = question.path.rstrip("/") + "/"
+        wanted.append((pl.col("path") == question.path) | pl.col("path").str.starts_with(below))
+    return pl.all_horizontal(wanted).fill_null(False) if wanted else None
 
 
 def _best(topics: pl.DataFrame, question: Question, only: list[str]) -> pl.DataFrame:

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, EDGES, REVISIONS, empty
+from memstate_core.model.frames import ALIASES, EDGES, EVIDENCE_INDEX, REVISIONS, empty
 from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
@@ -132,6 +132,8 @@ class SnapshotReader:
     def _read_evidence(self, scope: str) -> EvidenceSlice:
         first, count = self._places.of(scope, "evidence")
         frame = self._rows("evidence.parquet", (first, count))
+        absent = [pl.lit(None, kind).alias(name) for name, kind in EVIDENCE_INDEX.items() if name not in frame.columns]
+        frame = frame.with_columns(absent) if absent else frame
         rows = frame["vector_row"]
         known = rows.drop_nulls().to_numpy()
         low, high = (int(known.min()), int(known.max()) + 1) if len(known) else (0, 0)

@@ -53,6 +53,7 @@ def search_scope(
     as_of: datetime | None,
     topic_ids: list[str],
     explain: bool,
+    only: pl.Expr | None = None,
 ) -> Found:
     """Scores the topics and the evidence of one scope.
 
@@ -64,6 +65,7 @@ def search_scope(
         as_of: search as of this moment.
         topic_ids: keep evidence of these topics only, archived ones too; of all served topics when empty.
         explain: keep the parts of each score.
+        only: keep evidence of which this is true only (over columns EVIDENCE_INDEX); all if None.
     """
     served, evidence = reader.topics(scope), reader.evidence(scope)
     past = None if as_of is None else reader.past(scope, as_of)
@@ -81,6 +83,8 @@ def search_scope(
     topic_scores, similarity = topic_parts(topics, asked, best)
     if topic_ids:
         seen &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
+    if only is not None:
+        seen &= evidence.frame.select(only).to_series().to_numpy()
     if asked.dated:
         parts["newer"] = newer(evidence, asked.text, scores, seen, superseding)
         scores = total(parts)

@@ -20,7 +20,8 @@ from memstate_core.ingest.evidence_frame import EVIDENCE_ID_LENGTH
 from memstate_core.ingest.validation.validate import RECORD, Record
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.ids import uuid_text
-from memstate_core.model.observation import EdgeTo, FieldValue, Observation
+from memstate_core.model.observation import Observation
+from memstate_core.model.parts import EdgeTo, FieldValue
 from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.similar import similar_topics

@@ -16,6 +16,8 @@ from memstate_core.retrieve.fact_pages import FactFilter, facts_page
 from memstate_core.retrieve.fact_pages import Position as FactPosition
 from memstate_core.retrieve.query import Question, answer, empty_answer
 from memstate_core.retrieve.recorded_questions import QuestionRecorder
+from memstate_core.retrieve.resources import Position as ResourcePosition
+from memstate_core.retrieve.resources import ResourceFilter, resources_page
 from memstate_core.retrieve.topic import topic_record
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
@@ -176,6 +178,25 @@ class Reading:
             found, last = facts_page(generation.readers, own, wanted, after, limit, generation.damaged)
             cursor = None if last is None else cursor_of(last)
             listed = {"facts": found, "next_cursor": cursor, "snapshot": generation.snapshot}
+            return listed | generation.damaged.note(own)
+
+        return self.serving.read(page)
+
+    def resources(
+        self,
+        who: Principal,
+        scopes: Sequence[str] | None,
+        wanted: ResourceFilter,
+        after: ResourcePosition | None,
+        limit: int,
+    ) -> Document:
+        """A page of resources (`memstate_core.retrieve.resources`); errors as for `resources_page`."""
+        own = who.narrowed(scopes)
+
+        def page(generation: Generation) -> Document:
+            found, last = resources_page(generation.readers, own, wanted, after, limit, generation.damaged)
+            cursor = None if last is None else cursor_of(last)
+            listed = {"resources": found, "next_cursor": cursor, "snapshot": generation.snapshot}
             return listed | generation.damaged.note(own)
 
         return self.serving.read(page)

@@ -53,9 +53,9 @@ def _lines(pack: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"[{each['n']}] {each['kind']} {_source(each)}" for each in pack["citations"])
     size = f"{pack['tokens']} of {pack['budget']} tokens ({pack['counted_by']}), snapshot {pack['snapshot']}"
     yield f"{size}; left out: {left or 'nothing'}"
-    for block in pack["core_left_out"]:
-        name = f"{block['title']} of {block['scope']}"
-        yield f"core block {name} did not fit: it needs {block['tokens']} tokens"
+    for what, part in (("core block", "core_left_out"), ("session", "session_left_out")):
+        for each in pack[part]:
+            yield f"{what} {each['title']} of {each['scope']} did not fit: it needs {each['tokens']} tokens"
     yield from missing_lines(pack)
 
 

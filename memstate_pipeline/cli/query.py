@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -35,6 +35,13 @@ def query(
     field_names: Annotated[
         list[str] | None, typer.Option("--field", metavar="NAME", help="Only this field, even if it is detached.")
     ] = None,
+    evidence_kinds: Annotated[
+        list[str] | None,
+        typer.Option("--evidence-kind", metavar="KIND", help="Only evidence of this kind."),
+    ] = None,
+    tool: Annotated[str | None, typer.Option(metavar="NAME", help="Only evidence of this tool.")] = None,
+    status: Annotated[str | None, typer.Option(metavar="WORD", help="Only evidence with this status.")] = None,
+    path: Annotated[str | None, typer.Option(metavar="PATH", help="Only evidence of this file, or below.")] = None,
     as_of: AsOf = None,
     record: Record = False,
     now: AccessTime = None,
@@ -62,6 +69,10 @@ def query(
         as_of=moment(as_of),
         topic_ids=tuple(topic_ids or ()),
         field_names=tuple(field_names or ()),
+        evidence_kinds=_known_kinds(evidence_kinds),
+        tool=tool,
+        status=status,
+        path=path,
         asked_at=at or datetime.now(UTC),
     )
     with ExitStack() as stack:
@@ -72,6 +83,20 @@ def query(
         recorder.record(question, result, at or datetime.now(UTC))
         result["recorded"] = record_accesses(store, result["candidates"], at, fields=field_names)
     show(result, as_json, lambda: [*_lines(result), *recorded_lines(result)])
+
+
+def _known_kinds(given: list[str] | None) -> tuple[str, ...]:
+    """The kinds of evidence that were asked for.
+
+    Raises:
+        typer.BadParameter: one of them is unknown.
+    """
+    from memstate_core.model.observation import Kind
+
+    known = get_args(Kind)
+    if unknown := [kind for kind in given or () if kind not in known]:
+        raise typer.BadParameter(f"--evidence-kind is {unknown[0]!r}, expected one of {', '.join(known)}")
+    return tuple(given or ())
 
 
 def _lines(result: Mapping[str, Any]) -> Iterator[str]:

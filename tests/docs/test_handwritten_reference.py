@@ -14,7 +14,8 @@ import pytest
 from docs.make.settings import default_file
 from memstate_core.ingest.formats import FORMATS
 from memstate_core.ingest.reasons import Reason
-from memstate_core.model.observation import EdgeTo, FieldValue, Observation
+from memstate_core.model.observation import Details, Observation
+from memstate_core.model.parts import EdgeTo, FieldValue
 from memstate_core.policy.settings import Settings, load_settings
 from memstate_core.state.graph import NODE_TABLES
 from memstate_core.state.home import Home
@@ -35,7 +36,12 @@ def rows(page: Path, heading: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     ("heading", "struct"),
-    [("Keys of an observation", Observation), ("Keys of a field", FieldValue), ("Keys of an edge", EdgeTo)],
+    [
+        ("Keys of an observation", Observation),
+        ("Keys of a field", FieldValue),
+        ("Keys of an edge", EdgeTo),
+        ("Keys of details", Details),
+    ],
 )
 def test_every_key_of_a_dump_is_described(heading: str, struct: Any) -> None:
     assert [row[0] for row in rows(FORMATS_PAGE, heading)] == [field.name for field in msgspec.structs.fields(struct)]

@@ -22,6 +22,7 @@ from tests.docs.html import Page
 pytestmark = pytest.mark.slow
 IN_GROUPS = (
     *("keys add", "keys list", "keys revoke"),
+    *("memory remember", "memory upsert-session-state", "memory upsert-resource", "memory browse-resources"),
     *("quarantine list", "quarantine show", "quarantine replay", "quarantine dismiss"),
 )
 

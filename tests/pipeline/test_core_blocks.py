@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memstate_core.client import MemoryClient
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.core_block import CORE_BLOCK
 from memstate_core.run.store import open_store
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import served

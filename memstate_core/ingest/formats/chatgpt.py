@@ -18,6 +18,8 @@ from memstate_core.ingest.formats.shared.message import (
     ASSISTANT,
     CALL,
     KINDS,
+    LONGEST_NAME,
+    RESULT,
     SYSTEM,
     Turn,
     moment,
@@ -115,7 +117,10 @@ def _said(message: dict[str, Any], notes: Notes) -> Turn | None:
     if not text.strip():
         notes.left_out("message without text")
         return None
-    return {"kind": kind, "actor": text_or_none(author.get("name")) or text_or_none(author.get("role")), "text": text}
+    name = text_or_none(author.get("name"))
+    said = {"kind": kind, "actor": name or text_or_none(author.get("role")), "text": text}
+    tool = text_or_none(message.get("recipient")) if kind == CALL else name if kind == RESULT else None
+    return said if tool is None else said | {"details": {"tool": tool[:LONGEST_NAME]}}
 
 
 def _text(content: Any) -> str:

@@ -33,6 +33,7 @@ class _Session:
         self._notes = notes
         self._turns: Counter[str] = Counter()
         self._time: str | None = None
+        self._tools: dict[str, str] = {}
 
     def __call__(self, event: Document) -> Iterator[Turn | Odd]:
         if not isinstance(event.get("type"), str):
@@ -49,7 +50,7 @@ class _Session:
 
     def _turns_of(self, event: Document, uuid: str) -> Iterator[Turn]:
         session = _session(event)
-        for at, said in enumerate(_said(event, self._notes)):
+        for at, said in enumerate(_said(event, self._notes, self._tools)):
             self._turns[session] += 1
             ids = {"observation_id": f"claude-code/{uuid}" + f"/{at}" * bool(at), "session_id": session}
             where = {"turn": self._turns[session] - 1, "observed_at": self._time, "cwd": _text(event, "cwd")}
@@ -63,13 +64,13 @@ def _left_out(event: Document) -> str | None:
     return "meta message" if event.get("isMeta") is True and event["type"] != "system" else None
 
 
-def _said(event: Document, notes: Notes) -> list[Turn]:
+def _said(event: Document, notes: Notes, tools: dict[str, str]) -> list[Turn]:
     kind = KINDS.get(event["type"], SYSTEM)
     if kind == SYSTEM:
         return said_in(event.get("content"), kind, notes)
     message: Any = event.get("message")
     content = message.get("content") if isinstance(message, dict) else message
-    return said_in(content, SYSTEM if event.get("isCompactSummary") is True else kind, notes)
+    return said_in(content, SYSTEM if event.get("isCompactSummary") is True else kind, notes, tools)
 
 
 def _session(event: Document) -> str:

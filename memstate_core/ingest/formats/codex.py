@@ -18,6 +18,7 @@ from memstate_core.ingest.formats.shared.message import (
     SYSTEM,
     USER,
     Turn,
+    call_details,
     call_text,
     moment,
     plain_text,
@@ -33,6 +34,7 @@ _CALLS = {
     "local_shell_call": "action",
     "web_search_call": "action",
 }
+_LONGEST_STATUS = 100
 _RESULTS = {"function_call_output", "custom_tool_call_output"}
 _WRITTEN_BY_CODEX = (
     "<environment_context>",
@@ -55,6 +57,7 @@ class _Session:
         self._notes = notes
         self._chain: Chain | None = None
         self._time: str | None = None
+        self._tools: dict[str, str] = {}
 
     def __call__(self, event: Document) -> Iterator[Turn | Odd]:
         self._time = moment(event.get("timestamp")) or self._time
@@ -74,7 +77,8 @@ class _Session:
             self._notes.left_out(str(item.get("type") or "message without text"))
             return
         self._chain = self._chain or Chain("codex", "unnamed")
-        yield self._chain.add(kind, text, actor=actor, observed_at=self._time)
+        details = {"details": _details(item, self._tools)} if kind in (CALL, RESULT) else {}
+        yield self._chain.add(kind, text, actor=actor, observed_at=self._time, **details)
 
 
 def _said(item: dict[str, Any]) -> tuple[str, str | None, str]:
@@ -91,6 +95,19 @@ def _said(item: dict[str, Any]) -> tuple[str, str | None, str]:
         return SYSTEM if kind == USER and text.lstrip().startswith(_WRITTEN_BY_CODEX) else kind, role, text
     message = item.get("message")
     return SYSTEM, "codex", message if isinstance(message, str) else ""
+
+
+def _details(item: dict[str, Any], tools: dict[str, str]) -> dict[str, Any]:
+    """The tool and arguments of a call; of a result what it says about its end."""
+    found = str(item.get("type"))
+    if found in _CALLS:
+        said = call_details(item.get("name") or found.removesuffix("_call"), item.get(_CALLS[found]))
+        if isinstance(call := item.get("call_id"), str) and "tool" in said:
+            tools[call] = said["tool"]
+        return said
+    status = text_or_none(item.get("status"))
+    known = None if status is None or len(status) > _LONGEST_STATUS else status
+    return {"tool": tools.get(str(item.get("call_id"))), "status": known}
 
 
 READER = document_reader(

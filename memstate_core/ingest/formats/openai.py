@@ -17,6 +17,7 @@ from memstate_core.ingest.formats.shared.message import (
     KINDS,
     SYSTEM,
     Turn,
+    call_details,
     call_text,
     moment,
     plain_text,
@@ -84,18 +85,20 @@ def _turns_of(chain: Chain, message: Any, time: str | None, notes: Notes) -> Ite
     elif not calls:
         notes.left_out("message without text")
     for call in calls:
-        yield chain.add(CALL, call, actor=actor, observed_at=time)
+        text, details = call_text(*call), call_details(*call)
+        yield chain.add(CALL, text, actor=actor, observed_at=time, details=details)
 
 
-def _calls(message: dict[str, Any]) -> Iterator[str]:
+def _calls(message: dict[str, Any]) -> Iterator[tuple[object, object]]:
+    """Name and arguments of each call."""
     listed = message.get("tool_calls")
     single = message.get("function_call")
     for call in listed if isinstance(listed, list) else []:
         inner = call.get("function") if isinstance(call, dict) else None
         if isinstance(inner, dict):
-            yield call_text(inner.get("name"), inner.get("arguments"))
+            yield inner.get("name"), inner.get("arguments")
     if isinstance(single, dict):
-        yield call_text(single.get("name"), single.get("arguments"))
+        yield single.get("name"), single.get("arguments")
 
 
 READER = document_reader(

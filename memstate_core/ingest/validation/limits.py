@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from memstate_core.ingest.reasons import Reason, Rejection
-from memstate_core.model.core_block import CoreBlock
-from memstate_core.model.observation import EdgeTo, FieldValue, Observation
+import msgspec
 
-_VALUE = "fields[].value"
+from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.model.forms.form import Form
+from memstate_core.model.forms.registry import FORMS
+from memstate_core.model.observation import Details, Observation
+from memstate_core.model.parts import EdgeTo, FieldValue
+
+_VALUE, _ARGUMENTS = "fields[].value", "details.arguments"
 
 LIMITS: Mapping[str, int] = {
     "observation_id": 1_024,
@@ -38,10 +42,16 @@ LIMITS: Mapping[str, int] = {
     "edges[].kind": 256,
     "edges[].to_topic_id": 1_024,
     "edges[].to_topic_key": 1_024,
-    "memory.label": 256,
-    "memory.content": 100_000,
+    "details.tool": 1_024,
+    _ARGUMENTS: 100_000,
+    "details.status": 256,
+    "details.path": 8_192,
+    "details.diff_summary": 100_000,
 }
-"""Characters of a string, of a value as JSON; elements of a list. A key is a path in the observation."""
+"""Characters of a string, of a value or arguments as JSON; elements of a list. A key is a path in the observation.
+
+Forms of `memory` bring their own (`Form.LIMITS`), by the key of the form.
+"""
 
 _OWN = {path: limit for path, limit in LIMITS.items() if "[" not in path and "." not in path}
 _OF_PART = {
@@ -52,8 +62,12 @@ _OF_PART = {
     }
     for part in ("fields", "edges")
 }
-_OF_MEMORY = {path.removeprefix("memory."): limit for path, limit in LIMITS.items() if path.startswith("memory.")}
-_LEAST = min(LIMITS.values())
+_OF_DETAILS = {
+    path.removeprefix("details."): limit
+    for path, limit in LIMITS.items()
+    if path.startswith("details.") and path != _ARGUMENTS
+}
+_LEAST = min(*LIMITS.values(), *(limit for form in FORMS for limit in form.LIMITS.values()))
 
 
 def check_limits(row: Observation, length: int) -> None:
@@ -71,8 +85,10 @@ def check_limits(row: Observation, length: int) -> None:
     _check(row, _OWN, "$")
     if row.scope is not None:
         check_length(row.scope.id, LIMITS["scope.id"], "$.scope.id")
+    if row.details is not None:
+        _check_details(row.details)
     if row.memory is not None:
-        _check(row.memory, _OF_MEMORY, "$.memory")
+        _check_form(row.memory)
     for name, limits in _OF_PART.items():
         for at, part in enumerate(getattr(row, name)):
             _check(part, limits, f"$.{name}[{at}]")
@@ -98,6 +114,20 @@ def check_length(value: Any, limit: int, where: str) -> None:
         raise Rejection(Reason.FIELD_TOO_LONG, f"{where} has {len(value):,} {unit}, expected at most {limit:,}")
 
 
-def _check(record: Observation | FieldValue | EdgeTo | CoreBlock, limits: Mapping[str, int], where: str) -> None:
+def _check_details(details: Details) -> None:
+    _check(details, _OF_DETAILS, "$.details")
+    check_length(msgspec.json.encode(details.arguments).decode(), LIMITS[_ARGUMENTS], "$.details.arguments")
+
+
+def _check_form(form: Form) -> None:
+    for name, limit in form.LIMITS.items():
+        if not name.endswith("[]"):
+            check_length(getattr(form, name), limit, f"$.memory.{name}")
+            continue
+        for at, text in enumerate(getattr(form, name.removesuffix("[]")) or ()):
+            check_length(text, limit, f"$.memory.{name.removesuffix('[]')}[{at}]")
+
+
+def _check(record: Observation | FieldValue | EdgeTo | Details, limits: Mapping[str, int], where: str) -> None:
     for name, limit in limits.items():
         check_length(getattr(record, name), limit, f"{where}.{name}")

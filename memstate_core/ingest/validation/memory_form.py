@@ -1,6 +1,6 @@
-"""The form `memory` of a record: it writes a core block, and the record is validated as one about that topic.
+"""The forms of `memory` in a record: each writes a topic of its own kind, and the record is validated as one about it.
 
-Invariant: no other record can write a core block, so that neither text that a model reads nor a title makes one.
+Invariant: no other record can write such a topic, so that neither text that a model reads nor a title makes one.
 """
 
 from __future__ import annotations
@@ -10,56 +10,81 @@ from typing import Any
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.typed import without_nulls
-from memstate_core.ingest.validation.values import FieldRow, field_row
-from memstate_core.model.core_block import AUTHORITY, CONTENT, CORE_BLOCK, READ_ONLY, CoreBlock, core_key
-from memstate_core.model.observation import FieldType, FieldValue, Observation
+from memstate_core.ingest.validation.values import EdgeRow, FieldRow, edge_row, field_row
+from memstate_core.model.forms.form import Form
+from memstate_core.model.forms.registry import FORMS
+from memstate_core.model.observation import Observation
+from memstate_core.model.parts import EdgeTo, FieldValue
 
 _OTHERS = ("topic_id", "topic_key", "topic_kind", "title", "summary", "placement", "fields", "edges")
-_TYPES: dict[str, FieldType] = {CONTENT: "string", AUTHORITY: "int", READ_ONLY: "bool"}
-_MOST_AUTHORITY = 1_000_000
+_WHERE = "$.memory"
 
 
-def tidy_memory(content: dict[str, Any]) -> None:
-    """Removes nulls inside the form, which are equivalent to absent keys."""
-    if isinstance(form := content.get("memory"), dict):
-        content["memory"] = without_nulls(form)
+def tidy_objects(content: dict[str, Any]) -> None:
+    """Removes nulls inside the form and the details, which are equivalent to absent keys, and empty details."""
+    for key in ("memory", "details"):
+        if isinstance(given := content.get(key), dict):
+            content[key] = without_nulls(given)
+    if content.get("details") == {}:
+        del content["details"]
 
 
-def name_block(row: Observation) -> None:
-    """Makes a record with the form one about the topic of its block.
+def name_topic(row: Observation, content: dict[str, Any], clock: Clock) -> None:
+    """Makes a record with a form one about the topic of the form, and replaces the form's times by canonical ones.
 
     Raises:
-        Rejection: bad_value or missing_content, if the form is incomplete or stands beside keys that describe a
-            topic, or if a record without it names a core block.
+        Rejection: bad_value, missing_content, bad_time or future_time, if the form is wrong or stands beside keys that
+            describe a topic, or if a record without it names a topic that only forms write.
     """
-    if row.memory is None:
+    form = row.memory
+    if form is None:
         _check_unreserved(row)
         return
-    _check_block(row.memory)
+    for name, open_end in form.TIMES.items():
+        if (time := clock.respell(name, content["memory"], _WHERE, open_end)) is not None:
+            setattr(form, name, time)
+    _check_form(form)
     if beside := [name for name in _OTHERS if getattr(row, name)]:
         expected = "one or the other, since the form names its own topic and fields"
-        raise Rejection(Reason.BAD_VALUE, f"$.memory stands beside {', '.join(beside)}, expected {expected}")
-    row.topic_key, row.topic_kind, row.title = core_key(row.memory.label), CORE_BLOCK, row.memory.label
+        raise Rejection(Reason.BAD_VALUE, f"{_WHERE} stands beside {', '.join(beside)}, expected {expected}")
+    row.topic_key, row.topic_kind = form.key_of(form.natural_key()), form.topic_kind()
+    row.title, row.summary, row.session_id = form.topic_title(), form.topic_summary(), _session(form, row)
 
 
-def block_fields(block: CoreBlock | None, clock: Clock) -> tuple[FieldRow, ...]:
-    """The fields that a block states; none without one."""
-    given = [FieldValue(name=name, value=getattr(block, name, None), field_type=kind) for name, kind in _TYPES.items()]
-    return tuple(field_row(field, {}, "$.memory", clock) for field in given if field.value is not None)
+def form_fields(form: Form | None, clock: Clock) -> tuple[FieldRow, ...]:
+    """The fields that a form states; none without one."""
+    return () if form is None else tuple(field_row(each, _times(each), _WHERE, clock) for each in form.stated_fields())
+
+
+def form_edges(form: Form | None, clock: Clock) -> tuple[EdgeRow, ...]:
+    """The edges that a form states; none without one."""
+    return () if form is None else tuple(edge_row(each, _times(each), _WHERE, clock) for each in form.stated_edges())
+
+
+def _times(part: FieldValue | EdgeTo) -> dict[str, Any]:
+    given = {name: getattr(part, name, None) for name in ("valid_from", "valid_until")}
+    return {name: time for name, time in given.items() if time is not None}
+
+
+def _session(form: Form, row: Observation) -> str | None:
+    """The session of the record, which is the form's where it has one, so that erasing a session finds it."""
+    own = form.own_session()
+    if own is not None and row.session_id not in (None, own):
+        expected = f"the same session as $.session_id ({row.session_id!r}), or no $.session_id"
+        raise Rejection(Reason.BAD_VALUE, f"{_WHERE}.session_id is {own!r}, expected {expected}")
+    return row.session_id if own is None else own
 
 
 def _check_unreserved(row: Observation) -> None:
-    expected = 'the form {"memory": {"type": "core_block", …}}, which alone writes core blocks'
-    if row.topic_kind == CORE_BLOCK:
-        raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {CORE_BLOCK}, expected {expected}")
-    if row.topic_key is not None and row.topic_key.startswith(core_key("")):
-        raise Rejection(Reason.BAD_VALUE, f"$.topic_key begins with {core_key('')}, expected {expected}")
+    for form in FORMS:
+        expected = f'the form {{"memory": {{"type": "{form.form()}", …}}}}, which alone writes a {form.NOUN}'
+        if row.topic_kind == form.topic_kind():
+            raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {form.topic_kind()}, expected {expected}")
+        if row.topic_key is not None and row.topic_key.startswith(prefix := form.key_of("")):
+            raise Rejection(Reason.BAD_VALUE, f"$.topic_key begins with {prefix}, expected {expected}")
 
 
-def _check_block(block: CoreBlock) -> None:
-    for name in ("label", "content"):
-        if not getattr(block, name).strip():
-            raise Rejection(Reason.MISSING_CONTENT, f"$.memory.{name} is blank, expected a text")
-    if block.authority is not None and abs(block.authority) > _MOST_AUTHORITY:
-        expected = f"a whole number from -{_MOST_AUTHORITY:,} to {_MOST_AUTHORITY:,}"
-        raise Rejection(Reason.BAD_VALUE, f"$.memory.authority is {block.authority}, expected {expected}")
+def _check_form(form: Form) -> None:
+    for fault in form.faults():
+        reason = Reason.MISSING_CONTENT if fault.missing else Reason.BAD_VALUE
+        raise Rejection(reason, f"{_WHERE}.{fault.name} {fault.found}, expected {fault.expected}")

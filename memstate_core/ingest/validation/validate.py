@@ -15,7 +15,7 @@ from typing import Any
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.decode import decode_row
 from memstate_core.ingest.validation.limits import check_limits
-from memstate_core.ingest.validation.memory_form import block_fields, name_block, tidy_memory
+from memstate_core.ingest.validation.memory_form import form_edges, form_fields, name_topic, tidy_objects
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.typed import observation_of, tidy_parts, without_nulls
 from memstate_core.ingest.validation.values import EdgeRow, FieldRow, canonical, edge_row, field_row, given
@@ -73,7 +73,8 @@ def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
     unusual = content.keys() - _PLAIN_KEYS
     for key in unusual & {"fields", "edges"}:
         tidy_parts(content, key)
-    tidy_memory(content)
+    if unusual:
+        tidy_objects(content)
     row = observation_of(content)
     check_limits(row, len(raw))
     scope = _scope(row.scope, content, rules)
@@ -81,7 +82,7 @@ def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
     _check_plain(row, content)
     if unusual:
         _drop_blank_references(row, content)
-        name_block(row)
+        name_topic(row, content, rules.clock)
     structured = bool(row.title or row.topic_id or row.topic_key or row.fields or row.edges)
     _check_content(row)
     fields, edges = _parts(row, content, rules.clock) if structured else ((), ())
@@ -157,7 +158,7 @@ def _check_content(row: Observation) -> None:
 def _parts(row: Observation, content: dict[str, Any], clock: Clock) -> tuple[tuple[FieldRow, ...], tuple[EdgeRow, ...]]:
     fields = [field_row(part, content["fields"][at], f"$.fields[{at}]", clock) for at, part in enumerate(row.fields)]
     edges = [edge_row(part, content["edges"][at], f"$.edges[{at}]", clock) for at, part in enumerate(row.edges)]
-    return (*fields, *block_fields(row.memory, clock)), tuple(edges)
+    return (*fields, *form_fields(row.memory, clock)), (*edges, *form_edges(row.memory, clock))
 
 
 def _payload(content: dict[str, Any]) -> str | None:

@@ -15,7 +15,7 @@ from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.decode import JSON_NAMES
 from memstate_core.ingest.validation.limits import check_value
 from memstate_core.ingest.validation.timestamps import Clock
-from memstate_core.model.observation import EdgeTo, FieldValue
+from memstate_core.model.parts import EdgeTo, FieldValue
 
 FieldRow = tuple[str, str, str, bool, str | None, str | None, str | None, float | None, str | None]
 """One field in the order of `memstate_core.model.frames.FIELD_VALUE`; its time as text."""

@@ -37,7 +37,17 @@ from memstate_core.model.answers.queries import (
     PendingCount,
     QueryAnswer,
 )
-from memstate_core.model.answers.topics import Edge, Fact, FactsPage, ListedTopic, TopicField, TopicRecord, TopicsPage
+from memstate_core.model.answers.topics import (
+    Edge,
+    Fact,
+    FactsPage,
+    ListedResource,
+    ListedTopic,
+    ResourcesPage,
+    TopicField,
+    TopicRecord,
+    TopicsPage,
+)
 from memstate_core.model.answers.writes import FeedbackAnswer, IngestAnswer
 
 __all__ = [
@@ -59,6 +69,7 @@ __all__ = [
     "Health",
     "IngestAnswer",
     "LastRun",
+    "ListedResource",
     "ListedTopic",
     "Neighbor",
     "OmittedCounts",
@@ -69,6 +80,7 @@ __all__ = [
     "QueryAnswer",
     "Readiness",
     "RefusedSnapshot",
+    "ResourcesPage",
     "Revision",
     "RunRecord",
     "RunsAnswer",

@@ -63,7 +63,7 @@ class EvidenceHit(Answer, frozen=True):
     """A piece of evidence that matches; with `pending` true it is unpublished and its score is between 0 and 1.
 
     `replaced_by` is the later observation of the same speaker that may have replaced it, where a question asks for what
-    holds now.
+    holds now. `tool`, `status` and `path` are details of an event.
     """
 
     observation_id: str
@@ -74,6 +74,10 @@ class EvidenceHit(Answer, frozen=True):
     actor: str | None = None
     session_id: str | None = None
     replaced_by: Sometimes[str] = None
+    kind: Sometimes[str] = None
+    tool: Sometimes[str] = None
+    status: Sometimes[str] = None
+    path: Sometimes[str] = None
     explain: Sometimes[Explanation] = None
     pending: Sometimes[bool] = None
 
@@ -98,7 +102,7 @@ class QueryAnswer(Answer, frozen=True):
 
 
 class Citation(Answer, frozen=True):
-    """The source of line `n` (`kind`): a core block, a topic, its summary, a field or a piece of evidence."""
+    """The source of line `n` (`kind`): a core block, session, topic, summary, field or piece of evidence."""
 
     n: int
     kind: str
@@ -125,6 +129,7 @@ class OmittedCounts(Answer, frozen=True):
     """How many items of the answer did not fit the budget, by kind."""
 
     core: int = 0
+    session: int = 0
     topic: int = 0
     evidence: int = 0
     summary: int = 0
@@ -132,7 +137,7 @@ class OmittedCounts(Answer, frozen=True):
 
 
 class OmittedBlock(Answer, frozen=True):
-    """A core block that did not fit the budget, and the tokens of its lines."""
+    """A core block or session that did not fit the budget, and the tokens of its lines."""
 
     topic_id: str
     title: str
@@ -153,5 +158,6 @@ class ContextAnswer(Answer, frozen=True):
     warnings: list[ContextWarning]
     left_out: OmittedCounts
     core_left_out: list[OmittedBlock]
+    session_left_out: list[OmittedBlock]
     snapshot: str
     missing_shards: Sometimes[list[MissingShard]] = None

@@ -104,6 +104,34 @@ class Fact(Answer, frozen=True):
     source_event_ids: list[str]
 
 
+class ListedResource(Answer, frozen=True):
+    """A workspace resource; `children` counts those that name it as parent, `characters` those of its content.
+
+    `content` is null unless asked for. `updated_at` is since when the newest of its fields holds.
+    """
+
+    scope: str
+    topic_id: str
+    uri: str
+    kind: str
+    title: str
+    parent_uri: str | None
+    children: int
+    characters: int
+    content: str | None
+    updated_at: str | None
+    evidence_ids: list[str]
+
+
+class ResourcesPage(Answer, frozen=True):
+    """A page of resources by scope and URI; `next_cursor` fetches the next page and is null on the last one."""
+
+    resources: list[ListedResource]
+    next_cursor: str | None
+    snapshot: str
+    missing_shards: Sometimes[list[MissingShard]] = None
+
+
 class FactsPage(Answer, frozen=True):
     """A page of facts; `next_cursor` fetches the next page and is null on the last one."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import FIELD_VALUE, LINK_TO, MOMENT
 from memstate_core.model.ids import key_id, uuid_expr
 from memstate_core.model.text import normalised
@@ -120,8 +120,8 @@ def _anchored(evidence: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """Evidence that names its topic, with the id it leads to (`anchor`) and whether that is of its scope (`_own`)."""
     named = evidence.filter(pl.any_horizontal(pl.col("topic_id", "topic_key", "title").is_not_null()))
     named = named.with_columns(_kind=normalised(pl.col("topic_kind")), _title=normalised(pl.col("title")))
-    block = pl.col("topic_kind").eq_missing(pl.lit(CORE_BLOCK))
-    named = named.with_columns(_title=pl.when(~block).then("_title"))
+    by_form = pl.col("topic_kind").is_in(FORM_KINDS).fill_null(False)
+    named = named.with_columns(_title=pl.when(~by_form).then("_title"))
     title = uuid_expr("title", pl.col("scope"), pl.col("_kind"), pl.col("_title"))
     named = named.with_columns(_alias=pl.when(pl.col("_title").is_not_null()).then(title))
     by_key = key_id(pl.col("scope"), pl.col("topic_key"))
@@ -138,7 +138,8 @@ def _anchored(evidence: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     candidates = pl.concat([turns, titles, named.select("anchor", "scope", "_rank", *_FIRST)], how="diagonal")
     owners = candidates.sort("_rank", *_FIRST).unique("anchor", keep="first", maintain_order=True)
     owned = named.join(owners.select("anchor", _of="scope"), on="anchor", how="left")
-    return owned.with_columns(_own=pl.col("scope") == pl.col("_of"))
+    written = owned.filter(by_form)["anchor"].unique().implode()
+    return owned.with_columns(_own=(pl.col("scope") == pl.col("_of")) & (by_form | ~pl.col("anchor").is_in(written)))
 
 
 def _aliases(named: pl.DataFrame, settled: pl.Series) -> pl.DataFrame:

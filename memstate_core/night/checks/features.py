@@ -123,7 +123,7 @@ def _related(topics: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
 
 def _governed(topics: pl.DataFrame, subject: Subject) -> pl.DataFrame:
     rule, action = pl.lit(None, pl.String), pl.lit(None, pl.String)
-    for candidate in reversed([rule for rule in subject.recorded.policy.rules if rule.do != "merge"]):
+    for candidate in reversed(subject.recorded.policy.ladder_rules):
         fits = candidate.fits()
         rule = pl.when(fits).then(pl.lit(candidate.name)).otherwise(rule)
         action = pl.when(fits).then(pl.lit(candidate.do)).otherwise(action)

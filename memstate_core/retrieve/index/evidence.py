@@ -30,10 +30,21 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     evidence = evidence.with_columns(
         _turn=~named, _said=spoken(), text=pl.when(named).then(rendered()).otherwise("text")
     )
+    evidence = evidence.join(_details(store, run), on="evidence_id", how="left", maintain_order="left")
     numbered = evidence.with_columns(vector_row=pl.when("_turn").then(pl.col("_turn").cum_sum().cast(pl.Int64) - 1))
     joined = numbered.drop("topic_id").join(evidence_topic, on="evidence_id", how="left", maintain_order="left")
     said = numbered.filter("_turn")["_said"].to_list()
     return project(joined, EVIDENCE_INDEX), embed(store.home.cache, store.encoder, said).vectors
+
+
+def _details(store: Store, run: Run) -> pl.DataFrame:
+    """The details of events by which queries find them (columns evidence_id, tool, status, path)."""
+    rows = shard_evidence(store.ledger, run, ["evidence_id", "payload_json"])
+    rows = rows.filter(pl.col("payload_json").str.contains('"details":{', literal=True).fill_null(False))
+    names = ("tool", "status", "path")
+    return rows.select(
+        "evidence_id", **{n: pl.col("payload_json").str.json_path_match(f"$.details.{n}") for n in names}
+    )
 
 
 def rendered() -> pl.Expr:

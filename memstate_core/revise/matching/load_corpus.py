@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.matrix import matrix
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import EVIDENCE_TOPIC
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.run.run import Run
@@ -19,10 +19,10 @@ _CURRENT = "r.part = 'field' AND r.rank = 0 AND r.value_json <> 'null'"
 
 
 def load_corpus(store: Store, run: Run) -> Corpus:
-    """Loads the active topics of the working graph, core blocks aside, with fields, vectors, sources and keys."""
+    """Loads the active topics of the working graph with fields, vectors, sources and keys, none that forms write."""
     with open_graph(run.graph, read_only=True, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         topics = graph.read(TOPIC, _TOPIC_COLUMNS, "r.state = 'active'").sort("scope", "id")
-        topics = topics.filter(pl.col("topic_kind").ne_missing(CORE_BLOCK))
+        topics = topics.filter(~pl.col("topic_kind").is_in(FORM_KINDS).fill_null(False))
         rows = topics.select("id").with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
         current = graph.read(REVISION, ["topic_id", "name", "value_json", "field_type"], _CURRENT)
         vectors = graph.read(VECTOR, ["id", "embedding"])

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
+from memstate_core.model.observation import Kind
 from memstate_core.model.scope import parse_scope, scope_text
 from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.context import EVIDENCE, TOPICS
@@ -130,6 +131,10 @@ class QueryBody(_Question):
         field_names: return only these fields.
         history: return older revisions of fields; by default only with `explain` and the temporal stage.
         pending: include accepted observations that are not published yet.
+        evidence_kinds: return only evidence of these kinds.
+        tool: return only evidence whose details name this tool.
+        status: return only evidence whose details have this status.
+        path: return only evidence whose details have this path, or one below it.
     """
 
     explain: bool = False
@@ -139,6 +144,16 @@ class QueryBody(_Question):
     field_names: Names | None = None
     history: bool | None = None
     pending: bool = False
+    evidence_kinds: list[Kind] | None = None
+    tool: Name | None = None
+    status: Name | None = None
+    path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
+
+    @model_validator(mode="after")
+    def _filters_what_is_published(self) -> QueryBody:
+        if self.pending and (self.evidence_kinds or self.tool or self.status or self.path):
+            raise ValueError("pending observations are not filtered: expected either pending or a filter of evidence")
+        return self
 
     def question(self) -> Question:
         """The question in the form that retrieval takes."""
@@ -152,6 +167,10 @@ class QueryBody(_Question):
             as_of=self.as_of,
             topic_ids=tuple(self.topic_ids or ()),
             field_names=tuple(self.field_names or ()),
+            evidence_kinds=tuple(self.evidence_kinds or ()),
+            tool=self.tool,
+            status=self.status,
+            path=self.path,
             history=self.explain and "temporal" in self.stages if self.history is None else self.history,
         )
 

@@ -13,6 +13,8 @@ from memstate_core.model import answers
 from memstate_core.model.scope import parse_scope
 from memstate_core.retrieve.fact_pages import FactFilter
 from memstate_core.retrieve.fact_pages import Position as FactPosition
+from memstate_core.retrieve.resources import Position as ResourcePosition
+from memstate_core.retrieve.resources import ResourceFilter
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.cursors import position_of
 from memstate_core.serve.http.metrics import MEDIA_TYPE as METRICS_TYPE
@@ -184,6 +186,24 @@ def facts(
     after = _position(cursor, FactPosition)
     scopes = None if scope is None else [_checked("scope", parse_scope, each) for each in scope]
     return _json(here.facts(who, scopes, FactFilter(subject, predicate, as_of, history), after, limit))
+
+
+@v1.get("/resources", response_model=response_model(answers.ResourcesPage))
+def resources(
+    here: Here,
+    who: Who,
+    uri: Annotated[str | None, Query(max_length=4096, description="Only the resource with this URI.")] = None,
+    parent: Annotated[str | None, Query(max_length=4096, description="Only the children of this URI.")] = None,
+    roots: Annotated[bool, Query(description="Only resources whose parent is none, or no resource.")] = False,
+    content: Annotated[bool, Query(description="Include the whole content of each.")] = False,
+    scope: Annotated[list[ScopeName] | None, Query(description="TYPE:ID; all scopes by default.")] = None,
+    cursor: Annotated[str | None, Query(max_length=16_384, description="`next_cursor` of the previous page.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """Workspace resources in pages, by scope and URI: all, the roots of the tree, the children of one, or one."""
+    after = _position(cursor, ResourcePosition)
+    scopes = None if scope is None else [_checked("scope", parse_scope, each) for each in scope]
+    return _json(here.resources(who, scopes, ResourceFilter(uri, parent, roots, content), after, limit))
 
 
 @v1.get("/runs", response_model=response_model(answers.RunsAnswer))

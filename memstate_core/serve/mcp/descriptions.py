@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
-from memstate_core.model.observation import FieldType, Kind, Placement
+from memstate_core.model.observation import Kind, Placement
+from memstate_core.model.parts import FieldType
 from memstate_core.serve.http.request_bodies import Moment
 
 INSTRUCTIONS = """\
@@ -31,6 +32,11 @@ memory_query when the candidate's summary is not enough. Ids of topics that were
 HISTORY = """\
 Reads one topic with all previous values of its fields: when each became true, why it changed, and its evidence. Use
 it to find out what was true earlier, when something changed, or why."""
+
+RESOURCES = """\
+Browses the documents, files, notes and links of a workspace as a tree. Without arguments it lists the roots; with
+`parent_uri` the resources below that one; with `uri` that resource with its whole content. To find a resource by what
+it says, use memory_query."""
 
 INGEST = """\
 Stores one observation. It is durable when the call returns and searchable after the next nightly run. Either describe
@@ -59,6 +65,9 @@ AsOf = Annotated[Moment | None, Field(description="Answer as of this time, ISO 8
 WithPending = Annotated[
     bool, Field(description="Include stored observations that are not published yet, marked as pending.")
 ]
+EvidenceKinds = Annotated[list[Kind] | None, Field(description="Return only evidence of these kinds, as file_edit.")]
+ToolName = Annotated[str | None, Field(description="Return only evidence of calls and results of this tool.")]
+ToolPath = Annotated[str | None, Field(description="Return only evidence about the file of this path, or files below.")]
 Budget = Annotated[
     int | None,
     Field(
@@ -70,6 +79,9 @@ Budget = Annotated[
 TopicId = Annotated[
     str, Field(min_length=1, max_length=1024, description="The id of a topic, as returned by another tool.")
 ]
+ResourceUri = Annotated[str | None, Field(max_length=4096, description="The resource with this URI, with its content.")]
+ParentUri = Annotated[str | None, Field(max_length=4096, description="Only the resources below the one with this URI.")]
+ResourceLimit = Annotated[int, Field(ge=1, le=1000, description="The maximum number of resources to return.")]
 Expand = Annotated[bool, Field(description="Include old values that a summary replaced.")]
 Text = Annotated[str, Field(description="What happened or was said, in complete sentences.")]
 Title = Annotated[
@@ -121,18 +133,18 @@ class EdgeGiven(_Given):
     valid_until: Annotated[str | None, Field(description="When the relation ended, ISO 8601.")] = None
 
 
-class CoreBlockGiven(_Given):
-    """A core block, which is in every context of its scope."""
+class EventDetails(_Given):
+    """What an event says beside its text."""
 
-    label: Annotated[str, Field(description="Its name, by which a later call replaces its content.")]
-    content: Annotated[str, Field(description="Its whole text.")]
-    authority: Annotated[int | None, Field(description="Blocks with more of it come first; kept if absent.")] = None
-    read_only: Annotated[bool | None, Field(description="Whether agents should leave it; kept if absent.")] = None
+    tool: Annotated[str | None, Field(description="The tool that was called, or whose result it is.")] = None
+    arguments: Annotated[Any, Field(description="The arguments of the call.")] = None
+    status: Annotated[str | None, Field(description="How it ended, such as ok or error.")] = None
+    path: Annotated[str | None, Field(description="The file that it is about.")] = None
+    diff_summary: Annotated[str | None, Field(description="What an edit changed, in a sentence.")] = None
 
 
+DetailsGiven = Annotated[
+    EventDetails | None, Field(description="Of a tool call, its result or a file edit: what queries can filter by.")
+]
 FieldsGiven = Annotated[list[FieldGiven] | None, Field(description="Values of the topic's fields.")]
 EdgesGiven = Annotated[list[EdgeGiven] | None, Field(description="Edges to other topics.")]
-CoreBlock = Annotated[
-    CoreBlockGiven | None,
-    Field(description="Write a core block, beside nothing else but text, actor, session and time."),
-]

@@ -84,6 +84,7 @@ def memory_server(
         (tools.memory_query, "Search the memory", text.QUERY, text.READS),
         (tools.memory_topic, "Read a topic", text.TOPIC, text.READS),
         (tools.memory_history, "Read a topic's history", text.HISTORY, text.READS),
+        (tools.memory_resources, "Browse resources", text.RESOURCES, text.READS),
         (tools.memory_ingest, "Store an observation", text.INGEST, text.ADDS),
     ]
     for function, title, description, hints in offered:

@@ -17,9 +17,11 @@ from memstate_core.model import answers
 from memstate_core.model.answers.base import Sometimes
 from memstate_core.model.scope import parse_scope
 from memstate_core.model.text import iso
+from memstate_core.retrieve.resources import ResourceFilter
 from memstate_core.serve.auth.principal import Principal
 from memstate_core.serve.http.request_bodies import ContextBody, QueryBody
 from memstate_core.serve.mcp import descriptions as arg
+from memstate_core.serve.mcp.forms import MemoryGiven
 from memstate_core.serve.problems import Problem
 from memstate_core.serve.reading import Document
 from memstate_core.serve.response_models import response_model
@@ -34,8 +36,8 @@ class QueryResult(answers.QueryAnswer, frozen=True):
     context: Sometimes[answers.ContextAnswer] = None
 
 
-QUERY_SCHEMA, TOPIC_SCHEMA, INGEST_SCHEMA = map(
-    response_model, (QueryResult, answers.TopicRecord, answers.IngestAnswer)
+QUERY_SCHEMA, TOPIC_SCHEMA, INGEST_SCHEMA, RESOURCES_SCHEMA = map(
+    response_model, (QueryResult, answers.TopicRecord, answers.IngestAnswer, answers.ResourcesPage)
 )
 
 
@@ -59,6 +61,9 @@ class Tools:
         evidence_k: arg.EvidenceK = 8,
         as_of: arg.AsOf = None,
         pending: arg.WithPending = False,
+        evidence_kinds: arg.EvidenceKinds = None,
+        tool: arg.ToolName = None,
+        path: arg.ToolPath = None,
         budget: arg.Budget = None,
     ) -> Annotated[CallToolResult, QUERY_SCHEMA]:
         """See `mcp_arg.QUERY`."""
@@ -66,6 +71,7 @@ class Tools:
         if budget is not None:
             wanted = ContextBody.model_validate(asked | {"budget": budget})
             return _packed(self._service.context(self._who(ctx), wanted.question(), budget))
+        asked |= {"evidence_kinds": evidence_kinds, "tool": tool, "path": path}
         body = QueryBody.model_validate(asked | {"top_k": top_k, "evidence_k": evidence_k, "pending": pending})
         return _result(self._service.query(self._who(ctx), body.question(), pending=body.pending))
 
@@ -81,6 +87,20 @@ class Tools:
         """See `mcp_arg.HISTORY`."""
         return _result(self._service.topic(self._who(ctx), topic_id, history=True, expand=expand, as_of=as_of))
 
+    def memory_resources(
+        self,
+        ctx: Context[Any, Any],
+        uri: arg.ResourceUri = None,
+        parent_uri: arg.ParentUri = None,
+        scope: arg.ScopesGiven = None,
+        limit: arg.ResourceLimit = 50,
+    ) -> Annotated[CallToolResult, RESOURCES_SCHEMA]:
+        """See `mcp_arg.RESOURCES`."""
+        given = [scope] if isinstance(scope, str) else scope
+        wanted = ResourceFilter(uri, parent_uri, roots=uri is None and parent_uri is None, content=uri is not None)
+        scopes = None if given is None else list(map(_scope_name, given))
+        return _result(self._service.resources(self._who(ctx), scopes, wanted, None, limit))
+
     def memory_ingest(
         self,
         ctx: Context[Any, Any],
@@ -92,8 +112,9 @@ class Tools:
         topic_id: arg.TopicRef = "",
         topic_kind: arg.TopicKind = "",
         fields: arg.FieldsGiven = None,
+        details: arg.DetailsGiven = None,
         edges: arg.EdgesGiven = None,
-        core_block: arg.CoreBlock = None,
+        memory: MemoryGiven = None,
         kind: arg.KindGiven = None,
         placement: arg.PlacementGiven = None,
         actor: arg.Actor = "",
@@ -109,7 +130,8 @@ class Tools:
             "observation_id": observation_id, "scope": _scope(scope, who),
             "observed_at": None if observed_at is None else iso(observed_at),
             "fields": _dumped(fields), "edges": _dumped(edges),
-            "memory": None if core_block is None else {"type": "core_block", **core_block.model_dump()},
+            "details": None if details is None else details.model_dump(exclude_none=True),
+            "memory": None if memory is None else memory.model_dump(mode="json", exclude_unset=True),
         }  # fmt: skip
         row = {name: value for name, value in given.items() if value not in (None, "", [])} | {"provenance": "mcp"}
         return _result(self._service.ingest(who, [msgspec.json.encode(row)], alone=True))
@@ -140,11 +162,20 @@ def _scope(given: str, who: Principal) -> dict[str, str] | None:
     text = given or (next(iter(mine)) if len(mine) == 1 else "")
     if not text:
         return None
+    kind, _, name = _scope_name(text).partition(":")
+    return {"type": kind, "id": name}
+
+
+def _scope_name(given: str) -> str:
+    """A scope as text.
+
+    Raises:
+        Problem: it is malformed.
+    """
     try:
-        kind, _, name = parse_scope(text).partition(":")
+        return parse_scope(given)
     except ValueError as error:
         raise Problem(422, "invalid-request", f"scope: {error}") from None
-    return {"type": kind, "id": name}
 
 
 def _dumped(parts: Sequence[BaseModel] | None) -> list[dict[str, Any]] | None:

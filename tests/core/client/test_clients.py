@@ -12,7 +12,8 @@ import pytest
 
 from memstate_core.client import AsyncMemoryClient, MemoryClient, calls
 from memstate_core.model.errors import AccessDenied, NotFound, RequestInvalid, ServerFailed
-from memstate_core.model.observation import FieldValue, Observation, Scope
+from memstate_core.model.observation import Observation, Scope
+from memstate_core.model.parts import FieldValue
 from memstate_core.run.store import Store
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import Client, Publish, encoder, harbour, publish, served

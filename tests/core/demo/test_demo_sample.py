@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from memstate_core.demo import QUESTIONS, SAMPLES, SCOPE, sample_paths
-from memstate_core.model.observation import EdgeTo, FieldValue, Observation
+from memstate_core.model.observation import Observation
+from memstate_core.model.parts import EdgeTo, FieldValue
 
 BROKEN_JSON, WRONG_VALUE, FAR_FUTURE = 5, 7, 11
 """The bad rows of late.jsonl, as line numbers."""

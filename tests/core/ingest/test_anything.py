@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.ingest.importer import import_paths
-from memstate_core.model.observation import EdgeTo, FieldValue, Observation, Scope
+from memstate_core.model.observation import Observation, Scope
+from memstate_core.model.parts import EdgeTo, FieldValue
 from memstate_core.policy.settings import Settings
 from memstate_core.state.ledger import Ledger
 

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from memstate_core.ingest.validation.limits import LIMITS
-from memstate_core.model.core_block import CoreBlock
-from memstate_core.model.observation import EdgeTo, FieldValue, Observation
+from memstate_core.model.forms.form import Form
+from memstate_core.model.forms.registry import FORMS
+from memstate_core.model.observation import Details, Observation
+from memstate_core.model.parts import EdgeTo, FieldValue
 
-CHOICES = {"kind", "provenance", "placement", "fields[].field_type", "scope", "memory", "memory.read_only"}
+CHOICES = {"kind", "provenance", "placement", "fields[].field_type", "scope", "memory", "details"}
 TIMES = {"observed_at", "fields[].valid_from", "edges[].valid_from", "edges[].valid_until"}
-NUMBERS = {"turn", "fields[].confidence", "memory.authority"}
+NUMBERS = {"turn", "fields[].confidence"}
 
 
 def row_with(path: str, length: int) -> dict[str, Any]:
@@ -21,9 +23,9 @@ def row_with(path: str, length: int) -> dict[str, Any]:
     if path in ("fields", "edges"):
         part = {"name": "n", "value": 1} if path == "fields" else {"kind": "part_of", "to_topic_id": "b"}
         return row | {path: [part] * length}
-    if path.startswith("memory."):
-        block = {"type": "core_block", "label": "n", "content": "v"}
-        return {"text": "a", "memory": block | {path.removeprefix("memory."): "x" * length}}
+    if path.startswith("details."):
+        name = path.removeprefix("details.")
+        return {"text": "a", "details": {name: "x" * (length - 2 if name == "arguments" else length)}}
     if path == "scope.id":
         return row | {"scope": {"type": "user", "id": "x" * length}}
     group, _, name = path.rpartition("[].")
@@ -36,7 +38,7 @@ def row_with(path: str, length: int) -> dict[str, Any]:
 
 
 def test_every_part_of_an_observation_has_a_limit() -> None:
-    parts = {"": Observation, "fields[].": FieldValue, "edges[].": EdgeTo, "memory.": CoreBlock}
+    parts = {"": Observation, "fields[].": FieldValue, "edges[].": EdgeTo, "details.": Details}
     every = {prefix + name for prefix, struct in parts.items() for name in struct.__struct_fields__}
 
     assert every - CHOICES - TIMES - NUMBERS | {"scope.id"} == LIMITS.keys()
@@ -57,3 +59,33 @@ def test_a_part_may_be_as_long_as_its_limit_and_no_longer(desk, path):
 
 def test_limits_count_characters_and_not_bytes(desk):
     assert desk.rows({"text": "a", "actor": "\U0001f600" * LIMITS["actor"]}).accepted == 1
+
+
+def form_with(form: type[Form], name: str, length: int) -> dict[str, Any]:
+    """A record with a form whose texts are short but for one part."""
+    given = {key.name: key.name for key in form.keys() if key.type in (str, str | None)}  # noqa: SIM118, no mapping
+    part = ["x" * length] if name.endswith("[]") else ["x"] * length if is_list(form, name) else "x" * length
+    return {"memory": {"type": form.form()} | given | {name.removesuffix("[]"): part}}
+
+
+def is_list(form: type[Form], name: str) -> bool:
+    return any(key.name == name and "list[" in str(key.type) for key in form.keys())  # noqa: SIM118, no mapping
+
+
+OF_FORMS = [(form, name) for form in FORMS for name in form.LIMITS]
+
+
+@pytest.mark.parametrize(("form", "name"), OF_FORMS)
+def test_a_part_of_a_form_may_be_as_long_as_its_limit_and_no_longer(desk, form, name):
+    limit = form.LIMITS[name]
+    assert desk.rows(form_with(form, name, limit)).accepted == 1
+    assert desk.rows(form_with(form, name, limit + 1)).reasons == {"field_too_long": 1}
+    [refused] = desk.quarantine()
+    assert refused["detail"].startswith(f"$.memory.{name.replace('[]', '[0]')} has {limit + 1:,} ")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_text_of_a_form_has_a_limit(form: type[Form]) -> None:
+    texts = {key.name for key in form.keys() if "str" in str(key.type)}  # noqa: SIM118, no mapping
+    lists = {f"{name}[]" for name in texts if is_list(form, name)}
+    assert (texts | lists) - form.TIMES.keys() == set(form.LIMITS)

@@ -9,7 +9,7 @@ import pytest
 
 from memstate_core.ingest.reasons import Reason
 from memstate_core.llm.validation import Validator
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.core_block import CORE_BLOCK
 
 LONGEST = 1 << 20
 

@@ -11,7 +11,7 @@ from memstate_core.policy.rules import EVENT_COLUMNS, RULE_COLUMNS
 _TOPIC = {
     "scope": "user:aya", "scope_type": "user", "topic_kind": "deal", "title": "Acme renewal", "state": "active",
     "salience": 0.31, "failed_salience": 0.0, "age_days": 40.0, "idle_days": 10.0, "half_life_days": 100.0,
-    "evidence": 3, "fields": 2, "active": 600, "depended_on": False, "redundant": False,
+    "evidence": 3, "fields": 2, "active": 600, "depended_on": False, "redundant": False, "held": False,
 }  # fmt: skip
 _EVENTS = dict.fromkeys(EVENT_COLUMNS.values(), pl.Boolean)
 

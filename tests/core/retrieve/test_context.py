@@ -57,7 +57,7 @@ def test_a_pack_lists_topics_then_evidence_and_cites_each_line(store: Store, ope
     plain = [line for line in lines if line != "# Evidence" and not line.startswith("  ! ")]
     cited = [int(re.search(r"\[(\d+)\]$", line).group(1)) for line in plain]  # type: ignore[union-attr]
     assert sorted(cited) == [each["n"] for each in packed["citations"]]
-    assert packed["left_out"] == {"core": 0, "topic": 0, "evidence": 0, "summary": 0, "field": 0}
+    assert packed["left_out"] == {"core": 0, "session": 0, "topic": 0, "evidence": 0, "summary": 0, "field": 0}
     assert packed["topics"] == [each["topic_id"] for each in packed["citations"] if each["kind"] == "topic"]
     sources = {each["kind"]: each for each in packed["citations"] if each["topic_id"] == "acme"}
     assert sources["evidence"]["observation_id"] == "o0000"
@@ -203,6 +203,35 @@ def test_each_core_block_is_whole_before_all_else_or_named(
         assert one_line(block["content"], None) in lines[at]
     room = budget - COUNT("\n".join(lines[: len(shown) + 1])) if shown else budget
     assert all(each["tokens"] > room - COUNT("# Core memory") - 2 for each in packed["core_left_out"])
+
+
+def sessions() -> st.SearchStrategy[list[dict[str, Any]]]:
+    made = st.builds(
+        lambda name, goal: {"session_id": name, "status": "active", "current_goal": goal, "summary": None,
+                            "working_set": [], "scope": "user:a", "evidence_ids": ["e"]},
+        name=st.text(min_size=1, max_size=12), goal=st.text(max_size=200),
+    )  # fmt: skip
+    return st.lists(made, max_size=4).map(
+        lambda each: [session | {"topic_id": f"session-{at}"} for at, session in enumerate(each)]
+    )
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(found=answers(), core=blocks(), active=sessions(), budget=st.integers(0, 400))
+def test_each_session_is_whole_after_the_core_blocks_or_named(
+    found: dict[str, Any], core: list[dict[str, Any]], active: list[dict[str, Any]], budget: int
+) -> None:
+    packed = context_pack(found | {"core_blocks": core, "sessions": active}, budget, COUNT, counted_by=COUNT.name)
+    assert packed["tokens"] == COUNT(packed["text"]) <= budget
+    kinds = [each["kind"] for each in packed["citations"]]
+    assert kinds == sorted(kinds, key=lambda kind: {"core": 0, "session": 1}.get(kind, 2))
+    shown = [each["topic_id"] for each in packed["citations"] if each["kind"] == "session"]
+    named = [each["topic_id"] for each in packed["session_left_out"]]
+    assert sorted(shown + named) == [each["topic_id"] for each in active]
+    for topic_id in shown:
+        goal = one_line(active[int(topic_id.removeprefix("session-"))]["current_goal"], None)
+        assert goal in packed["text"]
 
 
 def test_topics_take_turns(store: Store, opened: Opened) -> None:

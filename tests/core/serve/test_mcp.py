@@ -32,7 +32,7 @@ from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.slow
 
-TOOLS = ["memory_query", "memory_topic", "memory_history", "memory_ingest"]
+TOOLS = ["memory_query", "memory_topic", "memory_history", "memory_resources", "memory_ingest"]
 Work = Callable[[Tools], Awaitable[Any]]
 
 
@@ -186,18 +186,39 @@ def test_what_was_handed_over_can_be_asked_for_before_it_is_published(
 
 def test_a_core_block_is_handed_over_like_an_observation(locked: tuple[Client, dict[str, str], Store]) -> None:
     client, tokens, _ = locked
-    block = {"label": "persona", "content": "Ines sails.", "authority": 5}
+    block = {"type": "core_block", "label": "persona", "content": "Ines sails.", "authority": 5}
 
     async def hand_over(tools: Tools) -> list[CallToolResult]:
         return [
-            await tools.call_tool("memory_ingest", {"core_block": block}),
-            await tools.call_tool("memory_ingest", {"core_block": block, "title": "Persona"}),
+            await tools.call_tool("memory_ingest", {"memory": block}),
+            await tools.call_tool("memory_ingest", {"memory": block, "title": "Persona"}),
         ]
 
     stored, refused = call(over_http(client, tokens["ines"]), hand_over)
     assert len(document(stored)["observation_ids"]) == 1
     assert refused.is_error
     assert "$.memory stands beside title" in text(refused)
+
+
+def test_objects_and_details_are_handed_over_and_wrong_ones_refused(
+    locked: tuple[Client, dict[str, str], Store],
+) -> None:
+    client, tokens, _ = locked
+    given: list[dict[str, Any]] = [
+        {"memory": {"type": "session_state", "session_id": "s1", "current_goal": "Sail", "working_set": ["chart"]}},
+        {"memory": {"type": "resource", "uri": "boat:/", "title": "Boat", "kind": "note", "content": "Blue."}},
+        {"text": "It failed.", "kind": "tool_result", "details": {"tool": "pytest", "status": "error", "path": "a.py"}},
+        {"memory": {"type": "session_state", "session_id": "s1", "status": "lost"}},
+        {"memory": {"type": "poem"}},
+    ]
+
+    async def hand_over(tools: Tools) -> list[CallToolResult]:
+        listed = await tools.call_tool("memory_resources", {})
+        return [listed, *[await tools.call_tool("memory_ingest", each) for each in given]]
+
+    listed, *stored = call(over_http(client, tokens["ines"]), hand_over)
+    assert document(listed)["resources"] == []
+    assert [each.is_error for each in stored] == [False, False, False, True, True]
 
 
 def test_a_foreign_key_sees_nothing(locked: tuple[Client, dict[str, str], Store]) -> None:
@@ -386,7 +407,7 @@ def test_over_stdio_only_the_scopes_that_were_named_are_seen(locked: tuple[Clien
         ]
 
     names, yard, nothing = call(over_stdio(store.home.root, "--scope", "user:b", "--read-only"), pry)
-    assert names == TOOLS[:3]
+    assert names == TOOLS[:4]
     assert "no topic has the id 'yard'" in said(yard)
     assert "nothing" in said(nothing)
 

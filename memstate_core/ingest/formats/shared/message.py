@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason, shortened
 from memstate_core.ingest.validation.values import canonical
@@ -26,6 +28,11 @@ KINDS = {
     **{"tool": RESULT, "function": RESULT, "observation": RESULT, "function_response": RESULT, "function_call": CALL},
 }
 """The kind of a message by its role."""
+
+_PATHS = ("file_path", "path", "notebook_path")
+"""Arguments by which tools name the file that they are about."""
+LONGEST_NAME, _LONGEST_ARGUMENTS = 1_000, 10_000
+"""Characters of a name, bytes of arguments that details hold; the text of the call has all of it."""
 
 _MILLISECONDS_FROM = 100_000_000_000
 """Epoch times from here on count milliseconds: seconds would lie beyond the year 5000."""
@@ -85,6 +92,26 @@ def call_text(name: object, arguments: object) -> str:
     """The call of a tool as text: `name(arguments)`."""
     given = arguments if isinstance(arguments, str) else canonical(arguments).decode()
     return f"{name if isinstance(name, str) else 'tool'}({given})"
+
+
+def call_details(name: object, arguments: object) -> dict[str, Any]:
+    """What a call says, by which queries find it; long arguments are in its text only."""
+    given = _decoded(arguments)
+    found = {"tool": text_or_none(name)}
+    if isinstance(given, dict):
+        found["path"] = next((path for key in _PATHS if (path := text_or_none(given.get(key))) is not None), None)
+    kept = {key: value for key, value in found.items() if value is not None and len(value) <= LONGEST_NAME}
+    return kept | ({"arguments": given} if given and len(canonical(given)) <= _LONGEST_ARGUMENTS else {})
+
+
+def _decoded(arguments: object) -> object:
+    """Arguments that are written as JSON text as what they hold."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return arguments
 
 
 def text_or_none(value: object) -> str | None:

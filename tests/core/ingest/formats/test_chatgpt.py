@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.core.ingest.formats.samples import as_json, chatgpt_conversation, node, zipped_by_name
@@ -82,6 +83,8 @@ def test_kinds_names_and_contents(desk):
         "1": ("tool_result", "python", 3),
         "spoken": ("user_message", "user", 4),
     }
+    called = [json.loads(rows[text]["payload_json"])["details"] for text in ("print(1)", "1")]
+    assert called == [{"tool": "python"}] * 2
 
 
 def test_what_is_not_shown_is_left_out_and_counted(desk):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.core.ingest.formats.samples import as_lines, code_event
 
 
@@ -32,8 +34,22 @@ def test_a_session_with_tools(desk):
         ("claude-code/3", "tool_result", "tool", "rose.txt"),
         ("claude-code/4", "system_event", "system", "Stopped"),
     ]
+    assert [json.loads(row["payload_json"] or "{}").get("details") for row in rows[2:4]] == [
+        {"tool": "Bash", "arguments": {"command": "ls"}},
+        {"tool": "Bash", "status": "ok"},
+    ]
     assert {row["session_id"] for row in rows} == {"claude-code/s1"}
     assert report.files[0].notes == ("left out: 1 file-history-snapshot, 1 thinking",)
+
+
+def test_details_name_the_file_and_leave_long_arguments_to_the_text(desk):
+    long = {"type": "tool_use", "id": "t", "name": "Write", "input": {"file_path": "a.py", "content": "x" * 20_000}}
+    failed = {"type": "tool_result", "tool_use_id": "t", "content": "No such folder", "is_error": True}
+    assert read(desk, code_event("1", "assistant", [long]), code_event("2", "user", [failed])).accepted == 2
+    details = [
+        json.loads(row["payload_json"])["details"] for row in sorted(desk.evidence(), key=lambda row: row["turn"])
+    ]
+    assert details == [{"tool": "Write", "path": "a.py"}, {"tool": "Write", "status": "error"}]
 
 
 def test_helpers_have_sessions_of_their_own_and_meta_is_left_out(desk):

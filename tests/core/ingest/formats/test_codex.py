@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.core.ingest.formats.samples import CODEX_META, as_lines, codex_item, codex_message
 
 
@@ -38,6 +40,10 @@ def test_a_session_with_tools(desk):
         ("tool_call", 'shell({"command":["ls"]})'),
         ("tool_result", "rose.txt"),
         ("assistant_message", "A rose."),
+    ]
+    assert [json.loads(row["payload_json"])["details"] for row in rows[3:5]] == [
+        {"tool": "shell", "arguments": {"command": ["ls"]}},
+        {"tool": "shell"},
     ]
     assert {(row["session_id"], row["source_uri"]) for row in rows} == {("codex/c1", "codex:c1")}
     assert all(row["observation_id"].startswith("codex/c1/") for row in rows)

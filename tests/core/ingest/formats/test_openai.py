@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.core.ingest.formats.samples import as_lines
 
 SYSTEM = {"role": "system", "content": "Be kind."}
@@ -35,6 +37,7 @@ def test_messages_parts_and_tools(desk):
         ("tool_result", "tool", "red"),
         ("assistant_message", "assistant", "The red one."),
     ]
+    assert json.loads(rows[2]["payload_json"])["details"] == {"tool": "find", "arguments": {"q": 1}}
     sessions = [row["session_id"] for row in rows]
     assert sessions[0] is None
     assert len(set(sessions[1:])) == 1

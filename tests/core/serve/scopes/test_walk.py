@@ -77,6 +77,14 @@ def facts(word: str) -> list[Request]:
     return [("GET", f"/v1/facts?{each}", None) for each in asked]
 
 
+def resources(word: str) -> list[Request]:
+    asked = ["", "roots=true", "content=true", "limit=1", f"scope=user:{word}", f"scope=user:{word}&scope={MINE}"]
+    asked += [f"{name}={word}:/{more}" for name in ("uri", "parent") for more in ("", "&content=true")]
+    last = [[f"user:{word}", f"{word}:/"], [MINE, f"{word}:/"]]
+    asked += [f"cursor={quote(urlsafe_b64encode(json.dumps(each).encode()).decode())}" for each in last]
+    return [("GET", f"/v1/resources?{each}", None) for each in asked]
+
+
 def topic_paths(word: str, after: str) -> list[Request]:
     names = ["own", "beside", "lost", "own-alias", *(f"{word}-{kind}" for kind in ("topic", "merged", "alias"))]
     names += [f"{word}-archived", f"{word}-observation", f"user:{word}", word]
@@ -125,6 +133,7 @@ PROBES: dict[tuple[str, str], Callable[[str], list[Request]]] = {
     ("get", "/v1/runs"): lambda _: [("GET", "/v1/runs", None), ("GET", "/v1/runs?limit=1", None)],
     ("get", "/v1/topics"): listing,
     ("get", "/v1/facts"): facts,
+    ("get", "/v1/resources"): resources,
     ("get", "/v1/topics/{topic_id}"): lambda word: topic_paths(word, ""),
     ("get", "/v1/topics/{topic_id}/history"): lambda word: topic_paths(word, "/history"),
     ("post", "/v1/query"): posts("/v1/query", _BODIES),
@@ -156,6 +165,13 @@ def test_the_other_scope_is_there_to_be_found(owner: Caller) -> None:
     assert sum(FOREIGN in each for each in response) > len(response) // 3
     assert owner("GET", f"/v1/topics/{FOREIGN}-topic").status == 200
     assert owner("GET", "/v1/topics/own").document["fields"]["rumour"]["ref_topic_id"] == f"{FOREIGN}-topic"
+
+
+def test_the_objects_of_the_other_scope_are_there_to_be_found(owner: Caller) -> None:
+    assert FOREIGN in json.dumps(owner("GET", "/v1/resources?content=true").document)
+    pack = owner("POST", "/v1/context", {"q": ASKED, "budget": 4000, "scope": f"user:{FOREIGN}"}).document["text"]
+    assert f"The {FOREIGN} drinks at the river." in pack
+    assert f"Find the {FOREIGN}" in pack
 
 
 @pytest.mark.parametrize("route", PROBES, ids=" ".join)

@@ -30,6 +30,14 @@ ASKED = "Which striped animal drinks at the river?"
 OBSERVED = {"text": "An otter.", "scope": {"type": "user", "id": "mine"}, "observed_at": "2026-05-01T00:00:00Z"}
 
 
+OBJECTS: dict[str, dict[str, Any]] = {
+    "core_block": {"content": f"The {FOREIGN} drinks at the river."},
+    "session_state": {"status": "active", "current_goal": f"Find the {FOREIGN}"},
+    "resource": {"uri": f"{FOREIGN}:/", "content": f"Striped animals such as the {FOREIGN} drink at the river."},
+}
+"""The objects of memory of the other scope, by type, with their fields."""
+
+
 @dataclass(frozen=True)
 class Caller:
     """A client that shows a key."""
@@ -67,6 +75,13 @@ def entangled(draft: Draft) -> None:
         {"alias": f"{FOREIGN}-alias", "scope": other, "topic_id": "own"},
         {"alias": "own-alias", "scope": MINE, "topic_id": f"{FOREIGN}-topic"},
     ]
+    for kind, fields in OBJECTS.items():
+        draft.topic(f"{FOREIGN}-{kind}", other, title=FOREIGN, topic_kind=f"memory:{kind}")
+        for name, value in fields.items():
+            draft.field(f"{FOREIGN}-{kind}", name, (4, value))
+    draft.topic("own-resource", MINE, title="Map", topic_kind="memory:resource")
+    for name, value in (("uri", "map:/"), ("parent_uri", "river:/"), ("content", "A river.")):
+        draft.field("own-resource", name, (4, value))
     for one, two in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "beside"), ("own", "beside")):
         draft.edge(one, two, "part_of")
     for topic, cause in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "own")):
@@ -92,6 +107,10 @@ def rows() -> Iterator[dict[str, Any]]:
         "fields": [{"name": f"{FOREIGN}_field", "value": f"{FOREIGN} herd"}],
     }  # fmt: skip
     yield other | {"text": f"Nobody saw the {FOREIGN} today.", "actor": FOREIGN, "session_id": FOREIGN, "turn": 1}
+    names = {"core_block": {"label": FOREIGN}, "session_state": {"session_id": FOREIGN}, "resource": {"title": FOREIGN}}
+    for kind, fields in OBJECTS.items():
+        yield other | {"memory": {"type": kind} | names[kind] | fields}
+    yield mine | {"memory": {"type": "resource", "uri": "map:/", "title": "Map", "parent_uri": "river:/"}}
     ties = [{"to_topic_id": f"{word}-topic", "kind": "part_of"} for word in (FOREIGN, GHOST)]
     refers = [
         {"name": name, "value": "stripes", "ref_topic_id": f"{word}-topic"}

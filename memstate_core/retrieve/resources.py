@@ -1,0 +1,114 @@
+"""Workspace resources of some scopes as a tree: roots, the children of one, one by its URI, or all; page by page.
+
+A root is a resource without a parent, or with one that is no resource of its scope. Resources that are each other's
+parents have no root above them; the list of all still has them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import json as msgjson
+
+from memstate_core.model.forms.resource import CONTENT, KIND, OTHER, PARENT, URI, Resource
+from memstate_core.retrieve.form_topics import FormTopic, form_topics, served_of_kind
+from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.state.damaged_shards import DamagedShards
+from memstate_core.state.graph import REVISION
+
+Position = tuple[str, str]
+"""The scope and the URI of the last resource returned."""
+
+
+@dataclass(frozen=True)
+class ResourceFilter:
+    """Which resources to list; at most one of the first three.
+
+    Attributes:
+        uri: the one with this URI.
+        parent: the children of this URI.
+        roots: those at the top of the tree.
+        content: with their whole content.
+    """
+
+    uri: str | None = None
+    parent: str | None = None
+    roots: bool = False
+    content: bool = False
+
+
+def resources_page(
+    readers: Sequence[SnapshotReader],
+    scopes: Collection[str] | None,
+    wanted: ResourceFilter,
+    after: Position | None,
+    limit: int,
+    damaged: DamagedShards,
+) -> tuple[list[dict[str, Any]], Position | None]:
+    """A page of resources by scope and URI, ready for JSON, and where the next page begins; None on the last one.
+
+    Args:
+        readers: the open snapshots of the store's shards.
+        scopes: the scopes to list; None for all.
+        wanted: which resources.
+        after: where the previous page ended.
+        limit: the maximum number of resources.
+        damaged: the shards whose snapshots are damaged.
+
+    Raises:
+        SnapshotDamaged: every shard that holds one of the scopes is damaged.
+    """
+    damaged.require_any(scopes, [reader.snapshot.manifest.shard for reader in readers])
+    homes = {scope: reader for reader in readers for scope in reader.scopes if scopes is None or scope in scopes}
+    found: list[tuple[str, str, str, int]] = []
+    for scope in sorted(homes):
+        if len(found) <= limit and (after is None or scope >= after[0]):
+            tree = _tree(homes[scope], scope, wanted)
+            found += [each for each in tree if after is None or each[:2] > after]
+    page = found[:limit]
+    topics = {
+        topic.topic_id: topic
+        for scope in {each[0] for each in page}
+        for topic in form_topics([homes[scope]], [scope], Resource.topic_kind(), only=[each[2] for each in page])
+    }
+    listed = [_described(uri, topics[topic_id], children, wanted.content) for _, uri, topic_id, children in page]
+    return listed, page[-1][:2] if len(found) > limit else None
+
+
+def _tree(reader: SnapshotReader, scope: str, wanted: ResourceFilter) -> list[tuple[str, str, str, int]]:
+    """Scope, URI, topic and number of children of the wanted resources of a scope, by URI; reads no content."""
+    ids = served_of_kind(reader, scope, Resource.topic_kind())["id"].to_list()
+    if not ids:
+        return []
+    given = {"ids": ids, "names": [URI, PARENT]}
+    where = "r.part = 'field' AND r.rank = 0 AND r.topic_id IN $ids AND r.name IN $names"
+    rows = reader.graph.read(REVISION, ["topic_id", "name", "value_json"], where, **given)
+    values = {(topic_id, name): msgjson.decode(value) for topic_id, name, value in rows.iter_rows()}
+    topics = {str(uri): topic_id for topic_id in ids if (uri := values.get((topic_id, URI))) is not None}
+    parents = {uri: values.get((topic_id, PARENT)) for uri, topic_id in topics.items()}
+    children = Counter(parent for parent in parents.values() if parent in topics)
+    return [
+        (scope, uri, topics[uri], children[uri])
+        for uri, parent in sorted(parents.items())
+        if (wanted.uri is None or uri == wanted.uri)
+        and (wanted.parent is None or parent == wanted.parent)
+        and not (wanted.roots and parent in topics)
+    ]
+
+
+def _described(uri: str, topic: FormTopic, children: int, content: bool) -> dict[str, Any]:
+    text = topic.value(CONTENT)
+    return {
+        "scope": topic.scope,
+        "topic_id": topic.topic_id,
+        "uri": uri,
+        "kind": topic.value(KIND, OTHER),
+        "title": topic.title,
+        "parent_uri": topic.value(PARENT),
+        "children": children,
+        "characters": 0 if text is None else len(text),
+        "content": text if content else None,
+    } | topic.cited(URI, KIND, CONTENT, PARENT)
