@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +27,6 @@ def upsert_session_state(
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """State what a session is about and how far it is."""
-    form = {"type": "session_state", "session_id": session, "status": status, "current_goal": goal}
+    form: dict[str, Any] = {"type": "session_state", "session_id": session, "status": status, "current_goal": goal}
     form |= {"summary": summary, "working_set": working_set or None}
     write(context, {"memory": form}, scope, at, as_json)
