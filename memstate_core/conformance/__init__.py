@@ -1,8 +1,8 @@
 """Conformance to GEM as a score: an adversarial trajectory, ground truth per turn, and checks of C1 to C6.
 
-Works on any memory system behind a small adapter (`memstate_core.conformance.system`). What belongs here knows nothing of
-how memstate stores or folds; the memory under test is asked through its adapter alone. Invariant: a run is a function of
-the seed, the number of turns and the answers of the system.
+Works on any memory system behind a small adapter (`memstate_core.conformance.system`). What belongs here knows nothing
+of how memstate stores or folds; the memory under test is asked through its adapter alone. Invariant: a run is a
+function of the seed, the number of turns and the answers of the system.
 """
 
 from memstate_core.conformance.report import Report

@@ -145,7 +145,7 @@ def _sources_problem(here: Here, statement: Statement, name: str) -> str | None:
 
 
 def _current_problem(here: Here, statement: Statement) -> str | None:
-    """What is wrong with the current values of a statement's fields: nothing late, repeated or refused is among them."""
+    """What is wrong with the current values of a statement's fields, among which nothing late or refused may be."""
     found = here.asked.lookup(statement.scope, statement.subject, here.titles[statement.subject])
     if found is None:
         return "nothing was answered"

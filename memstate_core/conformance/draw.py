@@ -1,7 +1,7 @@
 """Draws the turns of a trajectory one after another, from what was drawn before.
 
-Invariants: a value is never drawn twice, except to state the same again; no two statements about a field of a subject hold
-since the same time, except contradictions, which are about `status` alone.
+Invariants: a value is never drawn twice, except to state the same again; no two statements about a field of a subject
+hold since the same time, except contradictions, which are about `status` alone.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from memstate_core.conformance.truth import Truth
 _SAMPLE = 5
 _CHANGES = (Kind.UPDATE, Kind.RETRACTION)
 
+
 class Reviews:
     """C3: what builds on a changed subject waits for review, over several hops, and mere mentions do not."""
 
@@ -29,7 +30,9 @@ class Reviews:
         Dependents that were stated anew that day are left out: they have been looked at. Contradictions, late data and
         restatements may cause a review or not.
         """
-        touched = {(turn.scope, name) for turn in day.turns if not turn.breaks_rules for name in _touched(turn.statements)}
+        touched = {
+            (turn.scope, name) for turn in day.turns if not turn.breaks_rules for name in _touched(turn.statements)
+        }
         for scope, subject in touched:
             self._may |= {(scope, each) for each in here.truth.dependents(scope, subject)}
         changed = {
@@ -81,7 +84,9 @@ def _bound_problem(here: Here, scope: str, known: set[str], bound: int) -> str |
     if len(active) > bound:
         return f"{len(active)} subjects are active, expected at most {bound}"
     if not active or set(active) - known:
-        return f"the active subjects are {', '.join(sorted(active)[:_SAMPLE]) or 'none'}, expected some that were stated"
+        return (
+            f"the active subjects are {', '.join(sorted(active)[:_SAMPLE]) or 'none'}, expected some that were stated"
+        )
     return _unrecoverable(here, scope, known - set(active))
 
 

@@ -14,7 +14,7 @@ from memstate_core.conformance.system import Refused, System
 from memstate_core.conformance.truth import Truth
 
 
-def run(system: System, trajectory: Trajectory, progress: Callable[[int], None] = lambda turns: None) -> Report:
+def run(system: System, trajectory: Trajectory, progress: Callable[[int], None] | None = None) -> Report:
     """Runs a system through a trajectory.
 
     Args:
@@ -27,7 +27,8 @@ def run(system: System, trajectory: Trajectory, progress: Callable[[int], None] 
     for day in trajectory.days:
         report.add(judge.day(day))
         judged += len(day.turns)
-        progress(judged)
+        if progress is not None:
+            progress(judged)
     return report
 
 

@@ -97,8 +97,8 @@ class NotOffered:
 class System(Protocol):
     """A memory system behind an adapter.
 
-    Times are logical, in UTC, and never ahead of the last `advance` by more than a day. The scenario writes and accesses
-    for a day, calls `advance`, and asks afterwards, so systems that work in batches see everything.
+    Times are logical and in UTC. The scenario writes and accesses for a day, calls `advance`, and asks afterwards, so
+    that systems which work in batches have seen everything.
     """
 
     name: str
@@ -107,8 +107,8 @@ class System(Protocol):
         """Takes a batch, all or none.
 
         Raises:
-            Refused: it breaks a rule: a value that does not fit its field's type, an id used again for other content, or
-                a time in the far future.
+            Refused: it breaks a rule: a value that does not fit its field's type, an id used again for other content,
+                or a time in the far future.
         """
 
     def advance(self, now: datetime) -> None:
