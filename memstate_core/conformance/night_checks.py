@@ -19,7 +19,7 @@ _CHANGES = (Kind.UPDATE, Kind.RETRACTION)
 
 
 class Reviews:
-    """C3: what builds on a changed subject waits for review, over several hops, and mere mentions do not."""
+    """C3: what builds on a changed subject waits for review, over several hops, and nothing without such a reason."""
 
     def __init__(self) -> None:
         self._may: set[tuple[str, str]] = set()
@@ -28,7 +28,7 @@ class Reviews:
         """One check for each subject whose values changed on this day and that others build on.
 
         Dependents that were stated anew that day are left out: they have been looked at. Contradictions, late data and
-        restatements may cause a review or not.
+        restatements may cause a review or not. Where everything has a reason to wait, nothing is checked.
         """
         touched = {
             (turn.scope, name) for turn in day.turns if not turn.breaks_rules for name in _touched(turn.statements)
@@ -44,8 +44,8 @@ class Reviews:
         }
         for (scope, subject), turn in sorted(changed.items()):
             due = {each for each in here.truth.dependents(scope, subject) if (scope, each) not in touched}
-            if due:
-                spared = {each for each in here.truth.associates(scope, subject) if (scope, each) not in self._may}
+            spared = {each for each in here.truth.subjects(scope) if (scope, each) not in self._may}
+            if due and spared:
                 problem = _review_problem(here.asked, scope, due, spared)
                 yield Check("C3", "dependents", turn, f"{scope} {subject}", problem)
 
@@ -62,7 +62,7 @@ def _review_problem(asked: Asked, scope: str, due: set[str], spared: set[str]) -
     if missing := sorted(due - set(waiting)):
         return f"{', '.join(missing)} should wait for review and does not"
     if wrong := sorted(spared & set(waiting)):
-        return f"{', '.join(wrong)} waits for review and only mentions it"
+        return f"{', '.join(wrong)} waits for review, and nothing that it builds on has changed"
     return None
 
 

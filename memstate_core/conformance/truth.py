@@ -30,7 +30,6 @@ class Truth:
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], list[Statement]] = defaultdict(list)
         self._dependents: dict[tuple[str, str], set[str]] = defaultdict(set)
-        self._mentioning: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def apply(self, turn: Turn) -> None:
         """Takes what a turn states; batches that break a rule state nothing, nor does the same statement again."""
@@ -40,9 +39,6 @@ class Truth:
                 told.append(statement)
             for base in statement.depends_on:
                 self._dependents[statement.scope, base].add(statement.subject)
-            for other in statement.mentions:
-                self._mentioning[statement.scope, other].add(statement.subject)
-                self._mentioning[statement.scope, statement.subject].add(other)
 
     def subjects(self, scope: str) -> set[str]:
         """All subjects of a scope."""
@@ -72,10 +68,6 @@ class Truth:
             found |= fresh
             waiting += sorted(fresh)
         return found
-
-    def associates(self, scope: str, subject: str) -> set[str]:
-        """Subjects that mention it or are mentioned by it."""
-        return set(self._mentioning.get((scope, subject), ()))
 
 
 def periods_of(versions: Iterable[Version]) -> list[Period]:

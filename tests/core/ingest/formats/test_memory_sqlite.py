@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sqlite3
 from contextlib import closing
@@ -193,6 +194,13 @@ def test_other_databases_and_damage_are_named(tmp_path: Path) -> None:
     cut.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UnreadableDump, match="SQLite cannot read it on"):
         list(read(cut))
+
+
+def test_a_packed_file_is_refused(tmp_path: Path) -> None:
+    packed = tmp_path / "memory.db.gz"
+    packed.write_bytes(gzip.compress(store(tmp_path / "memory.db").read_bytes()))
+    with pytest.raises(UnreadableDump, match="it is a packed SQLite file, expected it unpacked"):
+        read(packed)
 
 
 def test_a_long_row_is_cut_and_refused(desk) -> None:
