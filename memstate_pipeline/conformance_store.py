@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memstate_core.conformance.system import Limits, System
+from memstate_core.model.errors import MemstateError
 from memstate_core.model.text import iso
 
 if TYPE_CHECKING:
@@ -132,7 +133,12 @@ def remote_memstate(url: str, command: str, settle_seconds: float) -> Iterator[M
 
     def night(now: datetime) -> None:
         time.sleep(settle_seconds)
-        subprocess.run(command.replace("{now}", iso(now)), shell=True, check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(command.replace("{now}", iso(now)), shell=True, check=False, stdout=subprocess.DEVNULL)
+        if done.returncode:
+            message = (
+                f"the night of {iso(now)} ended with exit code {done.returncode}, expected 0; see what --night runs"
+            )
+            raise MemstateError(message)
 
     with MemoryClient(url) as client:
         yield MemstateOverHttp(client, night)

@@ -38,19 +38,23 @@ class Asked:
 
     def history(self, scope: str, subject: str, name: str) -> Sequence[Version] | NotOffered:
         """The history of a field."""
-        return self._optional("history", scope, subject, name)
+        found: Sequence[Version] | NotOffered = self._optional("history", scope, subject, name)
+        return found
 
     def review(self, scope: str) -> Collection[str] | NotOffered:
         """What waits for review."""
-        return self._optional("review", scope)
+        found: Collection[str] | NotOffered = self._optional("review", scope)
+        return found
 
     def active(self, scope: str) -> Collection[str] | NotOffered:
         """What default answers consider."""
-        return self._optional("active", scope)
+        found: Collection[str] | NotOffered = self._optional("active", scope)
+        return found
 
     def strength(self, scope: str, subject: str) -> float | NotOffered | None:
         """How strongly a subject is remembered."""
-        return self._optional("strength", scope, subject)
+        found: float | NotOffered | None = self._optional("strength", scope, subject)
+        return found
 
     def _optional(self, method: str, *arguments: str) -> Any:
         if not self.offers(method):

@@ -117,7 +117,7 @@ def trajectory(turns: int = 500, seed: int = 0) -> Trajectory:
     from memstate_core.conformance.draw import Draw
 
     draw = Draw(seed)
-    days = []
+    days: list[Day] = []
     for first in range(0, turns, TURNS_A_DAY):
         draw.begin_day()
         begin = BEGIN + timedelta(days=DAYS_APART * len(days))

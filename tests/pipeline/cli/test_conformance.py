@@ -108,12 +108,10 @@ def test_a_running_server_by_its_address(memstate: Memstate, tmp_path: Path) -> 
     (home / "memstate.toml").write_text("[policy]\nmax_active_topics = 4\ntopic_count_soft_limit = 4\n")
     night = f"{sys.executable} -m memstate_pipeline --home {home} maintain --now {{now}}"
     with serving_process(home) as (client, _):
-        found = memstate(
-            "conformance", "--url", str(client.url), "--night", night, "--settle", "0", "--turns", "20", "--json"
-        )
+        run = ("conformance", "--url", client.url, "--settle", "0", "--turns", "20", "--json", "--night")
+        found = memstate(*run, night)
+        broken = memstate(*run, "exit 3")
     [system] = found.document["systems"]
     assert (system["conditions"]["C1"]["score"], system["conditions"]["C2"]["score"]) == (1, 1)
-    failing = "exit 3"
-    with serving_process(home) as (client, _):
-        broken = memstate("conformance", "--url", str(client.url), "--night", failing, "--settle", "0", "--json")
     assert broken.code == 1
+    assert "ended with exit code 3, expected 0; see what --night runs" in broken.document["error"]["message"]
