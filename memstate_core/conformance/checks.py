@@ -1,6 +1,6 @@
 """What is asked after a night about each turn of its day: C1, C2 and C4.
 
-Invariant: no check holds for a system that answers nothing, and none for one that answers everything it ever heard.
+Invariant: no check holds for a system that answers nothing, and none for one that answers everything it ever received.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Draw:
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)
         self.twins: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        self._told: dict[str, list[Statement]] = defaultdict(list)
+        self._stated: dict[str, list[Statement]] = defaultdict(list)
         self._plain: dict[str, list[str]] = defaultdict(list)
         self._hops: dict[tuple[str, str], int] = {}
         self._bases: dict[str, list[str]] = defaultdict(list)
@@ -43,7 +43,7 @@ class Draw:
 
     def begin_day(self) -> None:
         """Begins a day: from here on, all that was stated before can be retrieved."""
-        self._answered = {(scope, each.subject) for scope, told in self._told.items() for each in told}
+        self._answered = {(scope, each.subject) for scope, stated in self._stated.items() for each in stated}
 
     def turn(self, number: int, at: datetime) -> Turn:
         """The next turn; a kind that has nothing to act on yet gives way to a new subject."""
@@ -78,7 +78,7 @@ class Draw:
 
     def _keep(self, drawn: list[Statement]) -> None:
         for statement in drawn:
-            known = self._told[statement.scope]
+            known = self._stated[statement.scope]
             if statement not in known:
                 known.append(statement)
             self._used.add((statement.scope, statement.subject, statement.since))
@@ -109,7 +109,7 @@ class Draw:
 
     def _subject(self, scope: str) -> str:
         """The key of a subject that this tenant does not have; other tenants may have it."""
-        known = {statement.subject for statement in self._told[scope]}
+        known = {statement.subject for statement in self._stated[scope]}
         self._count += 1
         free = (key for title in self._titles if (key := title.lower().replace(" ", "-")) not in known)
         return next(free, f"extra-{self._count}")
@@ -142,7 +142,7 @@ class Draw:
         pair = []
         for _ in range(2):
             pair.append(self._first(scope, self._subject(scope)))
-            self._told[scope].append(pair[-1])
+            self._stated[scope].append(pair[-1])
         self.twins[scope].append((pair[0].subject, pair[1].subject))
         return pair
 
@@ -171,7 +171,7 @@ class Draw:
         if not self._plain[scope]:
             return []
         subject = self._random.choice(self._plain[scope])
-        times = [each.since for each in self._told[scope] if each.subject == subject]
+        times = [each.since for each in self._stated[scope] if each.subject == subject]
         first, last = min(times) - timedelta(days=5), max(times)
         since = first + timedelta(seconds=self._random.randrange(int((last - first).total_seconds())))
         if (scope, subject, since) in self._used:
@@ -186,15 +186,15 @@ class Draw:
         if not self._plain[scope]:
             return []
         subject = self._random.choice(self._plain[scope])
-        since = max(s.since for s in self._told[scope] if s.subject == subject and "status" in s.values)
+        since = max(s.since for s in self._stated[scope] if s.subject == subject and "status" in s.values)
         return [self._statement(scope, subject, {"status": self._fresh("status")}, valid_from=since)]
 
     def _newest(self, scope: str) -> tuple[str, str, Value] | None:
         if not self._plain[scope]:
             return None
         subject, name = self._changing(scope), self._random.choice(("owner", "level"))
-        told = [each for each in self._told[scope] if each.subject == subject and name in each.values]
-        return subject, name, max(told, key=lambda each: each.since).values[name]
+        stated = [each for each in self._stated[scope] if each.subject == subject and name in each.values]
+        return subject, name, max(stated, key=lambda each: each.since).values[name]
 
     def _restatement(self, scope: str) -> list[Statement]:
         found = self._newest(scope)
@@ -210,10 +210,10 @@ class Draw:
 
     def _duplicate(self, scope: str) -> list[Statement]:
         """A statement again, if possible one that was superseded since."""
-        told = [each for each in self._told[scope] if each.subject in self._plain[scope]]
-        newest = {(each.subject, name): each.since for each in sorted(told, key=_since) for name in each.values}
-        old = [each for each in told if any(newest[each.subject, name] > each.since for name in each.values)]
-        return [self._random.choice(old or told)] if told else []
+        stated = [each for each in self._stated[scope] if each.subject in self._plain[scope]]
+        newest = {(each.subject, name): each.since for each in sorted(stated, key=_since) for name in each.values}
+        old = [each for each in stated if any(newest[each.subject, name] > each.since for name in each.values)]
+        return [self._random.choice(old or stated)] if stated else []
 
     def _violation(self, scope: str) -> list[Statement]:
         """A good statement and one that breaks a rule, in one batch."""
@@ -226,7 +226,7 @@ class Draw:
             return [fine, self._statement(scope, bad, {"level": self._fresh("owner")})]
         if how == "future":
             return [fine, self._statement(scope, bad, {"owner": self._fresh("owner")}, observed_at=_FAR)]
-        earlier = self._random.choice(self._told[scope])
+        earlier = self._random.choice(self._stated[scope])
         broken = self._statement(scope, bad, {"owner": self._fresh("owner")})
         other = Statement(earlier.id, scope, bad, broken.title, broken.values, broken.observed_at)
         return [fine, other]

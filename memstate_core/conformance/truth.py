@@ -28,30 +28,30 @@ class Truth:
     """What is true after the turns so far."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], list[Statement]] = defaultdict(list)
+        self._stated: dict[tuple[str, str], list[Statement]] = defaultdict(list)
         self._dependents: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def apply(self, turn: Turn) -> None:
         """Takes what a turn states; batches that break a rule state nothing, nor does the same statement again."""
         for statement in () if turn.breaks_rules else turn.statements:
-            told = self._told[statement.scope, statement.subject]
-            if statement not in told:
-                told.append(statement)
+            stated = self._stated[statement.scope, statement.subject]
+            if statement not in stated:
+                stated.append(statement)
             for base in statement.depends_on:
                 self._dependents[statement.scope, base].add(statement.subject)
 
     def subjects(self, scope: str) -> set[str]:
         """All subjects of a scope."""
-        return {subject for where, subject in self._told if where == scope}
+        return {subject for where, subject in self._stated if where == scope}
 
     def fields(self, scope: str, subject: str) -> set[str]:
         """The fields of a subject."""
-        return {name for statement in self._told.get((scope, subject), ()) for name in statement.values}
+        return {name for statement in self._stated.get((scope, subject), ()) for name in statement.values}
 
     def history(self, scope: str, subject: str, name: str) -> list[Period]:
         """The periods of a field, oldest first; consecutive equal values are one period."""
-        told = [each for each in self._told.get((scope, subject), ()) if name in each.values]
-        points = [(each.since, each.values[name], each.id) for each in told]
+        stated = [each for each in self._stated.get((scope, subject), ()) if name in each.values]
+        points = [(each.since, each.values[name], each.id) for each in stated]
         return _periods(points)
 
     def current(self, scope: str, subject: str, name: str) -> frozenset[Value]:

@@ -143,8 +143,8 @@ class Graph:
         else:
             self.delete(table, pl.concat([gone.select(key), changed.select(key)]))
             self.insert(table, pl.concat([new, changed]))
-        told = compared.filter(pl.col("_said") != pl.col("_says"))
-        owners = pl.concat([rows[table.owner] for rows in (new, told, gone)]).unique().sort()
+        stated = compared.filter(pl.col("_said") != pl.col("_says"))
+        owners = pl.concat([rows[table.owner] for rows in (new, stated, gone)]).unique().sort()
         return Synced(new.height, changed.height, gone.height, owners)
 
     def insert(self, table: Table, rows: pl.DataFrame) -> None:

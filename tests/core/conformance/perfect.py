@@ -17,9 +17,9 @@ class Perfect:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.told: list[Statement] = []
+        self.stated: list[Statement] = []
         self.ids: dict[str, Statement] = {}
-        self.uses: Counter[tuple[str, str]] = Counter()
+        self.accesses: Counter[tuple[str, str]] = Counter()
         self.waiting: set[tuple[str, str]] = set()
         self.today: list[Statement] = []
 
@@ -28,7 +28,7 @@ class Perfect:
             raise Refused("a rule is broken")
         fresh = [said for said in batch if said.id not in self.ids]
         self.ids |= {said.id: said for said in fresh}
-        self.told += fresh
+        self.stated += fresh
         self.today += fresh
 
     def breaks_rules(self, said: Statement) -> bool:
@@ -47,37 +47,37 @@ class Perfect:
     def dependents(self, scope: str, subject: str) -> set[str]:
         found = {subject}
         while True:
-            more = {s.subject for s in self.told if s.scope == scope and found & set(s.depends_on)} | found
+            more = {s.subject for s in self.stated if s.scope == scope and found & set(s.depends_on)} | found
             if more == found:
                 return found - {subject}
             found = more
 
     def subjects(self, scope: str) -> list[str]:
-        return list(dict.fromkeys(said.subject for said in self.told if said.scope == scope))
+        return list(dict.fromkeys(said.subject for said in self.stated if said.scope == scope))
 
     def active(self, scope: str) -> list[str]:
         known = self.subjects(scope)
-        ranked = sorted(known, key=lambda each: (-self.uses[scope, each], -known.index(each)))
+        ranked = sorted(known, key=lambda each: (-self.accesses[scope, each], -known.index(each)))
         return ranked[: self.limits.active]
 
     def ask(self, scope: str, question: str) -> list[Found]:
-        titles = {said.subject: said.title for said in self.told}
+        titles = {said.subject: said.title for said in self.stated}
         return [self.lookup(scope, each) for each in self.active(scope) if titles[each] in question]
 
     def lookup(self, scope: str, subject: str) -> Found:
-        names = {n for s in self.told if (s.scope, s.subject) == (scope, subject) for n in s.values}
+        names = {n for s in self.stated if (s.scope, s.subject) == (scope, subject) for n in s.values}
         newest = {name: max(self.history(scope, subject, name), key=lambda each: each.valid_from) for name in names}
         return Found(subject, {name: [version.value] for name, version in newest.items()})
 
     def history(self, scope: str, subject: str, name: str) -> list[Version]:
-        mine = [said for said in self.told if (said.scope, said.subject) == (scope, subject) and name in said.values]
+        mine = [said for said in self.stated if (said.scope, said.subject) == (scope, subject) and name in said.values]
         return [Version(said.values[name], said.since, (said.id,)) for said in mine]
 
     def review(self, scope: str) -> set[str]:
         return {subject for where, subject in self.waiting if where == scope}
 
     def feedback(self, scope: str, subject: str, at: datetime) -> None:
-        self.uses[scope, subject] += 1
+        self.accesses[scope, subject] += 1
 
     def strength(self, scope: str, subject: str) -> float:
-        return self.uses[scope, subject]
+        return self.accesses[scope, subject]

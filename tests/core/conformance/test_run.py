@@ -55,28 +55,30 @@ class Silent:
 
 
 class Everything(Perfect):
-    """Answers everything that it ever heard from anybody, and finds all of it active and in need of review."""
+    """Answers everything that it ever received from anybody, and finds all of it active and in need of review."""
 
     def ingest(self, batch: Sequence[Statement]) -> None:
-        self.told += batch
+        self.stated += batch
 
     def ask(self, scope: str, question: str) -> list[Found]:
-        return [Found(said.subject, {name: [value] for name, value in said.values.items()}) for said in self.told]
+        return [Found(said.subject, {name: [value] for name, value in said.values.items()}) for said in self.stated]
 
     def lookup(self, scope: str, subject: str) -> Found:
-        mine = [said for said in self.told if said.subject == subject]
+        mine = [said for said in self.stated if said.subject == subject]
         return Found(subject, {name: [s.values[name] for s in mine if name in s.values] for name in mine[0].values})
 
     def history(self, scope: str, subject: str, name: str) -> list[Version]:
         return [
-            Version(v, said.since, tuple(s.id for s in self.told)) for said in self.told for v in said.values.values()
+            Version(v, said.since, tuple(s.id for s in self.stated))
+            for said in self.stated
+            for v in said.values.values()
         ]
 
     def review(self, scope: str) -> set[str]:
         return set(self.subjects(scope))
 
     def active(self, scope: str) -> list[str]:
-        return [said.subject for said in self.told]
+        return [said.subject for said in self.stated]
 
     def strength(self, scope: str, subject: str) -> float:
         return 1.0
@@ -123,7 +125,7 @@ class _Defects:
 
     class LatestWins(Perfect):
         def lookup(self, scope: str, subject: str) -> Found:
-            mine = [said for said in self.told if (said.scope, said.subject) == (scope, subject)]
+            mine = [said for said in self.stated if (said.scope, said.subject) == (scope, subject)]
             return Found(subject, {name: [value] for said in mine for name, value in said.values.items()})
 
     class Leaks(Perfect):
@@ -142,11 +144,11 @@ class _Defects:
 
     class OneHop(Perfect):
         def dependents(self, scope: str, subject: str) -> set[str]:
-            return {said.subject for said in self.told if said.scope == scope and subject in said.depends_on}
+            return {said.subject for said in self.stated if said.scope == scope and subject in said.depends_on}
 
     class FollowsMentions(Perfect):
         def dependents(self, scope: str, subject: str) -> set[str]:
-            near = {s.subject for s in self.told if s.scope == scope and subject in s.mentions}
+            near = {s.subject for s in self.stated if s.scope == scope and subject in s.mentions}
             return super().dependents(scope, subject) | near
 
     class LosesSources(Perfect):
@@ -170,7 +172,7 @@ class _Defects:
 
     class PunishesUse(Perfect):
         def feedback(self, scope: str, subject: str, at: datetime) -> None:
-            self.uses[scope, subject] -= 1
+            self.accesses[scope, subject] -= 1
 
 
 @pytest.mark.parametrize(

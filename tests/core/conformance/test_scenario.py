@@ -19,7 +19,7 @@ def turns(drawn: Trajectory) -> list[Turn]:
     return [turn for day in drawn.days for turn in day.turns]
 
 
-def told(drawn: Trajectory) -> list[Turn]:
+def stated(drawn: Trajectory) -> list[Turn]:
     return [turn for turn in turns(drawn) if not turn.breaks_rules]
 
 
@@ -43,12 +43,12 @@ def test_it_has_the_turns_that_were_asked_for_in_the_order_of_time(drawn: Trajec
 
 
 def test_tenants_use_the_same_keys_for_different_things(drawn: Trajectory) -> None:
-    keys = {scope: {s.subject for t in told(drawn) for s in t.statements if s.scope == scope} for scope in SCOPES}
+    keys = {scope: {s.subject for t in stated(drawn) for s in t.statements if s.scope == scope} for scope in SCOPES}
     assert all(len(keys[one] & keys[other]) > 10 for one in SCOPES for other in SCOPES)
-    again = {s.id for t in told(drawn) if t.kind is Kind.RESTATEMENT for s in t.statements}
+    again = {s.id for t in stated(drawn) if t.kind is Kind.RESTATEMENT for s in t.statements}
     values = Counter(
         (name, value)
-        for statement in {s.id: s for t in told(drawn) for s in t.statements if s.id not in again}.values()
+        for statement in {s.id: s for t in stated(drawn) for s in t.statements if s.id not in again}.values()
         for name, value in statement.values.items()
         if value is not None
     )
@@ -57,7 +57,7 @@ def test_tenants_use_the_same_keys_for_different_things(drawn: Trajectory) -> No
 
 def test_scopes_come_under_pressure(drawn: Trajectory) -> None:
     for scope in SCOPES:
-        subjects = {s.subject for t in told(drawn) for s in t.statements if s.scope == scope}
+        subjects = {s.subject for t in stated(drawn) for s in t.statements if s.scope == scope}
         assert len(subjects) > drawn.bound
 
 
@@ -68,7 +68,7 @@ def test_statements_are_late_in_both_ways(drawn: Trajectory) -> None:
 
 
 def test_only_contradictions_hold_since_the_same_time(drawn: Trajectory) -> None:
-    once = {s.id: (turn, s) for turn in told(drawn) for s in turn.statements}
+    once = {s.id: (turn, s) for turn in stated(drawn) for s in turn.statements}
     since = Counter(
         (s.scope, s.subject, name, s.since)
         for turn, s in once.values()
@@ -80,7 +80,7 @@ def test_only_contradictions_hold_since_the_same_time(drawn: Trajectory) -> None
 
 
 def test_a_violation_breaks_one_rule_and_stands_beside_a_good_statement(drawn: Trajectory) -> None:
-    ids = {s.id for turn in told(drawn) for s in turn.statements}
+    ids = {s.id for turn in stated(drawn) for s in turn.statements}
     for turn in turns(drawn):
         if turn.breaks_rules:
             good, bad = turn.statements
