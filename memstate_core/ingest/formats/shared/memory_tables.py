@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from memstate_core.ingest.formats.shared.sqlite_rows import Cells, Missing
+from memstate_core.ingest.formats.shared.sqlite_rows import Cells, Missing, snake
 
 Said = dict[str, Any]
 
@@ -37,6 +37,7 @@ def core_block(row: Cells, named: Named) -> Said:
 def evidence_event(row: Cells, named: Named) -> Said:
     """A piece of evidence."""
     del named
+    metadata = row.json("metadata", "metadata_json")
     return {
         "kind": row.text("kind", "type"),
         "text": row.need("content", "text", "body"),
@@ -45,7 +46,8 @@ def evidence_event(row: Cells, named: Named) -> Said:
         "turn": row.whole("turn", "sequence"),
         "observed_at": row.time("observed_at", "occurred_at", "created_at", "timestamp"),
         "source_uri": row.text("source_uri", "uri", "source"),
-        "metadata": row.json("metadata", "metadata_json"),
+        "details": _details(row.text("kind", "type"), metadata),
+        "metadata": metadata,
     }
 
 
@@ -137,6 +139,15 @@ TABLES: Final[Mapping[str, Callable[[Cells, Named], Said]]] = {
 REFERABLE: Final = tuple(TABLES)[:5]
 """The tables whose rows others may name by id."""
 
+_EVENTS = ("tool_call", "tool_result", "file_edit")
+_DETAILS = {
+    "tool": ("tool", "tool_name"),
+    "arguments": ("arguments", "args", "input"),
+    "status": ("status", "result_status"),
+    "path": ("path", "file_path"),
+    "diff_summary": ("diff_summary",),
+}
+
 _TABLE_OF = {table.rstrip("s"): table for table in REFERABLE} | {
     "evidence": "evidence_events",
     "event": "evidence_events",
@@ -145,6 +156,16 @@ _TABLE_OF = {table.rstrip("s"): table for table in REFERABLE} | {
     "session": "session_states",
     "resource": "workspace_resources",
 }
+
+
+def _details(kind: str | None, metadata: object) -> Said | None:
+    """What a tool call, its result or a file edit says of itself in its metadata."""
+    if kind not in _EVENTS or not isinstance(metadata, dict):
+        return None
+    given = {snake(name): value for name, value in metadata.items()}
+    found = {name: next((given[each] for each in names if each in given), None) for name, names in _DETAILS.items()}
+    said = {name: value for name, value in found.items() if isinstance(value, str) or (name == "arguments" and value)}
+    return said or None
 
 
 def _form(form: Said, observed_at: str | None) -> Said:

@@ -44,7 +44,7 @@ class Cells:
 
     def __init__(self, number: int, cells: Mapping[str, Any]) -> None:
         self._number = number
-        self._cells = {_snake(name): value for name, value in cells.items() if value is not None}
+        self._cells = {snake(name): value for name, value in cells.items() if value is not None}
 
     def shown(self) -> dict[str, str]:
         """The cells as text, for a row that is refused."""
@@ -232,7 +232,8 @@ def _check_plain(path: Path) -> None:
             )
 
 
-def _snake(name: str) -> str:
+def snake(name: str) -> str:
+    """A name in snake_case."""
     return _CAPITAL.sub(r"_\1", name).lower()
 
 

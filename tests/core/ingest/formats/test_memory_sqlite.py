@@ -21,7 +21,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "core_blocks": {"label": "persona", "content": "Aya sails.", "authority": 5, "read_only": 1,
                     "updated_at": "2026-01-02T00:00:00Z"},
     "evidence_events": {"kind": "tool_call", "content": "ls /boat", "actor": "agent", "session_id": "s-1",
-                        "created_at": 1767225600, "metadata": '{"tool": "ls"}'},
+                        "created_at": 1767225600, "metadata": '{"toolName": "ls", "args": {"in": "/boat"}, "n": 1}'},
     "semantic_facts": {"subject": "Acme", "predicate": "owner", "object": "Aya", "confidence": 0.9,
                        "source_event_ids": '["evidence_events-1", "lost"]', "valid_from": "2026-01-01T00:00:00Z",
                        "created_at": "2026-01-03T00:00:00Z"},
@@ -77,7 +77,11 @@ def test_every_table_is_read(tmp_path: Path) -> None:
         "agent",
         "s-1",
     )
-    assert (event["observed_at"], event["metadata"]) == ("2026-01-01T00:00:00Z", {"tool": "ls"})
+    assert (event["observed_at"], event["metadata"]) == (
+        "2026-01-01T00:00:00Z",
+        {"toolName": "ls", "args": {"in": "/boat"}, "n": 1},
+    )
+    assert event["details"] == {"tool": "ls", "arguments": {"in": "/boat"}}
     assert found["semantic_facts"]["memory"] == {
         "type": "fact", "subject": "title:Acme", "predicate": "owner", "object": "Aya", "confidence": 0.9,
         "valid_from": "2026-01-01T00:00:00Z", "sources": [names["evidence_events"], "lost"],
