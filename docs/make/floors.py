@@ -25,6 +25,7 @@ HOLDS = {
     "ingest": "formats, validation, quarantine",
     "placement": "segments, titles, topics",
     "state": "ledger, fold, graph, snapshots",
+    "conformance": "C1 to C6 as a score, adapters",
     "policy": "settings, rules",
     "embed": "encoder, cache",
     "remote": "requests to endpoints",

@@ -168,7 +168,7 @@ def facts_page(
         predicate: a field, or the kind of an edge; None for all.
         scope: one scope or several; None for all.
         as_of: facts that were known and held then.
-        history: include facts that were superseded or ended.
+        history: include facts that were superseded or ended, and those of an archived topic whose id is given.
         cursor: where to begin.
         limit: how many facts to return at most.
     """

@@ -40,7 +40,8 @@ class FactFilter:
         subject: the id, an alias or the title of a topic; None for all.
         predicate: the name of a field or the kind of an edge; None for all.
         as_of: a moment; the facts that were known and held then. None for those that hold now.
-        history: facts that were superseded or ended as well, and those that are left out of default answers.
+        history: facts that were superseded or ended as well, and those that are left out of default answers: of
+            detached fields, and of an archived topic whose id is given.
     """
 
     subject: str | None = None
@@ -122,7 +123,7 @@ def _named(
 
 def _facts(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.DataFrame | None) -> pl.DataFrame:
     """The facts of a scope in order."""
-    tables = _tables(reader, scope, wanted)
+    tables = _tables(reader, scope, wanted, named)
     topics = tables.topics if named is None else tables.topics.join(named, on="id", how="semi")
     subjects = topics.select(subject_id="id", subject="title")
     facts = pl.concat([_values(tables), _related(tables)]).join(subjects, on="subject_id", maintain_order="left")
@@ -131,7 +132,7 @@ def _facts(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.Dat
     return placed.sort(_ORDER)
 
 
-def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter) -> _Tables:
+def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.DataFrame | None) -> _Tables:
     if wanted.as_of is not None:
         past = reader.past(scope, wanted.as_of)
         served = past.topics.filter(pl.col("state") == SERVED_STATE).select("id", "title")
@@ -140,6 +141,8 @@ def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter) -> _Tables:
     current = None if wanted.history else reader.facts(scope)
     if current is not None:
         return _Tables(topics, current["fields"], current["revisions"], current["edges"])
+    if wanted.history and named is not None:
+        topics = pl.concat([topics, named.filter(pl.col("scope") == scope).select("id", "title")]).unique("id")
     mine = {"ids": topics["id"].to_list()}
     fields = reader.graph.read(FIELD, where="r.topic_id IN $ids", **mine)
     own = reader.graph.read(REVISION, where="r.topic_id IN $ids AND r.summarises IS NULL", **mine)

@@ -16,8 +16,11 @@ from memstate_core.state.decisions import MOVED
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
 from memstate_core.state.snapshots import load_snapshot
+from memstate_core.state.strength import DECAY
 
 LATER_STEPS_SET = ("salience", "failed_salience", "embedding_model")
+USAGE = (*DECAY, "failed_strength")
+"""What an access changes: it is no change of the topic, so it neither queues dependents nor ends a review."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,9 @@ def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> 
     before = graph.read(TOPIC, ["id"])["id"]
     known = graph.read(REVISION, ["id"])
     own = [
-        graph.sync(TOPIC, state.topics, keep=LATER_STEPS_SET).topics,
+        graph.sync(TOPIC, state.topics, keep=LATER_STEPS_SET, quiet=USAGE).topics,
         graph.sync(REVISION, state.revisions).topics,
-        graph.sync(FIELD, state.fields, keep=("salience",)).topics,
+        graph.sync(FIELD, state.fields, keep=("salience",), quiet=DECAY).topics,
     ]
     changed_edges = graph.sync(EDGE, state.edges).topics
     touched = pl.concat([*own, changed_edges] if new_evidence else own).unique()

@@ -110,21 +110,25 @@ class Graph:
             result = self._run(f"MATCH {pattern}{condition} RETURN {wanted}", given)
             return _from_graph(pl.from_arrow(result.get_as_arrow(-1)), schema)
 
-    def sync(self, table: Table, desired: pl.DataFrame, keep: tuple[str, ...] = ()) -> Synced:
+    def sync(
+        self, table: Table, desired: pl.DataFrame, keep: tuple[str, ...] = (), quiet: tuple[str, ...] = ()
+    ) -> Synced:
         """Makes the rows of a table equal to a frame.
 
         Args:
             table: which table.
             desired: the rows to have, of the table's columns.
             keep: columns that another step sets; they are not compared, and stay where a topic is updated.
+            quiet: columns that are written, and whose change alone is no change of the topic.
         """
         desired = conform(desired, self._schema(table))
         compared_columns = [name for name in table.schema if name not in keep]
         current = self.read(table, compared_columns)
         key = list(table.key)
         fingerprint = pl.struct(compared_columns).hash()
-        compared = desired.with_columns(_is=fingerprint).join(
-            current.select(*key, _was=fingerprint), on=key, how="left"
+        said = pl.struct(name for name in compared_columns if name not in quiet).hash()
+        compared = desired.with_columns(_is=fingerprint, _says=said).join(
+            current.select(*key, _was=fingerprint, _said=said), on=key, how="left"
         )
         new = compared.filter(pl.col("_was").is_null()).select(desired.columns)
         changed = compared.filter(pl.col("_was") != pl.col("_is")).select(desired.columns)
@@ -139,7 +143,8 @@ class Graph:
         else:
             self.delete(table, pl.concat([gone.select(key), changed.select(key)]))
             self.insert(table, pl.concat([new, changed]))
-        owners = pl.concat([rows[table.owner] for rows in (new, changed, gone)]).unique().sort()
+        stated = compared.filter(pl.col("_said") != pl.col("_says"))
+        owners = pl.concat([rows[table.owner] for rows in (new, stated, gone)]).unique().sort()
         return Synced(new.height, changed.height, gone.height, owners)
 
     def insert(self, table: Table, rows: pl.DataFrame) -> None:

@@ -19,6 +19,7 @@ from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.cli import (
     backup,
     compact,
+    conformance,
     context,
     demo,
     erase,
@@ -98,6 +99,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "topic": topic.topic,
     "facts": facts.facts,
     "eval": eval.eval_,
+    "conformance": conformance.conformance,
     "feedback": feedback.feedback,
     "export": export.export,
     "merges": revise.merges,

@@ -7,9 +7,11 @@ import json
 import pytest
 
 from memstate_core.retrieve.export import export_records
+from memstate_core.retrieve.fact_pages import FactFilter, facts_page
 from memstate_core.retrieve.index.facts_files import fact_problems
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.topic import topic_record
+from memstate_core.state.damaged_shards import DamagedShards
 from tests.core.retrieve.conftest import Store, day
 
 pytestmark = pytest.mark.slow
@@ -155,3 +157,15 @@ def test_a_snapshot_without_a_trace_beside_it_can_be_read(store, opened):
     store.field("acme", "owner", (9, "Aya"))
     assert values(topic_record(opened(store), "acme", history=True, expand=True)) == ["Aya"]
     assert opened(Store())[0].compressed.collect().is_empty()
+
+
+def facts(readers, subject, *, history):
+    wanted = FactFilter(subject=subject, history=history)
+    found, _ = facts_page(readers, ("user:a",), wanted, None, 100, DamagedShards())
+    return sorted((fact["predicate"], fact["object"]) for fact in found)
+
+
+def test_facts_of_an_archived_topic_are_listed_where_its_id_is_given(readers):
+    assert facts(readers, "old", history=True) == [("price", "cheap"), ("shade", "grey")]
+    assert facts(readers, "old", history=False) == []
+    assert ("price", "cheap") not in facts(readers, None, history=True)

@@ -202,6 +202,16 @@ def test_a_column_of_another_step_is_no_difference(graph: Graph, table: Table) -
     assert graph.read(table)["salience"].to_list() == [9.5, 9.5]
 
 
+def test_a_quiet_column_is_written_and_changes_no_topic(graph: Graph) -> None:
+    graph.sync(TOPIC, topics("a", "b", title="old"))
+    desired = topics("a", "b", title="old").with_columns(strength=pl.lit(2.5))
+    synced = graph.sync(TOPIC, desired, quiet=("strength",))
+    assert (synced.updated, synced.topics.to_list()) == (2, [])
+    assert graph.read(TOPIC)["strength"].to_list() == [2.5, 2.5]
+    renamed = desired.with_columns(title=pl.when(pl.col("id") == "a").then(pl.lit("new")).otherwise("title"))
+    assert graph.sync(TOPIC, renamed, quiet=("strength",)).topics.to_list() == ["a"]
+
+
 def test_a_topic_updated_in_place_keeps_its_edges(graph: Graph) -> None:
     graph.sync(TOPIC, topics("a", "b"))
     graph.sync(EDGE, edges(("a", "b", "part_of")))

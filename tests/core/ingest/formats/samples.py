@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import zipfile
+from contextlib import closing
 from typing import Any
 
 Json = dict[str, Any]
@@ -110,6 +112,16 @@ def slack_message(ts: str, text: str, user: str = "U1", **more: Any) -> Json:
     return {"type": "message", "user": user, "text": text, "ts": ts} | more
 
 
+def memory_file(*texts: str) -> bytes:
+    """A SQLite file with an event for each text."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE evidence_events (id TEXT PRIMARY KEY, kind, content, created_at)")
+        rows = [(f"e{at}", "user_message", text, 1_767_225_600 + at) for at, text in enumerate(texts)]
+        connection.executemany("INSERT INTO evidence_events VALUES (?, ?, ?, ?)", rows)
+        connection.commit()
+        return connection.serialize()
+
+
 SHAREGPT = [{"id": "g1", "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}]
 OPENAI = [{"messages": [{"role": "user", "content": "Which rose?"}, {"role": "assistant", "content": "The red one."}]}]
 WHATSAPP = b"31/12/20, 23:58 - Ann: Happy new year\nto all of you\n01/01/21, 00:02 - Ben Ray: Same to you\n"
@@ -161,6 +173,7 @@ SAMPLES: dict[str, list[bytes]] = {
         )
     ],
     "sharegpt": [as_json(SHAREGPT), as_lines(SHAREGPT)],
+    "memory-sqlite": [memory_file("first", "second")],
     "openai": [as_lines(OPENAI)],
     "whatsapp": [WHATSAPP, zipped_by_name({"_chat.txt": WHATSAPP})],
 }
