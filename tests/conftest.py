@@ -1,5 +1,5 @@
-"""Set-up for every test: one profile of hypothesis, a run history that waits for no disk, one thread of Polars, and
-the umask of memstate's processes.
+"""Set-up for every test: one profile of hypothesis, files in memory, a run history that waits for no disk, one thread
+of Polars, and the umask of memstate's processes.
 
 Hypothesis has no deadlines, and on CI the same examples each time. Workers of xdist share the cores already, and the
 frames of tests are small: more threads take a tenth more CPU. That they change no state is the subject of
@@ -16,6 +16,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,17 +29,35 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 from memstate_core.embed import encoder
 from memstate_core.state.files import PRIVATE_UMASK
 from tests.run_history import hurried
+from tests.temporary_files import into_memory
 
+into_memory(os.environ)
 os.umask(PRIVATE_UMASK)
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+LONGEST_FIRST = (Path(__file__).parent / "longest_files.txt").read_text().split()
+"""The files that take longest, by what was measured; a run would end with one worker busy if they came late."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with the most slow tests first; the order within a file stays."""
+    """The longest files first, then those with the most slow tests; the order within a file stays."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    root = Path(__file__).parents[1]
+    place = {root / name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: (place.get(item.path, len(place)), -slow[item.path]))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One worker more than there are cores for the whole suite, whose tests also wait: for schedules, pages, processes.
+
+    Only `-n auto` asks for it; the fast subset waits for nothing.
+    """
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ or "not slow" in config.getoption("markexpr"):
+        return None
+    return (os.cpu_count() or 1) + 1
 
 
 def _packaged_once(load: Callable[..., Any]) -> Callable[..., Any]:

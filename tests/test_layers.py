@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,7 @@ def copied(folder: Path) -> Path:
     return folder
 
 
+@cache
 def trees() -> dict[str, ast.Module]:
     """Every module of the packages, parsed, by its path below the root."""
     paths = [path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))]

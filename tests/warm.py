@@ -56,6 +56,10 @@ class Process:
         """Its exit status, or the negative number of the signal that ended it; None while it runs."""
         return self._process.exitcode
 
+    def poll(self) -> int | None:
+        """Its exit status, or None while it runs."""
+        return self.returncode
+
     def wait(self, timeout: float | None = None) -> int:
         """Its exit status, when it has ended."""
         self._process.join(timeout)

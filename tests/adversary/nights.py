@@ -21,10 +21,12 @@ from pathlib import Path
 from random import Random
 
 from memstate_core.state.current import served_where_sound
+from tests import warm
 from tests.adversary.attack import a_store, opened
 from tests.adversary.rows import MINE, rows_of
 from tests.pipeline.conftest import clean_environment, run_memstate
 
+Started = subprocess.Popen[bytes] | warm.Process
 LIMIT_SECONDS = 120.0
 EVERY_MINUTE = '[schedule]\ncron = "* * * * *"\n'
 _MARK = "A_NIGHT_TO_KILL"
@@ -61,6 +63,12 @@ class Killed:
         draft.rename(inbox / f"{len(self.rows)}.jsonl")
         self.rows.update(str(row["observation_id"]) for row in rows)
 
+    def start_night(self) -> warm.Process:
+        """Starts a night in a forked process, so that a kill hits the night and not the loading of libraries."""
+        with (self.home / "log.txt").open("ab") as log:
+            command = ["-m", "memstate_pipeline", "--home", str(self.home), "maintain"]
+            return warm.Process(command, clean_environment(), log, log)
+
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Starts a command in a session of its own."""
         command = [sys.executable, "-m", "memstate_pipeline", "--home", str(self.home), *arguments]
@@ -68,15 +76,18 @@ class Killed:
         with (self.home / "log.txt").open("ab") as log:
             return subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
-        """Kills the whole tree of a command."""
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        _kill_marked(self.home)
+    def kill(self, process: Started) -> None:
+        """Kills the whole tree of a command; a night has no other processes."""
+        if isinstance(process, warm.Process):
+            process.kill()
+        else:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            _kill_marked(self.home)
         process.wait()
         self.kills += 1
 
-    def until_published(self, number: int, process: subprocess.Popen[bytes], began: float) -> None:
+    def until_published(self, number: int, process: Started, began: float) -> None:
         """Waits for a newer snapshot than one, which has to come in time."""
         while self.number() <= number:
             assert time.monotonic() - began < LIMIT_SECONDS, (self.home / "log.txt").read_text()[-5000:]
@@ -107,11 +118,8 @@ class Killed:
 
 def ui(killed: Killed, kills: int) -> None:
     """Kills web server, daemon and runs together, now and then a second time before anything was published."""
-    process, began, number = killed.start("ui", "--port", "0"), time.monotonic(), killed.number()
-    while True:
-        killed.until_published(number, process, began)
-        if killed.kills >= kills:
-            break
+    process = killed.start("ui", "--port", "0")
+    while killed.kills < kills:
         killed.put()
         time.sleep(killed.random.uniform(0, _LONGEST_RUN))
         killed.kill(process)
@@ -120,6 +128,7 @@ def ui(killed: Killed, kills: int) -> None:
             time.sleep(killed.random.uniform(0, _LONGEST_RUN))
             killed.kill(process)
             process, began, number = killed.start("ui", "--port", "0"), time.monotonic(), killed.number()
+        killed.until_published(number, process, began)
     _kill_marked(killed.home)
     process.wait()
     killed.verify()
@@ -129,16 +138,16 @@ def maintain(killed: Killed, kills: int) -> None:
     """Kills the nightly command, which the scheduler starts again."""
     killed.put()
     began = time.monotonic()
-    killed.until_published(0, process := killed.start("maintain"), began)
+    killed.until_published(0, process := killed.start_night(), began)
     assert process.wait() == 0
     calm = time.monotonic() - began
     while killed.kills < kills:
         killed.put()
-        process = killed.start("maintain")
+        process = killed.start_night()
         time.sleep(killed.random.uniform(0, calm))
         killed.kill(process)
         began, number = time.monotonic(), killed.number()
-        process = killed.start("maintain")
+        process = killed.start_night()
         killed.until_published(number, process, began)
         assert process.wait() == 0
         killed.verify()

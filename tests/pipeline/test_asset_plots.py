@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dagster as dg
 import polars as pl
+import pytest
 from markdown_it import MarkdownIt
 
 from memstate_core.model.frames import PAIRS, empty
@@ -48,6 +49,7 @@ def test_growth_shows_the_last_snapshots_and_nothing_is_drawn_of_nothing() -> No
     assert [growth_of(kept.clear()), seconds_of({}), probabilities(empty(PAIRS))] == [{}, {}, {}]
 
 
+@pytest.mark.slow
 def test_a_night_draws_its_steps_and_names_topics_by_their_titles(demo_home: Path) -> None:
     with dagster_instance(Home(demo_home)) as instance:
         of_asset = {name: metadata(instance, name) for name in ("duplicate_pairs", "merges", "salience")}

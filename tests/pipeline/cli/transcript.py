@@ -21,6 +21,8 @@ _MASKS = {
     r"(?<=reports/correction-)[0-9a-f-]{36}": "RUN",
     r"(?<=run )[0-9a-f-]{36}": "RUN",
     r"(?m)^[0-9a-f-]{36}(?=  \d{4}-)": "MERGE",
+    r"(?m)^  [0-9a-f-]{36}$": "  RUN",
+    r"(?<= runs, )\d+\.\d MiB": "N MiB",
     r"\b[0-9a-f]{64}\b": "HASH",
     r"\b(?<=plan )[0-9a-f]{8,63}\b": "HASH",
     r"\b[0-9a-f]{12}…": "HASH…",

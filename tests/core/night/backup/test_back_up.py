@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,27 +71,42 @@ def test_a_restored_store_is_the_same_and_goes_on(store: Store, folder: Path, re
     assert failures(restored) == []
 
 
-@pytest.mark.parametrize("function", ["_record", "move_current", "prune", "_written"])
-def test_a_backup_at_any_moment_of_publishing_is_whole(
-    store: Store, folder: Path, restored: Path, monkeypatch: pytest.MonkeyPatch, function: str
-) -> None:
-    real, numbers = getattr(publishing, function), []
+MOMENTS = ("_written", "_record", "move_current", "prune")
+"""Functions of publishing; a backup is made before each, for each of the two shards."""
 
-    def with_backup(*given: Any) -> Any:
-        made, _, _ = back_up(store, folder, AT)
-        numbers.append(made.number)
+
+@pytest.fixture(scope="module")
+def of_a_night(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[int]]]:
+    """The folder of the backups that were made in a night, and their numbers by the moment."""
+    folder = tmp_path_factory.mktemp("night")
+    store = open_store(Path(shutil.copytree(prepared, folder / "home")), {})
+    numbers: dict[str, list[int]] = {name: [] for name in MOMENTS}
+
+    def with_backup(name: str, real: Callable[..., Any], *given: Any) -> Any:
+        made, _, _ = back_up(store, folder / "backups", AT)
+        numbers[name].append(made.number)
         return real(*given)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(publishing, function, with_backup)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in MOMENTS:
+            patch.setattr(publishing, name, partial(with_backup, name, getattr(publishing, name)))
         maintain(store, NOW)
-    assert len(numbers) == 2
-    restore_backup(folder, restored, numbers[0])
+    return folder / "backups", numbers
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_backup_at_any_moment_of_publishing_is_whole(
+    of_a_night: tuple[Path, dict[str, list[int]]], restored: Path, moment: str
+) -> None:
+    folder, numbers = of_a_night
+    assert len(numbers[moment]) == 2
+    restore_backup(folder, restored, numbers[moment][0])
     assert failures(restored) == []
-    published = 3 if function in ("move_current", "prune") else 2
+    published = 3 if moment in ("move_current", "prune") else 2
     assert published in {int(name.partition("/")[2]) for name in names(restored)}
+    store = open_store(restored, {})
     assert [f"{shard}/{numbers_kept(Home(restored), shard)[-1]}" for shard in store.shards] == names(restored)
-    maintain(open_store(restored, {}), NOW)
+    maintain(store, NOW)
     assert observations(restored) == NAMES
     assert failures(restored) == []
 

@@ -14,24 +14,29 @@ from memstate_core.run.store import open_store
 from tests.core.night.checks.damage import Home
 from tests.core.night.checks.store import grown, key
 from tests.core.strategies import day
+from tests.pipeline.conftest import shared
 
 
 @pytest.fixture(scope="session")
 def grown_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("grown") / "home"
+    return shared(tmp_path_factory, "grown", _grown)
+
+
+def _grown(root: Path) -> None:
     grown(root)
     shutil.rmtree(root / "cache")
-    return root
 
 
 @pytest.fixture(scope="session")
 def merged_home(grown_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The store after one more correction, which merges two topics."""
-    root = shutil.copytree(grown_home, tmp_path_factory.mktemp("merged") / "home")
-    store = open_store(root, {})
-    verdicts = verdict_decisions(read_served(store)["s0"], [(key("boat"), key("fading"), "same")])
-    correct(store, "s0", "correction-121", day(121), verdicts, "a person decided it")
-    return root
+
+    def merge(root: Path) -> None:
+        store = open_store(shutil.copytree(grown_home, root), {})
+        verdicts = verdict_decisions(read_served(store)["s0"], [(key("boat"), key("fading"), "same")])
+        correct(store, "s0", "correction-121", day(121), verdicts, "a person decided it")
+
+    return shared(tmp_path_factory, "grown-merged", merge)
 
 
 @pytest.fixture
