@@ -1,14 +1,17 @@
 """Columns of what each asset sets, and the columns that these are made of, for the Dagster UI.
 
 Tables of the graph have several writers in a night. A column of a graph table is named `Table.column`, and belongs to
-every asset that may change it; a test compares this with what the steps of real nights change.
+every asset that decides it; a test compares this with what the steps of real nights change. Merges and summaries of
+histories make rows anew, whose other columns are not listed again.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 import dagster as dg
+import polars as pl
 
 from memstate_core.model.frames import EVIDENCE, EVIDENCE_INDEX, PAIRS, PLACEMENTS, Schema
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, Table
@@ -91,7 +94,7 @@ _FORGOTTEN: dict[str, Sources] = {
     "Topic.archived": ("salience:Topic.salience",),
     "Field.detached": ("salience:Field.salience",),
     "Related.detached": ("salience:Topic.salience",),
-    **{f"Revision.{name}": (f"topics:Revision.{name}", "salience:Field.salience") for name in REVISION.schema},
+    "Revision.summarises": ("salience:Field.salience",),
 }
 
 
@@ -103,11 +106,8 @@ def columns(tables: Iterable[Table]) -> Schema:
 def _sources() -> dict[str, tuple[Schema, dict[str, Sources]]]:
     graph = columns(GRAPH)
     folded = columns(FOLDED)
-    merged: dict[str, Sources] = {name: (f"topics:{name}",) for name in folded}
-    merged |= dict.fromkeys(
-        ("Topic.state", "Topic.merged_into"), ("duplicate_pairs:probability", "duplicate_pairs:band")
-    )
-    vectors: dict[str, Sources] = {name: (f"topic_embeddings:{name}",) for name in _VECTORS}
+    likely: Sources = ("duplicate_pairs:probability", "duplicate_pairs:band")
+    merged = dict.fromkeys(("Topic.state", "Topic.merged_into"), likely)
     sources: Sources = ("topics:Related.kind", "topics:Topic.title", "merges:Topic.merged_into")
     review = dict.fromkeys(columns([REVIEW]), sources)
     found: dict[str, tuple[Schema, dict[str, Sources]]] = {
@@ -116,7 +116,7 @@ def _sources() -> dict[str, tuple[Schema, dict[str, Sources]]]:
         "topics": (folded, _FOLDED),
         "topic_embeddings": (_of(graph, _VECTORS), _VECTORS),
         "duplicate_pairs": (PAIRS, _PAIRS),
-        "merges": (_of(graph, {**merged, **vectors}), {**merged, **vectors}),
+        "merges": (_of(graph, merged), merged),
         "dependency_review": (columns([REVIEW]), review),
         "salience": (_of(graph, _SALIENCES), _SALIENCES),
         "forgetting": (_of(graph, _FORGOTTEN), _FORGOTTEN),
@@ -136,8 +136,8 @@ def _of(schema: Schema, names: Mapping[str, Sources]) -> Schema:
 
 
 def _writers(found: Mapping[str, tuple[Schema, dict[str, Sources]]], name: str) -> Sources:
-    """The assets that set a column of the graph; what merges take over from others is left out."""
-    return tuple(f"{asset}:{name}" for asset, (schema, _) in found.items() if name in schema and asset != "merges")
+    """The assets that decide a column of the graph."""
+    return tuple(f"{asset}:{name}" for asset, (schema, _) in found.items() if name in schema)
 
 
 _COLUMNS = _sources()
@@ -151,8 +151,14 @@ def column_schema(asset: str) -> dict[str, dg.TableSchema]:
     """The columns that an asset sets, as metadata of its definition."""
     if asset not in SCHEMAS:
         return {}
-    named = [dg.TableColumn(name, str(kind)) for name, kind in SCHEMAS[asset].items()]
+    named = [dg.TableColumn(name, _named(kind)) for name, kind in SCHEMAS[asset].items()]
     return {"dagster/column_schema": dg.TableSchema(named)}
+
+
+def _named(kind: pl.DataType | type[pl.DataType]) -> str:
+    """The type of a column as the reference names it, such as `Datetime` and `List(Struct)`."""
+    name = re.sub(r"Struct\(\{.*\}\)", "Struct", str(kind))
+    return "Datetime" if name.startswith("Datetime") else name
 
 
 def column_lineage(asset: str) -> dict[str, dg.TableColumnLineage]:
