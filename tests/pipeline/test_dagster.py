@@ -66,7 +66,7 @@ def test_the_snapshot_goes_stale(definitions: dg.Definitions) -> None:
 def test_assets_have_owners_tags_kinds_descriptions_and_columns(tmp_path: Path) -> None:
     (tmp_path / "memstate.toml").write_text('[ui]\nowners = ["team:night-shift", "ops@example.org"]\n')
     for name, spec in specs(build_defs(tmp_path)).items():
-        assert spec.owners == ["team:night-shift", "ops@example.org"]
+        assert [*spec.owners] == ["team:night-shift", "ops@example.org"]
         assert spec.kinds
         assert spec.description
         assert spec.tags[WRITES_TAG] == WRITES[spec.group_name or ""] or name == "maintenance_report"
