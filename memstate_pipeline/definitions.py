@@ -1,5 +1,6 @@
 """The code location that Dagster loads, for the home in $MEMSTATE_HOME."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def build_defs(home: Path) -> dg.Definitions:
     )
     assets, nightly = [asset for group in GROUPS for asset in group(partitions)], nightly_job(store)
     return dg.Definitions(
-        assets=dg.map_asset_specs(lambda spec: _with_freshness(spec, fresh), assets),
+        assets=dg.map_asset_specs(lambda spec: _described(spec, store.settings.ui.owners, fresh), assets),
         asset_checks=asset_checks(),
         jobs=[nightly, *(job(store) for job in (import_job, verify_job, retention_job, compaction_job))],
         schedules=[nightly_schedule(store), *further_schedules(store)],
@@ -62,9 +63,10 @@ def build_defs(home: Path) -> dg.Definitions:
     )
 
 
-def _with_freshness(spec: dg.AssetSpec, policy: dg.FreshnessPolicy) -> dg.AssetSpec:
+def _described(spec: dg.AssetSpec, owners: Sequence[str], policy: dg.FreshnessPolicy) -> dg.AssetSpec:
+    owned = spec.replace_attributes(owners=owners)
     is_published = spec.key.path[-1] == "snapshot"
-    return spec.replace_attributes(freshness_policy=policy) if is_published else spec
+    return owned.replace_attributes(freshness_policy=policy) if is_published else owned
 
 
 @dg.definitions

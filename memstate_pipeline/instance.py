@@ -32,20 +32,30 @@ _SECOND_SETTINGS = f"""\
   retry_on_asset_or_op_failure: false
 """
 """The settings of homes that were made before the length of runs was limited; replaced in the same way."""
-DAGSTER_SETTINGS = f"""\
+_THIRD_SETTINGS = f"""\
 {_SECOND_SETTINGS}run_monitoring: # ends runs that take longer than schedule.max_run_hours of memstate.toml
   enabled: true
   start_timeout_seconds: 600
   poll_interval_seconds: 60
 """
+"""The settings of homes that were made before the dialog for mail addresses was off; replaced in the same way."""
+DAGSTER_SETTINGS = f"""\
+{_THIRD_SETTINGS}nux: # the dialog that asks for a mail address
+  enabled: false
+retention: # days that ticks are kept; retention.run_days of memstate.toml says how long runs are
+  schedule:
+    purge_after_days: 180
+  sensor:
+    purge_after_days: {{skipped: 2, success: 30, failure: 30, started: 30}}
+"""
 
 
 def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of the instance, with settings: no telemetry, one writing run at a time, retries after a death."""
+    """The folder of the instance, with settings: no telemetry, one writer, retries after a death, old ticks removed."""
     folder = Path(environ.get(DAGSTER_VARIABLE) or home.dagster)
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / SETTINGS_NAME
-    if not settings.exists() or settings.read_text() in (_FIRST_SETTINGS, _SECOND_SETTINGS):
+    if not settings.exists() or settings.read_text() in (_FIRST_SETTINGS, _SECOND_SETTINGS, _THIRD_SETTINGS):
         settings.write_text(DAGSTER_SETTINGS)
     return folder
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import quote
 
 import dagster as dg
 import polars as pl
@@ -13,7 +15,8 @@ from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_pipeline.asset_plots import Plots
-from memstate_pipeline.markdown import as_markdown
+from memstate_pipeline.columns import column_lineage
+from memstate_pipeline.markdown import tables
 
 
 def materialize(
@@ -42,14 +45,21 @@ def materialize(
         seconds = time.perf_counter() - began
         run.keep(name, result, seconds)
     drawn = {} if plots is None else shown(plots(result.frame))
-    return dg.MaterializeResult(value=result.frame, metadata=metadata(result, seconds) | drawn)
+    described = metadata(result, seconds, store.settings.ui.api_url)
+    return dg.MaterializeResult(value=result.frame, metadata=described | drawn | column_lineage(name))
 
 
-def metadata(result: StepResult, seconds: float) -> dict[str, dg.RawMetadataValue]:
+def metadata(result: StepResult, seconds: float, api_url: str) -> dict[str, dg.RawMetadataValue]:
     """The counts, tables and seconds of a step as Dagster metadata."""
-    return {"seconds": round(seconds, 3), **result.counts, **shown(result.tables)}
+    return {"seconds": round(seconds, 3), **result.counts, **shown(result.tables, api_url)}
 
 
-def shown(tables: Mapping[str, pl.DataFrame]) -> dict[str, dg.RawMetadataValue]:
+def shown(frames: Mapping[str, pl.DataFrame], api_url: str = "") -> dict[str, dg.RawMetadataValue]:
     """Small frames as Markdown tables, by title."""
-    return {title: dg.MetadataValue.md(as_markdown(frame)) for title, frame in tables.items()}
+    return {title: dg.MetadataValue.md(table) for title, table in tables(frames, api_url).items()}
+
+
+def pages_of(page: Path, api_url: str) -> dict[str, dg.RawMetadataValue]:
+    """A report page as Dagster metadata: its path, and where a server opens it."""
+    opened = {"open": dg.MetadataValue.url(f"{api_url}/v1/reports/{quote(page.name)}")} if api_url else {}
+    return {"page": dg.MetadataValue.path(page), **opened}

@@ -23,6 +23,7 @@ from memstate_pipeline.notify.notifier import notify_of_stale
 from memstate_pipeline.report.format import ago
 from memstate_pipeline.report.index import CORRECTION
 from memstate_pipeline.resources import NOW_TAG
+from memstate_pipeline.steps import pages_of
 
 _CORRECTIONS_AT_ONCE = 50
 _NO_NIGHTS = (CORRECTION, ROLLBACK, REEMBEDDING)
@@ -76,14 +77,14 @@ def corrections_sensor(store: Store) -> dg.SensorDefinition:
         shown = int(context.cursor or 0)
         pages = [(page.stat().st_mtime_ns, page) for page in store.home.reports.glob(f"{CORRECTION}*.html")]
         fresh = sorted((at, page) for at, page in pages if at > shown)[:_CORRECTIONS_AT_ONCE]
-        events = [_observation(page) for _, page in fresh]
+        events = [_observation(page, store.settings.ui.api_url) for _, page in fresh]
         cursor = str(fresh[-1][0]) if fresh else context.cursor
         return dg.SensorResult(asset_events=events, cursor=cursor, skip_reason=None if events else "no new correction")
 
     return corrections
 
 
-def _observation(page: Path) -> dg.AssetObservation:
+def _observation(page: Path, api_url: str) -> dg.AssetObservation:
     """What a page says of its correction; of a page whose JSON is gone, its place alone."""
     shard = page.stem.rpartition("-")[2]
     try:
@@ -92,9 +93,7 @@ def _observation(page: Path) -> dg.AssetObservation:
         document = {}
     known = {name: document[name] for name in ("run_id", "snapshot", "state_hash", "now") if document.get(name)}
     counts = {f"decisions/{name}": count for name, count in document.get("counts", {}).items()}
-    return dg.AssetObservation(
-        "snapshot", partition=shard, metadata={"page": dg.MetadataValue.path(page), **known, **counts}
-    )
+    return dg.AssetObservation("snapshot", partition=shard, metadata={**pages_of(page, api_url), **known, **counts})
 
 
 def _waiting(store: Store) -> dict[str, tuple[int, int]]:

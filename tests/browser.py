@@ -11,11 +11,13 @@ def test_page() -> None:
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,6 +82,13 @@ def view_as(browser: WebDriver, width: int, height: int, *, dark: bool = False, 
     scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+
+
+def keep_screenshot(browser: WebDriver, name: str) -> None:
+    """Writes what is shown to the folder in $SCREENSHOTS, as an artefact of a run of the tests; nothing without one."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        browser.save_screenshot(str(Path(folder) / f"{name}.png"))
 
 
 def console_errors(browser: WebDriver) -> list[Any]:

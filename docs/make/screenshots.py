@@ -82,11 +82,10 @@ def _when_ready(url: str) -> str:
 
 
 def _asset_graph(browser: WebDriver, url: str) -> None:
-    """All groups of the graph, expanded, without the panels beside it and the welcome dialog before it."""
+    """All groups of the graph, expanded, without the panels beside it."""
     page = f"{url}/asset-groups?expanded={','.join(f'global@global:{group}' for group in groups())}"
     browser.get(page)
-    for button in ("Skip", "Hide navigation"):
-        _when_shown(browser, f"//button[.='{button}']").click()
+    _when_shown(browser, "//button[.='Hide navigation']").click()
     browser.get(page)  # fits the graph to the space that it has now
     _when_shown(browser, "//*[.='maintenance_report']")
     _when_shown(browser, "//input/following::button[1]").click()  # the panel on the left, for space to the right

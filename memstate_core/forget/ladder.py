@@ -29,6 +29,8 @@ from memstate_core.state.summaries import summarised
 
 STEP = "forgetting"
 """The name of the step, under which a run keeps its decisions."""
+_SHOWN = 20
+"""Number of topics, scopes and models that are named to people."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +92,23 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
         steps = _steps(graph, run, features, ranked, ladder)
         taken = steps.decisions(run.policy.summary_keep_revisions)
         _write(graph, run, steps, ladder_state(pl.concat([before, taken])))
+        moved = pl.concat([topic_decisions(steps.restored, RESTORED), topic_decisions(steps.archived, ARCHIVED)])
+        changes = moved.select("topic_id", "scope", change="kind")
+        named = _titled(graph, changes.head(_SHOWN))
     run.keep_table("orders", fits)
-    moved = pl.concat([topic_decisions(steps.restored, RESTORED), topic_decisions(steps.archived, ARCHIVED)])
-    changes = moved.select("topic_id", "scope", change="kind")
-    tables = {"active topics by scope": _pressure(ranked), "eviction order": fits.head(20)}
+    tables = {
+        "archived and restored": named,
+        "active topics by scope": _pressure(ranked),
+        "eviction order": fits.head(_SHOWN),
+    }
     return StepResult(conform(changes, CHANGES), steps.counts(), tables, taken)
+
+
+def _titled(graph: Graph, changes: pl.DataFrame) -> pl.DataFrame:
+    """Changed topics with their titles."""
+    titles = graph.read(TOPIC, ["id", "title"], "r.id IN $ids", ids=changes["topic_id"].to_list())
+    found = changes.join(titles, left_on="topic_id", right_on="id", how="left", maintain_order="left")
+    return found.select("title", "change", "scope", "topic_id")
 
 
 def ladder_features(store: Store, run: Run, graph: Graph, ladder: LadderState, new: pl.DataFrame) -> pl.DataFrame:
@@ -172,4 +186,4 @@ def _write_summaries(graph: Graph, run: Run, ladder: LadderState) -> None:
 
 def _pressure(ranked: pl.DataFrame) -> pl.DataFrame:
     grouped = ranked.group_by("scope").agg(active=pl.len(), archived=pl.col("reason").count())
-    return grouped.sort("active", "scope", descending=[True, False]).head(20)
+    return grouped.sort("active", "scope", descending=[True, False]).head(_SHOWN)

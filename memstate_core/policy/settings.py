@@ -26,6 +26,7 @@ from memstate_core.policy.sections import (
     SegmentSettings,
     StoreSettings,
 )
+from memstate_core.policy.ui import UiSettings
 
 __all__ = [
     "FILE_NAME",
@@ -42,6 +43,7 @@ __all__ = [
     "SegmentSettings",
     "Settings",
     "StoreSettings",
+    "UiSettings",
     "load_policy",
     "load_settings",
 ]
@@ -78,6 +80,8 @@ class Settings(Section):
     """Who is notified of nights that fail, warn or recover."""
     retention: RetentionSettings = RetentionSettings()
     """How long reports, records of runs and dumps that were read are kept."""
+    ui: UiSettings = UiSettings()
+    """What the pages of Dagster name and link to."""
     policy: Policy = Policy()
     """Salience, forgetting, placement, merging and review."""
 

@@ -70,7 +70,11 @@ _RECORDED = (
 )  # fmt: skip
 """What a merge records: titles as they were, features and reading of the pair."""
 _SHOWN = pl.Struct(
-    {"dropped_title": pl.String, "survivor_title": pl.String, "probability": pl.Float64, "reading": READING}
+    {
+        **dict.fromkeys(("survivor", "survivor_title", "dropped_title"), pl.String),
+        "probability": pl.Float64,
+        "reading": READING,
+    }
 )
 
 
@@ -118,7 +122,7 @@ def _shown(decided: pl.DataFrame) -> pl.DataFrame:
     first = decided.select("scope", "topic_id", _payload=recorded).head(SHOWN).unnest("_payload")
     texts = [reading_text(reading) for reading in first["reading"]]
     shown = first.with_columns(reading=pl.Series(texts, dtype=pl.String))
-    return shown.select("dropped_title", "survivor_title", "probability", "reading", "scope", "topic_id")
+    return shown.select("dropped_title", "survivor_title", "probability", "reading", "scope", "topic_id", "survivor")
 
 
 def _support(sure: pl.DataFrame) -> pl.DataFrame:

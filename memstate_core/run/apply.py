@@ -18,6 +18,8 @@ from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_
 from memstate_core.state.snapshots import load_snapshot
 from memstate_core.state.strength import DECAY
 
+_SHOWN = 20
+"""Number of topics that are named to people."""
 LATER_STEPS_SET = ("salience", "failed_salience", "embedding_model")
 USAGE = (*DECAY, "failed_strength")
 """What an access changes: it is no change of the topic, so it neither queues dependents nor ends a review."""
@@ -94,7 +96,13 @@ def update_topics(store: Store, run: Run) -> StepResult:
     counts["evidence_moved"] = int(moved["evidence_ids"].list.len().sum())
     decided = [_recorded(frame.filter(pl.col("change") == name), f"topic_{name}") for name in ("created", "updated")]
     decided.append(moved)
-    return StepResult(frame, counts, {"left open": state.problems.head(20)}, pl.concat(decided))
+    titled = state.topics.select("title", topic_id="id")
+    named = frame.head(_SHOWN).join(titled, on="topic_id", how="left", maintain_order="left")
+    tables = {
+        "changed topics": named.select("title", "change", "scope", "topic_id"),
+        "left open": state.problems.head(_SHOWN),
+    }
+    return StepResult(frame, counts, tables, pl.concat(decided))
 
 
 def _unchanged(store: Store, run: Run) -> StepResult:
@@ -109,7 +117,7 @@ def _unchanged(store: Store, run: Run) -> StepResult:
         "left_open": problems.height,
         "evidence_moved": 0,
     }
-    return StepResult(empty(CHANGES), counts, {"left open": problems.head(20)})
+    return StepResult(empty(CHANGES), counts, {"left open": problems.head(_SHOWN)})
 
 
 def _moved(before: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:

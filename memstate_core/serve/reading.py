@@ -206,6 +206,15 @@ class Reading:
         who.require_all()
         return {"runs": runs(self.store, limit)}
 
+    def report(self, who: Principal, name: str) -> bytes:
+        """A page of the reports as it is on disk, for callers who may read every scope.
+
+        Raises:
+            FileNotFoundError: there is none of this name.
+        """
+        who.require_all()
+        return (self.store.home.reports / name).read_bytes()
+
     def graph_health(self, who: Principal) -> Document:
         """The state of the served graph, with counts of what the caller may read.
 

@@ -8,27 +8,41 @@ from typing import Any
 import dagster as dg
 
 from memstate_core.state.interrupts import delayed_interrupts
+from memstate_pipeline.columns import column_schema
 from memstate_pipeline.progress import reports_progress
 
 WRITER_POOL = "memstate_writer"
 Decorator = Callable[[Callable[..., Any]], dg.AssetsDefinition]
 
 
-def asset(partitions: dg.PartitionsDefinition[str], group: str, kind: str, after: Iterable[str] = ()) -> Decorator:
+WRITES_TAG = "memstate/writes"
+"""The tag of an asset that names what it writes: `ledger`, `working_graph`, `snapshot` or `report`."""
+
+
+def asset(
+    partitions: dg.PartitionsDefinition[str], group: str, kind: str, writes: str, after: Iterable[str] = ()
+) -> Decorator:
     """Decorates a function as an asset of the nightly run.
 
     Args:
         partitions: the shards.
         group: the asset group.
         kind: the storage that it writes, shown as a badge in the UI.
+        writes: what it writes, as a tag by which the UI filters.
         after: assets that must run before it although their frames are not read.
     """
-    as_asset = dg.asset(
-        partitions_def=partitions,
-        group_name=group,
-        pool=WRITER_POOL,
-        kinds={"polars", kind},
-        io_manager_key="frames",
-        deps=list(after),
-    )
-    return lambda function: as_asset(delayed_interrupts()(reports_progress(function)))
+
+    def decorated(function: Callable[..., Any]) -> dg.AssetsDefinition:
+        as_asset = dg.asset(
+            partitions_def=partitions,
+            group_name=group,
+            pool=WRITER_POOL,
+            kinds={"polars", kind},
+            tags={WRITES_TAG: writes},
+            metadata=column_schema(function.__name__),
+            io_manager_key="frames",
+            deps=list(after),
+        )
+        return as_asset(delayed_interrupts()(reports_progress(function)))
+
+    return decorated

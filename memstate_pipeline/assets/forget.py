@@ -14,13 +14,13 @@ from memstate_pipeline.steps import materialize
 def forget_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
     """The assets of this group."""
 
-    @asset(partitions, "forget", "kuzu", after=["dependency_review"])
+    @asset(partitions, "forget", "kuzu", "working_graph", after=["dependency_review"])
     def salience(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Computes the salience of every field and topic at the run's logical time."""
         run = store.run(context.partition_key)
         return materialize(context, store.store, run, lambda: update_salience(run), salience_by_decade)
 
-    @asset(partitions, "forget", "kuzu", after=["salience"])
+    @asset(partitions, "forget", "kuzu", "working_graph", after=["salience"])
     def forgetting(
         context: dg.AssetExecutionContext, store: StoreResource, evidence: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:

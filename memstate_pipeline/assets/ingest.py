@@ -30,7 +30,7 @@ from memstate_pipeline.steps import materialize, metadata
 def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
     """The assets of this group."""
 
-    @asset(partitions, "ingest", "deltalake")
+    @asset(partitions, "ingest", "deltalake", "ledger")
     def evidence(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Imports the inbox and the accesses into the ledger, begins the run, and lists its new evidence."""
         began = time.perf_counter()
@@ -61,10 +61,10 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
             run.keep("evidence", result, seconds)
         run.keep_import({**unreported.together(unpublished.values()), "covers": [*unpublished]})
         unread = [*map(str, imported.errors), *accesses.errors]
-        shown = metadata(result, seconds) | {"unreadable": dg.MetadataValue.json(unread)}
+        shown = metadata(result, seconds, opened.settings.ui.api_url) | {"unreadable": dg.MetadataValue.json(unread)}
         return dg.MaterializeResult(value=result.frame, metadata=shown)
 
-    @asset(partitions, "ingest", "deltalake")
+    @asset(partitions, "ingest", "deltalake", "ledger")
     def placements(
         context: dg.AssetExecutionContext, store: StoreResource, evidence: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:

@@ -11,13 +11,13 @@ from memstate_pipeline.assets.common import asset
 from memstate_pipeline.report.collect import growth
 from memstate_pipeline.report.run_report import report_run
 from memstate_pipeline.resources import StoreResource
-from memstate_pipeline.steps import materialize, shown
+from memstate_pipeline.steps import materialize, pages_of, shown
 
 
 def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
     """The assets of this group."""
 
-    @asset(partitions, "publish", "kuzu", after=["forgetting"])
+    @asset(partitions, "publish", "kuzu", "snapshot", after=["forgetting"])
     def snapshot(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Publishes the working graph: verifies it, then moves CURRENT; refuses if the run differs from its plan."""
         run = store.run(context.partition_key)
@@ -25,7 +25,7 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         quarantine_set_aside(store.store, run)
         return materialize(context, store.store, run, lambda: publish(store.store, run))
 
-    @asset(partitions, "publish", "kuzu", after=["snapshot"])
+    @asset(partitions, "publish", "html", "report", after=["snapshot"])
     def maintenance_report(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[None]:
         """Writes the page of the run, as HTML and as JSON; nothing in the published state makes it fail."""
         run = store.run(context.partition_key)
@@ -36,7 +36,7 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
                 "the snapshot is published, its report is not written: two attempts killed their processes"
             )
             return dg.MaterializeResult(metadata={"incomplete": "not written"})
-        pages = {"page": dg.MetadataValue.path(report.page), "data": dg.MetadataValue.path(report.data)}
+        pages = pages_of(report.page, store.store.settings.ui.api_url) | {"data": dg.MetadataValue.path(report.data)}
         if report.problem is not None:
             context.log.error(f"the snapshot is published, its report is incomplete: {report.problem}")
             return dg.MaterializeResult(metadata=pages | {"incomplete": report.problem})

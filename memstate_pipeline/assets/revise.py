@@ -15,7 +15,7 @@ from memstate_pipeline.steps import materialize
 def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
     """The assets of this group."""
 
-    @asset(partitions, "revise", "kuzu", after=["topic_embeddings"])
+    @asset(partitions, "revise", "kuzu", "working_graph", after=["topic_embeddings"])
     def duplicate_pairs(
         context: dg.AssetExecutionContext, store: StoreResource, topics: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:
@@ -23,7 +23,7 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         run = store.run(context.partition_key)
         return materialize(context, store.store, run, lambda: find_duplicates(store.store, run, topics), probabilities)
 
-    @asset(partitions, "revise", "kuzu")
+    @asset(partitions, "revise", "kuzu", "working_graph")
     def merges(
         context: dg.AssetExecutionContext, store: StoreResource, duplicate_pairs: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:
@@ -31,7 +31,7 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         run = store.run(context.partition_key)
         return materialize(context, store.store, run, lambda: merge_duplicates(store.store, run, duplicate_pairs))
 
-    @asset(partitions, "revise", "kuzu")
+    @asset(partitions, "revise", "kuzu", "working_graph")
     def dependency_review(
         context: dg.AssetExecutionContext, store: StoreResource, topics: pl.DataFrame, merges: pl.DataFrame
     ) -> dg.MaterializeResult[pl.DataFrame]:

@@ -13,13 +13,13 @@ from memstate_pipeline.steps import materialize
 def topic_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefinition]:
     """The assets of this group."""
 
-    @asset(partitions, "topics", "kuzu", after=["placements"])
+    @asset(partitions, "topics", "kuzu", "working_graph", after=["placements"])
     def topics(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Folds the placed evidence into topics, fields, histories and edges, and writes the changes."""
         run = store.run(context.partition_key)
         return materialize(context, store.store, run, lambda: update_topics(store.store, run))
 
-    @asset(partitions, "topics", "kuzu", after=["topics"])
+    @asset(partitions, "topics", "kuzu", "working_graph", after=["topics"])
     def topic_embeddings(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Embeds topics whose title or summary changed; known texts come from the cache."""
         run = store.run(context.partition_key)

@@ -63,7 +63,11 @@ def test_a_night_draws_its_steps_and_names_topics_by_their_titles(demo_home: Pat
     for plot in plots:
         assert f"<td><code>{'█' * WIDTH}</code></td>" in MarkdownIt("commonmark").enable("table").render(plot), plot
     assert "`forgetting`" in report["seconds by step"]
-    assert of_asset["duplicate_pairs"]["pairs"].startswith("| title_a | title_b | probability |")
+    assert of_asset["duplicate_pairs"]["pairs"].startswith(
+        "| title_a | title_b | probability | weight | band | scope |\n"
+    )
+    assert of_asset["merges"]["merged"].count("](http://127.0.0.1:8420/v1/topics/") == 6
+    assert report["open"].startswith("http://127.0.0.1:8420/v1/reports/")
     assert of_asset["merges"]["merged"].startswith("| dropped_title | survivor_title | probability |")
 
 

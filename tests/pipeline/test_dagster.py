@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 import pytest
 
+from memstate_pipeline.assets.common import WRITES_TAG
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.resources import NOW_TAG
 
@@ -25,6 +26,10 @@ GROUPS = {
     "snapshot": "publish",
     "maintenance_report": "publish",
 }
+WRITES = {
+    "ingest": "ledger", "topics": "working_graph", "revise": "working_graph", "forget": "working_graph",
+    "publish": "snapshot",
+}  # fmt: skip
 ROOT = Path(__file__).parents[2]
 
 
@@ -56,6 +61,16 @@ def test_the_job_is_one_line_through_all_assets(definitions: dg.Definitions) -> 
 def test_the_snapshot_goes_stale(definitions: dg.Definitions) -> None:
     fresh = {name for name, spec in specs(definitions).items() if spec.freshness_policy}
     assert fresh == {"snapshot"}
+
+
+def test_assets_have_owners_tags_kinds_descriptions_and_columns(tmp_path: Path) -> None:
+    (tmp_path / "memstate.toml").write_text('[ui]\nowners = ["team:night-shift", "ops@example.org"]\n')
+    for name, spec in specs(build_defs(tmp_path)).items():
+        assert [*spec.owners] == ["team:night-shift", "ops@example.org"]
+        assert spec.kinds
+        assert spec.description
+        assert spec.tags[WRITES_TAG] == WRITES[spec.group_name or ""] or name == "maintenance_report"
+        assert ("dagster/column_schema" in spec.metadata) == (name != "maintenance_report")
 
 
 def test_the_schedule_is_on_and_passes_its_tick_as_the_clock(definitions: dg.Definitions) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from dagster._core.definitions.run_request import InstigatorType
 
 from memstate_core.state.home import Home
-from memstate_pipeline.instance import dagster_home
+from memstate_pipeline.instance import dagster_home, dagster_instance
 
 OLD = """\
 # Created by memstate; edit as you like.
@@ -28,6 +29,13 @@ RETRIES = f"""\
   retry_on_asset_or_op_failure: false
 """
 
+MONITORED = f"""\
+{RETRIES}run_monitoring: # ends runs that take longer than schedule.max_run_hours of memstate.toml
+  enabled: true
+  start_timeout_seconds: 600
+  poll_interval_seconds: 60
+"""
+
 
 def settings(home: Home) -> str:
     return (dagster_home(home, {}) / "dagster.yaml").read_text()
@@ -41,7 +49,17 @@ def test_a_new_home_retries_runs_that_died_and_no_others(tmp_path: Path) -> None
     assert written["concurrency"] == {"pools": {"granularity": "run", "default_limit": 1}}
 
 
-@pytest.mark.parametrize(("kept", "replaced"), [(OLD, True), (RETRIES, True), (OLD + "# mine\n", False), ("", False)])
+def test_no_dialog_asks_for_a_mail_address_and_ticks_are_not_kept_for_ever(tmp_path: Path) -> None:
+    with dagster_instance(Home(tmp_path)) as instance:
+        assert not instance.nux_enabled
+        assert not instance.telemetry_enabled
+        for kind in (InstigatorType.SCHEDULE, InstigatorType.SENSOR):
+            assert all(days > 0 for days in instance.get_tick_retention_settings(kind).values())
+
+
+@pytest.mark.parametrize(
+    ("kept", "replaced"), [(OLD, True), (RETRIES, True), (MONITORED, True), (OLD + "# mine\n", False), ("", False)]
+)
 def test_settings_of_an_older_version_are_replaced_unless_edited(tmp_path: Path, kept: str, replaced: bool) -> None:
     home = Home(tmp_path)
     home.dagster.mkdir(parents=True)

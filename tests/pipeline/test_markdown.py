@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from markdown_it import MarkdownIt
 
-from memstate_pipeline.markdown import as_markdown
+from memstate_pipeline.markdown import as_markdown, tables
 
 HOSTILE = [
     "![x](http://evil.example/pixel)",
@@ -23,6 +23,7 @@ HOSTILE = [
     "\x1b[31mred \u202eesrever",
     "*bold* _em_ ~~gone~~ &lt; # head",
 ]
+TOPIC = "01c64697-b3db-8d34-8266-f63c5fa11579"
 
 
 def rendered(frame: pl.DataFrame) -> str:
@@ -38,6 +39,24 @@ def test_a_hostile_cell_is_only_text(text: str, wrapped: bool) -> None:
     for tag in ("<img", "<a", "<script", "<em", "<strong", "<br", "<h1"):
         assert tag not in html
     assert "\x1b" not in html
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_title_links_to_its_topic_and_nowhere_else(text: str) -> None:
+    frame = pl.DataFrame({"title": [text, text], "topic_id": [TOPIC, "](http://evil.example)"], "n": [1, 2]})
+    html = MarkdownIt("commonmark").enable("table").render(as_markdown(frame, "http://127.0.0.1:8420"))
+    assert html.count("<td") == 4
+    assert html.count(f'<a href="http://127.0.0.1:8420/v1/topics/{TOPIC}"><code>') == html.count("<a ") == 1
+    for tag in ("<img", "<script", "<em", "<strong", "<br", "<h1"):
+        assert tag not in html
+
+
+def test_a_table_that_the_ui_would_hide_shows_its_first_rows() -> None:
+    short, long = pl.DataFrame({"title": ["a"]}), pl.DataFrame({"title": [f"{n} {'x' * 70}" for n in range(20)]})
+    shown = tables({"short": short, "long": long})
+    assert list(shown) == ["short", "long", "long, all 20"]
+    assert len(shown["long"]) < 1000 < len(shown["long, all 20"])
+    assert shown["long, all 20"].startswith(shown["long"])
 
 
 def test_values_are_shown_as_they_are() -> None:

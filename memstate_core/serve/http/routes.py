@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from memstate_core.model import answers
 from memstate_core.model.scope import parse_scope
@@ -75,6 +75,12 @@ Here = Annotated[Service, Depends(_service)]
 Who = Annotated[Principal, Depends(_principal)]
 AsOf = Annotated[Moment | None, Query(description="Read the state as of this time, ISO 8601.")]
 Body = Annotated[bytes, Depends(_body)]
+PageName = Annotated[str, Path(description="The file name of the page.", pattern=r"^[A-Za-z0-9_-]{1,200}\.html$")]
+_NO_SCRIPTS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
 
 
 def _json(document: Any, status: int = 200) -> Response:
@@ -210,6 +216,15 @@ def resources(
 def runs(here: Here, who: Who, limit: Annotated[int, Query(ge=1, le=200)] = 20) -> Response:
     """The latest runs, newest first."""
     return _json(here.runs(who, limit))
+
+
+@v1.get("/reports/{page}", response_class=HTMLResponse)
+def report(here: Here, who: Who, page: PageName) -> HTMLResponse:
+    """The page of a run or correction; `index.html` lists them all. For callers who may read every scope."""
+    try:
+        return HTMLResponse(here.report(who, page), headers=_NO_SCRIPTS)
+    except FileNotFoundError:
+        raise Problem(404, "not-found", f"no report page {page}; index.html lists all") from None
 
 
 @v1.post("/ingest", status_code=202, response_model=response_model(answers.IngestAnswer), openapi_extra=INGEST_BODY)

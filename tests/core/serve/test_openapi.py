@@ -20,7 +20,7 @@ ROUTES = {
     ("get", "/healthz"), ("get", "/readyz"), ("get", "/v1/runs"), ("get", "/v1/topics"), ("get", "/v1/facts"),
     ("get", "/v1/topics/{topic_id}"), ("get", "/v1/topics/{topic_id}/history"),
     ("post", "/v1/feedback"), ("post", "/v1/ingest"), ("post", "/v1/query"), ("post", "/v1/context"),
-    ("get", "/health"), ("get", "/health/graph"), ("get", "/metrics"),
+    ("get", "/health"), ("get", "/health/graph"), ("get", "/metrics"), ("get", "/v1/reports/{page}"),
 }  # fmt: skip
 WORDS = st.sampled_from(["user:a", "yard", "gate", "semantic", "2026-01-10", "", "\0", "é", "q"])
 VALUES = st.recursive(

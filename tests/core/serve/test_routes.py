@@ -148,6 +148,21 @@ def test_runs_are_described_by_reports_and_snapshots(client: Client) -> None:
     assert [(run["run_id"], run["snapshot"], run["counts"]) for run in response["runs"]] == [("run", "s0/1", None)]
 
 
+@pytest.mark.parametrize("name", ["none.html", "index.json", "..%2Fkeys.json", "%2e%2e%2Findex.html", ".html"])
+def test_pages_of_reports_are_served_and_no_other_file(client: Client, harbour_store: Store, name: str) -> None:
+    reports = harbour_store.home.reports
+    reports.mkdir(exist_ok=True)
+    (reports / "a-page-s0.html").write_text("<p>Größe</p>")
+    try:
+        page = client.get("/v1/reports/a-page-s0.html")
+        assert (page.status, page.content.decode()) == (200, "<p>Größe</p>")
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert client.get(f"/v1/reports/{name}").status in (404, 422)
+    finally:
+        (reports / "a-page-s0.html").unlink()
+
+
 def test_health_and_readiness(client: Client) -> None:
     assert client.get("/healthz").document == {"status": "ok"}
     response = client.get("/readyz").document

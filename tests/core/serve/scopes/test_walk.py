@@ -130,6 +130,7 @@ PROBES: dict[tuple[str, str], Callable[[str], list[Request]]] = {
     ("get", "/health"): lambda _: [("GET", "/health", None)],
     ("get", "/health/graph"): lambda _: [("GET", "/health/graph", None)],
     ("get", "/metrics"): lambda _: [("GET", "/metrics", None)],
+    ("get", "/v1/reports/{page}"): lambda _: [("GET", f"/v1/reports/{name}.html", None) for name in ("index", "none")],
     ("get", "/v1/runs"): lambda _: [("GET", "/v1/runs", None), ("GET", "/v1/runs?limit=1", None)],
     ("get", "/v1/topics"): listing,
     ("get", "/v1/facts"): facts,
@@ -210,10 +211,10 @@ def test_what_reaches_over_and_what_leads_nowhere_look_the_same(caller: Caller) 
 
 
 def test_counts_of_the_whole_store_are_for_who_sees_it(caller: Caller, owner: Caller, client: Client) -> None:
-    for path in ("/v1/runs", "/metrics"):
+    for path in ("/v1/runs", "/v1/reports/index.html", "/metrics"):
         response = caller("GET", path)
         assert (response.status, response.document["type"]) == (403, "urn:memstate:problem:not-allowed")
-        assert owner("GET", path).status == 200
+        assert owner("GET", path).status == (404 if "reports" in path else 200), "this store has no reports"
     open_to_all = client.get("/readyz").document
     assert set(open_to_all) <= {"status", "stale"}
     assert set(caller("GET", "/readyz").document) <= {"status", "stale"}
