@@ -79,6 +79,7 @@ class Signs:
     fields: pl.DataFrame
     summary: Flags
     code: Flags
+    stem: Flags
     formatted: Flags
 
 
@@ -108,13 +109,14 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
         fields=fields,
         summary=same & template,
         code=index.share_code(a, b),
+        stem=index.share_stem(a, b),
         formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
     )
 
 
 def joined(one: Signs, other: Signs) -> Signs:
     """The signs of both sets of pairs, the second after the first."""
-    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "formatted")
+    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "stem", "formatted")
     fields = pl.concat([one.fields, other.fields.with_columns(pl.col("pair") + len(one.shared))])
     return Signs(fields=fields, **{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat})
 
@@ -130,7 +132,7 @@ def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, m
     """
     copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
     family = _family(found.shared, pairs) >= FAMILY + copies
-    excused = relations.competing & found.code
+    excused = relations.competing & (found.code | found.stem)
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
     field = _contradicting_fields(found, relations, merged) & ~excused

@@ -56,8 +56,7 @@ class UnitIndex:
         vocabulary = _vocabulary(cut)
         self._column = column = {unit: place for place, unit in enumerate(vocabulary)}
         self.own = _incidence(cut, column)
-        frequency = np.asarray(self.own.sum(axis=0)).ravel()
-        self._rarity = _rarity(frequency, len(cut))
+        self._rarity = _rarity(_sums(self.own), len(cut))
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
         variants = _variants(vocabulary, self._numeric)
         self._explained = _row_maximum(self.own, variants)
@@ -67,7 +66,10 @@ class UnitIndex:
         self._edits = _ones(*one_edit(vocabulary), (len(vocabulary), len(vocabulary)))
         self._loose = self._exact.maximum(_row_maximum(self.own, self._spellings).ceil())
         self._misspelt = self._exact.maximum(self.misspelt(self.own))
-        self._codes = (frequency == _TWICE) & np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
+        self._written = self.own.maximum(written)
+        codes = np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
+        self._codes = _of_two(self._written, codes)
+        self._stems = _of_two((self._written @ _stems(vocabulary, codes)).sign(), codes)
 
     def known(self, texts: Sequence[str]) -> tuple[Any, Floats]:
         """Texts as units of the titles (CSR of ones, (texts, units)), and how many units each text has (texts,)."""
@@ -133,15 +135,18 @@ class UnitIndex:
 
     def share_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
         """Whether both titles have a code that no third title has (pairs,)."""
-        codes = self.own.multiply(self._codes[None, :]).tocsr()
-        return np.asarray(pair_products(codes, self.own, a, b) > 0)
+        return np.asarray(pair_products(self._codes, self._codes, a, b) > 0)
+
+    def share_stem(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+        """Whether one title has a code, and the other one that only adds letters to it, and no third has either (pairs,)."""
+        return np.asarray(pair_products(self._stems, self._stems, a, b) > 0)
 
 
 def unit_rarity(texts: Sequence[str]) -> tuple[Any, Floats]:
     """Units of texts (CSR of ones, (texts, units)), and the rarity of each unit in nats (units,)."""
     cut = [units(text) for text in texts]
     own = _incidence(cut, {unit: place for place, unit in enumerate(_vocabulary(cut))})
-    return own, _rarity(np.asarray(own.sum(axis=0)).ravel(), len(cut))
+    return own, _rarity(_sums(own), len(cut))
 
 
 def _vocabulary(cut: Sequence[Sequence[str]]) -> list[str]:
@@ -165,7 +170,7 @@ def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]
     found = [
         (row, *(column.get(part, -1) for part in (one + other, one, other)))
         for row, one, other in pairs
-        if len(one + other) > _MIN_LENGTH and (one + other).isalpha()
+        if len(one + other) > _MIN_LENGTH and ((one + other).isalpha() or _is_code(one + other))
     ]
     rows, whole, one, other = np.array([entry for entry in found if entry[1] >= 0], np.int64).reshape(-1, 4).T
     written = _ones(rows, whole, (len(titles), len(column)))
@@ -180,6 +185,30 @@ def _beyond(beside: Any, own: Any, known: Any, one: Ints, other: Ints) -> Floats
     beyond = np.zeros(len(one), np.float32)
     beyond[pairs] = (counted - counted.multiply(known[other[pairs]])).sum(axis=1).ravel()
     return beyond
+
+
+def _of_two(matrix: Any, codes: NDArray[np.bool_]) -> Any:
+    """Those codes that exactly two texts have."""
+    return matrix.multiply((codes & (_sums(matrix) == _TWICE))[None, :]).tocsr()
+
+
+def _stems(vocabulary: Sequence[str], codes: NDArray[np.bool_]) -> Any:
+    """Which code (rows) is another one (columns) with letters before or after it, or is the same."""
+    column = {unit: place for place, unit in enumerate(vocabulary) if codes[place] and len(unit) > _MIN_LENGTH}
+    found = [
+        (place, column[part])
+        for unit, place in column.items()
+        for end in range(len(unit) + 1)
+        for part, rest in ((unit[:end], unit[end:]), (unit[end:], unit[:end]))
+        if part in column and (not rest or rest.isalpha())
+    ]
+    rows, columns = np.array(found, np.int64).reshape(-1, 2).T
+    return _ones(rows, columns, (len(vocabulary), len(vocabulary)))
+
+
+def _sums(matrix: Any) -> Floats:
+    """How many texts have each unit (units,)."""
+    return np.asarray(matrix.sum(axis=0)).ravel()
 
 
 def _ones(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:
