@@ -30,6 +30,7 @@ HELD_BACK = (
     "only one title has a number",
     "values of a field contradict each other",
     "the summaries differ in a word or number",
+    "each title has words that the other lacks",
 )
 """Why likely pairs are not merged, by code of `siblings.REASONS`."""
 ABSTAINED = "abstained: likely pairs of the scope often contradict each other"
@@ -84,7 +85,8 @@ def calibration(found: Sequence[Deduplicated]) -> pl.DataFrame:
     """Pairs by probability (columns CALIBRATION)."""
     probability = np.concatenate([np.empty(0), *(each.scored.probability for each in found)])
     merged = np.concatenate([np.empty(0, bool), *(each.grouped for each in found)])
-    rows = pl.DataFrame({"probability": probability, "merged": merged, "wrong": 1 - probability})
+    wrong = np.concatenate([np.empty(0), *(each.doubt for each in found)])
+    rows = pl.DataFrame({"probability": probability, "merged": merged, "wrong": wrong})
     expected = pl.col("wrong").filter("merged").sum().round(2)
     grouped = rows.group_by(probability_from=band(pl.col("probability"))).agg(
         pl.col("merged").sum(), pairs=pl.len(), expected_false=expected

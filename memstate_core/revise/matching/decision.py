@@ -19,7 +19,7 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.fellegi_sunter import Scored
 from memstate_core.revise.matching.nearest import Ints, pair_products
-from memstate_core.revise.matching.siblings import BY_TITLE, Flags, Signs
+from memstate_core.revise.matching.siblings import BY_TITLE, BY_WORDS, Flags, Signs
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.unit_overlap import BACKGROUND
 
@@ -53,8 +53,13 @@ class Decision:
 
 
 def identical(found: Signs, contradicts: Ints, relations: SourceRelations) -> Flags:
-    """Pairs that are the same beyond doubt: nothing differs, or a code of their own names them in two sources."""
-    return np.asarray((contradicts == 0) & (found.identical | (found.code & relations.competing)))
+    """Pairs that are the same beyond doubt: nothing differs, or a code of their own names them in two sources.
+
+    In a single source, fields that are seen to vary among duplicates may differ where the summary says more than the
+    title.
+    """
+    varying = found.same_words & ~relations.competing
+    return np.asarray((contradicts == 0) & (found.identical | varying | (found.code & relations.competing)))
 
 
 def lifted(scored: Scored, same: Flags) -> Scored:
@@ -98,9 +103,10 @@ def decide(
     believed = share <= MAX_CONTRADICTED
     held_back = fitted & ~singled_out & (not believed)
     witnesses = _witnesses(pairs, free & likely, len(corpus))
+    renamed, by_title = contradicts == BY_WORDS, np.isin(contradicts, (BY_TITLE, BY_WORDS))
     joins = free | (witnesses >= WITNESSES)
-    limit = np.where(joins & (contradicts != BY_TITLE) & believed, np.nextafter(sure, 0.0), 0.0)
-    starts = same | singled_out | (fitted & believed)
+    limit = np.where(joins & ~by_title & believed, np.nextafter(sure, 0.0), 0.0)
+    starts = same | singled_out | ((fitted | (renamed & likely)) & believed)
     raised = np.where(free & found.formatted & (witnesses > 0), np.maximum(probability, limit), probability)
     return Decision(np.where(starts, probability, np.minimum(raised, limit)), share, held_back)
 

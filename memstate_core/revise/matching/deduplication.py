@@ -17,14 +17,14 @@ from memstate_core.revise.matching.blocking import (
     nearest_neighbours,
     within_groups,
 )
-from memstate_core.revise.matching.clustering import MAX_COMPONENT, group
+from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.nearest import Ints
-from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, signs
+from memstate_core.revise.matching.siblings import BY_TITLE, BY_WORDS, contradiction, signs
 from memstate_core.revise.matching.siblings import joined as joined_signs
 from memstate_core.revise.matching.sources import Origins, learn_origins
 from memstate_core.revise.matching.title_formats import learn_formats
@@ -68,6 +68,13 @@ class Deduplicated:
         """Pairs whose topics are in one group (pairs,)."""
         return np.asarray(self.groups[self.pairs.a] == self.groups[self.pairs.b])
 
+    @property
+    def doubt(self) -> NDArray[np.float64]:
+        """The probability that a pair is none, for pairs of one group given the group (pairs,)."""
+        doubt, merged = 1 - self.scored.probability, self.grouped
+        doubt[merged] = 1 - in_group(self.pairs.a[merged], self.pairs.b[merged], self.scored.probability[merged])
+        return doubt
+
 
 def deduplicate(
     corpus: Corpus,
@@ -94,7 +101,7 @@ def deduplicate(
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
     found = signs(corpus, pairs, formats, relations)
-    by_title = contradiction(found, pairs, relations, merged.fields) == BY_TITLE
+    by_title = np.isin(contradiction(found, pairs, relations, merged.fields), (BY_TITLE, BY_WORDS))
     different = constraints.different(corpus, pairs) | by_title
     model = fit(compared, relations, different, merged.levels, merged.displaced(pairs, ~relations.same))
     more = within_groups(corpus, pairs, score(model, compared, relations).probability >= PROBABLE)

@@ -45,9 +45,10 @@ RARE = 2
 """Summaries that have a word, up to which it is rare."""
 SHORT_SUMMARY, REPLACED = 12, 2
 """Units of a summary, and of it in place of others, up to which common words too make another statement."""
-REASONS = ("", "title", "number", "field", "summary")
-"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries."""
-BY_TITLE = 1
+REASONS = ("", "title", "number", "field", "summary", "words")
+"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries; words
+of the titles between two duplicate-free sources, where nothing else does."""
+BY_TITLE, BY_WORDS = 1, 5
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,15 @@ class Signs:
 
     Attributes:
         shared: nats of rarity that the titles share (pairs,).
+        titles: equal for titles of the same words in the same order (topics,).
         title: both titles have units that the other lacks, variants of spelling aside, and words that differ by one
             edit where a source is duplicate-free (pairs,).
         strict: the same with variants counted as different (pairs,).
+        numbers: both titles have numbers or codes that the other lacks (pairs,).
         equal: neither title has units that the other lacks (pairs,).
         identical: titles have the same words in the same order, summaries the same units, or neither topic has a
             summary, and at most one field contradicts (pairs,).
+        same_words: the same, however many fields contradict, where the summaries say more than the titles (pairs,).
         number: one title has numbers where the other has none of its own (pairs,).
         fields: fields of which both topics have a value: columns pair, name, contradicts (the two name different
             things); sorted.
@@ -71,10 +75,13 @@ class Signs:
     """
 
     shared: Floats
+    titles: Ints
     title: Flags
     strict: Flags
+    numbers: Flags
     equal: Flags
     identical: Flags
+    same_words: Flags
     number: Flags
     fields: pl.DataFrame
     summary: Flags
@@ -95,16 +102,20 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
     index, a, b, stated = corpus.title_units, pairs.a, pairs.b, formats.stated(corpus, pairs, relations)
     strict, numbers = index.differences(a, b, stated), index.differences(a, b, stated, numeric=True)
     loose, misspelt = (index.differences(a, b, stated, same=same) for same in ("variants", "misspelt"))
+    same_title = corpus.title_code[a] == corpus.title_code[b]
     same, equal = ~_both(strict), (strict[0] <= 0) & (strict[1] <= 0)
     summary, template = _summaries(corpus, pairs)
     fields = _fields(corpus, pairs)
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
     return Signs(
         shared=index.overlap(a, b).shared,
+        titles=corpus.title_code,
         title=np.where(relations.competing, _both(misspelt), _both(loose)),
         strict=~same,
+        numbers=_both(numbers),
         equal=equal,
-        identical=(corpus.title_code[a] == corpus.title_code[b]) & summary & (differing <= 1),
+        identical=same_title & summary & (differing <= 1),
+        same_words=same_title & summary & _says_more(corpus)[a],
         number=(numbers[0] > 0) ^ (numbers[1] > 0),
         fields=fields,
         summary=same & template,
@@ -116,9 +127,9 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
 
 def joined(one: Signs, other: Signs) -> Signs:
     """The signs of both sets of pairs, the second after the first."""
-    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "stem", "formatted")
+    flat = tuple(name for name in Signs.__dataclass_fields__ if name not in ("fields", "titles"))
     fields = pl.concat([one.fields, other.fields.with_columns(pl.col("pair") + len(one.shared))])
-    return Signs(fields=fields, **{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat})
+    return Signs(fields=fields, titles=one.titles, **{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat})
 
 
 def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame) -> Ints:
@@ -131,12 +142,13 @@ def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, m
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
     """
     copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
-    family = _family(found.shared, pairs) >= FAMILY + copies
+    family = _family(found.shared, found.titles, pairs) >= FAMILY + copies
     excused = relations.competing & (found.code | found.stem)
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
     field = _contradicting_fields(found, relations, merged) & ~excused
-    by_reason = (title, found.number & alone, field, found.summary & alone)
+    words = title & ~found.numbers & ~family & ~field & relations.a_competes & relations.b_competes
+    by_reason = (title & ~words, found.number & alone, field, found.summary & alone, words)
     return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
 
 
@@ -168,15 +180,23 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
     return contradicts
 
 
+def _says_more(corpus: Corpus) -> Flags:
+    """Topics whose summary has units that are not in the title (topics,)."""
+    summaries = corpus.topics["summary"].fill_null("")
+    return np.array([bool({*units(text)} - {*units(title)}) for title, text in zip(corpus.titles, summaries, strict=True)])
+
+
 def _both(only: tuple[Floats, Floats]) -> Flags:
     return np.asarray((only[0] > 0) & (only[1] > 0))
 
 
-def _family(shared: Floats, pairs: Candidates) -> Ints:
-    """How many other candidates share as much with a topic of the pair; the fewer of both topics (pairs,)."""
-    ends = np.concatenate([pairs.a, pairs.b]).astype(np.float64)
+def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:
+    """How many other titles share as much with a topic of the pair; the fewer of both topics (pairs,)."""
+    ends, others = np.concatenate([pairs.a, pairs.b]).astype(np.float64), titles[np.concatenate([pairs.b, pairs.a])]
     weight = np.minimum(np.tile(shared, 2).astype(np.float64), 900.0)
-    key = np.sort(ends * 1000 + weight)
+    order = np.lexsort((-weight, others, ends))
+    first = np.diff(ends[order], prepend=-1.0).astype(bool) | np.diff(others[order], prepend=-1).astype(bool)
+    key = np.sort((ends * 1000 + weight)[order[first]])
     counts = [
         np.searchsorted(key, end * 1000.0 + 999) - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE)
         for end in (pairs.a, pairs.b)
