@@ -30,7 +30,6 @@ HELD_BACK = (
     "only one title has a number",
     "values of a field contradict each other",
     "the summaries differ in a word or number",
-    "each title has words that the other lacks",
 )
 """Why likely pairs are not merged, by code of `siblings.REASONS`."""
 ABSTAINED = "abstained: likely pairs of the scope often contradict each other"

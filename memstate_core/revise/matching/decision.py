@@ -19,7 +19,7 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.fellegi_sunter import Scored
 from memstate_core.revise.matching.nearest import Ints, pair_products
-from memstate_core.revise.matching.siblings import BY_TITLE, BY_WORDS, Flags, Signs
+from memstate_core.revise.matching.siblings import BY_TITLE, Flags, Signs
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.unit_overlap import BACKGROUND
 
@@ -103,10 +103,9 @@ def decide(
     believed = share <= MAX_CONTRADICTED
     held_back = fitted & ~singled_out & (not believed)
     witnesses = _witnesses(pairs, free & likely, len(corpus))
-    renamed, by_title = contradicts == BY_WORDS, np.isin(contradicts, (BY_TITLE, BY_WORDS))
     joins = free | (witnesses >= WITNESSES)
-    limit = np.where(joins & ~by_title & believed, np.nextafter(sure, 0.0), 0.0)
-    starts = same | singled_out | ((fitted | (renamed & likely)) & believed)
+    limit = np.where(joins & (contradicts != BY_TITLE) & believed, np.nextafter(sure, 0.0), 0.0)
+    starts = same | singled_out | (fitted & believed)
     raised = np.where(free & found.formatted & (witnesses > 0), np.maximum(probability, limit), probability)
     return Decision(np.where(starts, probability, np.minimum(raised, limit)), share, held_back)
 

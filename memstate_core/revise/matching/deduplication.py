@@ -24,7 +24,7 @@ from memstate_core.revise.matching.decision import Decision, decide, identical, 
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.nearest import Ints
-from memstate_core.revise.matching.siblings import BY_TITLE, BY_WORDS, contradiction, signs
+from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, signs
 from memstate_core.revise.matching.siblings import joined as joined_signs
 from memstate_core.revise.matching.sources import Origins, learn_origins
 from memstate_core.revise.matching.title_formats import learn_formats
@@ -101,7 +101,7 @@ def deduplicate(
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
     found = signs(corpus, pairs, formats, relations)
-    by_title = np.isin(contradiction(found, pairs, relations, merged.fields), (BY_TITLE, BY_WORDS))
+    by_title = contradiction(found, pairs, relations, merged.fields) == BY_TITLE
     different = constraints.different(corpus, pairs) | by_title
     model = fit(compared, relations, different, merged.levels, merged.displaced(pairs, ~relations.same))
     more = within_groups(corpus, pairs, score(model, compared, relations).probability >= PROBABLE)

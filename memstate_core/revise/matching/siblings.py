@@ -45,10 +45,9 @@ RARE = 2
 """Summaries that have a word, up to which it is rare."""
 SHORT_SUMMARY, REPLACED = 12, 2
 """Units of a summary, and of it in place of others, up to which common words too make another statement."""
-REASONS = ("", "title", "number", "field", "summary", "words")
-"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries; words
-of the titles between two duplicate-free sources, where nothing else does."""
-BY_TITLE, BY_WORDS = 1, 5
+REASONS = ("", "title", "number", "field", "summary")
+"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries."""
+BY_TITLE = 1
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,6 @@ class Signs:
         title: both titles have units that the other lacks, variants of spelling aside, and words that differ by one
             edit where a source is duplicate-free (pairs,).
         strict: the same with variants counted as different (pairs,).
-        numbers: both titles have numbers or codes that the other lacks (pairs,).
         equal: neither title has units that the other lacks (pairs,).
         identical: titles have the same words in the same order, summaries the same units, or neither topic has a
             summary, and at most one field contradicts (pairs,).
@@ -78,7 +76,6 @@ class Signs:
     titles: Ints
     title: Flags
     strict: Flags
-    numbers: Flags
     equal: Flags
     identical: Flags
     same_words: Flags
@@ -112,7 +109,6 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
         titles=corpus.title_code,
         title=np.where(relations.competing, _both(misspelt), _both(loose)),
         strict=~same,
-        numbers=_both(numbers),
         equal=equal,
         identical=same_title & summary & (differing <= 1),
         same_words=same_title & summary & _says_more(corpus)[a],
@@ -147,8 +143,7 @@ def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, m
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
     field = _contradicting_fields(found, relations, merged) & ~excused
-    words = title & ~found.numbers & ~family & ~field & relations.a_competes & relations.b_competes
-    by_reason = (title & ~words, found.number & alone, field, found.summary & alone, words)
+    by_reason = (title, found.number & alone, field, found.summary & alone)
     return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
 
 
@@ -183,7 +178,8 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
 def _says_more(corpus: Corpus) -> Flags:
     """Topics whose summary has units that are not in the title (topics,)."""
     summaries = corpus.topics["summary"].fill_null("")
-    return np.array([bool({*units(text)} - {*units(title)}) for title, text in zip(corpus.titles, summaries, strict=True)])
+    says = [bool({*units(text)} - {*units(title)}) for title, text in zip(corpus.titles, summaries, strict=True)]
+    return np.array(says, dtype=bool)
 
 
 def _both(only: tuple[Floats, Floats]) -> Flags:
