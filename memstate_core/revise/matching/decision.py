@@ -53,13 +53,8 @@ class Decision:
 
 
 def identical(found: Signs, contradicts: Ints, relations: SourceRelations) -> Flags:
-    """Pairs that are the same beyond doubt: nothing differs, or a code of their own names them in two sources.
-
-    In a single source, fields that are seen to vary among duplicates may differ where the summary says more than the
-    title.
-    """
-    varying = found.same_words & ~relations.competing
-    return np.asarray((contradicts == 0) & (found.identical | varying | (found.code & relations.competing)))
+    """Pairs that are the same beyond doubt: nothing differs, or a code of their own names them in two sources."""
+    return np.asarray((contradicts == 0) & (found.identical | (found.code & relations.competing)))
 
 
 def lifted(scored: Scored, same: Flags) -> Scored:

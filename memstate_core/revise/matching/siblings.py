@@ -4,7 +4,7 @@ Families share a template: `Review of sprint 3` and `Review of sprint 18`, a dea
 children of one owner. Within a family most comparisons agree, so a fitted model takes siblings for duplicates.
 What separates them is what one states in place of the other. A pair with such a sign is never merged by the model
 alone. Two records of one thing from two duplicate-free sources may differ more, if they share a code that no
-other topic has.
+other topic has, or one adds letters to the code of the other.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from memstate_core.revise.matching.tokens import is_number, units
 Flags = NDArray[np.bool_]
 
 FAMILY = 3
-"""Other topics that share as much with one of a pair, from which on spelling variants count as different; between
-duplicate-free sources beside the copy that each further one of them may hold."""
+"""Other titles that share as much with one of a pair, from which on spelling variants count as different; between
+duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once,
+so that a group of them is no family."""
 SAME_SHARE = 0.5
 """Nats within which another topic shares as much."""
 SHORT_VALUE = 4
@@ -63,12 +64,12 @@ class Signs:
         equal: neither title has units that the other lacks (pairs,).
         identical: titles have the same words in the same order, summaries the same units, or neither topic has a
             summary, and at most one field contradicts (pairs,).
-        same_words: the same, however many fields contradict, where the summaries say more than the titles (pairs,).
         number: one title has numbers where the other has none of its own (pairs,).
         fields: fields of which both topics have a value: columns pair, name, contradicts (the two name different
             things); sorted.
         summary: both summaries follow one template with different numbers or rare words (pairs,).
         code: both titles share a code that no third topic has (pairs,).
+        stem: the same, but one title adds letters to the code (pairs,).
         formatted: one title has units that the other topic has in a field (`TitleFormats.stated`) (pairs,).
     """
 
@@ -78,7 +79,6 @@ class Signs:
     strict: Flags
     equal: Flags
     identical: Flags
-    same_words: Flags
     number: Flags
     fields: pl.DataFrame
     summary: Flags
@@ -99,7 +99,6 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
     index, a, b, stated = corpus.title_units, pairs.a, pairs.b, formats.stated(corpus, pairs, relations)
     strict, numbers = index.differences(a, b, stated), index.differences(a, b, stated, numeric=True)
     loose, misspelt = (index.differences(a, b, stated, same=same) for same in ("variants", "misspelt"))
-    same_title = corpus.title_code[a] == corpus.title_code[b]
     same, equal = ~_both(strict), (strict[0] <= 0) & (strict[1] <= 0)
     summary, template = _summaries(corpus, pairs)
     fields = _fields(corpus, pairs)
@@ -110,8 +109,7 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
         title=np.where(relations.competing, _both(misspelt), _both(loose)),
         strict=~same,
         equal=equal,
-        identical=same_title & summary & (differing <= 1),
-        same_words=same_title & summary & _says_more(corpus)[a],
+        identical=(corpus.title_code[a] == corpus.title_code[b]) & summary & (differing <= 1),
         number=(numbers[0] > 0) ^ (numbers[1] > 0),
         fields=fields,
         summary=same & template,
@@ -123,9 +121,10 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
 
 def joined(one: Signs, other: Signs) -> Signs:
     """The signs of both sets of pairs, the second after the first."""
-    flat = tuple(name for name in Signs.__dataclass_fields__ if name not in ("fields", "titles"))
+    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "stem", "formatted")
     fields = pl.concat([one.fields, other.fields.with_columns(pl.col("pair") + len(one.shared))])
-    return Signs(fields=fields, titles=one.titles, **{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat})
+    both = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat}
+    return Signs(fields=fields, titles=one.titles, **both)
 
 
 def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame) -> Ints:
@@ -173,13 +172,6 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
         flagged[wrong["pair"].to_numpy()] = True
         contradicts |= flagged & among
     return contradicts
-
-
-def _says_more(corpus: Corpus) -> Flags:
-    """Topics whose summary has units that are not in the title (topics,)."""
-    summaries = corpus.topics["summary"].fill_null("")
-    says = [bool({*units(text)} - {*units(title)}) for title, text in zip(corpus.titles, summaries, strict=True)]
-    return np.array(says, dtype=bool)
 
 
 def _both(only: tuple[Floats, Floats]) -> Flags:

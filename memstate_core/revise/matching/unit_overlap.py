@@ -24,7 +24,7 @@ ALIKE = 0.7
 BACKGROUND = 200
 """Assumed topics outside the store, one of which has a given unit, so that a small store can have rare units."""
 _MIN_LENGTH, _LONG = 4, 6
-_TWICE = 2
+_TWICE, _LONGEST_CODE = 2, 32
 _BLOCK = 1024
 
 
@@ -114,7 +114,7 @@ class UnitIndex:
     ) -> tuple[Floats, Floats]:
         """How many units each title has that the other lacks, however common they are (two arrays, (pairs,)).
 
-        Words written as one or as two are the same.
+        Words and codes written as one or as two are the same.
 
         Args:
             a: positions of titles.
@@ -134,11 +134,11 @@ class UnitIndex:
         return missing[0], missing[1]
 
     def share_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
-        """Whether both titles have a code that no third title has (pairs,)."""
+        """Whether both titles have a code, written as one or as two, that no third title has (pairs,)."""
         return np.asarray(pair_products(self._codes, self._codes, a, b) > 0)
 
     def share_stem(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
-        """Whether one title has a code, and the other one that only adds letters to it, and no third has either (pairs,)."""
+        """Whether one title has a code that the other has, too, or adds letters to, and no third title (pairs,)."""
         return np.asarray(pair_products(self._stems, self._stems, a, b) > 0)
 
 
@@ -159,18 +159,20 @@ def _rarity(frequency: Floats, texts: int) -> Floats:
 
 def _is_code(unit: str) -> bool:
     """Letters and digits mixed, or so many digits that the unit is no quantity and no year."""
-    digits = sum(char.isdigit() for char in unit)
-    mixed = 0 < digits < len(unit) and "." not in unit
-    return len(unit) >= _MIN_LENGTH and (mixed or digits > _MIN_LENGTH)
+    return len(unit) >= _MIN_LENGTH and (_is_mixed(unit) or sum(char.isdigit() for char in unit) > _MIN_LENGTH)
+
+
+def _is_mixed(unit: str) -> bool:
+    return 0 < sum(char.isdigit() for char in unit) < len(unit) and "." not in unit
 
 
 def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]:
-    """Words that titles also write as two: where they do (titles, units), and the two of each (units, units)."""
+    """Words and codes that titles also write as two: where (titles, units), and the two of each (units, units)."""
     pairs = [(row, one, other) for row, title in enumerate(titles) for one, other in pairwise(words(title))]
     found = [
         (row, *(column.get(part, -1) for part in (one + other, one, other)))
         for row, one, other in pairs
-        if len(one + other) > _MIN_LENGTH and ((one + other).isalpha() or _is_code(one + other))
+        if len(one + other) > _MIN_LENGTH and ((one + other).isalpha() or _is_mixed(one + other))
     ]
     rows, whole, one, other = np.array([entry for entry in found if entry[1] >= 0], np.int64).reshape(-1, 4).T
     written = _ones(rows, whole, (len(titles), len(column)))
@@ -194,7 +196,8 @@ def _of_two(matrix: Any, codes: NDArray[np.bool_]) -> Any:
 
 def _stems(vocabulary: Sequence[str], codes: NDArray[np.bool_]) -> Any:
     """Which code (rows) is another one (columns) with letters before or after it, or is the same."""
-    column = {unit: place for place, unit in enumerate(vocabulary) if codes[place] and len(unit) > _MIN_LENGTH}
+    sized = {unit: place for place, unit in enumerate(vocabulary) if _MIN_LENGTH < len(unit) <= _LONGEST_CODE}
+    column = {unit: place for unit, place in sized.items() if codes[place]}
     found = [
         (place, column[part])
         for unit, place in column.items()
