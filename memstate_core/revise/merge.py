@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty, project
-from memstate_core.revise.matching.clustering import joined
+from memstate_core.revise.matching.clustering import in_group, joined
 from memstate_core.revise.merge_precision import ESTIMATES, estimates
 from memstate_core.revise.reading_text import READING, reading_text
 from memstate_core.revise.spot_checks import DECIDING, merge_checks
@@ -57,8 +57,9 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
         .then(pl.lit("merged"))
         .otherwise("change")
     )
-    wrong = pairs.filter(pl.col("band") == MERGE_BAND).select(1 - pl.col("probability")).sum().item()
-    counts = {"merges": decided.height, "expected_false_merges": round(float(wrong), 2), **refreshed.counts}
+    made = pairs.filter(pl.col("band") == MERGE_BAND)
+    right = in_group(*(made[name].to_numpy() for name in ("a", "b", "probability")))
+    counts = {"merges": decided.height, "expected_false_merges": round(float((1 - right).sum()), 2), **refreshed.counts}
     tables = {"merged": _shown(decided), **tables}
     return StepResult(conform(frame, CHANGES), counts, tables, decided)
 

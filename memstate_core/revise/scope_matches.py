@@ -84,7 +84,8 @@ def calibration(found: Sequence[Deduplicated]) -> pl.DataFrame:
     """Pairs by probability (columns CALIBRATION)."""
     probability = np.concatenate([np.empty(0), *(each.scored.probability for each in found)])
     merged = np.concatenate([np.empty(0, bool), *(each.grouped for each in found)])
-    rows = pl.DataFrame({"probability": probability, "merged": merged, "wrong": 1 - probability})
+    wrong = np.concatenate([np.empty(0), *(each.doubt for each in found)])
+    rows = pl.DataFrame({"probability": probability, "merged": merged, "wrong": wrong})
     expected = pl.col("wrong").filter("merged").sum().round(2)
     grouped = rows.group_by(probability_from=band(pl.col("probability"))).agg(
         pl.col("merged").sum(), pairs=pl.len(), expected_false=expected

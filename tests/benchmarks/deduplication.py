@@ -59,7 +59,7 @@ def _row(found: Deduplicated, labelled: Labelled, seconds: float) -> Row:
     labels, pairs, probability = labelled.labels, found.pairs, found.scored.probability
     counted = found.grouped & ~labels.unlabelled(pairs.a, pairs.b)
     ranking = Ranking.of(pairs.a, pairs.b, probability + found.grouped, labels)
-    expected = float((1 - probability)[counted].sum())
+    expected = float(found.doubt[counted].sum())
     return Row("memstate", labels.judged_groups(found.groups), seconds, expected, ranking)
 
 

@@ -7,6 +7,8 @@ Pairs that are kept apart (cannot-link constraints) keep their groups apart.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -54,6 +56,23 @@ def group(
     inside = np.flatnonzero(component[pairs.a] == component[pairs.b])
     groups = _split(component, pairs, np.where(apart, -APART, probability), inside)
     return _with_start(_held_together(groups, pairs, recorded), pairs, start)
+
+
+def in_group(a: NDArray[Any], b: NDArray[Any], probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of merged pairs, given their groups (pairs,).
+
+    Average linkage joins topics on the mean of their pairs. So a pair is at least as likely as the less certain of its
+    topics is to belong to the group, which is its mean with the others: single pairs differ in how much they state.
+
+    Args:
+        a: topics of the merged pairs, by position or id (pairs,).
+        b: the others; the pairs of each group are complete, but for those that were never compared.
+        probability: of a match by itself (pairs,).
+    """
+    topic = np.unique(np.concatenate([a, b]), return_inverse=True)[1]
+    mean = np.bincount(topic, np.tile(probability, 2)) / np.maximum(np.bincount(topic), 1)
+    of_a, of_b = mean[topic[: len(a)]], mean[topic[len(a) :]]
+    return np.maximum(probability, np.minimum(of_a, of_b))
 
 
 def joined(pairs: pl.DataFrame) -> pl.DataFrame:

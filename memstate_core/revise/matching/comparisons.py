@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Floats, pair_products
-from memstate_core.revise.matching.unit_overlap import Overlap
+from memstate_core.revise.matching.unit_overlap import Overlap, UnitIndex
 
 Levels = NDArray[np.int64]
 
@@ -85,7 +85,7 @@ def compare(corpus: Corpus, pairs: Candidates) -> Compared:
     surprise = overlap.shared - np.log(np.maximum(corpus.peers[a], 1))
     levels = {
         "title": _level(similarity, TITLE_EDGES),
-        "numbers": _numbers(corpus.title_units.overlap(a, b, numeric=True), corpus.title_units.share_code(a, b)),
+        "numbers": _numbers(corpus.title_units, pairs),
         "rarity": np.where(similarity >= NEAR_TITLE, _level(surprise, SURPRISE_EDGES), NOTHING),
         "meaning": _level(meaning, MEANING_EDGES),
         "summary": _summary(corpus, pairs),
@@ -160,17 +160,19 @@ def _title_similarity(letters: Floats, overlap: Overlap) -> tuple[NDArray[np.flo
     return (letters + jaccard + containment) / 3, containment
 
 
-def _numbers(overlap: Overlap, share_code: NDArray[np.bool_]) -> Levels:
+def _numbers(titles: UnitIndex, pairs: Candidates) -> Levels:
     """Numbers, versions and codes of titles that both have some.
 
     0 none shared, 1 some shared and some in conflict, 2 few in conflict, 3 no conflict, 4 no conflict and the
-    shared ones are rare, 5 both have a code that no third topic has.
+    shared ones are rare, or one has a rare code to which the other adds letters, 5 both have a code that no third
+    topic has.
     """
+    overlap = titles.overlap(pairs.a, pairs.b, numeric=True)
     shared, conflict = overlap.shared, overlap.conflict
     both = (shared + overlap.only_a > 0.01) & (shared + overlap.only_b > 0.01)
     level = np.where(shared <= 0.01, 0, np.where(conflict > 0.3 * shared, 1, np.where(conflict > 0.01, 2, 3)))
-    level = np.where((level == 3) & (shared > RARE_CODE), 4, level)
-    return np.where(share_code, 5, np.where(both, level, NOTHING))
+    level = np.where(((level == 3) & (shared > RARE_CODE)) | titles.share_stem(pairs.a, pairs.b), 4, level)
+    return np.where(titles.share_code(pairs.a, pairs.b), 5, np.where(both, level, NOTHING))
 
 
 def _summary(corpus: Corpus, pairs: Candidates) -> Levels:

@@ -17,7 +17,7 @@ from memstate_core.revise.matching.blocking import (
     nearest_neighbours,
     within_groups,
 )
-from memstate_core.revise.matching.clustering import MAX_COMPONENT, group
+from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
@@ -67,6 +67,13 @@ class Deduplicated:
     def grouped(self) -> NDArray[np.bool_]:
         """Pairs whose topics are in one group (pairs,)."""
         return np.asarray(self.groups[self.pairs.a] == self.groups[self.pairs.b])
+
+    @property
+    def doubt(self) -> NDArray[np.float64]:
+        """The probability that a pair is none, for pairs of one group given the group (pairs,)."""
+        doubt, merged = 1 - self.scored.probability, self.grouped
+        doubt[merged] = 1 - in_group(self.pairs.a[merged], self.pairs.b[merged], self.scored.probability[merged])
+        return doubt
 
 
 def deduplicate(

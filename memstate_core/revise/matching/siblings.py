@@ -4,7 +4,7 @@ Families share a template: `Review of sprint 3` and `Review of sprint 18`, a dea
 children of one owner. Within a family most comparisons agree, so a fitted model takes siblings for duplicates.
 What separates them is what one states in place of the other. A pair with such a sign is never merged by the model
 alone. Two records of one thing from two duplicate-free sources may differ more, if they share a code that no
-other topic has.
+other topic has, or one adds letters to the code of the other.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from memstate_core.revise.matching.tokens import is_number, units
 Flags = NDArray[np.bool_]
 
 FAMILY = 3
-"""Other topics that share as much with one of a pair, from which on spelling variants count as different; between
-duplicate-free sources beside the copy that each further one of them may hold."""
+"""Other titles that share as much with one of a pair, from which on spelling variants count as different; between
+duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once,
+so that a group of them is no family."""
 SAME_SHARE = 0.5
 """Nats within which another topic shares as much."""
 SHORT_VALUE = 4
@@ -56,6 +57,7 @@ class Signs:
 
     Attributes:
         shared: nats of rarity that the titles share (pairs,).
+        titles: equal for titles of the same words in the same order (topics,).
         title: both titles have units that the other lacks, variants of spelling aside, and words that differ by one
             edit where a source is duplicate-free (pairs,).
         strict: the same with variants counted as different (pairs,).
@@ -67,10 +69,12 @@ class Signs:
             things); sorted.
         summary: both summaries follow one template with different numbers or rare words (pairs,).
         code: both titles share a code that no third topic has (pairs,).
+        stem: the same, but one title adds letters to the code (pairs,).
         formatted: one title has units that the other topic has in a field (`TitleFormats.stated`) (pairs,).
     """
 
     shared: Floats
+    titles: Ints
     title: Flags
     strict: Flags
     equal: Flags
@@ -79,6 +83,7 @@ class Signs:
     fields: pl.DataFrame
     summary: Flags
     code: Flags
+    stem: Flags
     formatted: Flags
 
 
@@ -100,6 +105,7 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
     return Signs(
         shared=index.overlap(a, b).shared,
+        titles=corpus.title_code,
         title=np.where(relations.competing, _both(misspelt), _both(loose)),
         strict=~same,
         equal=equal,
@@ -108,15 +114,17 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
         fields=fields,
         summary=same & template,
         code=index.share_code(a, b),
+        stem=index.share_stem(a, b),
         formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
     )
 
 
 def joined(one: Signs, other: Signs) -> Signs:
     """The signs of both sets of pairs, the second after the first."""
-    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "formatted")
+    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "stem", "formatted")
     fields = pl.concat([one.fields, other.fields.with_columns(pl.col("pair") + len(one.shared))])
-    return Signs(fields=fields, **{name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat})
+    both = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat}
+    return Signs(fields=fields, titles=one.titles, **both)
 
 
 def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame) -> Ints:
@@ -129,8 +137,8 @@ def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, m
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
     """
     copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
-    family = _family(found.shared, pairs) >= FAMILY + copies
-    excused = relations.competing & found.code
+    family = _family(found.shared, found.titles, pairs) >= FAMILY + copies
+    excused = relations.competing & (found.code | found.stem)
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
     field = _contradicting_fields(found, relations, merged) & ~excused
@@ -170,11 +178,13 @@ def _both(only: tuple[Floats, Floats]) -> Flags:
     return np.asarray((only[0] > 0) & (only[1] > 0))
 
 
-def _family(shared: Floats, pairs: Candidates) -> Ints:
-    """How many other candidates share as much with a topic of the pair; the fewer of both topics (pairs,)."""
-    ends = np.concatenate([pairs.a, pairs.b]).astype(np.float64)
+def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:
+    """How many other titles share as much with a topic of the pair; the fewer of both topics (pairs,)."""
+    ends, others = np.concatenate([pairs.a, pairs.b]).astype(np.float64), titles[np.concatenate([pairs.b, pairs.a])]
     weight = np.minimum(np.tile(shared, 2).astype(np.float64), 900.0)
-    key = np.sort(ends * 1000 + weight)
+    order = np.lexsort((-weight, others, ends))
+    first = np.diff(ends[order], prepend=-1.0).astype(bool) | np.diff(others[order], prepend=-1).astype(bool)
+    key = np.sort((ends * 1000 + weight)[order[first]])
     counts = [
         np.searchsorted(key, end * 1000.0 + 999) - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE)
         for end in (pairs.a, pairs.b)

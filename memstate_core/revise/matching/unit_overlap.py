@@ -24,7 +24,7 @@ ALIKE = 0.7
 BACKGROUND = 200
 """Assumed topics outside the store, one of which has a given unit, so that a small store can have rare units."""
 _MIN_LENGTH, _LONG = 4, 6
-_TWICE = 2
+_TWICE, _LONGEST_CODE = 2, 32
 _BLOCK = 1024
 
 
@@ -56,8 +56,7 @@ class UnitIndex:
         vocabulary = _vocabulary(cut)
         self._column = column = {unit: place for place, unit in enumerate(vocabulary)}
         self.own = _incidence(cut, column)
-        frequency = np.asarray(self.own.sum(axis=0)).ravel()
-        self._rarity = _rarity(frequency, len(cut))
+        self._rarity = _rarity(_sums(self.own), len(cut))
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
         variants = _variants(vocabulary, self._numeric)
         self._explained = _row_maximum(self.own, variants)
@@ -67,7 +66,10 @@ class UnitIndex:
         self._edits = _ones(*one_edit(vocabulary), (len(vocabulary), len(vocabulary)))
         self._loose = self._exact.maximum(_row_maximum(self.own, self._spellings).ceil())
         self._misspelt = self._exact.maximum(self.misspelt(self.own))
-        self._codes = (frequency == _TWICE) & np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
+        self._written = self.own.maximum(written)
+        codes = np.array([_is_code(unit) for unit in vocabulary], dtype=bool)
+        self._codes = _of_two(self._written, codes)
+        self._stems = _of_two((self._written @ _stems(vocabulary, codes)).sign(), codes)
 
     def known(self, texts: Sequence[str]) -> tuple[Any, Floats]:
         """Texts as units of the titles (CSR of ones, (texts, units)), and how many units each text has (texts,)."""
@@ -112,7 +114,7 @@ class UnitIndex:
     ) -> tuple[Floats, Floats]:
         """How many units each title has that the other lacks, however common they are (two arrays, (pairs,)).
 
-        Words written as one or as two are the same.
+        Words and codes written as one or as two are the same.
 
         Args:
             a: positions of titles.
@@ -132,16 +134,19 @@ class UnitIndex:
         return missing[0], missing[1]
 
     def share_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
-        """Whether both titles have a code that no third title has (pairs,)."""
-        codes = self.own.multiply(self._codes[None, :]).tocsr()
-        return np.asarray(pair_products(codes, self.own, a, b) > 0)
+        """Whether both titles have a code, written as one or as two, that no third title has (pairs,)."""
+        return np.asarray(pair_products(self._codes, self._codes, a, b) > 0)
+
+    def share_stem(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+        """Whether one title has a code that the other has, too, or adds letters to, and no third title (pairs,)."""
+        return np.asarray(pair_products(self._stems, self._stems, a, b) > 0)
 
 
 def unit_rarity(texts: Sequence[str]) -> tuple[Any, Floats]:
     """Units of texts (CSR of ones, (texts, units)), and the rarity of each unit in nats (units,)."""
     cut = [units(text) for text in texts]
     own = _incidence(cut, {unit: place for place, unit in enumerate(_vocabulary(cut))})
-    return own, _rarity(np.asarray(own.sum(axis=0)).ravel(), len(cut))
+    return own, _rarity(_sums(own), len(cut))
 
 
 def _vocabulary(cut: Sequence[Sequence[str]]) -> list[str]:
@@ -154,18 +159,20 @@ def _rarity(frequency: Floats, texts: int) -> Floats:
 
 def _is_code(unit: str) -> bool:
     """Letters and digits mixed, or so many digits that the unit is no quantity and no year."""
-    digits = sum(char.isdigit() for char in unit)
-    mixed = 0 < digits < len(unit) and "." not in unit
-    return len(unit) >= _MIN_LENGTH and (mixed or digits > _MIN_LENGTH)
+    return len(unit) >= _MIN_LENGTH and (_is_mixed(unit) or sum(char.isdigit() for char in unit) > _MIN_LENGTH)
+
+
+def _is_mixed(unit: str) -> bool:
+    return 0 < sum(char.isdigit() for char in unit) < len(unit) and "." not in unit
 
 
 def _compounds(titles: Sequence[str], column: dict[str, int]) -> tuple[Any, Any]:
-    """Words that titles also write as two: where they do (titles, units), and the two of each (units, units)."""
+    """Words and codes that titles also write as two: where (titles, units), and the two of each (units, units)."""
     pairs = [(row, one, other) for row, title in enumerate(titles) for one, other in pairwise(words(title))]
     found = [
         (row, *(column.get(part, -1) for part in (one + other, one, other)))
         for row, one, other in pairs
-        if len(one + other) > _MIN_LENGTH and (one + other).isalpha()
+        if len(one + other) > _MIN_LENGTH and ((one + other).isalpha() or _is_mixed(one + other))
     ]
     rows, whole, one, other = np.array([entry for entry in found if entry[1] >= 0], np.int64).reshape(-1, 4).T
     written = _ones(rows, whole, (len(titles), len(column)))
@@ -180,6 +187,31 @@ def _beyond(beside: Any, own: Any, known: Any, one: Ints, other: Ints) -> Floats
     beyond = np.zeros(len(one), np.float32)
     beyond[pairs] = (counted - counted.multiply(known[other[pairs]])).sum(axis=1).ravel()
     return beyond
+
+
+def _of_two(matrix: Any, codes: NDArray[np.bool_]) -> Any:
+    """Those codes that exactly two texts have."""
+    return matrix.multiply((codes & (_sums(matrix) == _TWICE))[None, :]).tocsr()
+
+
+def _stems(vocabulary: Sequence[str], codes: NDArray[np.bool_]) -> Any:
+    """Which code (rows) is another one (columns) with letters before or after it, or is the same."""
+    sized = {unit: place for place, unit in enumerate(vocabulary) if _MIN_LENGTH < len(unit) <= _LONGEST_CODE}
+    column = {unit: place for unit, place in sized.items() if codes[place]}
+    found = [
+        (place, column[part])
+        for unit, place in column.items()
+        for end in range(len(unit) + 1)
+        for part, rest in ((unit[:end], unit[end:]), (unit[end:], unit[:end]))
+        if part in column and (not rest or rest.isalpha())
+    ]
+    rows, columns = np.array(found, np.int64).reshape(-1, 2).T
+    return _ones(rows, columns, (len(vocabulary), len(vocabulary)))
+
+
+def _sums(matrix: Any) -> Floats:
+    """How many texts have each unit (units,)."""
+    return np.asarray(matrix.sum(axis=0)).ravel()
 
 
 def _ones(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:

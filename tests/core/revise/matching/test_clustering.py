@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memstate_core.revise.matching import clustering
 from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.clustering import LEAST_MEAN, MEAN, group
+from memstate_core.revise.matching.clustering import LEAST_MEAN, MEAN, group, in_group
 
 SURE = 0.9
 Likely = dict[tuple[int, int], float]
@@ -142,3 +142,15 @@ def test_neither_the_order_of_pairs_nor_of_topics_shows(likely: Likely, renamed:
     assert together(number(chance.sample(rows, len(rows)), set(), 8)) == groups(lifted)
     moved = {(min(renamed[a], renamed[b]), max(renamed[a], renamed[b])): value for (a, b), value in rows}
     assert groups(moved) == {frozenset(renamed[one] for one in members) for members in groups(lifted)}
+
+
+def test_a_merged_pair_is_as_likely_as_the_less_certain_of_its_topics() -> None:
+    """Pair 0-2 is unlikely by itself, but each of its topics is surely one with topic 1."""
+    a, b = np.array(["x", "x", "y", "p"], object), np.array(["y", "z", "z", "q"], object)
+    given = np.array([1.0, 0.4, 0.8, 0.9])
+    np.testing.assert_allclose(in_group(a, b, given), [1.0, 0.6, 0.8, 0.9])
+
+
+def test_no_pair_has_no_doubt() -> None:
+    nothing = np.empty(0, np.int64)
+    assert len(in_group(nothing, nothing, np.empty(0))) == 0

@@ -13,6 +13,7 @@ import pytest
 from memstate_core.model.frames import EVIDENCE_TOPIC, empty
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching import blocking
+from memstate_core.revise.matching.clustering import in_group
 from memstate_core.revise.matching.deduplication import Deduplicated
 from memstate_core.revise.scope_matches import calibration
 from tests.core.revise.matching.corpora import corpus, dedupe
@@ -141,10 +142,10 @@ def test_of_300_families_exact_repeats_are_merged_and_nothing_that_differs_in_a_
 
 def test_the_calibration_adds_up_to_what_was_compared_and_merged() -> None:
     found: Deduplicated = dedupe([*named(a={}, b={}, c={}), *crowd(60)])
-    table = calibration([found])
+    table, probability = calibration([found]), found.scored.probability
     assert table["pairs"].sum() == len(found.pairs)
     assert table["merged"].sum() == found.grouped.sum() == 3
-    expected = (1 - found.scored.probability[found.grouped]).sum()
+    expected = (1 - in_group(*(part[found.grouped] for part in (found.pairs.a, found.pairs.b, probability)))).sum()
     assert table["expected_false"].sum() == pytest.approx(expected, abs=0.02)
     assert table.filter(pl.col("merged") == 0)["expected_false"].sum() == 0
 

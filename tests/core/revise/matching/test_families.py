@@ -97,3 +97,12 @@ def test_what_agents_remember_stays_apart(made: list[dict[str, Any]], rewriting:
 def test_copies_of_memories_are_found() -> None:
     _, merged, same = found_in(store([*memories(), *crowd(40)], "same"))
     assert merged[same].mean() > 0.8
+
+
+def test_duplicates_with_one_title_are_no_family_of_a_variant_of_it() -> None:
+    story = {"summary": "The northern partner signs at the harbour office in May", "fields": {"owner": "Aya"}}
+    titles = ["Quartz formulae of the lagoon"] * 6 + ["Quartz formula of the lagoon"] * 2
+    copies = [{"title": title, **story} for title in titles]
+    _, merged, same = found_in(Store([*copies, *crowd(80)], [0] * len(copies) + list(range(1, 81))))
+    assert merged.tolist() == same.tolist()
+    assert merged.sum() == len(copies) * (len(copies) - 1) // 2
