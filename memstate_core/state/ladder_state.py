@@ -81,9 +81,7 @@ _AT_REST = LadderState(
 
 def ladder_state(decisions: pl.DataFrame) -> LadderState:
     """Reads the ladder's decisions (at least columns DECISION, in their order)."""
-    rows = decisions.filter(pl.col("kind").is_in([*STEPS, *STEPS.values()])).select(
-        "kind", "topic_id", "payload_json"
-    )
+    rows = decisions.filter(pl.col("kind").is_in([*STEPS, *STEPS.values()])).select("kind", "topic_id", "payload_json")
     if rows.is_empty():
         return _AT_REST
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(PAYLOAD)).unnest("_payload")
