@@ -127,6 +127,6 @@ class InboxWriter:
 def _is_admitted(write: _QueuedWrite, admissions: ExitStack) -> bool:
     try:
         admissions.enter_context(write.admission)
-    except Exception as error:  # noqa: BLE001 - whoever waits for this write gets it
+    except Exception as error:  # noqa: BLE001 - raised again where the write is awaited
         write.error = error
     return write.error is None
