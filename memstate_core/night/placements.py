@@ -28,6 +28,7 @@ from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, shard_evidence
 from memstate_core.state import decisions as decided
+from memstate_core.state.foreign_steps import reversed_across_scopes
 from memstate_core.state.graph import TOPIC, VECTOR, open_graph
 from memstate_core.state.identity import across_scopes, homes, survivors
 
@@ -59,7 +60,8 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     made = decided.segment_decisions(_with_edges(understood.segments, evidence, placed.placements, topics, new))
     named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
     counts, tables = {**placed_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
-    return StepResult(frame, counts, tables, pl.concat([named, made, decided.separations(apart)]))
+    lost = [decided.separations(apart), reversed_across_scopes(before, homes(frame))]
+    return StepResult(frame, counts, tables, pl.concat([named, made, *lost]))
 
 
 def recorded_placements(store: Store, shard: Served) -> pl.DataFrame:

@@ -2,20 +2,23 @@
 
 Group commit: one file holds the requests that arrived while the previous file was being written, so that they share
 one sync. A kill at any moment leaves either a whole file, which the next run imports, or a hidden draft that was never
-acknowledged.
+acknowledged. Processes write one after another, and each knows when another one wrote since.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
 import time
 import uuid
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memstate_core.ingest.api_files import PREFIX, file_name, make_key, signed
-from memstate_core.state.files import make_folder, replace_file
+from memstate_core.state.files import PRIVATE_FILE, make_folder, replace_file
 
 _STALE_SECONDS = 3600.0
 
@@ -25,8 +28,9 @@ class _QueuedWrite:
     """Lines to be written, and the outcome."""
 
     lines: bytes
+    admission: AbstractContextManager[object] = field(default_factory=nullcontext)
     name: str = ""
-    error: OSError | None = None
+    error: Exception | None = None
 
     @property
     def is_done(self) -> bool:
@@ -38,25 +42,33 @@ class InboxWriter:
 
     Args:
         inbox: the folder to write into.
-        key: the file of the key that signs the files; created if it is missing.
+        key: the file of the key that signs the files; created if it is missing. The lock is beside it.
+        on_others: called before a write if another writer wrote since the last one, and before the first.
     """
 
-    def __init__(self, inbox: Path, key: Path) -> None:
-        self._inbox, self._key = inbox, key
+    def __init__(self, inbox: Path, key: Path, on_others: Callable[[], None] = lambda: None) -> None:
+        self._inbox, self._key, self._on_others = inbox, key, on_others
+        self._token = uuid.uuid4().bytes
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._queue: list[_QueuedWrite] = []
         self._last = 0
 
-    def append(self, lines: bytes) -> str:
+    def append(self, lines: bytes, admission: AbstractContextManager[object] | None = None) -> str:
         """Writes whole lines, each with its line feed; they survive a power cut when it returns.
+
+        Args:
+            lines: the lines.
+            admission: entered before they are written, while no other process writes, and left afterwards. If it
+                raises on entering, they are not written.
 
         Returns:
             The name of the file that holds them.
 
         Raises:
             OSError: writing failed; none of the lines is stored.
+            Exception: what `admission` raised.
         """
-        mine = _QueuedWrite(lines)
+        mine = _QueuedWrite(lines, admission or nullcontext())
         with self._lock:
             self._queue.append(mine)
         with self._writing:
@@ -77,13 +89,28 @@ class InboxWriter:
 
     def _commit(self, group: list[_QueuedWrite]) -> None:
         try:
-            name = self._write(b"".join(each.lines for each in group))
+            with self._turn(), ExitStack() as admissions:
+                admitted = [each for each in group if _is_admitted(each, admissions)]
+                name = self._write(b"".join(each.lines for each in admitted)) if admitted else ""
         except OSError as error:
             for each in group:
-                each.error = error
+                each.error = each.error or error
             return
-        for each in group:
+        for each in admitted:
             each.name = name
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Keeps other processes from writing; the lock file holds the token of who wrote last."""
+        path = self._key.with_suffix(".lock")
+        make_folder(path.parent)
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE), "r+b", buffering=0) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if lock.read() != self._token:
+                self._on_others()
+                lock.seek(0)
+                lock.write(self._token)
+            yield
 
     def _write(self, rows: bytes) -> str:
         make_folder(self._inbox)
@@ -95,3 +122,11 @@ class InboxWriter:
         """A name that sorts after its predecessors, since the first of two contents of an observation wins."""
         self._last = max(time.time_ns(), self._last + 1)
         return file_name(self._last, uuid.uuid4().hex[:8])
+
+
+def _is_admitted(write: _QueuedWrite, admissions: ExitStack) -> bool:
+    try:
+        admissions.enter_context(write.admission)
+    except Exception as error:  # noqa: BLE001 - raised again where the write is awaited
+        write.error = error
+    return write.error is None

@@ -14,7 +14,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.inbox_writer import InboxWriter
-from memstate_core.serve.known_contents import KnownContents
+from memstate_core.serve.known_contents import KnownContents, refuse_published
 from memstate_core.serve.observations import Accepted, accept
 from memstate_core.serve.options import Options
 from memstate_core.serve.placement_requests import Request, describe_single, request
@@ -30,8 +30,8 @@ class Service(Reading):
 
     def __init__(self, store: Store, options: Options) -> None:
         super().__init__(store, options)
-        self._inbox = InboxWriter(store.home.inbox, store.home.inbox_key)
         self._known = KnownContents(lambda: self._pending.waiting(clock()))
+        self._inbox = InboxWriter(store.home.inbox, store.home.inbox_key, self._known.expire)
 
     def start(self) -> None:
         """Starts the background threads and returns; `readiness` reports when a snapshot is served."""
@@ -68,8 +68,9 @@ class Service(Reading):
             if not who.sees_all:
                 self._check_topic_ids(accepted)
             description = {} if asked is None else self._describe(asked, accepted)
-            with self._known.accepting(accepted):
-                name = self._inbox.append(accepted.lines)
+            if self.serving.current is not None:
+                self.serving.read(lambda generation: refuse_published(accepted, generation.readers))
+            name = self._inbox.append(accepted.lines, self._known.accepting(accepted))
         self._pending.note(name, accepted.lines, now)
         self.counters.add(Count.OBSERVATIONS_ACCEPTED, len(accepted.observation_ids))
         return {

@@ -38,7 +38,7 @@ PAYLOAD = pl.Struct(
 """Payload of a ladder decision. `by` names the trigger (threshold, bound, rule, evidence, access); `active` is how
 many topics of the scope were active then, those restored that night included; `keep` is how many revisions a
 summary leaves as they are; `last_event_at` is set in manual reversals only."""
-_TAKEN = {ARCHIVED: RESTORED, DETACHED: ATTACHED, SUMMARISED: EXPANDED, PINNED: UNPINNED}
+STEPS = {ARCHIVED: RESTORED, DETACHED: ATTACHED, SUMMARISED: EXPANDED, PINNED: UNPINNED}
 """Each step and its reversal."""
 
 
@@ -81,9 +81,7 @@ _AT_REST = LadderState(
 
 def ladder_state(decisions: pl.DataFrame) -> LadderState:
     """Reads the ladder's decisions (at least columns DECISION, in their order)."""
-    rows = decisions.filter(pl.col("kind").is_in([*_TAKEN, *_TAKEN.values()])).select(
-        "kind", "topic_id", "payload_json"
-    )
+    rows = decisions.filter(pl.col("kind").is_in([*STEPS, *STEPS.values()])).select("kind", "topic_id", "payload_json")
     if rows.is_empty():
         return _AT_REST
     decoded = rows.with_columns(_payload=pl.col("payload_json").str.json_decode(PAYLOAD)).unnest("_payload")
@@ -105,6 +103,6 @@ def ladder_state(decisions: pl.DataFrame) -> LadderState:
 
 def _in_force(rows: pl.DataFrame, key: list[str], step: str) -> pl.DataFrame:
     """Targets of a step that was not reversed since (columns `key` and keep), in the order of their first decision."""
-    own = rows.filter(pl.col("kind").is_in([step, _TAKEN[step]]) & pl.all_horizontal(pl.col(key).is_not_null()))
+    own = rows.filter(pl.col("kind").is_in([step, STEPS[step]]) & pl.all_horizontal(pl.col(key).is_not_null()))
     last = own.group_by(key, maintain_order=True).agg(pl.col("kind", "keep").last())
     return last.filter(pl.col("kind") == step).drop("kind")

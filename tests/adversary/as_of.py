@@ -10,12 +10,22 @@ import polars as pl
 
 from memstate_core.state.graph import open_graph
 from tests.core import reference
-from tests.core.retrieve.test_past import MERGED_FROM, SCOPE, known_by, parts, parts_of, past_of
+from tests.core.retrieve.test_past import (
+    MERGED_FROM,
+    SCOPE,
+    as_block,
+    known_by,
+    parts,
+    parts_of,
+    past_of,
+    without_blocks,
+)
 from tests.core.strategies import TITLES, accessed, day, field, merge_decisions, observation
 
 
 def _stream(random: Random) -> list[dict[str, Any]]:
-    return [
+    """Observations, a third of which write core blocks."""
+    said = [
         observation(
             number,
             scope=SCOPE,
@@ -28,6 +38,7 @@ def _stream(random: Random) -> list[dict[str, Any]]:
         )
         for number in range(random.randrange(3, 12))
     ]
+    return [as_block(each, random.choice(TITLES)) if random.random() < 1 / 3 else each for each in said]
 
 
 def attack(random: Random, folder: Path, count: int = 6) -> int:
@@ -36,7 +47,7 @@ def attack(random: Random, folder: Path, count: int = 6) -> int:
         for _ in range(count):
             stream = _stream(random)
             world = reference.fold(stream)
-            topics = sorted(world.topics)
+            topics = without_blocks(world.topics)
             merges = [(topics[1], topics[0])] if len(topics) > 1 else []
             at = pl.Series("at", [day(MERGED_FROM)] * len(merges), pl.Datetime("us", "UTC"))
             decisions = merge_decisions(merges, world).with_columns(at)

@@ -111,6 +111,8 @@ _PLACES: tuple[Callable[[str, Random], Row], ...] = (
     lambda text, _: {"topic_key": "gate", "edges": [{"to_topic_key": text, "kind": "part_of"}]},
     lambda text, _: {"topic_key": "gate", "edges": [{"to_topic_key": "yard", "kind": text}]},
     lambda text, random: {"title": text[:50] or "Gate", "observed_at": random.choice(MOMENTS)},
+    lambda text, random: {"memory": _block(text, random)},
+    lambda text, random: {"memory": _block(text, random)},
 )
 
 
@@ -142,6 +144,13 @@ def _access(random: Random) -> Row:
     topic_id, fields = uuid_text("key", scope, "gate"), random.choice((None, ["open"], ["open", "owner"]))
     at = f"2026-01-0{random.randrange(1, 5)}T12:00:00Z"
     return {"topic_id": topic_id, "at": at, "source": "pill", "fields": fields, "failed": random.random() < 0.2}
+
+
+def _block(text: str, random: Random) -> Row:
+    plain = {"type": "core_block", "label": "persona", "content": "Keep it short"}
+    hostile = random.choice(({"label": text}, {"content": text}, {"type": text}, {text: text}))
+    odd = random.choice(({}, {"authority": random.choice(VALUES)}, {"read_only": random.choice(VALUES)}))
+    return plain | hostile | odd
 
 
 def _field(text: str, random: Random) -> Row:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
+from memstate_core.model.core_block import CORE_BLOCK, core_key
 from memstate_core.model.ids import uuid_text
 from tests.adversary.attack import Row
 from tests.adversary.rows import MINE, THEIRS, hostile, rows_of
@@ -114,6 +115,8 @@ _REACHING: tuple[Any, ...] = (
     lambda _: {"observation_id": "theirs/mine/0"},
     lambda _: {"scope": {"type": "user", "id": "theirs"}},
     lambda _: {"suggest_similar": True},
+    lambda _: {"topic_kind": CORE_BLOCK},
+    lambda _: {"topic_key": core_key("persona")},
 )
 
 

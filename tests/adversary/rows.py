@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from random import Random
 
+from memstate_core.model.core_block import core_key
 from memstate_core.model.ids import uuid_text
 from tests.adversary.attack import Row
 
 MINE, THEIRS = "user:mine", "user:theirs"
 SECRET = "Secret of another"
 """A title that only the other tenant writes."""
+LABELS = ("persona", "rules")
+"""The labels of core blocks, which both tenants use."""
 WORDS = ("gate", "yard", "quay", "renewal", "contract", "ferry", "lamp", "bench")
 
 
 def rows_of(random: Random, scope: str, count: int, keys: str) -> list[Row]:
-    """Observations and turns of a scope, with topics named by keys that begin alike."""
+    """Observations, turns and core blocks of a scope, with topics named by keys that begin alike."""
     kind, _, name = scope.partition(":")
     rows = []
     for number in range(count):
         words = " ".join(random.choices(WORDS, k=4))
         row: Row = {"scope": {"type": kind, "id": name}, "observation_id": f"{name}/{keys}/{number}"}
         row["observed_at"] = f"2026-01-0{random.randrange(1, 4)}T{random.randrange(24):02}:00:00Z"
-        if random.random() < 0.4:
+        if random.random() < 0.15:
+            block = {"type": "core_block", "label": random.choice(LABELS), "content": f"Keep to the {words}"}
+            row["memory"] = block | random.choice(({}, {"authority": random.randrange(-2, 9), "read_only": True}))
+        elif random.random() < 0.4:
             row |= {"text": f"We spoke of the {words}", "session_id": f"s{random.randrange(2)}", "actor": "Ines"}
         else:
             fields = [{"name": random.choice(("owner", "state")), "value": random.choice(WORDS)}]
@@ -34,7 +40,10 @@ def hostile(random: Random, count: int) -> list[Row]:
     """Rows of the other tenant that aim at mine."""
     rows = rows_of(random, THEIRS, count, "mine")
     for row in rows:
-        aimed = uuid_text("key", MINE, f"mine{random.randrange(4)}")
+        if "memory" in row:
+            row["memory"]["content"] = f"{SECRET}: obey"
+            continue
+        aimed = random.choice((uuid_text("key", MINE, f"mine{random.randrange(4)}"), *blocks(MINE)))
         match random.randrange(4):
             case 0:
                 row |= {"topic_id": aimed, "title": SECRET}
@@ -46,6 +55,11 @@ def hostile(random: Random, count: int) -> list[Row]:
             case _:
                 pass
     return rows
+
+
+def blocks(scope: str) -> list[str]:
+    """The ids of the core blocks of a scope."""
+    return [uuid_text("key", scope, core_key(label)) for label in LABELS]
 
 
 def twins(scope: str) -> list[Row]:

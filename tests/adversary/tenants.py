@@ -21,7 +21,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.options import Options
 from tests.adversary.attack import Row, a_store, imported
 from tests.adversary.requests import Request, reads, sequence
-from tests.adversary.rows import MINE, SECRET, THEIRS, hostile, rows_of, twins
+from tests.adversary.rows import MINE, SECRET, THEIRS, blocks, hostile, rows_of, twins
 from tests.core.night.corrections import decide, shard
 from tests.core.revise.nights import night, topics
 from tests.core.serve.conftest import Answer, Client, served
@@ -114,6 +114,7 @@ def _ids(store: Store) -> list[str]:
     merged = found.filter(found["state"] == "merged")
     assert set(merged["scope"]) == {MINE, THEIRS}, "no merged topics to ask for"
     coming = [uuid_text("key", scope, key) for scope in (MINE, THEIRS) for key in ("mine0", "mine3", "unused")]
+    coming += [*blocks(MINE), *blocks(THEIRS)]
     return [*merged["id"], *dict.fromkeys([*found["id"], *coming]), "no-such-topic"]
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memstate_core.model.core_block import CORE_BLOCK
 from memstate_core.model.ids import uuid_text
 
 Observation = dict[str, Any]
@@ -142,11 +143,16 @@ def _title_id(group: Group) -> str:
     return uuid_text("title", scope, kind or "", title)
 
 
+def _is_titled(observation: Observation) -> bool:
+    """Whether its title leads to its topic; the label of a core block does not."""
+    return bool(observation["title"]) and observation["topic_kind"] != CORE_BLOCK
+
+
 def _home_scopes(named: list[Observation]) -> dict[str, str]:
     """Which scope an id belongs to: that of its title or key, else that which gave it first."""
     home: dict[str, str] = {}
     for observation in named:
-        if observation["title"]:
+        if _is_titled(observation):
             home[_title_id(_group(observation))] = observation["scope"]
     for observation in named:
         if not observation["topic_id"]:
@@ -160,7 +166,7 @@ def _home_scopes(named: list[Observation]) -> dict[str, str]:
 def _aliases(accepted: list[Observation]) -> dict[str, str]:
     bearers: dict[Group, list[Observation]] = {}
     for observation in accepted:
-        if observation["title"]:
+        if _is_titled(observation):
             bearers.setdefault(_group(observation), []).append(observation)
     title_ids = {_title_id(group) for group in bearers}
     owners: dict[Group, str] = {}

@@ -197,11 +197,14 @@ def _placed(rows: pl.DataFrame, served: Sequence[ServedIds]) -> pl.DataFrame:
     """The topics that rows name (columns evidence_id, topic, is_served), as far as the snapshots know them.
 
     They are placed among themselves as a run would place them, except that a served topic's id belongs to its scope:
-    an earlier date does not take it over. The result is then followed through aliases and merges to the served topic.
+    an earlier date does not take it over, but a key or title of the scope that makes the id does. The result is then
+    followed through aliases and merges to the served topic.
     """
     named = rows.filter(names_a_topic())
     given = named["topic_id"].drop_nulls().unique().to_list()
     owned = pl.concat([_NO_TOPICS, *(ids.rows(given).select(topic_id="id", scope="scope") for ids in served)])
+    is_foreign = (pl.col("_maker") != pl.col("scope")).fill_null(False)
+    owned = owned.join(_makers(named), on="topic_id", how="left").filter(~is_foreign).drop("_maker")
     placed = place_named(named, owned).placements.select("evidence_id", "scope", anchor="topic_id")
     keys = named.select("evidence_id", "placement", "title", "topic_kind", "topic_id", "topic_key")
     placed = placed.join(keys, on="evidence_id")
@@ -212,6 +215,13 @@ def _placed(rows: pl.DataFrame, served: Sequence[ServedIds]) -> pl.DataFrame:
         found = found.with_columns(topic=pl.coalesce("topic", "_topic")).drop("_topic")
     is_served = pl.col("topic").is_not_null()
     return found.select("evidence_id", topic=pl.coalesce("topic", "anchor"), is_served=is_served)
+
+
+def _makers(named: pl.DataFrame) -> pl.DataFrame:
+    """The scopes whose rows make ids by key, title or placement (columns topic_id, _maker)."""
+    made = place_named(named.filter(pl.col("topic_id").is_null()), _NO_TOPICS)
+    ids = [made.placements.select("topic_id", _maker="scope"), made.aliases.select(topic_id="alias", _maker="scope")]
+    return pl.concat(ids).unique("topic_id")
 
 
 def _followed(placed: pl.DataFrame, served: ServedIds) -> pl.DataFrame:

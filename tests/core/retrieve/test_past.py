@@ -15,9 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from memstate_core.model.core_block import CONTENT, CORE_BLOCK, core_key
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.frames import EVIDENCE_INDEX, TRANSITIONS, empty
 from memstate_core.policy.settings import Policy
+from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.topic import topic_record
@@ -32,6 +34,7 @@ from tests.core.retrieve.conftest import Store, manifest
 from tests.core.segments import conversations, placed_in_the_night, segment_frame, segments_by
 from tests.core.strategies import (
     SCOPES,
+    TITLES,
     accessed,
     day,
     edge,
@@ -91,6 +94,18 @@ def in_one_scope(stream: list[Observation]) -> list[Observation]:
     ]
 
 
+def as_block(said: Observation, label: str) -> Observation:
+    """The observation as one that writes a core block, of which the value of its first field is the content."""
+    contents = [each | {"name": CONTENT, "ref_given": False, "ref_topic_id": None} for each in said["fields"][:1]]
+    own = {"topic_id": None, "topic_key": core_key(label), "topic_kind": CORE_BLOCK, "title": label}
+    return said | own | {"placement": None, "summary": None, "fields": contents, "edges": []}
+
+
+def without_blocks(topics: dict[str, dict[str, Any]]) -> list[str]:
+    """The ids of topics that nights may merge or place turns in."""
+    return sorted(name for name, topic in topics.items() if topic["topic_kind"] != CORE_BLOCK)
+
+
 def known_by(stream: list[Observation], at: int) -> list[Observation]:
     """What had been observed by a day, without what was to become true later."""
     return [
@@ -108,12 +123,14 @@ def known_by(stream: list[Observation], at: int) -> list[Observation]:
 def histories(
     draw: st.DrawFn,
 ) -> tuple[list[Observation], list[Segment], list[Merge], pl.DataFrame, pl.DataFrame, int]:
-    """Observations and turns, segments, merges, all decisions with their times, accesses, and a day to look at."""
+    """Observations, core blocks and turns, segments, merges, all decisions with their times, accesses, and a day."""
     stream = in_one_scope(draw(streams(min_size=3, max_size=8)))
-    turns, segments = draw(conversations(sorted(reference.fold(stream).topics)))
+    labels = draw(st.lists(st.none() | st.sampled_from(TITLES), min_size=len(stream), max_size=len(stream)))
+    stream = [as_block(said, label) if label else said for said, label in zip(stream, labels, strict=True)]
+    turns, segments = draw(conversations(without_blocks(reference.fold(stream).topics)))
     stream = stream + turns
     world = reference.fold(stream, segments=segments)
-    topics = draw(st.permutations(sorted(world.topics)))
+    topics = draw(st.permutations(without_blocks(world.topics)))
     places = [draw(st.none() | st.integers(0, place - 1)) for place in range(1, len(topics))]
     merges = [(topics[n + 1], topics[place]) for n, place in enumerate(places) if place is not None]
     merged = merge_decisions(merges, world)
@@ -286,3 +303,19 @@ def test_an_id_that_nothing_had_yet_is_not_found(readers: Any, store: Store) -> 
         topic_record(readers, "other", as_of=day(0))
     with pytest.raises(TopicNotFound, match="as of 2026-01-01"):
         ask(readers, store, 0, topic_ids=("other",))
+
+
+def test_core_blocks_are_those_of_the_moment(store: Store, opened: Any) -> None:
+    def says(number: int, label: str, content: str, at: int) -> Observation:
+        return as_block(observation(number, observed_at=day(at), fields=[field("", json.dumps(content))]), label)
+
+    stream = [says(1, "rules", "Be brief", 1), says(2, "rules", "Be kind", 5), says(3, "persona", "A gardener", 6)]
+    for topic in folded(stream).topics.to_dicts():
+        store.topic(topic["id"], SCOPE, title=topic["title"], topic_kind=CORE_BLOCK)
+    store.observed = evidence_frame(stream).to_dicts()
+    readers = opened(store)
+    known = {at: {each["label"]: each["content"] for each in core_blocks(readers, [SCOPE], day(at))} for at in range(8)}
+    assert known[0] == {}
+    assert known[1] == known[4] == {"rules": "Be brief"}
+    assert known[5] == {"rules": "Be kind"}
+    assert known[6] == {"rules": "Be kind", "persona": "A gardener"}

@@ -6,7 +6,9 @@ import errno
 import json
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from memstate_core.model.frames import EVIDENCE, empty
 from memstate_core.model.text import parse_moment
 from memstate_core.placement.named import place_named
 from memstate_core.policy.settings import Settings
-from memstate_core.run.store import Store
+from memstate_core.run.store import Store, open_store
 from memstate_core.serve import known_contents
 from memstate_core.serve.inbox_writer import InboxWriter
 from memstate_core.serve.known_contents import KnownContents
@@ -27,6 +29,7 @@ from memstate_core.serve.observations import ObservationsConflict, accept
 from memstate_core.serve.options import Options
 from memstate_core.state.home import Home
 from tests.core.clocks import SETTLED
+from tests.core.serve.conftest import ROWS as PUBLISHED
 from tests.core.serve.conftest import Client, served, serving_process
 from tests.pipeline.conftest import run_memstate
 
@@ -165,6 +168,45 @@ def test_another_content_of_an_accepted_id_is_refused(store: Store, monkeypatch:
     with served(store, Options()) as client:
         assert [posted(client, body(text)) for text in ("two", "one")] == [409, 202]
     assert imported(store).height == 5
+
+
+def test_two_servers_accept_one_content_of_an_id(store: Store) -> None:
+    """Each process has a memory of its own: both acknowledged, and the run quarantined one of the two contents."""
+
+    def status(client: Client, name: str, text: str) -> int:
+        return client.post("/v1/ingest", {"observation_id": name, "scope": SCOPE, "text": text}).status
+
+    with served(store, Options()) as one, served(store, Options()) as other:
+        assert [status(one, "first", "a"), status(other, "first", "b"), status(other, "first", "a")] == [202, 409, 202]
+        assert [status(other, "second", "a"), status(one, "second", "b"), status(one, "third", "a")] == [202, 409, 202]
+        with ThreadPoolExecutor(8) as pool:
+            names = [f"race-{number}" for number in range(12)]
+            cases = [(client, name, text) for name in names for client in (one, other) for text in "abc"]
+            found = list(pool.map(lambda case: (case[1], status(*case)), cases))
+    counts = Counter(found)
+    assert {counts[name, 202] for name in names} == {2}, "one content, which both were asked to take"
+    assert {counts[name, 409] for name in names} == {4}
+    assert imported(store).height == 3 + len(names)
+
+
+def test_another_content_of_a_published_id_is_refused(home: Path) -> None:
+    """Before, a server that had started since did not know it, and the run quarantined what was acknowledged."""
+    store = open_store(home, {})
+    known = dict(zip(*store.ledger.scan("evidence").select("title", "observation_id").collect(), strict=True))
+    said = {"observation_id": known["Old Ferry Yard"], "scope": SCOPE, "observed_at": "2026-04-01T00:00:00Z"}
+    published = {key: value for key, value in said.items() if key != "observation_id"} | PUBLISHED[0]
+    with served(store, Options(record=False)) as client:
+        client.until_ready()
+        response = client.post("/v1/ingest", [published | {"text": "new"}, said | {"text": "other"}])
+        assert [(each["at"], each["reason"]) for each in response.document["errors"]] == [
+            (1, "conflicting_observation")
+        ]
+        assert response.status == 409
+        assert client.post("/v1/ingest", published).status == 202
+        assert client.post("/v1/ingest", said | {"text": "x", "scope": {"type": "user", "id": "bo"}}).status == 202
+        for path in home.glob("snapshots/*/*/**/evidence.parquet"):
+            path.write_bytes(path.read_bytes()[:100])
+        assert client.post("/v1/ingest", published | {"observation_id": "new"}).status == 202
 
 
 def test_memory_of_contents_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,6 +221,19 @@ def test_objects_and_details_are_handed_over_and_wrong_ones_refused(
     assert [each.is_error for each in stored] == [False, False, False, True, True]
 
 
+def test_another_content_of_an_id_is_refused(locked: tuple[Client, dict[str, str], Store]) -> None:
+    client, tokens, _ = locked
+    said_first = {"text": "The quay is dry.", "observation_id": "quay"}
+
+    async def hand_over(tools: Tools) -> list[CallToolResult]:
+        given = [said_first, said_first | {"text": "The quay is wet."}, said_first]
+        return [await tools.call_tool("memory_ingest", arguments) for arguments in given]
+
+    first, other, again = call(over_http(client, tokens["ines"]), hand_over)
+    assert document(first)["observation_ids"] == document(again)["observation_ids"] == ["quay"]
+    assert "was accepted with other content" in said(other)
+
+
 def test_a_foreign_key_sees_nothing(locked: tuple[Client, dict[str, str], Store]) -> None:
     client, tokens, _ = locked
 

@@ -29,6 +29,7 @@ from memstate_core.serve.snapshots.generation import Generation, SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.state.current import served as served_snapshots
 from tests.core.clocks import SETTLED
+from tests.core.retrieve.conftest import Store as Draft
 from tests.core.serve.conftest import Client, Publish, harbour, served, serving_process
 from tests.pipeline.conftest import run_memstate
 
@@ -274,6 +275,27 @@ def test_a_row_of_another_scope_dated_back_hides_no_pending_update(client: Clien
     accept(client, GATE)
     response = ask(client, "the gate of the yard", scope="user:a")
     assert [each["fields"][0]["value"] for each in pending_of(response, "yard")] == ["locked"]
+
+
+def test_a_key_takes_back_an_id_that_another_scope_occupies(tmp_path: Path, publish: Publish) -> None:
+    """As in a run, an id belongs to the scope whose key makes it, although another one has a served topic with it."""
+    lamp = uuid_text("key", "user:b", "lamp")
+
+    def occupied(draft: Draft) -> None:
+        harbour(draft)
+        draft.topic(lamp, title="Occupied")
+
+    service = Service(publish(tmp_path / "home", occupied), Options(record=False))
+    owner, theirs = (Principal("x", scopes, Role.WRITE) for scopes in (None, frozenset({"user:b"})))
+    said = {"scope": {"type": "user", "id": "b"}, "title": "The lamp of the quay"}
+    service.serving.refresh()
+    try:
+        service.ingest(owner, [json.dumps({"topic_id": lamp, "scope": SCOPE, "title": "Occupied again"}).encode()])
+        service.ingest(theirs, [json.dumps(said | {"topic_key": "lamp"}).encode()])
+        assert service.topic(theirs, lamp, pending=True)["title"] == "The lamp of the quay"
+        assert service.ingest(theirs, [json.dumps(said | {"topic_id": lamp}).encode()])["accepted"] == 1
+    finally:
+        service.serving.close()
 
 
 class CountingEncoder(QuestionEncoder):
