@@ -12,6 +12,8 @@ from typing import Any, NoReturn, get_args
 import msgspec
 
 from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.model.forms.relation import RelationKind
+from memstate_core.model.forms.verification import Status
 from memstate_core.model.observation import Kind, Observation, Placement, Provenance, ScopeType
 from memstate_core.model.parts import FieldType
 
@@ -21,6 +23,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "placement": get_args(Placement),
     "field_type": get_args(FieldType),
     "type": get_args(ScopeType),
+    "relation": get_args(RelationKind),
+    "status": get_args(Status),
 }
 _UNKNOWN_WORD = re.compile(r"Invalid enum value (?P<word>.*) - at `(?P<path>\S*?(?P<key>\w+))`", re.DOTALL)
 

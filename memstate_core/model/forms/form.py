@@ -38,6 +38,15 @@ class Fault:
     missing: bool = False
 
 
+class Home(NamedTuple):
+    """The topic that a form says something about, as a record names one."""
+
+    topic_id: str | None = None
+    topic_key: str | None = None
+    topic_kind: str | None = None
+    title: str | None = None
+
+
 class Key(NamedTuple):
     """A key of a form, for those who describe or offer it."""
 
@@ -88,6 +97,14 @@ class Form(Struct, kw_only=True, tag_field="type"):
             found.append(Key(field.name, kind, field.required, meta.description or ""))
         return found
 
+    def times(self) -> Mapping[str, bool]:
+        """`TIMES`, where they depend on what the form holds."""
+        return self.TIMES
+
+    def home(self, scope: str) -> Home:
+        """The topic that the record is about: one of the form's own kind, unless it says something about another."""
+        return Home(None, self.key_of(self.natural_key()), self.kind(), self.title())
+
     def natural_key(self) -> str:
         """By what its topic is found within the scope."""
         raise NotImplementedError
@@ -112,6 +129,14 @@ class Form(Struct, kw_only=True, tag_field="type"):
     def edges(self) -> Sequence[EdgeTo]:
         """The edges that it states."""
         return ()
+
+    def fields_in(self, scope: str) -> Sequence[FieldValue]:
+        """The fields that it states in a scope, where they refer to items of it."""
+        return self.fields()
+
+    def edges_in(self, scope: str) -> Sequence[EdgeTo]:
+        """The edges that it states in a scope, where they lead to items of it."""
+        return self.edges()
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong with it beside types, lengths and times."""
