@@ -26,6 +26,7 @@ from memstate_core.policy.sections import (
     SegmentSettings,
     StoreSettings,
 )
+from memstate_core.policy.verification import VerificationSettings
 
 __all__ = [
     "FILE_NAME",
@@ -42,6 +43,7 @@ __all__ = [
     "SegmentSettings",
     "Settings",
     "StoreSettings",
+    "VerificationSettings",
     "load_policy",
     "load_settings",
 ]
@@ -74,6 +76,8 @@ class Settings(Section):
     """What a night may change before it needs consent."""
     recall: RecallSettings = RecallSettings()
     """Questions that each night is asked before it is published."""
+    verification: VerificationSettings = VerificationSettings()
+    """What a night may look at to verify what memories noted."""
     notify: NotifySettings = NotifySettings()
     """Who is notified of nights that fail, warn or recover."""
     retention: RetentionSettings = RetentionSettings()
