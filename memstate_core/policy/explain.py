@@ -107,7 +107,7 @@ def _fading(row: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
 def _pinned_by(row: dict[str, Any], policy: Policy) -> str | None:
     if row["action"] == "pin":
         return f"rule {row['rule']!r}"
-    if form := next((form for form in FORMS if form.SPARED and form.kind() == row["topic_kind"]), None):
+    if form := next((form for form in FORMS if form.SPARED and form.topic_kind() == row["topic_kind"]), None):
         return f"being a {form.NOUN}"
     if row["topic_kind"] in policy.pinned_kinds:
         return "policy.pinned_kinds"

@@ -16,7 +16,7 @@ class VerificationSettings(Section):
     roots: Annotated[tuple[str, ...], ARRAY] = ()
     """Folders, as absolute paths, whose files a night may read to compare them with the `contentSha256` that was noted.
     Links that lead out of them are not followed. Empty: no file is read."""
-    repositories: dict[str, str] = {}
+    repositories: dict[str, str] = {}  # noqa: RUF012, pydantic copies it
     """Git repositories by the `workspacePath` that memories note, as absolute paths of working copies. A night looks up
     there whether noted branches and commits exist; it reads references and objects and runs no hook, filter or network
     command. Empty: none."""

@@ -32,6 +32,7 @@ from memstate_pipeline.cli import (
     keys,
     maintain,
     mcp,
+    memory,
     notify,
     operate,
     plan,
@@ -124,6 +125,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)
 app.add_typer(keys.app, name="keys")
+app.add_typer(memory.app, name="memory")
 app.add_typer(quarantine.app, name="quarantine")
 
 

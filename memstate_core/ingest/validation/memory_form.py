@@ -46,7 +46,7 @@ def name_topic(row: Observation, content: dict[str, Any], clock: Clock, scope: s
         expected = "one or the other, since the form names its own topic and fields"
         raise Rejection(Reason.BAD_VALUE, f"{_WHERE} stands beside {', '.join(beside)}, expected {expected}")
     row.topic_id, row.topic_key, row.topic_kind, row.title = form.home(scope)
-    row.summary, row.session_id = form.summary(), _session(form, row)
+    row.summary, row.session_id, row.text = form.topic_summary(), _session(form, row), row.text or form.said()
 
 
 def form_fields(form: Form | None, clock: Clock, scope: str) -> tuple[FieldRow, ...]:
@@ -68,7 +68,7 @@ def _times(part: FieldValue | EdgeTo) -> dict[str, Any]:
 
 def _session(form: Form, row: Observation) -> str | None:
     """The session of the record, which is the form's where it has one, so that erasing a session finds it."""
-    own = form.session()
+    own = form.own_session()
     if own is not None and row.session_id not in (None, own):
         expected = f"the same session as $.session_id ({row.session_id!r}), or no $.session_id"
         raise Rejection(Reason.BAD_VALUE, f"{_WHERE}.session_id is {own!r}, expected {expected}")
@@ -79,8 +79,8 @@ def _check_unreserved(row: Observation) -> None:
     _check_references(row)
     for form in FORMS:
         expected = f'the form {{"memory": {{"type": "{form.form()}", …}}}}, which alone writes a {form.NOUN}'
-        if row.topic_kind == form.kind():
-            raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {form.kind()}, expected {expected}")
+        if row.topic_kind == form.topic_kind():
+            raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {form.topic_kind()}, expected {expected}")
         if row.topic_key is not None and row.topic_key.startswith(prefix := form.key_of("")):
             raise Rejection(Reason.BAD_VALUE, f"$.topic_key begins with {prefix}, expected {expected}")
 

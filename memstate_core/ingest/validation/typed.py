@@ -7,13 +7,12 @@ meaning and stay: that of a value, and that of a reference to be cleared.
 from __future__ import annotations
 
 import re
-from typing import Any, NoReturn, get_args
+from typing import Any, Literal, NoReturn, get_args, get_origin
 
 import msgspec
 
 from memstate_core.ingest.reasons import Reason, Rejection
-from memstate_core.model.forms.relation import RelationKind
-from memstate_core.model.forms.verification import Status
+from memstate_core.model.forms.registry import FORMS
 from memstate_core.model.observation import Kind, Observation, Placement, Provenance, ScopeType
 from memstate_core.model.parts import FieldType
 
@@ -23,10 +22,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "placement": get_args(Placement),
     "field_type": get_args(FieldType),
     "type": get_args(ScopeType),
-    "relation": get_args(RelationKind),
-    "status": get_args(Status),
 }
 _UNKNOWN_WORD = re.compile(r"Invalid enum value (?P<word>.*) - at `(?P<path>\S*?(?P<key>\w+))`", re.DOTALL)
+
+_UNKNOWN_FORM = re.compile(r"Invalid value (?P<word>.*) - at `\$\.memory\.type`", re.DOTALL)
 
 
 def without_nulls(item: dict[str, Any], keep: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -60,9 +59,28 @@ def observation_of(content: dict[str, Any]) -> Observation:
 
 
 def _explain(message: str) -> NoReturn:
+    if form := _UNKNOWN_FORM.fullmatch(message):
+        names = ", ".join(each.form() for each in FORMS)
+        raise Rejection(
+            Reason.UNKNOWN_WORD, f"$.memory.type is {form['word'][:100]}, expected one of {names}"
+        ) from None
     word = _UNKNOWN_WORD.fullmatch(message)
     if word is None:
         raise Rejection(Reason.WRONG_TYPE, message[:1].lower() + message[1:]) from None
     reason = Reason.UNKNOWN_PLACEMENT if word["key"] == "placement" else Reason.UNKNOWN_WORD
-    allowed = ", ".join(_WORDS[word["key"]])
+    allowed = ", ".join(_words(word["path"], word["key"]))
     raise Rejection(reason, f"{word['path']} is {word['word'][:100]}, expected one of {allowed}") from None
+
+
+def _words(path: str, key: str) -> tuple[str, ...]:
+    """The words that a key may have; a key of a form has those of the forms that have the key."""
+    if not path.startswith("$.memory."):
+        return _WORDS[key]
+    kinds = [given.type for form in FORMS for given in form.keys() if given.name == key]  # noqa: SIM118, no mapping
+    return tuple(
+        word
+        for kind in kinds
+        for choice in (kind, *get_args(kind))
+        if get_origin(choice) is Literal
+        for word in get_args(choice)
+    )

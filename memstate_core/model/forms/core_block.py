@@ -42,7 +42,7 @@ class CoreBlock(Form, kw_only=True, tag="core_block"):
         """The label."""
         return self.label
 
-    def title(self) -> str:
+    def topic_title(self) -> str:
         """The label."""
         return self.label
 
@@ -54,5 +54,5 @@ class CoreBlock(Form, kw_only=True, tag="core_block"):
             yield Fault(AUTHORITY, f"is {self.authority}", expected)
 
 
-CORE_BLOCK: Final = CoreBlock.kind()
+CORE_BLOCK: Final = CoreBlock.topic_kind()
 """The kind of the topics that are core blocks."""

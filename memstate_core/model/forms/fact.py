@@ -33,7 +33,9 @@ class Fact(Form, kw_only=True, tag="fact"):
     subject: Annotated[str, Meta(description="the topic that it is about, such as `title:Acme`")]
     predicate: Annotated[str, Meta(description="what is said about it: the name of a field, or a kind of edge")]
     object: Annotated[Any, Meta(description="the value, which becomes that of the field")] = None
-    object_item: Annotated[str | None, Meta(description="a topic in place of a value; the fact is an edge to it")] = None
+    object_item: Annotated[str | None, Meta(description="a topic in place of a value; the fact is an edge to it")] = (
+        None
+    )
     subject_kind: Annotated[str | None, Meta(description="kind of the topic, where `subject` is a title")] = None
     object_kind: Annotated[str | None, Meta(description="kind of the topic, where `object_item` is a title")] = None
     confidence: Annotated[float | None, Meta(description="from 0 to 1, of a value")] = None
@@ -52,7 +54,11 @@ class Fact(Form, kw_only=True, tag="fact"):
         """The topic of the subject."""
         return named_item(self.subject, self.subject_kind).home(scope)
 
-    def fields_in(self, scope: str) -> Sequence[FieldValue]:
+    def said(self) -> str | None:
+        """The fact, where an edge says it."""
+        return None if self.object_item is None else f"{self.subject} {self.predicate} {self.object_item}"
+
+    def fields_in(self, scope: str) -> Sequence[FieldValue]:  # noqa: ARG002
         """The value, and its end as a value of null."""
         if self.object_item is not None:
             return ()

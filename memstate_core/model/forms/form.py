@@ -79,14 +79,14 @@ class Form(Struct, kw_only=True, tag_field="type"):
         return str(cls.__struct_config__.tag)
 
     @classmethod
-    def kind(cls) -> str:
+    def topic_kind(cls) -> str:
         """The kind of its topics."""
         return f"{RESERVED}{cls.form()}"
 
     @classmethod
     def key_of(cls, natural_key: str) -> str:
         """The topic key that belongs to a natural key."""
-        return f"{cls.kind()}:{natural_key}"
+        return f"{cls.topic_kind()}:{natural_key}"
 
     @classmethod
     def keys(cls) -> list[Key]:
@@ -101,42 +101,46 @@ class Form(Struct, kw_only=True, tag_field="type"):
         """`TIMES`, where they depend on what the form holds."""
         return self.TIMES
 
-    def home(self, scope: str) -> Home:
+    def home(self, scope: str) -> Home:  # noqa: ARG002
         """The topic that the record is about: one of the form's own kind, unless it says something about another."""
-        return Home(None, self.key_of(self.natural_key()), self.kind(), self.title())
+        return Home(None, self.key_of(self.natural_key()), self.topic_kind(), self.topic_title())
 
     def natural_key(self) -> str:
         """By what its topic is found within the scope."""
         raise NotImplementedError
 
-    def title(self) -> str | None:
+    def topic_title(self) -> str | None:
         """The title of its topic; None keeps the title."""
         return None
 
-    def summary(self) -> str | None:
+    def topic_summary(self) -> str | None:
         """The summary of its topic; None keeps the summary."""
         return None
 
-    def session(self) -> str | None:
+    def said(self) -> str | None:
+        """What it says in words, as the text of a record that has none; None where its fields say it."""
+        return None
+
+    def own_session(self) -> str | None:
         """The session that the record belongs to, where the form decides it."""
         return None
 
-    def fields(self) -> Sequence[FieldValue]:
+    def stated_fields(self) -> Sequence[FieldValue]:
         """The fields that it states."""
         given = ((name, getattr(self, name), kind) for name, kind in self.STATED.items())
         return [FieldValue(name=name, value=value, field_type=kind) for name, value, kind in given if value is not None]
 
-    def edges(self) -> Sequence[EdgeTo]:
+    def stated_edges(self) -> Sequence[EdgeTo]:
         """The edges that it states."""
         return ()
 
-    def fields_in(self, scope: str) -> Sequence[FieldValue]:
+    def fields_in(self, scope: str) -> Sequence[FieldValue]:  # noqa: ARG002
         """The fields that it states in a scope, where they refer to items of it."""
-        return self.fields()
+        return self.stated_fields()
 
-    def edges_in(self, scope: str) -> Sequence[EdgeTo]:
+    def edges_in(self, scope: str) -> Sequence[EdgeTo]:  # noqa: ARG002
         """The edges that it states in a scope, where they lead to items of it."""
-        return self.edges()
+        return self.stated_edges()
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong with it beside types, lengths and times."""

@@ -42,12 +42,18 @@ class Item(NamedTuple):
             return f"{RESERVED}{_FORMS[self.prefix]}:{self.name}"
         return self.name if self.prefix == KEY else None
 
+    @property
+    def observation(self) -> str | None:
+        """The id of an observation, where the item is one."""
+        return self.name if self.prefix == OBSERVATION else None
+
     def home(self, scope: str) -> Home:
         """The item as a record names the topic that it is about."""
         if self.prefix == TITLE:
             return Home(title=self.name, topic_kind=self.topic_kind)
         if self.key is not None:
-            return Home(topic_key=self.key)
+            form = _FORMS.get(self.prefix)
+            return Home(topic_key=self.key, topic_kind=None if form is None else f"{RESERVED}{form}")
         return Home(topic_id=self.topic_id(scope))
 
     def topic_id(self, scope: str) -> str:

@@ -17,10 +17,10 @@ from memstate_core.model.forms.verification import Verification
 Memory: TypeAlias = CoreBlock | Fact | Relation | Verification
 """Any form; `type` in the record says which."""
 
-FORMS: Final[tuple[type[Form], ...]] = get_args(Memory) or (Memory,)
+FORMS: Final[tuple[type[Form], ...]] = get_args(Memory)
 
-FORM_KINDS: Final[tuple[str, ...]] = tuple(form.kind() for form in FORMS)
+FORM_KINDS: Final[tuple[str, ...]] = tuple(form.topic_kind() for form in FORMS)
 """The kinds of topics that only forms write."""
 
-SPARED_KINDS: Final[tuple[str, ...]] = tuple(form.kind() for form in FORMS if form.SPARED)
+SPARED_KINDS: Final[tuple[str, ...]] = tuple(form.topic_kind() for form in FORMS if form.SPARED)
 """Those among them that are never summarised, detached or archived."""

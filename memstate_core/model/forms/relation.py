@@ -42,13 +42,15 @@ class Relation(Form, kw_only=True, tag="relation"):
         """The topic of the source."""
         return named_item(self.source, self.source_kind).home(scope)
 
+    def said(self) -> str:
+        """The relation as a sentence."""
+        return f"{self.source} {self.relation} {self.target}"
+
     def edges_in(self, scope: str) -> Sequence[EdgeTo]:
         """The relation as an edge to the target's topic."""
         target = named_item(self.target, self.target_kind)
         began, ended = (dated(text) for text in (self.valid_from, self.valid_until))
-        return [
-            EdgeTo(kind=self.relation, to_topic_id=target.topic_id(scope), valid_from=began, valid_until=ended)
-        ]
+        return [EdgeTo(kind=self.relation, to_topic_id=target.topic_id(scope), valid_from=began, valid_until=ended)]
 
     def faults(self) -> Iterator[Fault]:
         """An item that is none, or one that is related to itself."""

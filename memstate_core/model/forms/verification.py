@@ -44,7 +44,7 @@ class Verification(Form, kw_only=True, tag="verification"):
         """All records of a scope share a topic."""
         return "records"
 
-    def title(self) -> str:
+    def topic_title(self) -> str:
         """What the topic is called."""
         return "Verification records"
 
@@ -68,7 +68,7 @@ class Verification(Form, kw_only=True, tag="verification"):
 GIVEN: Final = "given"
 """The check of a record that names none."""
 
-VERIFICATION: Final = Verification.kind()
+VERIFICATION: Final = Verification.topic_kind()
 """The kind of the topics with the records of a scope."""
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.forms.item import REFERENCE
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import FIELD_VALUE, LINK_TO, MOMENT
 from memstate_core.model.ids import key_id, uuid_expr
 from memstate_core.model.text import normalised

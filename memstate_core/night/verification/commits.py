@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -39,7 +39,7 @@ def check_commits(noted: pl.DataFrame, repositories: Mapping[str, str], seconds:
     """
     rows = noted.filter(pl.col("workspace").is_in(list(repositories)))
 
-    @lru_cache(maxsize=None)
+    @cache
     def exists(workspace: str, check: str, name: str) -> Result:
         return _exists(Path(repositories[workspace]), check, name, seconds)
 

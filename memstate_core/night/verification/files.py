@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -37,7 +37,7 @@ def check_files(noted: pl.DataFrame, roots: Sequence[str], most_bytes: int) -> p
     rows = noted.filter(pl.col("file").is_not_null()) if roots else noted.clear()
     allowed = [Path(root).resolve() for root in roots]
 
-    @lru_cache(maxsize=None)
+    @cache
     def digest(path: Path) -> Result:
         return _digest(path, allowed, most_bytes)
 

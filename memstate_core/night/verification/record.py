@@ -6,6 +6,7 @@ repeated run look at no file; a night without a change adds nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 import polars as pl
@@ -27,29 +28,41 @@ _KEY = ("scope", "target", "check")
 _SAID = ("status", "message")
 
 
-def verify_items(store: Store, now: datetime) -> list[bytes]:
+def found_now(store: Store) -> list[dict[str, str]]:
+    """What the checkers find now (columns FINDINGS), by scope, target and check; the ledger is only read."""
+    if store.ledger.version("evidence") is None:
+        return []
+    return found_by_checkers(store, _evidence(store)).sort(_KEY).to_dicts()
+
+
+def verify_items(store: Store, now: datetime, scopes: Collection[str] | None = None) -> list[bytes]:
     """What the checkers find and the records do not say yet, as lines to hand over; the ledger is only read.
 
     Args:
         store: the store, whose settings say what may be looked at.
         now: the time of the check.
+        scopes: only of these scopes; None for all.
     """
     if store.ledger.version("evidence") is None:
         return []
-    evidence = store.ledger.scan("evidence").select(_COLUMNS)
-    findings = found_by_checkers(store, evidence)
+    findings = found_by_checkers(store, _evidence(store))
     if findings.is_empty():
         return []
-    fresh = _differing(findings, latest_records(store))
+    mine = pl.lit(True) if scopes is None else pl.col("scope").is_in(list(scopes))
+    fresh = findings.filter(mine).join(latest_records(store), on=[*_KEY, *_SAID], how="anti")
     return [_line(row, now) for row in fresh.sort(_KEY).iter_rows(named=True)]
 
 
-def hand_over_findings(store: Store, now: datetime) -> int:
+def hand_over_findings(store: Store, now: datetime, scopes: Collection[str] | None = None) -> int:
     """Writes what `verify_items` finds into the inbox in one durable step; returns how many records that is."""
-    lines = verify_items(store, now)
+    lines = verify_items(store, now, scopes)
     if lines:
         InboxWriter(store.home.inbox, store.home.inbox_key).append(b"".join(lines))
     return len(lines)
+
+
+def _evidence(store: Store) -> pl.LazyFrame:
+    return store.ledger.scan("evidence").select(_COLUMNS)
 
 
 def found_by_checkers(store: Store, evidence: pl.LazyFrame) -> pl.DataFrame:
@@ -80,10 +93,6 @@ def latest_records(store: Store) -> pl.DataFrame:
     ).collect()
     last = named.sort("checked_at", "evidence_id").unique(_KEY, keep="last", maintain_order=True)
     return last.select(*FINDINGS, "checked_at").sort(_KEY)
-
-
-def _differing(findings: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
-    return findings.join(records, on=[*_KEY, *_SAID], how="anti")
 
 
 def _line(finding: dict[str, str], now: datetime) -> bytes:
