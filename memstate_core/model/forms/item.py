@@ -19,7 +19,7 @@ _FORMS: Final = {"block": "core_block", "session": "session_state", "resource": 
 """Prefixes of items that forms write, with the `type` of the form."""
 PREFIXES: Final = (TOPIC, KEY, TITLE, *_FORMS, OBSERVATION)
 
-ITEM_LIMIT = 1_024
+ITEM_LIMIT = 1_100
 """The most characters of a name with its prefix."""
 
 REFERENCE: Final = f"{RESERVED}ref:"

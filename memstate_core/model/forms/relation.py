@@ -25,7 +25,7 @@ class Relation(Form, kw_only=True, tag="relation"):
     NOUN: ClassVar[str] = "temporal relation"
     STATED: ClassVar[Mapping[str, FieldType]] = MappingProxyType({})
     LIMITS: ClassVar[Mapping[str, int]] = MappingProxyType({
-        "source": ITEM_LIMIT, "source_kind": 256, "relation": 64, "target": ITEM_LIMIT, "target_kind": 256,
+        "source": ITEM_LIMIT, "source_kind": 256, "target": ITEM_LIMIT, "target_kind": 256,
         "valid_from": 256, "valid_until": 256, "sources": 1_000, "sources[]": 1_024,
     })  # fmt: skip
 

@@ -16,6 +16,7 @@ from memstate_core.model.forms.form import Fault, Form
 from memstate_core.model.forms.item import ITEM_LIMIT, item_faults, named_item
 from memstate_core.model.parts import FieldType, FieldValue
 
+MESSAGE_LIMIT: Final = 10_000
 Status = Literal["failed", "passed", "stale", "unknown", "warning"]
 
 
@@ -25,7 +26,7 @@ class Verification(Form, kw_only=True, tag="verification"):
     NOUN: ClassVar[str] = "verification record"
     STATED: ClassVar[Mapping[str, FieldType]] = MappingProxyType({})
     LIMITS: ClassVar[Mapping[str, int]] = MappingProxyType(
-        {"target": ITEM_LIMIT, "target_kind": 256, "status": 64, "check": 64, "message": 10_000}
+        {"target": ITEM_LIMIT, "target_kind": 256, "check": 64, "message": MESSAGE_LIMIT}
     )
     TIMES: ClassVar[Mapping[str, bool]] = MappingProxyType({"checked_at": False})
     SPARED: ClassVar[bool] = True

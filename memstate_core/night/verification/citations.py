@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from memstate_core.model.forms.registry import FORMS
 from memstate_core.night.verification.finding import FAILED, FINDINGS, PASSED
 
 CITATIONS = "citations"
@@ -12,8 +13,9 @@ CITATIONS = "citations"
 MISSING = "cited and not in the ledger: "
 """How the message of a failure begins."""
 
-_SOURCES = ("sources", "source_event_ids")
-_KEYS = [f"$.memory.{name}" for name in _SOURCES]
+_FORMS = [form.form() for form in FORMS if any(key.name == "sources" for key in form.keys())]  # noqa: SIM118
+"""The forms that name sources, by which a list of texts is certain."""
+
 _SHOWN = 10
 
 
@@ -23,9 +25,10 @@ def check_citations(evidence: pl.LazyFrame) -> pl.DataFrame:
     Args:
         evidence: columns observation_id, scope, payload_json.
     """
-    some = pl.any_horizontal([pl.col("payload_json").str.contains(f'"{name}":[', literal=True) for name in _SOURCES])
-    rows = evidence.filter(some).select("observation_id", "scope", "payload_json").collect()
-    lists = pl.coalesce([pl.col("payload_json").str.json_path_match(key) for key in _KEYS])
+    some = pl.col("payload_json").str.contains('"sources":[', literal=True)
+    typed = pl.col("payload_json").str.json_path_match("$.memory.type").is_in(_FORMS)
+    rows = evidence.filter(some).filter(typed).select("observation_id", "scope", "payload_json").collect()
+    lists = pl.col("payload_json").str.json_path_match("$.memory.sources")
     cited = rows.select("scope", "observation_id", _cited=lists).drop_nulls("_cited")
     if cited.is_empty():
         return pl.DataFrame(schema=FINDINGS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -45,11 +45,10 @@ def check_files(noted: pl.DataFrame, roots: Sequence[str], most_bytes: int) -> p
     return found(rows, FILE, (_compared(workspace, file, sha256, digest) for workspace, file, sha256 in columns))
 
 
-def _compared(workspace: str | None, file: str, sha256: str | None, digest: object) -> Result:
+def _compared(workspace: str | None, file: str, sha256: str | None, digest: Callable[[Path], Result]) -> Result:
     path = Path(file) if workspace is None else Path(workspace) / file
     if not path.is_absolute():
         return UNKNOWN, f"{file} is relative, and no workspacePath was noted beside it"
-    assert callable(digest)
     status, said = digest(path)
     if status != PASSED:
         return status, said
@@ -67,16 +66,23 @@ def _digest(path: Path, roots: Sequence[Path], most_bytes: int) -> Result:
         if not any(real.is_relative_to(root) for root in roots):
             return UNKNOWN, f"{path} is outside the folders that [verification] roots allows"
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return FAILED, f"{MISSING}{path}"
-    except NotADirectoryError:
+    except (FileNotFoundError, NotADirectoryError):
         return FAILED, f"{MISSING}{path}"
     except (OSError, ValueError) as error:
         return WARNING, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
-    with os.fdopen(handle, "rb") as opened:
-        state = os.fstat(handle)
-        if not stat.S_ISREG(state.st_mode):
-            return WARNING, f"{path} is no regular file"
-        if state.st_size > most_bytes:
-            return UNKNOWN, f"{path} has {state.st_size:,} bytes, more than [verification] max_file_mib allows"
+    try:
+        return _read(handle, path, most_bytes)
+    except OSError as error:
+        return WARNING, f"{path} cannot be read: {error.strerror}"
+    finally:
+        os.close(handle)
+
+
+def _read(handle: int, path: Path, most_bytes: int) -> Result:
+    state = os.fstat(handle)
+    if not stat.S_ISREG(state.st_mode):
+        return WARNING, f"{path} is no regular file"
+    if state.st_size > most_bytes:
+        return UNKNOWN, f"{path} has {state.st_size:,} bytes, more than [verification] max_file_mib allows"
+    with os.fdopen(handle, "rb", closefd=False) as opened:
         return PASSED, hashlib.file_digest(opened, "sha256").hexdigest()

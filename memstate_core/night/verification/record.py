@@ -12,7 +12,7 @@ from datetime import datetime
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.forms.verification import GIVEN, VERIFICATION, Verification
+from memstate_core.model.forms.verification import GIVEN, MESSAGE_LIMIT, VERIFICATION, Verification
 from memstate_core.model.provenance import NOTED, noted
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.night.verification.citations import check_citations
@@ -45,7 +45,7 @@ def verify_items(store: Store, now: datetime, scopes: Collection[str] | None = N
     """
     if store.ledger.version("evidence") is None:
         return []
-    findings = found_by_checkers(store, _evidence(store))
+    findings = found_by_checkers(store, _evidence(store)).with_columns(pl.col("message").str.head(MESSAGE_LIMIT))
     if findings.is_empty():
         return []
     mine = pl.lit(True) if scopes is None else pl.col("scope").is_in(list(scopes))

@@ -44,7 +44,7 @@ def test_nulls_are_the_same_record_as_absent_keys_and_state_nothing(desk):
         ({"memory": PERSONA | {"content": ""}}, "missing_content", "$.memory.content is blank"),
         ({"memory": PERSONA | {"authority": 10**7}}, "bad_value", "$.memory.authority is 10000000"),
         ({"memory": PERSONA | {"authority": "high"}}, "wrong_type", "$.memory.authority"),
-        ({"memory": PERSONA | {"type": "poem"}}, "wrong_type", "$.memory.type"),
+        ({"memory": PERSONA | {"type": "poem"}}, "unknown_word", "$.memory.type"),
         ({"memory": "persona"}, "wrong_type", "$.memory"),
         ({"memory": {"type": "core_block", "label": "persona"}}, "wrong_type", "content"),
         ({"memory": PERSONA, "title": "Persona"}, "bad_value", "$.memory stands beside title"),
