@@ -1,7 +1,7 @@
 """References of forms to observations: ids that lead to the topic that holds an observation of the scope.
 
-A reference is an alias of that topic, so that whatever follows aliases follows references too, and what names an
-observation that is still unknown moves to its topic once it arrives.
+A reference is an alias of that topic, so that whatever follows aliases follows references too. What is about an
+observation that is still unknown has no topic until it arrives.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import polars as pl
 from memstate_core.model.forms.item import OBSERVATION, REFERENCE
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import ALIASES, PLACEMENTS, empty, project
+from memstate_core.placement.named import REFUSED
 
 _LONGEST = 32
 """How many references may follow one another."""
@@ -33,11 +34,15 @@ def reference_aliases(evidence: pl.DataFrame, placements: pl.DataFrame) -> pl.Da
 
 
 def resolved(placements: pl.DataFrame, references: pl.DataFrame) -> pl.DataFrame:
-    """The placements with the topics that references lead to."""
-    if references.is_empty():
-        return placements
+    """The placements with the topics that references lead to; refused where an observation is not known yet."""
     led = pl.col("topic_id").replace(references["alias"], references["topic_id"])
-    return project(placements.with_columns(topic_id=led), PLACEMENTS)
+    lost = led.str.starts_with(REFERENCE).fill_null(False)
+    placed = placements.with_columns(
+        topic_id=pl.when(~lost).then(led),
+        operation=pl.when(lost).then(pl.lit(REFUSED)).otherwise("operation"),
+        reason=pl.when(lost).then(pl.lit("it names an observation that is not known yet")).otherwise("reason"),
+    )
+    return project(placed, PLACEMENTS)
 
 
 def _wanted(evidence: pl.DataFrame) -> pl.Series:

@@ -76,6 +76,7 @@ def derive(recorded: Recorded) -> Derived:
     account = replace(account, aliases=aliases)
     known = recorded.evidence.select("evidence_id", "scope", at="observed_at")
     homes = placed.with_columns(account.answering(pl.col("topic_id"))).join(known, on="evidence_id")
+    homes = homes.filter(~pl.col("topic_id").str.starts_with(REFERENCE))
     return Derived(
         merges=merges,
         survivors=survivors,
