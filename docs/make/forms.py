@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 from docs.make.markdown import code, table
 from memstate_core.model.forms.form import Form
 
-_NAMES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_NAMES: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any JSON value"}
 
 
 def form_keys(form: type[Form]) -> str:

@@ -114,8 +114,19 @@ def context(
     stages: Iterable[str] | None = None,
     as_of: datetime | str | None = None,
     record: bool | None = None,
+    workspace: Mapping[str, str] | None = None,
 ) -> Call[answers.ContextAnswer]:
-    """Builds a text for a prompt of at most `budget` tokens, each line cited; arguments as for `query`."""
+    """Builds a text for a prompt of at most `budget` tokens, each line cited; arguments as for `query`.
+
+    Args:
+        q: the question.
+        budget: the maximum number of tokens.
+        scope: as for `query`.
+        stages: as for `query`.
+        as_of: as for `query`.
+        record: as for `query`.
+        workspace: `root`, `branch` and `commit` of where the question is asked from, for warnings of drift.
+    """
     body = {
         "q": q,
         "budget": budget,
@@ -123,6 +134,7 @@ def context(
         "stages": None if stages is None else list(stages),
         "as_of": _moment(as_of),
         "record": record,
+        "workspace": None if workspace is None else dict(workspace),
     }
     return Call("POST", "/v1/context", answers.ContextAnswer, body=_given(body))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -47,6 +48,11 @@ class ImportReport:
     files: tuple[FileReport, ...]
     reasons: Mapping[str, int]
     errors: tuple[UnreadableDump, ...]
+
+    def followed_by(self, other: ImportReport) -> ImportReport:
+        """The results of two imports, one after the other."""
+        reasons = Counter(self.reasons) + Counter(other.reasons)
+        return ImportReport(self.files + other.files, dict(sorted(reasons.items())), self.errors + other.errors)
 
     @property
     def read(self) -> int:

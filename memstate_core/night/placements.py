@@ -19,6 +19,7 @@ from memstate_core.model.text import embedding_text
 from memstate_core.placement import turns as unnamed
 from memstate_core.placement.entity_mentions import known_names
 from memstate_core.placement.named import REFUSED, Placed, place_named
+from memstate_core.placement.references import reference_aliases, resolved
 from memstate_core.placement.segment_edges import with_edges
 from memstate_core.placement.segment_vectors import Embed, placed_segments
 from memstate_core.placement.vectors import Embeddings
@@ -78,8 +79,11 @@ def recorded_placements(store: Store, shard: Served) -> pl.DataFrame:
 def _placed(evidence: pl.DataFrame, segments: pl.DataFrame, merged: pl.DataFrame) -> tuple[Placed, pl.DataFrame]:
     """Placements of named evidence, and of all evidence (columns PLACEMENTS), given the merges in force."""
     settled = [*merged["dropped"], *merged["survivor"]]
-    placed = place_named(evidence, segments.select("topic_id", "scope"), settled=settled)
-    return placed, pl.concat([placed.placements, unnamed.placements(segments)])
+    named = place_named(evidence, segments.select("topic_id", "scope"), settled=settled)
+    frame = pl.concat([named.placements, unnamed.placements(segments)])
+    references = reference_aliases(evidence, frame)
+    placed = Placed(resolved(named.placements, references), pl.concat([named.aliases, references]))
+    return placed, resolved(frame, references)
 
 
 def _new_segments(

@@ -19,6 +19,7 @@ from memstate_core.model.frames import ALIASES, DECISION, PROBLEMS, REVISIONS, p
 from memstate_core.night.prune import prune
 from memstate_core.retrieve.index.evidence import evidence_index
 from memstate_core.retrieve.index.facts_files import write_facts
+from memstate_core.retrieve.index.notes import NOTES_FILE, notes_index
 from memstate_core.retrieve.index.write import (
     Layouts,
     index_problems,
@@ -145,6 +146,7 @@ def _evidence_files(store: Store, run: Run, folder: Path) -> tuple[Layouts, int]
         base = load_snapshot(store.home, run.facts.shard, run.facts.base)
         if base.manifest.embedding_model == run.facts.embedding_model:
             return link_evidence_index(folder, base.path), base.manifest.counts["evidence"]
+    notes_index(store, run).write_parquet(folder / NOTES_FILE)
     evidence, vectors = evidence_index(store, run)
     return write_evidence_index(folder, evidence, vectors), evidence.height
 

@@ -27,6 +27,7 @@ from memstate_core.policy.sections import (
     StoreSettings,
 )
 from memstate_core.policy.ui import UiSettings
+from memstate_core.policy.verification import VerificationSettings
 
 __all__ = [
     "FILE_NAME",
@@ -44,6 +45,7 @@ __all__ = [
     "Settings",
     "StoreSettings",
     "UiSettings",
+    "VerificationSettings",
     "load_policy",
     "load_settings",
 ]
@@ -76,6 +78,8 @@ class Settings(Section):
     """What a night may change before it needs consent."""
     recall: RecallSettings = RecallSettings()
     """Questions that each night is asked before it is published."""
+    verification: VerificationSettings = VerificationSettings()
+    """What a night may look at to verify what memories noted."""
     notify: NotifySettings = NotifySettings()
     """Who is notified of nights that fail, warn or recover."""
     retention: RetentionSettings = RetentionSettings()

@@ -15,6 +15,7 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import TopicNotFound
+from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.text import iso_expr, normalised
 from memstate_core.retrieve.conflicts import open_rivals
 from memstate_core.retrieve.graph_boost import UNSPECIFIC
@@ -135,7 +136,8 @@ def _facts(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.Dat
 def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.DataFrame | None) -> _Tables:
     if wanted.as_of is not None:
         past = reader.past(scope, wanted.as_of)
-        served = past.topics.filter(pl.col("state") == SERVED_STATE).select("id", "title")
+        shown = (pl.col("state") == SERVED_STATE) & pl.col("topic_kind").ne_missing(VERIFICATION)
+        served = past.topics.filter(shown).select("id", "title")
         return _shown(_Tables(served, past.fields, past.revisions, past.edges), wanted)
     topics = reader.topics(scope).frame.select("id", "title")
     current = None if wanted.history else reader.facts(scope)

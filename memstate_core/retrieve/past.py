@@ -27,6 +27,7 @@ from memstate_core.model.frames import (
 )
 from memstate_core.placement import turns
 from memstate_core.placement.named import place_named
+from memstate_core.placement.references import reference_aliases, resolved
 from memstate_core.policy.settings import Policy
 from memstate_core.run.view import UNUSED
 from memstate_core.state import decisions as decided
@@ -162,10 +163,14 @@ def _placements(
     """
     segments = decided.segments(transitions)
     owned, is_known = segments.select("topic_id", "scope"), pl.col("observed_at") <= moment
-    then = place_named(evidence.filter(is_known), owned, _settled(by_then))
-    later = evidence.filter(~is_known).select("evidence_id")
+    known, later = evidence.filter(is_known), evidence.filter(~is_known).select("evidence_id")
+    then = place_named(known, owned, _settled(by_then))
     now = place_named(evidence, owned, _settled(transitions)).placements.join(later, on="evidence_id", how="semi")
-    return pl.concat([then.placements, now, turns.placements(segments)]), then.aliases
+    frame = pl.concat([then.placements, now, turns.placements(segments)])
+    by_then, today = (reference_aliases(rows, frame) for rows in (known, evidence))
+    late = pl.col("evidence_id").is_in(later["evidence_id"].implode())
+    placed = [resolved(frame.filter(~late), by_then), resolved(frame.filter(late), today)]
+    return pl.concat(placed), pl.concat([then.aliases, by_then])
 
 
 def _settled(transitions: pl.DataFrame) -> list[str]:

@@ -17,18 +17,20 @@ import numpy as np
 import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
+from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import ALIASES, EDGES, EVIDENCE_INDEX, REVISIONS, empty
 from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.damage import damage_named, unopenable
 from memstate_core.retrieve.index.facts_files import FOLDER, SUPERSEDED_FILE, TABLES
-from memstate_core.retrieve.index.layout import Place, Places, read_array, read_rows
+from memstate_core.retrieve.index.layout import SERVED_STATE, Place, Places, read_array, read_rows
+from memstate_core.retrieve.index.notes import NOTES_FILE, NOTES_INDEX
 from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
 from memstate_core.retrieve.superseded import SUPERSEDED, superseding_rows
 from memstate_core.run.run import GRAPH_FILE
-from memstate_core.state.graph import Graph, open_graph
+from memstate_core.state.graph import TOPIC, Graph, open_graph
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
 
@@ -60,6 +62,7 @@ class SnapshotReader:
         self.evidence = lru_cache(_KEPT_SCOPES)(self._read_evidence)
         self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
         self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
+        self.record_topics = lru_cache(_KEPT_SCOPES)(self._read_record_topics)
         self.homes = lru_cache(_KEPT_SCOPES)(self._read_homes)
         self.superseding = lru_cache(_KEPT_SCOPES)(self._read_superseding)
         self.past = lru_cache(_KEPT_PASTS)(self._read_past)
@@ -105,6 +108,13 @@ class SnapshotReader:
     def _fact_places(self) -> Places | None:
         name = f"{FOLDER}/places.parquet"
         return Places(self._folder / name) if self.snapshot.has(name) else None
+
+    @cached_property
+    def notes(self) -> pl.LazyFrame:
+        """What evidence notes about where it comes from (columns NOTES_INDEX); empty in snapshots without the file."""
+        if not self.snapshot.has(NOTES_FILE):
+            return empty(NOTES_INDEX).lazy()
+        return pl.scan_parquet(self._folder / NOTES_FILE, glob=False)
 
     @property
     def compressed(self) -> pl.LazyFrame:
@@ -175,6 +185,12 @@ class SnapshotReader:
             return superseding_rows(empty(SUPERSEDED), empty(REVISIONS), evidence)
         earlier = self._rows(SUPERSEDED_FILE, places.of(scope, "superseded"))
         return superseding_rows(earlier, facts["revisions"].filter(pl.col("rank") == 0), evidence)
+
+    def _read_record_topics(self, scope: str) -> list[str]:
+        """The topics with the verification records of a scope: one, unless records were merged from elsewhere."""
+        where = "r.scope = $scope AND r.topic_kind = $kind AND r.state = $state"
+        found = self.graph.read(TOPIC, ["id"], where, scope=scope, kind=VERIFICATION, state=SERVED_STATE)
+        return found["id"].sort().to_list()
 
     def _rows(self, name: str, place: Place) -> pl.DataFrame:
         with damage_named(self.snapshot):

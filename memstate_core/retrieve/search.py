@@ -16,6 +16,7 @@ import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
+from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS
@@ -147,7 +148,8 @@ def _with_archived(reader: SnapshotReader, scope: str) -> TopicSlice:
 
 def _past_topics(reader: SnapshotReader, scope: str, past: Past) -> TopicSlice:
     """The living topics of a past moment; those whose text has changed since have neither terms nor a vector."""
-    served, topics = reader.topics(scope), past.topics.filter(pl.col("merged_into").is_null())
+    served, living = reader.topics(scope), past.topics.filter(pl.col("merged_into").is_null())
+    topics = living.filter(pl.col("topic_kind").ne_missing(VERIFICATION))
     text = ["id", "title", "summary"]
     numbered = served.frame.select(text).with_row_index("row")
     rows = topics.select(text).join(numbered, on=text, how="left", nulls_equal=True, maintain_order="left")["row"]

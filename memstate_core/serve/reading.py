@@ -14,7 +14,9 @@ from memstate_core.model.errors import StoreNotFound, TopicNotFound
 from memstate_core.retrieve.context import context_pack
 from memstate_core.retrieve.fact_pages import FactFilter, facts_page
 from memstate_core.retrieve.fact_pages import Position as FactPosition
+from memstate_core.retrieve.grounds import with_warnings
 from memstate_core.retrieve.query import Question, answer, empty_answer
+from memstate_core.retrieve.recall_warnings import Workspace
 from memstate_core.retrieve.recorded_questions import QuestionRecorder
 from memstate_core.retrieve.resources import Position as ResourcePosition
 from memstate_core.retrieve.resources import ResourceFilter, resources_page
@@ -80,8 +82,23 @@ class Reading:
         self._record({each["topic_id"]: each["scope"] for each in served}, record, own.field_names)
         return document
 
-    def context(self, who: Principal, question: Question, budget: int, record: bool | None = None) -> Document:
-        """A context pack (`memstate_core.retrieve.context`) of the answer to a question; errors as for `query`."""
+    def context(
+        self,
+        who: Principal,
+        question: Question,
+        budget: int,
+        record: bool | None = None,
+        workspace: Workspace | None = None,
+    ) -> Document:
+        """A context pack (`memstate_core.retrieve.context`) of the answer to a question; errors as for `query`.
+
+        Args:
+            who: the caller.
+            question: the question.
+            budget: the most tokens that the text may have.
+            record: whether to record the cited topics as accessed; the server's setting by default.
+            workspace: where the question is asked from, for warnings of drift.
+        """
         own = replace(question, scopes=who.narrowed(question.scopes), asked_at=question.asked_at or clock())
 
         def pack(generation: Generation) -> Document:
@@ -89,7 +106,8 @@ class Reading:
             if self._is_recorded(record):
                 self._questions.record(own, found, clock())
             counter = self._counter(generation.encoder.model)
-            return context_pack(found, budget, counter, counted_by=counter.name, as_of=own.as_of)
+            packed = context_pack(found, budget, counter, counted_by=counter.name, as_of=own.as_of)
+            return with_warnings(packed, generation.readers, own.scopes, workspace, own.as_of)
 
         with span("memstate.context", budget=budget):
             document = self.serving.read(pack)

@@ -17,6 +17,7 @@ from memstate_core.night.plan_guard import expect, require_unmoved
 from memstate_core.night.rebuild import ensure_served
 from memstate_core.night.resting import place_or_rest
 from memstate_core.night.set_aside import contained, set_aside_after_deaths
+from memstate_core.night.verification.record import hand_over_findings
 from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.run import died_in
 from memstate_core.run.step import StepResult
@@ -44,6 +45,9 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         if (interrupted := report_interrupted(opened, shard)) is not None:
             context.log.warning(interrupted)
         imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
+        if hand_over_findings(opened, now):
+            own = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
+            imported = imported.followed_by(own)
         unreported.keep(opened.home.imports, run_id, imported)
         accesses = collect_accesses(opened.home, opened.ledger, opened.settings, now, run_id)
         unreported.keep_errors(opened.home.imports, f"{run_id}-accesses", accesses.errors)

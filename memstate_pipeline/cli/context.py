@@ -23,6 +23,9 @@ def context(
     scope: Scopes = None,
     stages: Stages = ALL_STAGES,
     as_of: AsOf = None,
+    root: Annotated[str | None, typer.Option(metavar="PATH", help="Workspace that you ask from.")] = None,
+    branch: Annotated[str | None, typer.Option(metavar="NAME", help="Branch that you ask from.")] = None,
+    commit: Annotated[str | None, typer.Option(metavar="HASH", help="Commit that you ask from.")] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Print a cited context pack for a prompt."""
@@ -30,7 +33,9 @@ def context(
 
     from memstate_core.embed.counting import TokenCounter
     from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
+    from memstate_core.retrieve.grounds import with_warnings
     from memstate_core.retrieve.query import Question, answer
+    from memstate_core.retrieve.recall_warnings import Workspace
 
     store: Store = context.obj.store
     past = moment(as_of)
@@ -40,8 +45,9 @@ def context(
         readers, damaged = open_sound_readers(store, stack)
         encoder = served_encoder(store, readers)
         found = answer(readers, encoder, store.home.cache, question, damaged=damaged)
-    counter = TokenCounter(encoder.model)
-    pack = context_pack(found, budget, counter, counted_by=counter.name, as_of=past)
+        counter = TokenCounter(encoder.model)
+        pack = context_pack(found, budget, counter, counted_by=counter.name, as_of=past)
+        pack = with_warnings(pack, readers, scopes, Workspace(root, branch, commit), past)
     show(pack, as_json, lambda: _lines(pack))
 
 
@@ -53,6 +59,9 @@ def _lines(pack: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"[{each['n']}] {each['kind']} {_source(each)}" for each in pack["citations"])
     size = f"{pack['tokens']} of {pack['budget']} tokens ({pack['counted_by']}), snapshot {pack['snapshot']}"
     yield f"{size}; left out: {left or 'nothing'}"
+    yield from (f"{each['kind']}: {each['target']} {each['message']}" for each in pack["recall_warnings"])
+    for found in pack["verification_warnings"]:
+        yield f"verification {found['status']}: {found['target']} {found['check']}: {found['message']}"
     for what, part in (("core block", "core_left_out"), ("session", "session_left_out")):
         for each in pack[part]:
             yield f"{what} {each['title']} of {each['scope']} did not fit: it needs {each['tokens']} tokens"

@@ -12,6 +12,7 @@ from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.typed import without_nulls
 from memstate_core.ingest.validation.values import EdgeRow, FieldRow, edge_row, field_row
 from memstate_core.model.forms.form import Form
+from memstate_core.model.forms.item import REFERENCE
 from memstate_core.model.forms.registry import FORMS
 from memstate_core.model.observation import Observation
 from memstate_core.model.parts import EdgeTo, FieldValue
@@ -29,7 +30,7 @@ def tidy_objects(content: dict[str, Any]) -> None:
         del content["details"]
 
 
-def name_topic(row: Observation, content: dict[str, Any], clock: Clock) -> None:
+def name_topic(row: Observation, content: dict[str, Any], clock: Clock, scope: str) -> None:
     """Makes a record with a form one about the topic of the form, and replaces the form's times by canonical ones.
 
     Raises:
@@ -40,25 +41,27 @@ def name_topic(row: Observation, content: dict[str, Any], clock: Clock) -> None:
     if form is None:
         _check_unreserved(row)
         return
-    for name, open_end in form.TIMES.items():
+    for name, open_end in form.times().items():
         if (time := clock.respell(name, content["memory"], _WHERE, open_end)) is not None:
             setattr(form, name, time)
     _check_form(form)
     if beside := [name for name in _OTHERS if getattr(row, name)]:
         expected = "one or the other, since the form names its own topic and fields"
         raise Rejection(Reason.BAD_VALUE, f"{_WHERE} stands beside {', '.join(beside)}, expected {expected}")
-    row.topic_key, row.topic_kind = form.key_of(form.natural_key()), form.topic_kind()
-    row.title, row.summary, row.session_id = form.topic_title(), form.topic_summary(), _session(form, row)
+    row.topic_id, row.topic_key, row.topic_kind, row.title = form.home(scope)
+    row.summary, row.session_id, row.text = form.topic_summary(), _session(form, row), row.text or form.said()
 
 
-def form_fields(form: Form | None, clock: Clock) -> tuple[FieldRow, ...]:
-    """The fields that a form states; none without one."""
-    return () if form is None else tuple(field_row(each, _times(each), _WHERE, clock) for each in form.stated_fields())
+def form_fields(form: Form | None, clock: Clock, scope: str) -> tuple[FieldRow, ...]:
+    """The fields that a form states in a scope; none without one."""
+    given = () if form is None else form.fields_in(scope)
+    return tuple(field_row(each, _times(each), _WHERE, clock) for each in given)
 
 
-def form_edges(form: Form | None, clock: Clock) -> tuple[EdgeRow, ...]:
-    """The edges that a form states; none without one."""
-    return () if form is None else tuple(edge_row(each, _times(each), _WHERE, clock) for each in form.stated_edges())
+def form_edges(form: Form | None, clock: Clock, scope: str) -> tuple[EdgeRow, ...]:
+    """The edges that a form states in a scope; none without one."""
+    given = () if form is None else form.edges_in(scope)
+    return tuple(edge_row(each, _times(each), _WHERE, clock) for each in given)
 
 
 def _times(part: FieldValue | EdgeTo) -> dict[str, Any]:
@@ -76,12 +79,23 @@ def _session(form: Form, row: Observation) -> str | None:
 
 
 def _check_unreserved(row: Observation) -> None:
+    _check_references(row)
     for form in FORMS:
         expected = f'the form {{"memory": {{"type": "{form.form()}", …}}}}, which alone writes a {form.NOUN}'
         if row.topic_kind == form.topic_kind():
             raise Rejection(Reason.BAD_VALUE, f"$.topic_kind is {form.topic_kind()}, expected {expected}")
         if row.topic_key is not None and row.topic_key.startswith(prefix := form.key_of("")):
             raise Rejection(Reason.BAD_VALUE, f"$.topic_key begins with {prefix}, expected {expected}")
+
+
+def _check_references(row: Observation) -> None:
+    """Refuses ids that only forms make: they lead to the topic of an observation."""
+    ids = [("topic_id", row.topic_id)]
+    ids += [(f"fields[{at}].ref_topic_id", each.ref_topic_id or None) for at, each in enumerate(row.fields)]
+    ids += [(f"edges[{at}].to_topic_id", each.to_topic_id) for at, each in enumerate(row.edges)]
+    for name, topic_id in ids:
+        if isinstance(topic_id, str) and topic_id.startswith(REFERENCE):
+            raise Rejection(Reason.BAD_VALUE, f"$.{name} begins with {REFERENCE}, expected the id of a topic")
 
 
 def _check_form(form: Form) -> None:

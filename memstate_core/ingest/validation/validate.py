@@ -82,10 +82,10 @@ def validate(raw: bytes, rules: Rules, identity: str | None = None) -> Record:
     _check_plain(row, content)
     if unusual:
         _drop_blank_references(row, content)
-        name_topic(row, content, rules.clock)
+        name_topic(row, content, rules.clock, scope)
     structured = bool(row.title or row.topic_id or row.topic_key or row.fields or row.edges)
     _check_content(row)
-    fields, edges = _parts(row, content, rules.clock) if structured else ((), ())
+    fields, edges = _parts(row, content, rules.clock, scope) if structured else ((), ())
     digest = sha256(canonical(content) if identity is None else f"{scope}\x1f{identity}".encode()).hexdigest()
     return (
         scope,
@@ -150,15 +150,18 @@ def _check_content(row: Observation) -> None:
     if not (row.topic_id or row.topic_key):
         expected = "text, a title, or topic_id or topic_key with something about it"
         raise Rejection(Reason.MISSING_CONTENT, f"found nothing to remember, expected {expected}")
-    if not (given(row.summary) or row.fields or row.edges):
+    if not (given(row.summary) or row.fields or row.edges or row.memory):
         expected = "title, summary, text, fields or edges beside them"
         raise Rejection(Reason.MISSING_CONTENT, f"found a topic and nothing about it, expected {expected}")
 
 
-def _parts(row: Observation, content: dict[str, Any], clock: Clock) -> tuple[tuple[FieldRow, ...], tuple[EdgeRow, ...]]:
+def _parts(
+    row: Observation, content: dict[str, Any], clock: Clock, scope: str
+) -> tuple[tuple[FieldRow, ...], tuple[EdgeRow, ...]]:
     fields = [field_row(part, content["fields"][at], f"$.fields[{at}]", clock) for at, part in enumerate(row.fields)]
     edges = [edge_row(part, content["edges"][at], f"$.edges[{at}]", clock) for at, part in enumerate(row.edges)]
-    return (*fields, *form_fields(row.memory, clock)), (*edges, *form_edges(row.memory, clock))
+    form = row.memory
+    return (*fields, *form_fields(form, clock, scope)), (*edges, *form_edges(form, clock, scope))
 
 
 def _payload(content: dict[str, Any]) -> str | None:

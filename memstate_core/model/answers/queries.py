@@ -145,6 +145,32 @@ class OmittedBlock(Answer, frozen=True):
     tokens: int
 
 
+class RecallWarning(Answer, frozen=True):
+    """What speaks against a cited topic (`target`), and the topics or observations behind it.
+
+    Its `kind` is citation_missing, temporal_contradiction, temporal_supersession, branch_drift, commit_drift,
+    file_missing or file_hash_mismatch, its `severity` info or warning. Equal warnings have equal ids.
+    """
+
+    id: str
+    kind: str
+    severity: str
+    target: str
+    message: str
+    related_ids: list[str]
+
+
+class VerificationWarning(Answer, frozen=True):
+    """The latest record of a check of an item of a cited topic, if it says other than `passed`."""
+
+    check: str
+    target: str
+    status: str
+    message: str
+    topic_id: str
+    checked_at: str | None
+
+
 class ContextAnswer(Answer, frozen=True):
     """A text for a prompt; its `tokens`, as counted by `counted_by`, never exceed the budget."""
 
@@ -159,5 +185,7 @@ class ContextAnswer(Answer, frozen=True):
     left_out: OmittedCounts
     core_left_out: list[OmittedBlock]
     session_left_out: list[OmittedBlock]
+    recall_warnings: list[RecallWarning]
+    verification_warnings: list[VerificationWarning]
     snapshot: str
     missing_shards: Sometimes[list[MissingShard]] = None

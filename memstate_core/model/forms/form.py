@@ -38,6 +38,15 @@ class Fault:
     missing: bool = False
 
 
+class Home(NamedTuple):
+    """The topic that a form says something about, as a record names one."""
+
+    topic_id: str | None = None
+    topic_key: str | None = None
+    topic_kind: str | None = None
+    title: str | None = None
+
+
 class Key(NamedTuple):
     """A key of a form, for those who describe or offer it."""
 
@@ -88,6 +97,14 @@ class Form(Struct, kw_only=True, tag_field="type"):
             found.append(Key(field.name, kind, field.required, meta.description or ""))
         return found
 
+    def times(self) -> Mapping[str, bool]:
+        """`TIMES`, where they depend on what the form holds."""
+        return self.TIMES
+
+    def home(self, scope: str) -> Home:  # noqa: ARG002
+        """The topic that the record is about: one of the form's own kind, unless it says something about another."""
+        return Home(None, self.key_of(self.natural_key()), self.topic_kind(), self.topic_title())
+
     def natural_key(self) -> str:
         """By what its topic is found within the scope."""
         raise NotImplementedError
@@ -98,6 +115,10 @@ class Form(Struct, kw_only=True, tag_field="type"):
 
     def topic_summary(self) -> str | None:
         """The summary of its topic; None keeps the summary."""
+        return None
+
+    def said(self) -> str | None:
+        """What it says in words, as the text of a record that has none; None where its fields say it."""
         return None
 
     def own_session(self) -> str | None:
@@ -112,6 +133,14 @@ class Form(Struct, kw_only=True, tag_field="type"):
     def stated_edges(self) -> Sequence[EdgeTo]:
         """The edges that it states."""
         return ()
+
+    def fields_in(self, scope: str) -> Sequence[FieldValue]:  # noqa: ARG002
+        """The fields that it states in a scope, where they refer to items of it."""
+        return self.stated_fields()
+
+    def edges_in(self, scope: str) -> Sequence[EdgeTo]:  # noqa: ARG002
+        """The edges that it states in a scope, where they lead to items of it."""
+        return self.stated_edges()
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong with it beside types, lengths and times."""

@@ -6,10 +6,11 @@ follow the merges in force. The graph and the served files are compared with thi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
+from memstate_core.model.forms.item import REFERENCE
 from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import FIELD_VALUE, LINK_TO, MOMENT
 from memstate_core.model.ids import key_id, uuid_expr
@@ -71,8 +72,11 @@ def derive(recorded: Recorded) -> Derived:
     placed = pl.concat(
         [named.filter("_own").select("evidence_id", topic_id="anchor"), turns.select("evidence_id", "topic_id")]
     )
+    aliases = pl.concat([aliases, _references(recorded.evidence, placed, account)])
+    account = replace(account, aliases=aliases)
     known = recorded.evidence.select("evidence_id", "scope", at="observed_at")
     homes = placed.with_columns(account.answering(pl.col("topic_id"))).join(known, on="evidence_id")
+    homes = homes.filter(~pl.col("topic_id").str.starts_with(REFERENCE))
     return Derived(
         merges=merges,
         survivors=survivors,
@@ -81,6 +85,37 @@ def derive(recorded: Recorded) -> Derived:
         homes=homes.select("evidence_id", "scope", "topic_id", "at"),
         segments=segments.with_columns(account.answering(pl.col("topic_id"))),
     )
+
+
+def _references(evidence: pl.DataFrame, placed: pl.DataFrame, account: Derived) -> pl.DataFrame:
+    """The observations that forms refer to, with the topic of each (columns scope, alias, topic_id)."""
+    targets = [
+        evidence["topic_id"],
+        evidence["edges"].explode().struct.field("to_topic_id"),
+        evidence["fields"].explode().struct.field("ref_topic_id"),
+    ]
+    wanted = pl.concat(targets).drop_nulls().unique()
+    wanted = wanted.filter(wanted.str.starts_with(REFERENCE))
+    if not wanted.len():
+        return account.aliases.clear()
+    name = pl.format(f"{REFERENCE}{{}}:observation:{{}}", "scope", "observation_id")
+    found = evidence.select("evidence_id", "scope", alias=name).filter(pl.col("alias").is_in(wanted.implode()))
+    owner = pl.col("topic_id").replace(account.aliases["alias"], account.aliases["topic_id"])
+    found = found.join(placed.select("evidence_id", owner), on="evidence_id")
+    own = dict(found.select("alias", "topic_id").iter_rows())
+    ends = [_end(own, alias) for alias in found["alias"]]
+    rows = found.select("scope", "alias", topic_id=pl.Series(ends, dtype=pl.String))
+    return rows.filter(~pl.col("topic_id").str.starts_with(REFERENCE))
+
+
+def _end(own: dict[str, str], alias: str) -> str:
+    """Where a reference leads over others; in a circle that is one of them."""
+    topic_id = own[alias]
+    for _ in own:
+        if topic_id not in own:
+            break
+        topic_id = own[topic_id]
+    return topic_id
 
 
 def merges_in_force(transitions: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import StoreNotFound, SubjectAmbiguous
+from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import EVIDENCE, PLACEMENTS, empty
 from memstate_core.night.placements import recorded_placements
 from memstate_core.run.served_state import Served, read_served
@@ -95,6 +96,7 @@ def find(store: Store, subject: Subject) -> Found:
     placed = pl.concat([empty(PLACEMENTS), *(recorded_placements(store, shard) for shard in shards.values())])
     rows = store.ledger.scan("evidence")
     ids = rows.filter(_mine(subject, shards, placed)).select("evidence_id").collect()["evidence_id"]
+    ids = pl.concat([ids, _records_about(rows, ids)]).unique(maintain_order=True)
     mine = pl.col("evidence_id").is_in(ids.implode())
     gone = _gone(shards, placed, mine)
     learned = [shard.evidence_topic.filter(mine)["topic_id"] for shard in shards.values()]
@@ -105,6 +107,16 @@ def find(store: Store, subject: Subject) -> Found:
     words = sorted(named - _in_decisions(sorted(named), store.ledger.scan("transitions"), ids))
     kept = touched.filter(~touched.is_in(gone.implode()))
     return Found(subject, ids, gone, kept, texts, words, own["scope"].unique().sort().to_list())
+
+
+def _records_about(rows: pl.LazyFrame, ids: pl.Series) -> pl.Series:
+    """The verification records whose target is erased evidence: their messages quote what it notes."""
+    records = rows.filter(pl.col("topic_kind") == VERIFICATION).select(
+        "evidence_id", "scope", target=pl.col("payload_json").str.json_path_match("$.memory.target")
+    )
+    own = rows.filter(pl.col("evidence_id").is_in(ids.implode()))
+    targets = own.select("scope", target=pl.lit("observation:") + pl.col("observation_id"))
+    return records.join(targets, on=["scope", "target"], how="semi").collect()["evidence_id"]
 
 
 def _served(store: Store) -> dict[str, Served]:

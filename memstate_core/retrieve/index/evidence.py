@@ -7,6 +7,7 @@ import polars as pl
 from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import names_a_topic, spoken
+from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import EVIDENCE_INDEX, EVIDENCE_TOPIC, project
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
@@ -14,7 +15,7 @@ from memstate_core.run.view import shard_evidence
 
 _COLUMNS = [
     "evidence_id", "observation_id", "scope", "kind", "actor", "session_id", "turn", "observed_at", "text",
-    "topic_id", "topic_key", "title", "summary", "fields",
+    "topic_id", "topic_key", "topic_kind", "title", "summary", "fields",
 ]  # fmt: skip
 
 
@@ -28,7 +29,9 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     evidence = shard_evidence(store.ledger, run, _COLUMNS).sort("scope", "observed_at", "evidence_id")
     named = names_a_topic()
     evidence = evidence.with_columns(
-        _turn=~named, _said=spoken(), text=pl.when(named).then(rendered()).otherwise("text")
+        _turn=~named,
+        _said=spoken(),
+        text=pl.when(_is_record()).then(pl.lit("")).when(named).then(rendered()).otherwise("text"),
     )
     evidence = evidence.join(_details(store, run), on="evidence_id", how="left", maintain_order="left")
     numbered = evidence.with_columns(vector_row=pl.when("_turn").then(pl.col("_turn").cum_sum().cast(pl.Int64) - 1))
@@ -45,6 +48,11 @@ def _details(store: Store, run: Run) -> pl.DataFrame:
     return rows.select(
         "evidence_id", **{n: pl.col("payload_json").str.json_path_match(f"$.details.{n}") for n in names}
     )
+
+
+def _is_record() -> pl.Expr:
+    """Whether evidence is a verification record, which no question is about."""
+    return pl.col("topic_kind").eq_missing(pl.lit(VERIFICATION))
 
 
 def rendered() -> pl.Expr:

@@ -7,6 +7,7 @@
 | `evidence_vectors.npy` | numbered by `vector_row` of `evidence.parquet` |
 | `lexical/evidence/`, `lexical/topics/` | BM25 postings of both (`memstate_core.retrieve.index.bm25`) |
 | `scopes.parquet` | where each scope's rows lie in all of the above |
+| `notes.parquet` | what evidence notes about workspace, branch, commit and file (`.notes`, written when published) |
 | `facts/` | current facts (`memstate_core.retrieve.index.facts_files`, written by `write_facts`) |
 
 Invariants: a scope's rows lie together in every file, so a query reads those of its scopes and no others;
@@ -22,10 +23,12 @@ import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
+from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import EVIDENCE_INDEX, TOPICS, conform
 from memstate_core.retrieve.index.bm25 import POSTING_FILES
 from memstate_core.retrieve.index.facts_files import fact_problems
 from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, placed_scopes, scope_layout, write_rows
+from memstate_core.retrieve.index.notes import NOTES_FILE
 from memstate_core.retrieve.index.term_counts import write_evidence_terms, write_topic_terms
 from memstate_core.retrieve.index.windows import MISSING, session_windows, window_lengths, window_members
 from memstate_core.state.files import link_or_copy
@@ -76,7 +79,8 @@ def write_evidence_index(folder: Path, evidence: pl.DataFrame, evidence_vectors:
 def link_evidence_index(folder: Path, base: Path) -> Layouts:
     """Shares the index files of evidence with another snapshot of the same evidence, topics and model."""
     (folder / EVIDENCE_TERMS).mkdir(parents=True)
-    for name in (*EVIDENCE_FILES, *(f"{EVIDENCE_TERMS}/{file}" for file in POSTING_FILES)):
+    shared = [name for name in (NOTES_FILE,) if (base / name).exists()]
+    for name in (*EVIDENCE_FILES, *shared, *(f"{EVIDENCE_TERMS}/{file}" for file in POSTING_FILES)):
         link_or_copy(base / name, folder / name)
     places = pl.read_parquet(base / SCOPES_FILE, glob=False)
     return {name: placed_scopes(places, name) for name in ("evidence", "evidence_term")}
@@ -93,8 +97,9 @@ def write_topic_index(folder: Path, topics: pl.DataFrame, vectors: pl.DataFrame,
 
 
 def served_topics(topics: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
-    """Topics that a default query may return, with their vectors, by scope and id."""
+    """Topics that a default query may return, with their vectors, by scope and id; verification records are none."""
     active = conform(topics, TOPICS).filter(pl.col("state") == SERVED_STATE)
+    active = active.filter(pl.col("topic_kind").ne_missing(VERIFICATION))
     return active.join(vectors.select("id", "embedding"), on="id").sort("scope", "id")
 
 

@@ -15,6 +15,7 @@ from memstate_core.model.scope import parse_scope, scope_text
 from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.context import EVIDENCE, TOPICS
 from memstate_core.retrieve.query import Question
+from memstate_core.retrieve.recall_warnings import Workspace
 
 Stage = Literal["semantic", "structural", "temporal"]
 ScopeType = Literal["global", "user", "workspace", "project", "session"]
@@ -175,14 +176,34 @@ class QueryBody(_Question):
         )
 
 
+class WorkspaceRef(_Body):
+    """Where a question is asked from; what is absent decides nothing.
+
+    Attributes:
+        root: the path of the workspace; what was noted in another one does not drift.
+        branch: the branch that is checked out.
+        commit: the commit that is checked out, in full or shortened.
+    """
+
+    root: Name | None = None
+    branch: Name | None = None
+    commit: Name | None = None
+
+
 class ContextBody(_Question):
     """A question whose answer goes into a prompt.
 
     Attributes:
         budget: the maximum number of tokens of the text.
+        workspace: where the question is asked from, for warnings of drift.
     """
 
     budget: Annotated[int, Field(ge=0, le=100_000), Whole]
+    workspace: WorkspaceRef | None = None
+
+    def place(self) -> Workspace | None:
+        """Where the question is asked from."""
+        return None if self.workspace is None else Workspace(**self.workspace.model_dump())
 
     def question(self) -> Question:
         """The question in the form that retrieval takes."""

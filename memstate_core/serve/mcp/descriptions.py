@@ -146,5 +146,19 @@ class EventDetails(_Given):
 DetailsGiven = Annotated[
     EventDetails | None, Field(description="Of a tool call, its result or a file edit: what queries can filter by.")
 ]
+
+
+class PlaceGiven(_Given):
+    """Where a question is asked from."""
+
+    root: Annotated[str | None, Field(description="The path of the workspace.")] = None
+    branch: Annotated[str | None, Field(description="The branch that is checked out.")] = None
+    commit: Annotated[str | None, Field(description="The commit that is checked out.")] = None
+
+
+WorkspaceGiven = Annotated[
+    PlaceGiven | None,
+    Field(description="With a budget: warn of memories that were noted on another branch or at another commit."),
+]
 FieldsGiven = Annotated[list[FieldGiven] | None, Field(description="Values of the topic's fields.")]
 EdgesGiven = Annotated[list[EdgeGiven] | None, Field(description="Edges to other topics.")]

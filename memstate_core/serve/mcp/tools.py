@@ -65,12 +65,15 @@ class Tools:
         tool: arg.ToolName = None,
         path: arg.ToolPath = None,
         budget: arg.Budget = None,
+        workspace: arg.WorkspaceGiven = None,
     ) -> Annotated[CallToolResult, QUERY_SCHEMA]:
         """See `mcp_arg.QUERY`."""
         asked: Document = {"q": query, "scope": scope, "as_of": None if as_of is None else iso(as_of)}
         if budget is not None:
-            wanted = ContextBody.model_validate(asked | {"budget": budget})
-            return _packed(self._service.context(self._who(ctx), wanted.question(), budget))
+            place = None if workspace is None else workspace.model_dump()
+            wanted = ContextBody.model_validate(asked | {"budget": budget, "workspace": place})
+            own = wanted.question(), budget, None, wanted.place()
+            return _packed(self._service.context(self._who(ctx), *own))
         asked |= {"evidence_kinds": evidence_kinds, "tool": tool, "path": path}
         body = QueryBody.model_validate(asked | {"top_k": top_k, "evidence_k": evidence_k, "pending": pending})
         return _result(self._service.query(self._who(ctx), body.question(), pending=body.pending))

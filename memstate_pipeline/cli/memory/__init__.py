@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 import typer
 
-from memstate_pipeline.cli.memory import browse_resources, remember, upsert_resource, upsert_session_state
+from memstate_pipeline.cli.memory import (
+    add_relation,
+    browse_resources,
+    probe_relations,
+    remember,
+    upsert_resource,
+    upsert_session_state,
+    verify,
+)
 
 app = typer.Typer(help="Write and browse single memory items.", no_args_is_help=True)
 
@@ -15,6 +23,9 @@ SUBCOMMANDS: dict[str, Callable[..., None]] = {
     "upsert-session-state": upsert_session_state.upsert_session_state,
     "upsert-resource": upsert_resource.upsert_resource,
     "browse-resources": browse_resources.browse_resources,
+    "add-relation": add_relation.add_relation,
+    "probe-relations": probe_relations.probe_relations,
+    "verify": verify.verify,
 }
 for _name, _command in SUBCOMMANDS.items():
     app.command(_name)(_command)

@@ -61,10 +61,20 @@ def test_limits_count_characters_and_not_bytes(desk):
     assert desk.rows({"text": "a", "actor": "\U0001f600" * LIMITS["actor"]}).accepted == 1
 
 
+REQUIRED = {"relation": {"relation": "extends"}, "fact": {"object": "v"}, "verification": {"status": "passed"}}
+"""What texts cannot be: words of a choice, and a value that may be of any type."""
+ITEMS = {"source": "key:s", "subject": "key:s", "target": "key:t"}
+INSTEAD = {"object_item": "object"}
+
+
 def form_with(form: type[Form], name: str, length: int) -> dict[str, Any]:
     """A record with a form whose texts are short but for one part."""
-    given = {key.name: key.name for key in form.keys() if key.type in (str, str | None)}  # noqa: SIM118, no mapping
-    part = ["x" * length] if name.endswith("[]") else ["x"] * length if is_list(form, name) else "x" * length
+    texts = () if form.form() in REQUIRED else (str, str | None)
+    named = [key.name for key in form.keys() if key.required or key.type in texts]  # noqa: SIM118, no mapping
+    given = {name: ITEMS.get(name, "v") for name in named}
+    given |= {key: value for key, value in REQUIRED.get(form.form(), {}).items() if key != INSTEAD.get(name)}
+    text = ("key:" + "x" * length)[:length] if name in (*ITEMS, "object_item") else "x" * length
+    part = ["x" * length] if name.endswith("[]") else ["x"] * length if is_list(form, name) else text
     return {"memory": {"type": form.form()} | given | {name.removesuffix("[]"): part}}
 
 

@@ -1,0 +1,89 @@
+"""How a form names another memory item: `prefix:name`, such as `key:acme-renewal`.
+
+A name leads to a topic of the form's own scope. What is not known yet is found once it arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from memstate_core.model.forms.form import RESERVED, Fault, Home
+from memstate_core.model.ids import uuid_text
+from memstate_core.model.text import normalised
+
+TOPIC, KEY, TITLE, OBSERVATION = "topic", "key", "title", "observation"
+_FORMS: Final = {"block": "core_block", "session": "session_state", "resource": "resource"}
+"""Prefixes of items that forms write, with the `type` of the form."""
+PREFIXES: Final = (TOPIC, KEY, TITLE, *_FORMS, OBSERVATION)
+
+ITEM_LIMIT = 1_100
+"""The most characters of a name with its prefix."""
+
+REFERENCE: Final = f"{RESERVED}ref:"
+"""How ids begin that lead to the topic of an observation (`memstate_core.placement.references`)."""
+
+SPELLING = "topic:ID, key:KEY, title:TITLE, block:LABEL, session:ID, resource:URI or observation:ID"
+
+
+class Item(NamedTuple):
+    """A memory item by its prefix and its name; `topic_kind` for titles of topics that have a kind."""
+
+    prefix: str
+    name: str
+    topic_kind: str | None = None
+
+    @property
+    def key(self) -> str | None:
+        """The topic key of an item that is named by one."""
+        if self.prefix in _FORMS:
+            return f"{RESERVED}{_FORMS[self.prefix]}:{self.name}"
+        return self.name if self.prefix == KEY else None
+
+    @property
+    def observation(self) -> str | None:
+        """The id of an observation, where the item is one."""
+        return self.name if self.prefix == OBSERVATION else None
+
+    def home(self, scope: str) -> Home:
+        """The item as a record names the topic that it is about."""
+        if self.prefix == TITLE:
+            return Home(title=self.name, topic_kind=self.topic_kind)
+        if self.key is not None:
+            form = _FORMS.get(self.prefix)
+            return Home(topic_key=self.key, topic_kind=None if form is None else f"{RESERVED}{form}")
+        return Home(topic_id=self.topic_id(scope))
+
+    def topic_id(self, scope: str) -> str:
+        """The id by which the item is found in a scope: of a topic, of a title, or a reference to an observation."""
+        if self.prefix == TOPIC:
+            return self.name
+        if self.prefix == OBSERVATION:
+            return f"{REFERENCE}{scope}:{OBSERVATION}:{self.name}"
+        if self.key is not None:
+            return uuid_text("key", scope, self.key)
+        kind, title = pl.select(normalised(pl.Series([self.topic_kind or "", self.name]))).to_series()
+        return uuid_text("title", scope, kind, title)
+
+
+def named_item(text: str, topic_kind: str | None = None) -> Item:
+    """The item that a text names, which was checked (`item_faults`)."""
+    found = item_of(text, topic_kind)
+    assert found is not None
+    return found
+
+
+def item_of(text: str, topic_kind: str | None = None) -> Item | None:
+    """The item that a text names; None if it is no such name."""
+    prefix, _, name = text.partition(":")
+    return Item(prefix, name, topic_kind) if prefix in PREFIXES and name.strip() else None
+
+
+def item_faults(name: str, text: str, prefixes: tuple[str, ...] = PREFIXES) -> Iterator[Fault]:
+    """A fault of the key `name` if the text names no item, or none with these prefixes."""
+    found = item_of(text)
+    if found is None or found.prefix not in prefixes:
+        expected = SPELLING if prefixes == PREFIXES else " or ".join(f"{prefix}:…" for prefix in prefixes)
+        yield Fault(name, f"is {text!r}", f"an item: {expected}")

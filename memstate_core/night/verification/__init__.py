@@ -1,0 +1,1 @@
+"""Verification of what memories note: one module a checker, and the step that records what they find."""
