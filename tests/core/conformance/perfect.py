@@ -81,3 +81,11 @@ class Perfect:
 
     def strength(self, scope: str, subject: str) -> float:
         return self.accesses[scope, subject]
+
+
+class Unfinished:
+    """An adapter without methods."""
+
+    name = "unfinished"
+
+    def __init__(self, limits: Limits) -> None: ...

@@ -10,26 +10,7 @@ import pytest
 from memstate_core.conformance.report import CONDITIONS
 from tests.pipeline.conftest import Memstate
 
-OWN = """
-class Forgetful:
-    name = "forgetful"
-
-    def __init__(self, limits):
-        self.active_at_most = limits.active
-
-    def ingest(self, batch): ...
-
-    def advance(self, now): ...
-
-    def ask(self, scope, question):
-        return []
-
-
-class Unfinished:
-    name = "unfinished"
-
-    def __init__(self, limits): ...
-"""
+OWN = "tests.core.conformance.perfect"
 
 
 def test_the_naive_stores_side_by_side(memstate: Memstate) -> None:
@@ -57,19 +38,17 @@ def test_a_score_below_the_least_one_exits_with_4(memstate: Memstate) -> None:
     assert missed == [f"append-only: {name}" for name in ("C2", "C3", "C5", "C6")]
 
 
-def test_a_system_of_ones_own(memstate: Memstate, tmp_path: Path) -> None:
-    (tmp_path / "forgetful.py").write_text(OWN)
+def test_a_system_of_ones_own(memstate: Memstate) -> None:
     own = ("conformance", "--turns", "50", "--json", "--adapter")
-    found = memstate(*own, "forgetful:Forgetful", PYTHONPATH=str(tmp_path))
-    [system] = found.document["systems"]
-    assert (system["system"], system["least"], system["conditions"]["C1"]["held"]) == ("forgetful", 0, 0)
+    [system] = memstate(*own, f"{OWN}:Perfect").document["systems"]
+    assert (system["system"], system["conditions"]["C1"]["score"]) == ("perfect", 1)
     for name, expected in {
-        "forgetful:Unfinished": "it has no ingest, advance, ask, expected name, ingest, advance, ask",
-        "forgetful:Nobody": "has no attribute 'Nobody'; expected a module that can be imported here",
+        f"{OWN}:Unfinished": "it has no ingest, advance, ask, expected name, ingest, advance, ask",
+        f"{OWN}:Nobody": "has no attribute 'Nobody'; expected a module that can be imported here",
         "nowhere:make": "No module named 'nowhere'; expected a module",
         "mine": "expected memstate, overwrite, append-only, mem0, or MODULE:FACTORY",
     }.items():
-        refused = memstate(*own, name, PYTHONPATH=str(tmp_path))
+        refused = memstate(*own, name)
         assert refused.code == 2
         assert expected in refused.document["error"]["message"]
 
@@ -79,13 +58,6 @@ def test_a_server_and_its_nights_go_together(memstate: Memstate) -> None:
     assert memstate("conformance", "--night", "true").code == 2
     both = ("conformance", "--url", "http://127.0.0.1:1", "--night", "true", "--adapter", "overwrite")
     assert memstate(*both).code == 2
-
-
-def test_a_missing_extra_is_named(memstate: Memstate, tmp_path: Path) -> None:
-    (tmp_path / "mem0.py").write_text('raise ModuleNotFoundError("No module named \'mem0\'", name="mem0")')
-    found = memstate("conformance", "--adapter", "mem0", "--json", PYTHONPATH=str(tmp_path))
-    assert found.code == 1
-    assert "pip install 'memstate[conformance]'" in found.document["error"]["message"]
 
 
 @pytest.mark.slow
