@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
-from memstate_core.model.core_block import CORE_BLOCK, core_key
+from memstate_core.model.forms.core_block import CORE_BLOCK, CoreBlock
 from memstate_core.model.ids import uuid_text
 from tests.adversary.attack import Row
 from tests.adversary.rows import MINE, THEIRS, hostile, rows_of
@@ -116,7 +116,7 @@ _REACHING: tuple[Any, ...] = (
     lambda _: {"scope": {"type": "user", "id": "theirs"}},
     lambda _: {"suggest_similar": True},
     lambda _: {"topic_kind": CORE_BLOCK},
-    lambda _: {"topic_key": core_key("persona")},
+    lambda _: {"topic_key": CoreBlock.key_of("persona")},
 )
 
 

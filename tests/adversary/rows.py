@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from memstate_core.model.core_block import core_key
+from memstate_core.model.forms.core_block import CoreBlock
 from memstate_core.model.ids import uuid_text
 from tests.adversary.attack import Row
 
@@ -59,7 +59,7 @@ def hostile(random: Random, count: int) -> list[Row]:
 
 def blocks(scope: str) -> list[str]:
     """The ids of the core blocks of a scope."""
-    return [uuid_text("key", scope, core_key(label)) for label in LABELS]
+    return [uuid_text("key", scope, CoreBlock.key_of(label)) for label in LABELS]
 
 
 def twins(scope: str) -> list[Row]:

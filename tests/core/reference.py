@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memstate_core.model.core_block import CORE_BLOCK
+from memstate_core.model.forms.core_block import CORE_BLOCK
 from memstate_core.model.ids import uuid_text
 
 Observation = dict[str, Any]

@@ -55,10 +55,10 @@ def observation_of(content: dict[str, Any]) -> Observation:
     try:
         return msgspec.convert(content, Observation)
     except msgspec.ValidationError as error:
-        _explain(str(error))
+        _explain(str(error), content)
 
 
-def _explain(message: str) -> NoReturn:
+def _explain(message: str, content: dict[str, Any]) -> NoReturn:
     if form := _UNKNOWN_FORM.fullmatch(message):
         names = ", ".join(each.form() for each in FORMS)
         raise Rejection(
@@ -68,19 +68,13 @@ def _explain(message: str) -> NoReturn:
     if word is None:
         raise Rejection(Reason.WRONG_TYPE, message[:1].lower() + message[1:]) from None
     reason = Reason.UNKNOWN_PLACEMENT if word["key"] == "placement" else Reason.UNKNOWN_WORD
-    allowed = ", ".join(_words(word["path"], word["key"]))
+    given = content["memory"]["type"] if word["path"].startswith("$.memory.") else None
+    allowed = ", ".join(_WORDS[word["key"]] if given is None else _words_of_form(given, word["key"]))
     raise Rejection(reason, f"{word['path']} is {word['word'][:100]}, expected one of {allowed}") from None
 
 
-def _words(path: str, key: str) -> tuple[str, ...]:
-    """The words that a key may have; a key of a form has those of the forms that have the key."""
-    if not path.startswith("$.memory."):
-        return _WORDS[key]
-    kinds = [given.type for form in FORMS for given in form.keys() if given.name == key]  # noqa: SIM118, no mapping
-    return tuple(
-        word
-        for kind in kinds
-        for choice in (kind, *get_args(kind))
-        if get_origin(choice) is Literal
-        for word in get_args(choice)
-    )
+def _words_of_form(form: str, key: str) -> list[str]:
+    """The words that a key of a form may have."""
+    kinds = [given.type for each in FORMS if each.form() == form for given in each.keys() if given.name == key]  # noqa: SIM118, no mapping
+    choices = [choice for kind in kinds for choice in (kind, *get_args(kind)) if get_origin(choice) is Literal]
+    return [word for choice in choices for word in get_args(choice)]

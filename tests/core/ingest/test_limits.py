@@ -71,7 +71,7 @@ def form_with(form: type[Form], name: str, length: int) -> dict[str, Any]:
     """A record with a form whose texts are short but for one part."""
     texts = () if form.form() in REQUIRED else (str, str | None)
     named = [key.name for key in form.keys() if key.required or key.type in texts]  # noqa: SIM118, no mapping
-    given = {name: ITEMS.get(name, "v") for name in named}
+    given = {name: ITEMS.get(name, name) for name in named}
     given |= {key: value for key, value in REQUIRED.get(form.form(), {}).items() if key != INSTEAD.get(name)}
     text = ("key:" + "x" * length)[:length] if name in (*ITEMS, "object_item") else "x" * length
     part = ["x" * length] if name.endswith("[]") else ["x"] * length if is_list(form, name) else text

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from memstate_core.model.core_block import CONTENT, CORE_BLOCK, core_key
 from memstate_core.model.errors import TopicNotFound
+from memstate_core.model.forms.core_block import CONTENT, CORE_BLOCK, CoreBlock
 from memstate_core.model.frames import EVIDENCE_INDEX, TRANSITIONS, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.retrieve.core_blocks import core_blocks
@@ -97,7 +97,7 @@ def in_one_scope(stream: list[Observation]) -> list[Observation]:
 def as_block(said: Observation, label: str) -> Observation:
     """The observation as one that writes a core block, of which the value of its first field is the content."""
     contents = [each | {"name": CONTENT, "ref_given": False, "ref_topic_id": None} for each in said["fields"][:1]]
-    own = {"topic_id": None, "topic_key": core_key(label), "topic_kind": CORE_BLOCK, "title": label}
+    own = {"topic_id": None, "topic_key": CoreBlock.key_of(label), "topic_kind": CORE_BLOCK, "title": label}
     return said | own | {"placement": None, "summary": None, "fields": contents, "edges": []}
 
 
