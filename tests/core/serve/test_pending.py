@@ -277,7 +277,7 @@ def test_a_row_of_another_scope_dated_back_hides_no_pending_update(client: Clien
     assert [each["fields"][0]["value"] for each in pending_of(response, "yard")] == ["locked"]
 
 
-def test_a_key_makes_an_id_that_another_scope_occupies_its_own(tmp_path: Path, publish: Publish) -> None:
+def test_a_key_owns_its_id_although_another_scope_occupies_it(tmp_path: Path, publish: Publish) -> None:
     """As in a run, an id belongs to the scope whose key makes it, although another one has a served topic with it."""
     lamp = uuid_text("key", "user:b", "lamp")
 
