@@ -17,8 +17,8 @@ from msgspec import json as msgjson
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.text import iso_expr, normalised
 from memstate_core.retrieve.conflicts import open_rivals
-from memstate_core.retrieve.graph_boost import UNSPECIFIC
 from memstate_core.retrieve.index.layout import SERVED_STATE
+from memstate_core.retrieve.ranking import UNSPECIFIC
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import resolve
 from memstate_core.state.damaged_shards import DamagedShards
@@ -139,7 +139,8 @@ def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter) -> _Tables:
     topics = reader.topics(scope).frame.select("id", "title")
     current = None if wanted.history else reader.facts(scope)
     if current is not None:
-        return _Tables(topics, current["fields"], current["revisions"], current["edges"])
+        tables = current.tables
+        return _Tables(topics, tables["fields"], tables["revisions"], tables["edges"])
     mine = {"ids": topics["id"].to_list()}
     fields = reader.graph.read(FIELD, where="r.topic_id IN $ids", **mine)
     own = reader.graph.read(REVISION, where="r.topic_id IN $ids AND r.summarises IS NULL", **mine)

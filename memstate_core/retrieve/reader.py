@@ -26,6 +26,7 @@ from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
 from memstate_core.retrieve.index.layout import Place, Places, read_array, read_rows
 from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
+from memstate_core.retrieve.scope_facts import ScopeFacts
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.ledger import Ledger
@@ -155,14 +156,14 @@ class SnapshotReader:
         """For each row of evidence, the row of its topic among the served ones, -1 without one."""
         return places_of(self.evidence(scope).frame["topic_id"], self.topics(scope).frame["id"])
 
-    def _read_facts(self, scope: str) -> dict[str, pl.DataFrame] | None:
+    def _read_facts(self, scope: str) -> ScopeFacts | None:
         """The current facts of a scope by table (`index.facts_files`); edges that were valid at publication."""
         if self._fact_places is None:
             return None
         places = {name: self._fact_places.of(scope, name) for name in TABLES}
         rows = {name: self._rows(f"{FOLDER}/{name}.parquet", place) for name, place in places.items()}
         rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
-        return rows
+        return ScopeFacts(rows)
 
     def _rows(self, name: str, place: Place) -> pl.DataFrame:
         with damage_named(self.snapshot):
