@@ -203,8 +203,11 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
         return None
     if reader.snapshot.manifest.embedding_model != asked.model:  # while shards change to another model one by one
         asked = replace(asked, vector=None, unnamed=None)
-    limits = {"evidence_k": question.evidence_k, "as_of": question.as_of, "topic_ids": only}
-    ranking = Ranking([search_scope(reader, scope, asked, **limits) for scope in scopes], only)
+    found = [
+        search_scope(reader, scope, asked, evidence_k=question.evidence_k, as_of=question.as_of, topic_ids=only)
+        for scope in scopes
+    ]
+    ranking = Ranking(found, only)
     best = ranking.best(question.top_k)
     named = bool(question.topic_ids)
     edges = candidate_edges(reader, scopes, [each.id for each in best], as_of=question.as_of, explicit=named)

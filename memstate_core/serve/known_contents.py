@@ -1,7 +1,8 @@
 """The contents of observations that were accepted lately, so that another content of the same id is refused at once.
 
 Known are the observations that this process accepted, the newest of them, and those that waited in the inbox when it
-accepted its first. Of others, a run finds the conflict, and records it in the quarantine.
+accepted its first; one of several workers looks into the inbox each time. Of others, and of two that workers accept at
+the same moment, a run finds the conflict, and records it in the quarantine.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ class KnownContents:
 
     Args:
         waiting: the observations in the inbox (columns scope, observation_id, content_sha256); asked once.
+        again: ask each time, since other processes accept observations, too.
     """
 
-    def __init__(self, waiting: Callable[[], pl.DataFrame]) -> None:
-        self._waiting: Callable[[], pl.DataFrame] | None = waiting
+    def __init__(self, waiting: Callable[[], pl.DataFrame], *, again: bool = False) -> None:
+        self._waiting, self._again = waiting, again
+        self._is_read = False
         self._lock = threading.Lock()
         self._known: dict[bytes, str] = {}
 
@@ -53,10 +56,10 @@ class KnownContents:
             raise
 
     def _read_waiting(self) -> None:
-        if self._waiting is not None:
+        if self._again or not self._is_read:
             rows = self._waiting().select("scope", "observation_id", "content_sha256")
             self._remember({_key(scope, name): content for scope, name, content in rows.reverse().iter_rows()})
-            self._waiting = None
+            self._is_read = True
 
     def _remember(self, contents: dict[bytes, str]) -> None:
         self._known |= contents
