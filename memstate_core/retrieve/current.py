@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from memstate_core.retrieve.facts import Facts, TopicSet, facts_of, read_edges, read_facts
-from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_facts import Edge, edges_of
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
 
 
 def candidate_facts(

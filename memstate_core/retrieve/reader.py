@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from functools import cache, cached_property, lru_cache, partial
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import polars as pl
@@ -24,13 +24,15 @@ from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.damage import damage_named, unopenable
 from memstate_core.retrieve.index.facts_files import FOLDER, TABLES
 from memstate_core.retrieve.index.layout import Place, Places, read_array, read_rows
-from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
 from memstate_core.retrieve.scope_facts import ScopeFacts
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import Graph, open_graph
-from memstate_core.state.ledger import Ledger
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
+    from memstate_core.state.ledger import Ledger
 
 BUFFER_MIB = 256
 """Kuzu's buffer pool for reading a few topics at a time."""
@@ -172,9 +174,13 @@ class SnapshotReader:
     @cached_property
     def _ledger(self) -> Ledger:
         """The ledger beside the snapshots; its digests are compared, since no run has just done so."""
+        from memstate_core.state.ledger import Ledger
+
         return Ledger(self.snapshot.home.ledger, checked=True)
 
     def _read_past(self, scope: str, moment: datetime) -> Past:
+        from memstate_core.retrieve.past import read_past  # folds the ledger: what most questions do without
+
         return read_past(self._ledger, self.snapshot.manifest, self.graph, self.evidence(scope).frame, scope, moment)
 
     def _map_array(self, name: str) -> Any:

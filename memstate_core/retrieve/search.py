@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -20,11 +21,13 @@ from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS
 from memstate_core.retrieve.newest_first import newer, replaced_by
-from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
 from memstate_core.retrieve.scoring import Array, Parts, PreparedQuestion, evidence_parts, highest, topic_parts, total
 from memstate_core.state.graph import TOPIC, VECTOR
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
 
 
 @dataclass(frozen=True)
