@@ -33,7 +33,7 @@ def ranked(ranking: Ranking, count: int = 10) -> list[tuple[str, float]]:
 
 
 def test_the_best_of_all_scopes_come_first_and_ties_go_by_id() -> None:
-    ranking = Ranking([found({"d": 1.0, "a": 3.0, "c": 2.0}), found({"b": 2.0, "e": 9.0}, hidden="e")])
+    ranking = Ranking([found({"c": 2.0, "a": 3.0, "d": 1.0}), found({"e": 9.0, "b": 2.0}, hidden="e")])
     assert ranked(ranking, 3) == [("a", 3.0), ("b", 2.0), ("c", 2.0)]
     assert ranked(ranking, 1) == [("a", 3.0)]
 
