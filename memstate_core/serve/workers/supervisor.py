@@ -110,7 +110,7 @@ class Supervisor:
 
 
 def work(root: Path, listening: socket.socket, options: Options, shared: Shared) -> None:
-    """One worker, until it is told to end or the supervisor is gone."""
+    """One worker, until it is asked to end or the supervisor is gone."""
     from memstate_core.serve import server
 
     threading.Thread(target=_end_with_parent, name="memstate-parent", daemon=True).start()
