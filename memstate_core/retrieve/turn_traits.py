@@ -1,4 +1,4 @@
-"""What the form of a turn says about it, whatever the question: how much it says, whether it asks or has a word of change."""
+"""What the form of a turn says about it, whatever the question: how much it says, whether it asks or names a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`memstate serve --workers 2` with real processes: every worker gives the same answer, and no worker is missed for long."""
+"""`memstate serve --workers 2` with real processes: all give the same answer, and none is missed for long."""
 
 from __future__ import annotations
 
