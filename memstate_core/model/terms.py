@@ -9,11 +9,14 @@ Language Text Retrieval"). Numbers and codes are never cut.
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 STEM_LETTERS = 4
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = rf"[{UNSPACED}]|[\w--[{UNSPACED}]]+"
+_ASCII_WORD = re.compile(r"\w+", re.ASCII)
 _STEMMED = rf"^\p{{L}}{{{STEM_LETTERS + 1},}}$"
 
 
@@ -38,9 +41,17 @@ def terms(texts: pl.DataFrame) -> pl.DataFrame:
 
 def question_terms(text: str) -> list[str]:
     """The distinct terms of a question, sorted."""
+    if text.isascii():
+        return _ascii_terms(text.lower())
     found = pl.select(term=words(pl.lit(text)).explode(empty_as_null=False))
     stems = found.select(_stem(pl.col("term")))
     return sorted({*found.to_series(), *stems.to_series().drop_nulls()})
+
+
+def _ascii_terms(text: str) -> list[str]:
+    """The same for a text in which each letter is its own normal form, without a frame."""
+    found = set(_ASCII_WORD.findall(text))
+    return sorted(found | {f"{word[:STEM_LETTERS]}*" for word in found if len(word) > STEM_LETTERS and word.isalpha()})
 
 
 def _stem(term: pl.Expr) -> pl.Expr:

@@ -5,17 +5,45 @@ The fold records the rivals of a revision, and since when a later assertion has 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import polars as pl
 from msgspec import json as msgjson
-
-from memstate_core.model.text import iso_expr
 
 Conflicts = dict[tuple[str, str], list[dict[str, Any]]]
 """By topic and field, the other values in conflict: value, valid_from, provenance, evidence_ids."""
 
 _SHOWN_CHARACTERS = 60
+_DAY = len("2026-04-22")
+
+
+class RevisionRow(NamedTuple):
+    """A row of the revisions, moments as text."""
+
+    topic_id: str
+    part: str
+    name: str
+    rank: int
+    id: str
+    value_json: str | None
+    valid_from: str
+    recorded_at: str
+    provenance: str | None
+    why_changed: str | None
+    impact_expected: str | None
+    confidence: float | None
+    evidence_ids: list[str]
+    summarises: int | None
+    rivals: list[str] | None
+    settled_at: str | None
+
+
+Slot = tuple[str, str, str]
+"""Topic, part and name."""
+
+Slots = dict[Slot, list[RevisionRow]]
+"""The revisions of each slot, newest first."""
 
 
 def open_rivals(newest: pl.DataFrame) -> pl.DataFrame:
@@ -31,39 +59,37 @@ def open_rivals(newest: pl.DataFrame) -> pl.DataFrame:
     return contradicted.select("topic_id", "name", rival="rivals").explode("rival")
 
 
-def conflicting(newest: pl.DataFrame, revisions: pl.DataFrame) -> Conflicts:
-    """The other values of each field that is in conflict.
+def conflicting(slots: Slots) -> Conflicts:
+    """The other values of each field that is in conflict; rivals that are not among the revisions are left out.
 
     Args:
-        newest: the newest revision of each slot (columns REVISIONS).
-        revisions: columns REVISIONS; rivals that are not among them are left out.
+        slots: the revisions of each slot, newest first.
     """
-    rivals = open_rivals(newest)
-    if rivals.is_empty():
+    contradicted = {slot: rows[0].rivals for slot, rows in slots.items() if rows[0].rivals and not rows[0].settled_at}
+    if not contradicted:
         return {}
-    described = revisions.select("value_json", iso_expr(pl.col("valid_from")), "provenance", "evidence_ids", rival="id")
-    rivals = rivals.join(described, on="rival", maintain_order="left")
+    by_id = {row.id: row for rows in slots.values() for row in rows}
     found: Conflicts = {}
-    for row in rivals.drop("rival").to_dicts():
-        entry = {"value": msgjson.decode(row.pop("value_json"))}
-        found.setdefault((row.pop("topic_id"), row.pop("name")), []).append(entry | row)
-    return found
+    for (topic, _, name), rivals in sorted(contradicted.items()):
+        found.setdefault((topic, name), []).extend(_rival(by_id[rival]) for rival in rivals or () if rival in by_id)
+    return {field: values for field, values in found.items() if values}
 
 
-def conflict_warnings(newest: pl.DataFrame, conflicts: Conflicts) -> pl.DataFrame:
-    """One warning for each field in conflict (columns topic_id, kind, message, field, related_topic_id)."""
-    columns = ("topic_id", "kind", "message", "field", "related_topic_id")
-    if not conflicts:
-        return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
-    keys = pl.DataFrame(list(conflicts), schema={"topic_id": pl.String, "name": pl.String}, orient="row")
-    since = pl.col("valid_from").dt.strftime("%Y-%m-%d").alias("since")
-    shown = newest.filter(pl.col("part") == "field").join(keys, on=["topic_id", "name"], maintain_order="left")
-    rows = [
-        (topic, "conflict", _message(name, since, [value, *_values(conflicts[topic, name])]), name, None)
-        for topic, name, since, encoded in shown.select("topic_id", "name", since, "value_json").rows()
-        for value in [msgjson.decode(encoded)]
-    ]
-    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+def _rival(row: RevisionRow) -> dict[str, Any]:
+    return {
+        "value": msgjson.decode(row.value_json or "null"),
+        "valid_from": row.valid_from,
+        "provenance": row.provenance,
+        "evidence_ids": row.evidence_ids,
+    }
+
+
+def conflict_messages(slots: Slots, conflicts: Conflicts) -> Iterator[tuple[str, str, str]]:
+    """The topic, the field and a sentence for each field in conflict, by topic and field."""
+    for topic, name in sorted(conflicts):
+        if newest := slots.get((topic, "field", name)):
+            values = [msgjson.decode(newest[0].value_json or "null"), *_values(conflicts[topic, name])]
+            yield topic, name, _message(name, newest[0].valid_from[:_DAY], values)
 
 
 def plain(value: Any) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from memstate_core.model.frames import EDGES, empty
 from memstate_core.retrieve.facts import Facts, TopicSet, facts_of, read_edges, read_facts
-from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.scope_facts import Edge, edges_of
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
 
 
 def candidate_facts(
@@ -28,23 +31,15 @@ def candidate_facts(
     """
     if as_of is not None:
         return _past_facts([reader.past(scope, as_of) for scope in scopes], ids, history=history, detached=explicit)
-    tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
-    if explicit or history or len(tables) < len(scopes):
+    kept = [facts for scope in scopes if (facts := reader.facts(scope)) is not None]
+    if explicit or history or len(kept) < len(scopes):
         return read_facts(reader.graph, TopicSet.of(ids), history=history, detached=explicit)
-
-    def read(wanted: list[str]) -> Facts:
-        mine = pl.col("topic_id").is_in(wanted)
-        fields, revisions, reviews = (
-            pl.concat([table[name].filter(mine) for table in tables]) for name in ("fields", "revisions", "reviews")
-        )
-        return facts_of(fields, revisions, reviews)
-
-    return reader.cached_facts.of(ids, read)
+    return reader.cached_facts.of(ids, lambda wanted: Facts.together(facts.facts(wanted) for facts in kept))
 
 
 def candidate_edges(
     reader: SnapshotReader, scopes: Sequence[str], ids: list[str], *, as_of: datetime | None, explicit: bool
-) -> pl.DataFrame:
+) -> list[Edge]:
     """The edges of some topics of these scopes that were valid at a moment, or when the snapshot was published.
 
     Detached edges are included only if topics were requested explicitly.
@@ -53,16 +48,16 @@ def candidate_edges(
     must filter out.
     """
     if not ids:
-        return empty(EDGES)
-    mine = pl.col("from_id").is_in(ids) | pl.col("to_id").is_in(ids)
+        return []
     if as_of is not None:
+        mine = pl.col("from_id").is_in(ids) | pl.col("to_id").is_in(ids)
         edges = pl.concat([reader.past(scope, as_of).edges.filter(mine) for scope in scopes])
-        return edges if explicit else edges.filter(~pl.col("detached"))
-    tables = [table for scope in scopes if (table := reader.facts(scope)) is not None]
-    if explicit or len(tables) < len(scopes):
+        return edges_of(edges if explicit else edges.filter(~pl.col("detached")))
+    kept = [facts for scope in scopes if (facts := reader.facts(scope)) is not None]
+    if explicit or len(kept) < len(scopes):
         edges = read_edges(reader.graph, TopicSet.of(ids), moment=reader.snapshot.manifest.now)
-        return edges if explicit else edges.filter(~pl.col("detached"))
-    return pl.concat([table["edges"].filter(mine) for table in tables])
+        return edges_of(edges if explicit else edges.filter(~pl.col("detached")))
+    return [edge for facts in kept for edge in facts.edges(ids)]
 
 
 def _past_facts(pasts: list[Past], ids: list[str], *, history: bool, detached: bool) -> Facts:

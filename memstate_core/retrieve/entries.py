@@ -2,64 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
-import polars as pl
-
-from memstate_core.model.text import iso_expr
+from memstate_core.model.text import iso
 from memstate_core.retrieve.conflicts import plain
 from memstate_core.retrieve.facts import Facts
+from memstate_core.retrieve.ranking import Ranked
+from memstate_core.retrieve.scope_data import taken
+from memstate_core.retrieve.search import Found
 
 Entry = dict[str, Any]
 _SUMMARY_TOPICS = 3
 _SUMMARY_FIELDS = 6
 _DETAILS = ("tool", "status", "path")
-_IF_THERE = ("replaced_by", *_DETAILS)
 _DIGITS = 6
+_OWN = ("title", "summary", "topic_kind", "scope", "state", "salience", "failed_salience")
+_EVIDENCE = ("evidence_id", "observation_id", "text", "observed_at", "topic_id", "actor", "session_id", "kind")
 
 
-def candidate_entries(
-    topics: pl.DataFrame,
-    facts: Facts,
-    neighbors: pl.DataFrame,
-    *,
-    field_names: Collection[str],
-    explain: bool,
-) -> dict[str, Entry]:
-    """Candidates by id.
+def candidate_entry(ranked: Ranked, facts: Facts, neighbors: list[Entry], field_names: Collection[str]) -> Entry:
+    """A topic as a candidate.
 
     Args:
-        topics: scored topics (columns TOPIC_COLUMNS, score, similarity, structure; parts where explained).
-        facts: their facts.
-        neighbors: the result of `neighbors_of`.
+        ranked: the topic.
+        facts: its facts, among others.
+        neighbors: its neighbours.
         field_names: include these fields only; all when empty.
-        explain: add the parts of each score.
     """
-    by_topic: dict[str, list[Entry]] = {}
-    for neighbor in neighbors.to_dicts():
-        by_topic.setdefault(neighbor.pop("id"), []).append(neighbor)
-    return {
-        topic["id"]: _candidate(topic, facts, by_topic.get(topic["id"], []), field_names)
-        | (_explained(topic, {"structure": topic["structure"]}) if explain else {})
-        for topic in topics.to_dicts()
-    }
-
-
-def _candidate(topic: Entry, facts: Facts, neighbors: list[Entry], field_names: Collection[str]) -> Entry:
-    topic_id = topic["id"]
-    own = ("title", "summary", "topic_kind", "scope", "state", "salience", "failed_salience")
-    similarity = topic["similarity"]
+    topics, similarity = ranked.found.topics.columns, float(ranked.found.similarity[ranked.row])
+    own = {name: topics[name][ranked.row] for name in _OWN}
     return (
-        {"topic_id": topic_id}
-        | {name: topic[name] for name in own}
+        {"topic_id": ranked.id}
+        | own
         | {
-            "similarity": None if similarity is None else round(similarity, _DIGITS),
+            "similarity": None if math.isnan(similarity) else round(similarity, _DIGITS),
             "neighbors": neighbors,
-            "fields": _fields(facts, topic_id, field_names),
-            "warnings": [*facts.warnings.get(topic_id, [])],
+            "fields": _fields(facts, ranked.id, field_names),
+            "warnings": [*facts.warnings.get(ranked.id, [])],
         }
     )
+
+
+def topic_explained(ranked: Ranked, gain: float) -> Entry:
+    """The parts of a topic's score; `gain` is what edges add to it."""
+    parts = {name: part[ranked.row] for name, part in ranked.found.topic_parts.items()}
+    return _explained(ranked.score, parts | {"structure": gain})
 
 
 def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
@@ -77,34 +67,43 @@ def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
     ]
 
 
-def evidence_entries(evidence: pl.DataFrame, *, explain: bool) -> list[Entry]:
-    """Evidence in the order of the frame (columns EVIDENCE_INDEX, score; parts where explained)."""
-    observed = iso_expr(pl.col("observed_at"))
-    explained = ("parts",) if explain else ()
-    rows = evidence.select(
-        "observation_id",
-        "text",
-        observed,
-        "topic_id",
-        "score",
-        "actor",
-        "session_id",
-        "replaced_by",
-        "kind",
-        *_DETAILS,
-        *explained,
-    ).to_dicts()
-    return [
-        {name: value for name, value in row.items() if name != "parts" and (name not in _IF_THERE or value)}
-        | {"score": round(row["score"], _DIGITS)}
-        | (_explained(row, {}) if explain else {})
-        for row in rows
-    ]
+def evidence_entries(found: Sequence[Found], count: int, *, explain: bool) -> list[Entry]:
+    """The best evidence of some scopes, best first; ties by id.
+
+    Args:
+        found: what each scope has.
+        count: how much evidence to return.
+        explain: add the parts of each score.
+    """
+    entries = [entry for each in found for entry in _scope_evidence(each, explain=explain)]
+    return [entry for _, _, entry in sorted(entries, key=itemgetter(0, 1))[:count]]
 
 
-def _explained(row: Entry, further: dict[str, float]) -> Entry:
-    parts = {name: round(value, _DIGITS) for name, value in (row["parts"] | further).items()}
-    return {"explain": {"score": round(row["score"], _DIGITS), "parts": parts}}
+def _scope_evidence(found: Found, *, explain: bool) -> Iterator[tuple[float, str, Entry]]:
+    """The evidence of one scope, each piece with what it is sorted by."""
+    rows = taken([found.evidence.frame[name] for name in (*_EVIDENCE, *_DETAILS)], found.rows)
+    for place, (evidence_id, name, text, observed, topic, actor, session, kind, *details) in enumerate(rows):
+        score, newer = float(found.evidence_scores[place]), found.replaced_by[place]
+        entry = {
+            "observation_id": name,
+            "text": text,
+            "observed_at": None if observed is None else iso(observed),
+            "topic_id": topic,
+            "score": round(score, _DIGITS),
+            "actor": actor,
+            "session_id": session,
+            "kind": kind,
+        }
+        entry |= {key: value for key, value in zip(_DETAILS, details, strict=True) if value}
+        entry |= {"replaced_by": newer} if newer else {}
+        if explain:
+            entry |= _explained(score, {name: part[place] for name, part in found.evidence_parts.items()})
+        yield -score, evidence_id, entry
+
+
+def _explained(score: float, parts: Mapping[str, float]) -> Entry:
+    shown = {name: round(float(value), _DIGITS) for name, value in parts.items()}
+    return {"explain": {"score": round(score, _DIGITS), "parts": shown}}
 
 
 def summary_text(candidates: list[Entry]) -> str:

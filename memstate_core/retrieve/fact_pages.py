@@ -18,8 +18,8 @@ from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.text import iso_expr, normalised
 from memstate_core.retrieve.conflicts import open_rivals
-from memstate_core.retrieve.graph_boost import UNSPECIFIC
 from memstate_core.retrieve.index.layout import SERVED_STATE
+from memstate_core.retrieve.ranking import UNSPECIFIC
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import resolve
 from memstate_core.state.damaged_shards import DamagedShards
@@ -142,7 +142,8 @@ def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.Da
     topics = reader.topics(scope).frame.select("id", "title")
     current = None if wanted.history else reader.facts(scope)
     if current is not None:
-        return _Tables(topics, current["fields"], current["revisions"], current["edges"])
+        tables = current.tables
+        return _Tables(topics, tables["fields"], tables["revisions"], tables["edges"])
     if wanted.history and named is not None:
         topics = pl.concat([topics, named.filter(pl.col("scope") == scope).select("id", "title")]).unique("id")
     mine = {"ids": topics["id"].to_list()}

@@ -1,24 +1,49 @@
 """Facts of a set of topics: fields, histories, edges and open reviews, read from the graph set by set.
 
-Frames become Python values here, at the edge of the output; nothing is queried topic by topic.
+Rows become Python values here, at the edge of the output; nothing is queried topic by topic. A question shows a few
+dozen rows, for which each operation of a frame takes longer than all of this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.text import iso_expr
-from memstate_core.retrieve.conflicts import Conflicts, conflict_warnings, conflicting
+from memstate_core.retrieve.conflicts import Conflicts, RevisionRow, Slot, Slots, conflict_messages, conflicting
 from memstate_core.retrieve.index.facts_files import current_revisions
-from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph
+from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph, Table
 
 Revision = dict[str, Any]
-_REVISION_COLUMNS = ("provenance", "why_changed", "impact_expected", "confidence", "evidence_ids")
+Rows = Sequence[tuple[Any, ...]]
+
+
+class _Field(NamedTuple):
+    """A row of the fields of topics."""
+
+    topic_id: str
+    name: str
+    field_type: str | None
+    ref_topic_id: str | None
+    ref_state: str | None
+    salience: float | None
+    detached: bool
+
+
+SHOWN: dict[str, tuple[str, ...]] = {
+    FIELD.name: _Field._fields,
+    REVISION.name: RevisionRow._fields,
+    REVIEW.name: ("topic_id", "hops", "id", "reason", "cause_topic_id"),
+}
+"""The columns of each table that facts are made of."""
+
+_MOMENTS = {"valid_from", "recorded_at", "settled_at"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +87,16 @@ class Facts:
     fields: dict[str, dict[str, dict[str, Any]]]
     topic_history: dict[str, dict[str, list[Revision]]]
     warnings: dict[str, list[dict[str, Any]]]
+
+    @classmethod
+    def together(cls, parts: Iterable[Facts]) -> Facts:
+        """Facts of different topics in one."""
+        whole = cls({}, {}, {})
+        for part in parts:
+            whole.fields.update(part.fields)
+            whole.topic_history.update(part.topic_history)
+            whole.warnings.update(part.warnings)
+        return whole
 
 
 def read_facts(
@@ -109,13 +144,24 @@ def facts_of(
         reviews: columns REVIEWS.
         history: keep every revision of a field instead of the newest.
     """
-    slot = ["topic_id", "part", "name"]
-    revisions, fields = revisions.sort(*slot, "rank"), fields.sort("topic_id", "name")
-    newest = revisions.unique(slot, keep="first", maintain_order=True)
-    conflicts = conflicting(newest, revisions)
-    histories = _histories(revisions if history else newest)
-    warnings = _warnings(fields, conflict_warnings(newest, conflicts), reviews.sort("topic_id", "hops", "id"))
-    return Facts(_fields(fields, histories, conflicts), _topic_histories(histories), warnings)
+    tables = ((FIELD, fields), (REVISION, revisions), (REVIEW, reviews))
+    return facts_from(*(shown_rows(table, rows).rows() for table, rows in tables), history=history)
+
+
+def shown_rows(table: Table, rows: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a table that facts show, moments as text; rows of many questions are prepared once."""
+    return rows.select(iso_expr(pl.col(name)) if name in _MOMENTS else name for name in SHOWN[table.name])
+
+
+def facts_from(fields: Rows, revisions: Rows, reviews: Rows, *, history: bool = False) -> Facts:
+    """Facts from the rows of `shown_rows`, in any order; arguments as for `facts_of`."""
+    slots = _slots(revisions)
+    conflicts = conflicting(slots)
+    entries = {slot: [_entry(row) for row in (rows if history else rows[:1])] for slot, rows in sorted(slots.items())}
+    shown = [_Field(*row) for row in sorted(fields, key=itemgetter(0, 1))]
+    return Facts(
+        _fields(shown, entries, conflicts), _topic_histories(entries), _warnings(shown, slots, conflicts, reviews)
+    )
 
 
 def read_edges(graph: Graph, topics: TopicSet, *, moment: datetime | None = None) -> pl.DataFrame:
@@ -137,64 +183,73 @@ def valid_at(moment: datetime) -> pl.Expr:
     return began & (pl.col("valid_until").is_null() | (pl.col("valid_until") > moment))
 
 
-def _histories(revisions: pl.DataFrame) -> dict[tuple[str, str, str], list[Revision]]:
-    """Revisions by topic, part and name, in the order given."""
-    if not revisions.height:
-        return {}
-    entries = _entries(revisions)
-    runs = revisions.with_row_index().group_by("topic_id", "part", "name").agg(pl.col("index").min(), pl.len())
-    return {(topic, part, name): entries[low : low + count] for topic, part, name, low, count in runs.rows()}
+def _slots(revisions: Rows) -> Slots:
+    """The revisions of each slot, newest first."""
+    slots: Slots = {}
+    for row in revisions:
+        revision = RevisionRow(*row)
+        slots.setdefault((revision.topic_id, revision.part, revision.name), []).append(revision)
+    for rows in slots.values():
+        rows.sort(key=attrgetter("rank"))
+    return slots
 
 
-def _entries(revisions: pl.DataFrame) -> list[Revision]:
-    values = msgjson.decode("[" + ",".join(revisions["value_json"].fill_null("null")) + "]")
-    moments = [iso_expr(pl.col(name)) for name in ("valid_from", "recorded_at")]
-    rows = revisions.select("id", *moments, *_REVISION_COLUMNS, "summarises").to_dicts()
-    return [_entry(row, value) for row, value in zip(rows, values, strict=True)]
-
-
-def _entry(row: dict[str, Any], value: Any) -> Revision:
-    summarises = row.pop("summarises")
-    return {"id": row.pop("id"), "value": value, **row} | ({"summarises": summarises} if summarises else {})
+def _entry(row: RevisionRow) -> Revision:
+    entry = {
+        "id": row.id,
+        "value": msgjson.decode("null" if row.value_json is None else row.value_json),
+        "valid_from": row.valid_from,
+        "recorded_at": row.recorded_at,
+        "provenance": row.provenance,
+        "why_changed": row.why_changed,
+        "impact_expected": row.impact_expected,
+        "confidence": row.confidence,
+        "evidence_ids": row.evidence_ids,
+    }
+    return entry | {"summarises": row.summarises} if row.summarises else entry
 
 
 def _fields(
-    fields: pl.DataFrame, histories: dict[tuple[str, str, str], list[Revision]], conflicts: Conflicts
+    fields: list[_Field], entries: dict[Slot, list[Revision]], conflicts: Conflicts
 ) -> dict[str, dict[str, dict[str, Any]]]:
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    rows = fields.select("topic_id", "name", "field_type", "ref_topic_id", "salience", "detached").to_dicts()
-    for row in rows:
-        topic, name = row.pop("topic_id"), row.pop("name")
-        if history := histories.get((topic, "field", name)):
-            contradicted = {"conflict": conflicts.get((topic, name), [])}
-            found.setdefault(topic, {})[name] = {**row, "history": history, **contradicted}
+    for field in fields:
+        if history := entries.get((field.topic_id, "field", field.name)):
+            found.setdefault(field.topic_id, {})[field.name] = {
+                "field_type": field.field_type,
+                "ref_topic_id": field.ref_topic_id,
+                "salience": field.salience,
+                "detached": field.detached,
+                "history": history,
+                "conflict": conflicts.get((field.topic_id, field.name), []),
+            }
     return found
 
 
-def _topic_histories(histories: dict[tuple[str, str, str], list[Revision]]) -> dict[str, dict[str, list[Revision]]]:
+def _topic_histories(entries: dict[Slot, list[Revision]]) -> dict[str, dict[str, list[Revision]]]:
     found: dict[str, dict[str, list[Revision]]] = {}
-    for (topic, part, name), history in sorted(histories.items()):
+    for (topic, part, name), history in entries.items():
         if part == "topic":
             found.setdefault(topic, {})[name] = history
     return found
 
 
-def _warnings(fields: pl.DataFrame, conflicts: pl.DataFrame, reviews: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    dangling = fields.filter(pl.col("ref_state") == "dangling").select(
-        "topic_id",
-        kind=pl.lit("dangling_reference"),
-        message=pl.format("field {} refers to topic {}, which does not exist", "name", "ref_topic_id"),
-        field="name",
-        related_topic_id="ref_topic_id",
-    )
-    stale = reviews.select(
-        "topic_id",
-        kind=pl.lit("stale"),
-        message="reason",
-        field=pl.lit(None, pl.String),
-        related_topic_id="cause_topic_id",
-    )
+def _warnings(
+    fields: list[_Field], slots: Slots, conflicts: Conflicts, reviews: Rows
+) -> dict[str, list[dict[str, Any]]]:
+    """Warnings by topic: references that dangle, then conflicts, then reviews."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for warning in pl.concat([dangling, conflicts, stale]).to_dicts():
-        found.setdefault(warning.pop("topic_id"), []).append(warning)
+
+    def warn(topic: str, kind: str, message: str, field: str | None, related: str | None) -> None:
+        warning = {"kind": kind, "message": message, "field": field, "related_topic_id": related}
+        found.setdefault(topic, []).append(warning)
+
+    for each in fields:
+        if each.ref_state == "dangling":
+            message = f"field {each.name} refers to topic {each.ref_topic_id}, which does not exist"
+            warn(each.topic_id, "dangling_reference", message, each.name, each.ref_topic_id)
+    for topic, name, message in conflict_messages(slots, conflicts):
+        warn(topic, "conflict", message, name, None)
+    for topic, _, _, reason, cause in sorted(reviews, key=itemgetter(0, 1, 2)):
+        warn(topic, "stale", reason, None, cause)
     return found

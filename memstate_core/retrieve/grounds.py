@@ -12,7 +12,6 @@ from msgspec import json as msgjson
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.retrieve.current import candidate_edges
-from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.recall_warnings import (
     Grounds,
@@ -22,6 +21,7 @@ from memstate_core.retrieve.recall_warnings import (
     recall_warnings,
     verification_warnings,
 )
+from memstate_core.retrieve.scope_facts import Edge
 from memstate_core.state.graph import FIELD, REVIEW, REVISION, TOPIC
 
 DEPENDENTS = "dependents"
@@ -98,9 +98,8 @@ def _homes(reader: SnapshotReader, ids: list[str], hints: set[str]) -> pl.DataFr
 
 def _relations(reader: SnapshotReader, scopes: list[str], ids: list[str], as_of: datetime | None) -> pl.DataFrame:
     edges = candidate_edges(reader, scopes, ids, as_of=as_of, explicit=False)
-    moment = reader.snapshot.manifest.now if as_of is None else as_of
-    mine = edges.filter(pl.col("kind").is_in(_RELATIONS) & valid_at(moment))
-    return mine.select("from_id", "to_id", "kind").sort("from_id", "to_id", "kind")
+    mine = sorted({edge for edge in edges if edge.kind in _RELATIONS})
+    return pl.DataFrame(mine, schema=dict.fromkeys(Edge._fields, pl.String), orient="row")
 
 
 def _records(reader: SnapshotReader, scopes: list[str], ids: list[str], as_of: datetime | None) -> list[Row]:
@@ -131,7 +130,8 @@ def _tables(
     owners = reader.record_topics(scope)
     if (current := reader.facts(scope)) is not None:
         mine = pl.col("topic_id").is_in(owners)
-        return current["fields"].filter(mine), current["revisions"].filter(mine), current["reviews"]
+        tables = current.tables
+        return tables["fields"].filter(mine), tables["revisions"].filter(mine), tables["reviews"]
     fields, revisions = (reader.graph.read(t, where="r.topic_id IN $ids", ids=owners) for t in (FIELD, REVISION))
     return fields, revisions, reader.graph.read(REVIEW)
 

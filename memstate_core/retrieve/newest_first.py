@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.dates import named_spans
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows
-from memstate_core.retrieve.scoring import Array
+from memstate_core.retrieve.scoring import Array, highest
 
 PLACES = 5
 """How many of the first places are exchanged."""
@@ -40,11 +39,6 @@ _EARLIER = re.compile(
     r"\b(?:before|previous|previously|earlier|former|formerly|first|originally|initially|in the past|used? to|ago|last|"
     r"once|yesterday)\b",
     re.IGNORECASE,
-)
-_CHANGE = (
-    r"(?i)\b(?:no longer|any ?more|no more|now|nowadays|these days|new|changed?|switched|swapped|moved|replaced|"
-    r"instead|stopped|quit|gave up|giv(?:e|en) up|cancel\w*|called off|got rid|dropped|left|sold|closed|split up|"
-    r"broke up|retired|since|used to)\b"
 )
 
 
@@ -82,7 +76,7 @@ def newer(evidence: EvidenceSlice, question: str, scores: Array, seen: Flags, su
 
 def replaced_by(
     evidence: EvidenceSlice, question: str | None, scores: Array, seen: Flags, shown: Rows, superseding: Rows
-) -> pl.Series:
+) -> list[str | None]:
     """The observation that replaced each shown row (m): by the history of a field, else by its meaning; else null.
 
     By meaning it is the last of the first places that may have replaced the row.
@@ -96,18 +90,18 @@ def replaced_by(
         superseding: as for `newer` (n).
     """
     if question is None or not len(shown) or not asks_for_the_present(question, evidence.years):
-        return pl.Series([None] * len(shown), dtype=pl.String)
+        return [None] * len(shown)
     first = _first(scores, seen, PLACES)
     said = _replacing(evidence, shown, first, (np.inf, REPLACED))
     alike = np.where(np.isfinite(said.max(axis=1)), first[said.argmax(axis=1)], MISSING)
     known = np.where(seen[superseding], superseding, MISSING)[shown]
+    names = evidence.frame["observation_id"]
     later = np.where(known == MISSING, alike, known)
-    last = evidence.frame["observation_id"].gather(later)
-    return last.to_frame().select(pl.when(pl.Series(later != MISSING)).then(last)).to_series()
+    return [None if row == MISSING else str(names[int(row)]) for row in later]
 
 
 def _first(scores: Array, seen: Flags, count: int) -> Rows:
-    rows = np.flatnonzero(seen)
+    rows = highest(scores, np.flatnonzero(seen), count)
     first: Rows = rows[np.argsort(-scores[rows], kind="stable")[:count]]
     return first
 
@@ -117,19 +111,12 @@ def _replacing(evidence: EvidenceSlice, old: Rows, new: Rows, least: tuple[float
 
     `least` has the cosines from which it may, without and with a word of change.
     """
-    at = _moments(evidence, new)[None, :]
-    changed = evidence.frame["text"].gather(new).fill_null("").str.contains(_CHANGE).to_numpy()
+    at = evidence.moments[new][None, :]
     cosines = _vectors(evidence, old) @ _vectors(evidence, new).T
-    same = cosines >= np.where(changed, least[1], least[0])[None, :]
+    same = cosines >= np.where(evidence.changes[new], least[1], least[0])[None, :]
     states = evidence.asking[new] < 1
-    later = (at > _moments(evidence, old)[:, None]) & (evidence.speakers[old][:, None] == evidence.speakers[new])
+    later = (at > evidence.moments[old][:, None]) & (evidence.speakers[old][:, None] == evidence.speakers[new])
     return np.where(same & later & states[None, :], at, -np.inf)
-
-
-def _moments(evidence: EvidenceSlice, rows: Rows) -> Array:
-    """When rows were said, in milliseconds; NaN where that is unknown."""
-    at = evidence.frame["observed_at"].gather(rows).dt.epoch("ms")
-    return at.cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
 def _vectors(evidence: EvidenceSlice, rows: Rows) -> Vectors:

@@ -21,16 +21,16 @@ from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
-from memstate_core.retrieve.entries import candidate_entries, evidence_entries, summary_text
-from memstate_core.retrieve.graph_boost import boosted, neighbors_of
+from memstate_core.retrieve.entries import candidate_entry, evidence_entries, summary_text, topic_explained
+from memstate_core.retrieve.ranking import Ranked, Ranking, best_first
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.scope_facts import Edge
 from memstate_core.retrieve.scoring import PreparedQuestion
-from memstate_core.retrieve.search import best_first, search_scope
+from memstate_core.retrieve.search import search_scope
 from memstate_core.retrieve.sessions import active_sessions
 from memstate_core.retrieve.speaker_names import without_names
 from memstate_core.retrieve.topic import resolve
 from memstate_core.state.damaged_shards import DamagedShards
-from memstate_core.state.graph import EDGE
 
 NEIGHBORS = 16
 """The most neighbours listed for a candidate."""
@@ -85,15 +85,14 @@ class Question:
 
 
 @dataclass(frozen=True)
-class _Ranked:
-    """What one snapshot contributes: all visible topics, the best of them, and their edges."""
+class _Part:
+    """What one snapshot contributes: its ranked topics, the best of them, and their edges."""
 
     reader: SnapshotReader
     scopes: list[str]
-    topics: pl.DataFrame
-    best: pl.DataFrame
-    evidence: pl.DataFrame
-    edges: pl.DataFrame
+    ranking: Ranking
+    best: list[Ranked]
+    edges: list[Edge]
 
 
 def answer(
@@ -211,13 +210,14 @@ def _scopes(reader: SnapshotReader, question: Question) -> list[str]:
     return [scope for scope in reader.scopes if question.scopes is None or scope in question.scopes]
 
 
-def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, only: list[str]) -> _Ranked | None:
+def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, only: list[str]) -> _Part | None:
     """Scores the scopes of the question that this snapshot has; None if it has none of them."""
     scopes = _scopes(reader, question)
     if not scopes:
         return None
     if reader.snapshot.manifest.embedding_model != asked.model:  # while shards change to another model one by one
         asked = replace(asked, vector=None, unnamed=None)
+    wanted = _evidence_filter(question)
     found = [
         search_scope(
             reader,
@@ -226,24 +226,22 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
             evidence_k=question.evidence_k,
             as_of=question.as_of,
             topic_ids=only,
-            explain=question.explain,
-            only=_evidence_filter(question),
+            only=wanted,
         )
         for scope in scopes
     ]
-    evidence = pl.concat([part.evidence for part in found])
-    topics = pl.concat([part.topics for part in found]).with_columns(structure=pl.lit(0.0))
-    best = _best(topics, question, only)
+    ranking = Ranking(found, only)
+    best = ranking.best(question.top_k)
     named = bool(question.topic_ids)
-    edges = candidate_edges(reader, scopes, best["id"].to_list(), as_of=question.as_of, explicit=named)
-    if "structural" in question.stages and edges.height:
-        topics = boosted(topics, best, edges)
-        seen, best = best, _best(topics, question, only)
-        newcomers = best.filter(~pl.col("id").is_in(seen["id"].implode()))["id"].to_list()
+    edges = candidate_edges(reader, scopes, [each.id for each in best], as_of=question.as_of, explicit=named)
+    if "structural" in question.stages and edges:
+        ranking.boost(best, edges)
+        seen, best = {each.id for each in best}, ranking.best(question.top_k)
+        newcomers = [each.id for each in best if each.id not in seen]
         if newcomers:
             further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of, explicit=named)
-            edges = pl.concat([edges, further]).unique(EDGE.key)
-    return _Ranked(reader, scopes, topics, best, evidence, edges)
+            edges = list(dict.fromkeys([*edges, *further]))
+    return _Part(reader, scopes, ranking, best, edges)
 
 
 def _evidence_filter(question: Question) -> pl.Expr | None:
@@ -256,35 +254,30 @@ def _evidence_filter(question: Question) -> pl.Expr | None:
     return pl.all_horizontal(wanted).fill_null(False) if wanted else None
 
 
-def _best(topics: pl.DataFrame, question: Question, only: list[str]) -> pl.DataFrame:
-    allowed = topics.filter(pl.col("id").is_in(only)) if only else topics
-    return best_first(allowed, "id").head(question.top_k)
-
-
-def _candidates(ranked: list[_Ranked], question: Question) -> list[dict[str, Any]]:
+def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
     """The best topics of all snapshots, described by the snapshot that holds each."""
-    if not ranked:
-        return []
-    chosen = best_first(pl.concat([part.best for part in ranked]), "id").head(question.top_k)
+    chosen = best_first(each for part in parts for each in part.best)[: question.top_k]
+    ids = {each.id for each in chosen}
     entries: dict[str, dict[str, Any]] = {}
-    for part in ranked:
-        mine = chosen.join(part.best, on="id", how="semi", maintain_order="left")
-        if mine.height:
+    for part in parts:
+        mine = [each for each in part.best if each.id in ids]
+        if mine:
             facts = candidate_facts(
                 part.reader,
                 part.scopes,
-                mine["id"].to_list(),
+                [each.id for each in mine],
                 history=question.history,
                 as_of=question.as_of,
                 explicit=bool(question.topic_ids or question.field_names),
             )
-            named = neighbors_of(part.topics, part.edges, NEIGHBORS)
-            entries |= candidate_entries(mine, facts, named, field_names=question.field_names, explain=question.explain)
-    return [entries[topic_id] for topic_id in chosen["id"]]
+            neighbors = part.ranking.neighbors(ids, part.edges, NEIGHBORS)
+            for each in mine:
+                entries[each.id] = candidate_entry(each, facts, neighbors.get(each.id, []), question.field_names)
+                if question.explain:
+                    entries[each.id] |= topic_explained(each, part.ranking.gain(each.id))
+    return [entries[each.id] for each in chosen]
 
 
-def _evidence(ranked: list[_Ranked], question: Question) -> list[dict[str, Any]]:
-    if not ranked:
-        return []
-    best = best_first(pl.concat([part.evidence for part in ranked]), "evidence_id").head(question.evidence_k)
-    return evidence_entries(best, explain=question.explain)
+def _evidence(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
+    found = [found for part in parts for found in part.ranking.found]
+    return evidence_entries(found, question.evidence_k, explain=question.explain)

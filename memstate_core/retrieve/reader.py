@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from functools import cache, cached_property, lru_cache, partial
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import polars as pl
@@ -26,13 +26,16 @@ from memstate_core.retrieve.index.damage import damage_named, unopenable
 from memstate_core.retrieve.index.facts_files import FOLDER, SUPERSEDED_FILE, TABLES
 from memstate_core.retrieve.index.layout import SERVED_STATE, Place, Places, read_array, read_rows
 from memstate_core.retrieve.index.notes import NOTES_FILE, NOTES_INDEX
-from memstate_core.retrieve.past import Past, read_past
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
+from memstate_core.retrieve.scope_facts import ScopeFacts
 from memstate_core.retrieve.superseded import SUPERSEDED, superseding_rows
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import TOPIC, Graph, open_graph
-from memstate_core.state.ledger import Ledger
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
+    from memstate_core.state.ledger import Ledger
 
 BUFFER_MIB = 256
 """Kuzu's buffer pool for reading a few topics at a time."""
@@ -169,14 +172,14 @@ class SnapshotReader:
         """For each row of evidence, the row of its topic among the served ones, -1 without one."""
         return places_of(self.evidence(scope).frame["topic_id"], self.topics(scope).frame["id"])
 
-    def _read_facts(self, scope: str) -> dict[str, pl.DataFrame] | None:
+    def _read_facts(self, scope: str) -> ScopeFacts | None:
         """The current facts of a scope by table (`index.facts_files`); edges that were valid at publication."""
         if self._fact_places is None:
             return None
         places = {name: self._fact_places.of(scope, name) for name in TABLES}
         rows = {name: self._rows(f"{FOLDER}/{name}.parquet", place) for name, place in places.items()}
         rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
-        return rows
+        return ScopeFacts(rows)
 
     def _read_superseding(self, scope: str) -> Rows:
         """For each row of evidence, the row that superseded it by the history of a field, -1 without one."""
@@ -184,7 +187,7 @@ class SnapshotReader:
         if facts is None or places is None or not self.snapshot.has(SUPERSEDED_FILE):
             return superseding_rows(empty(SUPERSEDED), empty(REVISIONS), evidence)
         earlier = self._rows(SUPERSEDED_FILE, places.of(scope, "superseded"))
-        return superseding_rows(earlier, facts["revisions"].filter(pl.col("rank") == 0), evidence)
+        return superseding_rows(earlier, facts.tables["revisions"].filter(pl.col("rank") == 0), evidence)
 
     def _read_record_topics(self, scope: str) -> list[str]:
         """The topics with the verification records of a scope: one, unless records were merged from elsewhere."""
@@ -199,9 +202,13 @@ class SnapshotReader:
     @cached_property
     def _ledger(self) -> Ledger:
         """The ledger beside the snapshots; its digests are compared, since no run has just done so."""
+        from memstate_core.state.ledger import Ledger
+
         return Ledger(self.snapshot.home.ledger, checked=True)
 
     def _read_past(self, scope: str, moment: datetime) -> Past:
+        from memstate_core.retrieve.past import read_past  # folds the ledger: what most questions do without
+
         return read_past(self._ledger, self.snapshot.manifest, self.graph, self.evidence(scope).frame, scope, moment)
 
     def _map_array(self, name: str) -> Any:

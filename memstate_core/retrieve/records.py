@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.facts import Facts, TopicSet, facts_of, read_edges, read_facts
-from memstate_core.retrieve.past import Past
 from memstate_core.state.graph import REVIEW, Graph
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
 
 Record = dict[str, Any]
 _COLUMNS = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +13,10 @@ import polars as pl
 
 from memstate_core.retrieve.coherence import context_weight
 from memstate_core.retrieve.index.bm25 import Postings, Scores
+from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING, Floats, Ints
 from memstate_core.retrieve.speaker_names import SpeakerNames
-from memstate_core.retrieve.turn_traits import asking_shares, text_lengths
+from memstate_core.retrieve.turn_traits import asking_shares, says_changed, text_lengths
 
 Rows = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
@@ -93,6 +96,16 @@ class EvidenceSlice:
         return segment_numbers(self.frame["topic_id"], self.windows[:, 2])
 
     @cached_property
+    def moments(self) -> Scores:
+        """When each row was observed, in milliseconds; NaN where that is unknown (n)."""
+        return self.frame["observed_at"].dt.epoch("ms").cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+    @cached_property
+    def changes(self) -> Flags:
+        """Whether each text says that something changed (n)."""
+        return says_changed(self.frame["text"])
+
+    @cached_property
     def without_topic(self) -> Flags:
         """Which rows have no topic (n)."""
         return self.frame["topic_id"].is_null().to_numpy()
@@ -117,6 +130,35 @@ class TopicSlice:
     vectors: Floats
     terms: ScopeTerms
     term_rows: Rows
+
+    @cached_property
+    def is_served(self) -> Flags:
+        """Which topics a default query may return (n)."""
+        return (self.frame["state"] == SERVED_STATE).to_numpy()
+
+    @cached_property
+    def columns(self) -> dict[str, pl.Series]:
+        """The columns of the frame by name."""
+        return {column.name: column for column in self.frame.get_columns()}
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The id of each topic (n)."""
+        return self.frame["id"].to_list()
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The row of each topic by its id."""
+        return {topic: row for row, topic in enumerate(self.ids)}
+
+
+def taken(columns: Sequence[pl.Series], rows: Rows) -> list[tuple[Any, ...]]:
+    """Some rows of a frame's columns, as tuples.
+
+    For a few rows: operations of a frame hand over to Polars' threads, and on a busy machine wait for them.
+    """
+    places = pl.Series(rows, dtype=pl.UInt32)
+    return list(zip(*(column[places].to_list() for column in columns), strict=True))
 
 
 def places_of(ids: pl.Series, known: pl.Series) -> Rows:

@@ -27,6 +27,7 @@ from memstate_core.retrieve.scope_data import EvidenceSlice, TopicSlice
 
 Array = npt.NDArray[np.float64]
 Parts = dict[str, Array]
+Places = npt.NDArray[np.intp]
 
 WEIGHTS = {"turn_words": 0.3, "window_words": 0.8, "turn_vector": 1.0, "window_vector": 0.5, "length": 0.5}
 """The weight of each standardised part: a short turn has few words, so those of its window count more, and turns that
@@ -113,6 +114,15 @@ def total(parts: Parts) -> Array:
     """The sum of the parts of each row."""
     summed: Array = np.sum(list(parts.values()), axis=0)
     return summed
+
+
+def highest(scores: Array, rows: Places, count: int) -> Places:
+    """The rows with the `count` highest scores, and all that tie with the last of them."""
+    if not 0 < count < len(rows):
+        return rows if count else rows[:0]
+    least = np.partition(scores[rows], len(rows) - count)[len(rows) - count]
+    highest: Places = rows[scores[rows] >= least]
+    return highest
 
 
 def evidence_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -21,28 +22,43 @@ from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS
 from memstate_core.retrieve.newest_first import newer, replaced_by
-from memstate_core.retrieve.past import Past
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
-from memstate_core.retrieve.scoring import Array, Parts, PreparedQuestion, evidence_parts, topic_parts, total
+from memstate_core.retrieve.scoring import Array, Parts, PreparedQuestion, evidence_parts, highest, topic_parts, total
 from memstate_core.retrieve.superseded import superseded_evidence, superseding_rows
 from memstate_core.state.graph import TOPIC, VECTOR
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
 
 
 @dataclass(frozen=True)
 class Found:
-    """The result of one scope.
+    """The result of one scope: scores of all its topics, and the best of its evidence.
 
     Attributes:
-        topics: all visible topics, with `score` and `similarity` (null if not compared).
-        evidence: the best evidence, best first, with `score` and `replaced_by`, the observation that may have replaced
-            it where the question asks for what holds now.
-
-    With `explain` both have `parts`, the parts of the score.
+        topics: the topics (n).
+        visible: which of them may be returned (n).
+        scores: the score of each topic (n).
+        similarity: its cosine with the question, NaN if not compared (n).
+        topic_parts: the parts of its score (each n).
+        evidence: the evidence.
+        rows: the rows of the best evidence, in no particular order (m).
+        evidence_scores: their scores (m).
+        evidence_parts: the parts of their scores (each m).
+        replaced_by: the observation that may have replaced each where the question asks for what holds now (m).
     """
 
-    topics: pl.DataFrame
-    evidence: pl.DataFrame
+    topics: TopicSlice
+    visible: Flags
+    scores: Array
+    similarity: Array
+    topic_parts: Parts
+    evidence: EvidenceSlice
+    rows: Rows
+    evidence_scores: Array
+    evidence_parts: Parts
+    replaced_by: list[str | None]
 
 
 def search_scope(
@@ -53,7 +69,6 @@ def search_scope(
     evidence_k: int,
     as_of: datetime | None,
     topic_ids: list[str],
-    explain: bool,
     only: pl.Expr | None = None,
 ) -> Found:
     """Scores the topics and the evidence of one scope.
@@ -65,7 +80,6 @@ def search_scope(
         evidence_k: how much evidence to keep.
         as_of: search as of this moment.
         topic_ids: keep evidence of these topics only, archived ones too; of all served topics when empty.
-        explain: keep the parts of each score.
         only: keep evidence of which this is true only (over columns EVIDENCE_INDEX); all if None.
     """
     served, evidence = reader.topics(scope), reader.evidence(scope)
@@ -76,7 +90,7 @@ def search_scope(
     else:
         topics, superseding = _with_archived(reader, scope) if topic_ids else served, reader.superseding(scope)
     homes = reader.homes(scope) if topics is served else places_of(evidence.frame["topic_id"], topics.frame["id"])
-    visible = (topics.frame["state"] == SERVED_STATE).to_numpy() | topics.frame["id"].is_in(topic_ids).to_numpy()
+    visible = topics.is_served | topics.frame["id"].is_in(topic_ids).to_numpy() if topic_ids else topics.is_served
     seen = _visible_evidence(evidence, homes, visible, as_of)
     parts = evidence_parts(evidence, asked)
     scores = total(parts)
@@ -89,24 +103,13 @@ def search_scope(
     if asked.dated:
         parts["newer"] = newer(evidence, asked.text, scores, seen, superseding)
         scores = total(parts)
-    rows = _highest(scores, np.flatnonzero(seen), evidence_k)
-    found = _scored(evidence.frame[rows], {name: part[rows] for name, part in parts.items()}, explain)
+    rows = highest(scores, np.flatnonzero(seen), evidence_k)
     text = asked.text if asked.dated else None
-    found = found.with_columns(replaced_by=replaced_by(evidence, text, scores, seen, rows, superseding))
-    ranked = _scored(topics.frame, topic_scores, explain).with_columns(
-        pl.Series("similarity", similarity).fill_nan(None)
+    replaced = replaced_by(evidence, text, scores, seen, rows, superseding)
+    parts = {name: part[rows] for name, part in parts.items()}
+    return Found(
+        topics, visible, total(topic_scores), similarity, topic_scores, evidence, rows, scores[rows], parts, replaced
     )
-    return Found(ranked if visible.all() else ranked.filter(visible), best_first(found, "evidence_id").head(evidence_k))
-
-
-def best_first(rows: pl.DataFrame, key: str) -> pl.DataFrame:
-    """Rows by descending score; ties by key, so that the order is deterministic."""
-    return rows.sort("score", key, descending=[True, False])
-
-
-def _scored(frame: pl.DataFrame, parts: Parts, explain: bool) -> pl.DataFrame:
-    explained = [pl.DataFrame(parts).to_struct("parts")] if explain else []
-    return frame.with_columns(pl.Series("score", total(parts)), *explained)
 
 
 def _best_by_topic(scores: Array, homes: Rows, topics: int) -> Array:
@@ -114,15 +117,6 @@ def _best_by_topic(scores: Array, homes: Rows, topics: int) -> Array:
     best = np.full(topics + 1, -np.inf)
     np.maximum.at(best, homes, scores)  # rows without a topic fall on the last, extra one
     return np.where(np.isfinite(best), best, np.nan)[:-1]
-
-
-def _highest(scores: Array, rows: Rows, count: int) -> Rows:
-    """The rows with the `count` highest scores, and all that tie with the last of them."""
-    if not 0 < count < len(rows):
-        return rows if count else rows[:0]
-    least = np.partition(scores[rows], len(rows) - count)[len(rows) - count]
-    highest: Rows = rows[scores[rows] >= least]
-    return highest
 
 
 def _visible_evidence(evidence: EvidenceSlice, homes: Rows, visible: Flags, as_of: datetime | None) -> Flags:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 
 from memstate_core.embed.encoder import Encoder
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scoring import PreparedQuestion, topic_parts, total
-from memstate_core.retrieve.search import best_first
 
 SIMILAR = 8
 """The most topics returned."""
@@ -43,5 +41,6 @@ def similar_topics(
     unknown = np.full(topics.frame.height, np.nan)
     parts, cosine = topic_parts(topics, PreparedQuestion(text, terms, vector, vector, dated=False), unknown)
     is_similar = (topics.terms.scores(terms)[:, 0] > 0) | (np.nan_to_num(cosine) >= LIKE)
-    scored = topics.frame.select("id", pl.Series("score", total(parts))).filter(pl.Series(is_similar))
-    return best_first(scored.filter(pl.col("id") != (but or "")), "id")["id"].head(SIMILAR).to_list()
+    scores = total(parts)
+    ranked = sorted((-scores[row], topics.ids[row]) for row in np.flatnonzero(is_similar))
+    return [topic for _, topic in ranked if topic != but][:SIMILAR]

@@ -1,4 +1,4 @@
-"""What the form of a turn says about it, whatever the question: how much it says, and whether it asks."""
+"""What the form of a turn says about it, whatever the question: how much it says, whether it asks or names a change."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ _CLOSING = r"[\"'\u{201d}\u{2019})\]]*"
 _ASKS = rf"[?\u{{61f}}]+[!?]*{_CLOSING}(?:\s|$)|[\u{{ff1f}}]+"
 _ENDS = rf"[.!?\u{{61f}}\u{{2026}}]+{_CLOSING}(?:\s|$)|[\u{{3002}}\u{{ff01}}\u{{ff1f}}]+"
 """Ends of sentences; the marks of scripts without spaces end one wherever they stand."""
+
+_CHANGE = (
+    r"(?i)\b(?:no longer|any ?more|no more|now|nowadays|these days|new|changed?|switched|swapped|moved|replaced|"
+    r"instead|stopped|quit|gave up|giv(?:e|en) up|cancel\w*|called off|got rid|dropped|left|sold|closed|split up|"
+    r"broke up|retired|since|used to)\b"
+)
 
 Values = npt.NDArray[np.float64]
 
@@ -28,3 +34,9 @@ def asking_shares(texts: pl.Series) -> Values:
     unended = (~text.str.contains(rf"(?:{_ENDS})$")).cast(pl.UInt32)
     asking: Values = (text.str.count_matches(_ASKS) / (ends + unended)).to_numpy()
     return asking
+
+
+def says_changed(texts: pl.Series) -> npt.NDArray[np.bool_]:
+    """Whether each text has a word of change (n)."""
+    found: npt.NDArray[np.bool_] = texts.fill_null("").str.contains(_CHANGE).to_numpy()
+    return found

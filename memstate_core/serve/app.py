@@ -50,7 +50,7 @@ def application(service: Service) -> ASGIApp:
     options = service.options
     keyring = Keyring(service.store.home.keys, options.api_key, time.monotonic)
     routes = api(service)
-    guarded = Authentication(BodyLimits(Deadline(routes, options), options), options, keyring)
+    guarded = Authentication(BodyLimits(Deadline(routes, options), options), options, keyring, service.shared)
     return Measured(Traced(AccessLog(guarded, options), route_of), routes.state.metrics)
 
 

@@ -36,9 +36,10 @@ from memstate_core.serve.snapshots.lost_topics import LostTopics
 from memstate_core.serve.snapshots.readiness import age_of, is_stale, readiness
 from memstate_core.serve.snapshots.swap import Serving
 from memstate_core.serve.snapshots.watcher import Watcher
-from memstate_core.serve.telemetry.counters import Counters
+from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
 from memstate_core.serve.topic_pages import Position, topics_page
+from memstate_core.serve.workers.shared import Shared
 
 Document = dict[str, Any]
 
@@ -50,9 +51,9 @@ class Reading:
     they did not exist. Each method raises `NotAllowed` if the caller's role or scopes do not suffice.
     """
 
-    def __init__(self, store: Store, options: Options) -> None:
-        self.store, self.options = store, options
-        self.counters = Counters()
+    def __init__(self, store: Store, options: Options, shared: Shared | None = None) -> None:
+        self.store, self.options, self.shared = store, options, shared
+        self.counters = Counters(None if shared is None else shared.counts(len(Count)))
         self.serving = Serving(store, self.counters, settle=options.settle)
         self._watcher = Watcher(self.serving, options.poll_seconds, self.counters)
         self._pending = Pending(store)

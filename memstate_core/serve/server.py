@@ -13,6 +13,7 @@ from memstate_core.serve.http.connections import LimitedConnection
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
 from memstate_core.serve.telemetry.log import log_as_json
+from memstate_core.serve.workers.shared import Shared
 
 _BACKLOG = 512
 
@@ -33,10 +34,10 @@ def address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def server(store: Store, options: Options) -> uvicorn.Server:
+def server(store: Store, options: Options, shared: Shared | None = None) -> uvicorn.Server:
     """A server that is not running yet."""
     config = uvicorn.Config(
-        application(Service(store, options)),
+        application(Service(store, options, shared)),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -51,10 +52,13 @@ def server(store: Store, options: Options) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def run(store: Store, listening: socket.socket, options: Options) -> None:
-    """Serves until SIGTERM or SIGINT; then running requests finish and journals are completed."""
+def run(store: Store, listening: socket.socket, options: Options, shared: Shared | None = None) -> None:
+    """Serves until SIGTERM or SIGINT; then running requests finish and journals are completed.
+
+    With `shared`, as one of several workers.
+    """
     log_as_json(options.api_key)
-    serving = server(store, options)
+    serving = server(store, options, shared)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn handles signals only once its loop runs, and at the end raises them again for the handler before it:
         # a signal that came earlier must not be lost, nor a graceful shutdown look like a failure.

@@ -22,22 +22,31 @@ from memstate_core.serve.reading import Document, Reading, clock
 from memstate_core.serve.telemetry.counters import Count
 from memstate_core.serve.telemetry.tracing import span
 from memstate_core.serve.topic_ids import Owned, check_topic_ids
+from memstate_core.serve.workers.shared import Shared
 from memstate_core.state.graph import FIELD
+
+OPENING_SECONDS = 60.0
+"""How long a worker may take to open a snapshot before it accepts connections all the same."""
 
 
 class Service(Reading):
     """Serves one store: the reads of `Reading`, and writes. Thread-safe between `start` and `close`."""
 
-    def __init__(self, store: Store, options: Options) -> None:
-        super().__init__(store, options)
+    def __init__(self, store: Store, options: Options, shared: Shared | None = None) -> None:
+        super().__init__(store, options, shared)
         self._known = KnownContents(lambda: self._pending.waiting(clock()))
         self._inbox = InboxWriter(store.home.inbox, store.home.inbox_key, self._known.expire)
 
     def start(self) -> None:
-        """Starts the background threads and returns; `readiness` reports when a snapshot is served."""
+        """Starts the background threads and returns; `readiness` reports when a snapshot is served.
+
+        One of several workers returns when it has tried to open what is published: until then the others answer.
+        """
         self._inbox.sweep()
         self._accesses.start()
         self._watcher.start()
+        if self.shared is not None:
+            self._watcher.has_polled.wait(OPENING_SECONDS)
 
     def close(self) -> None:
         """Stops the threads, completes the journal of accesses, closes the snapshots."""

@@ -43,6 +43,10 @@ def serve(
             help="A reverse proxy, or its network, whose X-Forwarded-For to believe; may be given several times.",
         ),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(min=1, max=64, metavar="N", help="Processes that answer on the port; about one for each core."),
+    ] = 1,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Serve the published snapshot over HTTP.
@@ -83,4 +87,9 @@ def serve(
         max_age=None if max_age is None else 3600 * max_age,
         trusted_proxies=tuple(proxies or ()),
     )
-    server.run(store, listening, options)
+    if workers == 1:
+        server.run(store, listening, options)
+    else:
+        from memstate_core.serve.workers.supervisor import Supervisor
+
+        Supervisor(store, listening, options, workers).run()

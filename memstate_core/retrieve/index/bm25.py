@@ -13,7 +13,6 @@ fields. A field is one view of a document: the turn alone, or its window.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import polars_hash  # noqa: F401  (registers the `nchash` namespace)
+from xxhash import xxh64_intdigest
 
 from memstate_core.retrieve.index.layout import read_array, scope_layout
 
@@ -148,22 +148,18 @@ class Postings:
 
     def _runs(self, terms: Sequence[str], first: int, count: int) -> list[tuple[int, int]]:
         """The run of each term's postings; empty for a term that is unknown in the scope."""
-        keys = _keys(tuple(terms))
-        known = self._terms[first : first + count]
-        places = np.searchsorted(known, keys)
-        found = [place < count and known[place] == key for key, place in zip(keys, places, strict=True)]
-        starts = self._starts
-        return [
-            (int(starts[first + place]), int(starts[first + place + 1])) if is_known else (0, 0)
-            for is_known, place in zip(found, places, strict=True)
-        ]
+        keys = _keys(terms)
+        places = first + np.searchsorted(self._terms[first : first + count], keys)
+        found = np.flatnonzero(places < first + count)
+        found = found[self._terms[places[found]] == keys[found]]
+        runs = np.zeros((len(keys), 2), dtype=np.int64)
+        runs[found, 0], runs[found, 1] = self._starts[places[found]], self._starts[places[found] + 1]
+        return [(low, high) for low, high in runs.tolist()]
 
 
-@lru_cache(maxsize=256)
-def _keys(terms: tuple[str, ...]) -> npt.NDArray[np.uint64]:
-    """The keys of a question's terms, which it looks up in every index of every scope."""
-    asked = pl.DataFrame({"term": terms}, schema={"term": pl.String})
-    return asked.select(term_key(pl.col("term")))["term"].to_numpy()
+def _keys(terms: Sequence[str]) -> npt.NDArray[np.uint64]:
+    """The keys of a question's terms: `term_key` without a frame."""
+    return np.array([xxh64_intdigest(term) for term in terms], dtype=np.uint64)
 
 
 def _idf(runs: list[tuple[int, int]], documents: int) -> Scores:

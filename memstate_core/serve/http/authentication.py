@@ -16,6 +16,7 @@ from memstate_core.serve.http.middleware import Guard
 from memstate_core.serve.http.rate_limits import Buckets, Rate, network
 from memstate_core.serve.options import OPEN_PATHS, Options, is_loopback
 from memstate_core.serve.problems import Problem
+from memstate_core.serve.workers.shared import Shared
 
 WRONG_KEYS = Rate(a_second=0.5, burst=20.0)
 """How often an address may present wrong keys that begin alike."""
@@ -36,11 +37,11 @@ class Authentication(Guard):
     If there are keys, callers need one; if there are none, the Host header has to name this machine.
     """
 
-    def __init__(self, app: ASGIApp, options: Options, keyring: Keyring) -> None:
+    def __init__(self, app: ASGIApp, options: Options, keyring: Keyring, shared: Shared | None = None) -> None:
         super().__init__(app, options)
         self._keyring = keyring
-        self._asked, self._failed = Buckets(time.monotonic), Buckets(time.monotonic)
-        self._failed_in_all = Buckets(time.monotonic)
+        tables = [None if shared is None else shared.buckets(name) for name in ("asked", "failed", "failed-in-all")]
+        self._asked, self._failed, self._failed_in_all = (Buckets(time.monotonic, table=table) for table in tables)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on requests of known callers within their rate."""

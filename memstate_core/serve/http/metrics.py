@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -57,12 +58,21 @@ class Metrics:
             buckets=BUCKETS,
             registry=self.registry,
         )
-        self.running = Gauge("memstate_http_requests_running", "Requests in progress.", registry=self.registry)
+        self.running = Gauge(
+            "memstate_http_requests_running",
+            "Requests in progress.",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
+        if service.shared is not None:  # the values of all workers, those of dead ones included
+            self.registry = CollectorRegistry()
+            MultiProcessCollector(self.registry, str(service.shared.folder))  # type: ignore[no-untyped-call]
+        else:
+            ProcessCollector(registry=self.registry)
         self.registry.register(_State(service))
-        ProcessCollector(registry=self.registry)
 
     def text(self) -> bytes:
-        """All metrics in the Prometheus text format."""
+        """All metrics in the Prometheus text format; with several workers those of all, without those of a process."""
         return generate_latest(self.registry)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
 from cachetools import LRUCache
+
+from memstate_core.serve.workers.shared import BucketTable
 
 MAX_BUCKETS = 10_000
 """Buckets held in memory; beyond that the least recently used are evicted, which refills them."""
@@ -32,12 +35,13 @@ class Buckets:
     Args:
         clock: a monotonic clock, in seconds.
         held: how many buckets to hold.
+        table: where the processes of one server keep them; None for this process alone.
     """
 
-    def __init__(self, clock: Callable[[], float], held: int = MAX_BUCKETS) -> None:
+    def __init__(self, clock: Callable[[], float], held: int = MAX_BUCKETS, table: BucketTable | None = None) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        self._filled: LRUCache[str, tuple[float, float]] = LRUCache(held)
+        self._lock: AbstractContextManager[object] = threading.Lock() if table is None else table
+        self._filled: LRUCache[str, tuple[float, float]] | BucketTable = LRUCache(held) if table is None else table
 
     def take(self, name: str, rate: Rate) -> float:
         """Takes a token.

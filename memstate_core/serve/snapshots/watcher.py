@@ -19,12 +19,13 @@ class Watcher:
 
     Attributes:
         refused: the snapshot that CURRENT names, if the last attempt to open it failed; None otherwise.
+        has_polled: set when the first poll has ended.
     """
 
     def __init__(self, serving: Serving, seconds: float, counters: Counters | None = None) -> None:
         self._serving, self._seconds, self._counters = serving, seconds, counters or Counters()
         self.refused: Refused | None = None
-        self._ended = threading.Event()
+        self.has_polled, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="memstate-watcher", daemon=True)
 
     def start(self) -> None:
@@ -39,6 +40,7 @@ class Watcher:
     def _run(self) -> None:
         while True:
             self._poll()
+            self.has_polled.set()
             if self._ended.wait(self._seconds):
                 return
 

@@ -6,11 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import EDGES
-from memstate_core.retrieve.graph_boost import DAMPING, boosted
 from memstate_core.retrieve.scope_data import segment_numbers
 from memstate_core.retrieve.scoring import COSINE_PRIOR, _best_of, standardised
-from tests.core.frames import filled
 
 
 def test_many_rows_are_standardised_by_themselves():
@@ -32,23 +29,6 @@ def test_the_unknown_is_neutral_and_changes_nothing():
     assert scores[[0, 1, 3]] == pytest.approx(standardised(values[[0, 1, 3]], COSINE_PRIOR))
     assert standardised(np.array([np.nan]), COSINE_PRIOR).tolist() == [0]
     assert standardised(np.zeros(0), COSINE_PRIOR).tolist() == []
-
-
-def test_a_neighbour_is_boosted_part_of_the_way_and_never_lowered():
-    topics = pl.DataFrame({"id": ["a", "b", "c", "d"], "score": [8.0, 0.0, 6.0, 1.0]})
-    links = [("a", "b"), ("c", "b"), ("c", "a")]
-    edges = filled(pl.DataFrame(links, schema=["from_id", "to_id"], orient="row").with_columns(kind=pl.lit("x")), EDGES)
-    scores = boosted(topics, topics.filter(pl.col("id").is_in(["a", "c"])), edges)
-    assert scores["id"].to_list() == ["a", "b", "c", "d"]
-    assert scores["score"].to_list() == [8.0, 8 * DAMPING, 6 + 2 * DAMPING, 1.0]
-    assert scores["structure"].to_list() == [0.0, 8 * DAMPING, 2 * DAMPING, 0.0]
-
-
-@pytest.mark.parametrize("kind", ["associated_with", "mentions"])
-def test_an_edge_without_a_relation_lifts_nobody(kind: str) -> None:
-    topics = pl.DataFrame({"id": ["a", "b"], "score": [8.0, 0.0]})
-    edges = filled(pl.DataFrame({"from_id": ["a"], "to_id": ["b"], "kind": [kind]}), EDGES)
-    assert boosted(topics, topics.head(1), edges)["score"].to_list() == [8.0, 0.0]
 
 
 def test_a_topic_lends_within_a_session_only() -> None:

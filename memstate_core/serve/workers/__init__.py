@@ -1,0 +1,1 @@
+"""Several processes behind one port: who starts them, and what they share."""

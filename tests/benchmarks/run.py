@@ -1,0 +1,131 @@
+"""The runner: benchmarks by name, with what they reached against the targets, as JSON and as a table.
+
+    python tests/benchmarks/run.py --small
+    python tests/benchmarks/run.py questions starting --base 6f52504 --out results
+
+Every figure is of this machine, and those with a target either a ratio within one run or a time that a person waits.
+`--small` shows in about a minute that all benchmarks run; its figures mean little. The committed table is
+`results/README.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from measures import Measure
+
+HERE = Path(__file__).parent
+BASE = "6f52504"
+"""The commit that answered questions from frames."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a benchmark is given.
+
+    Attributes:
+        folder: for stores, kept between runs if the caller names it.
+        small: take little time.
+        base: the commit to compare with.
+        workers: worker processes of a server.
+    """
+
+    folder: Path
+    small: bool
+    base: str
+    workers: int
+
+
+def questions(given: Given) -> list[Measure]:
+    """Questions over HTTP against a commit."""
+    from questions import compared
+
+    size = {"topics": 500, "scopes": 2, "seconds": 2, "rounds": 1}
+    size = size if given.small else {"topics": 10_000, "scopes": 10, "seconds": 8, "rounds": 5}
+    home = given.folder / ("questions-small" if given.small else "questions")
+    return compared(home, given.base, given.workers, **size)
+
+
+def starting(given: Given) -> list[Measure]:
+    """How long commands take to start and end."""
+    from starting import started
+
+    return started(given.folder / "demo", 1 if given.small else 5)
+
+
+BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {"questions": questions, "starting": starting}
+"""Every benchmark of the runner by its name."""
+
+
+def facts() -> dict[str, Any]:
+    """The machine, its load, and the code."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    has_bfloat16 = any("avx512_bf16" in line or "amx_bf16" in line for line in lines)
+    commit = subprocess.run(["git", "-C", str(HERE), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return {
+        "commit": commit.stdout.strip(),
+        "processor": models[0] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "bfloat16": has_bfloat16,
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 1),
+        "at": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def table(machine: dict[str, Any], results: dict[str, list[Measure]]) -> str:
+    """The results as Markdown."""
+    about = "; ".join(f"{name} {value}" for name, value in machine.items())
+    lines = [f"{about}", "", "| benchmark | measured | value | unit | target | met |", "|---|---|---|---|---|---|"]
+    for name, measures in results.items():
+        for each in measures:
+            met = {None: "", True: "yes", False: "no"}[each.is_met]
+            lines.append(f"| {name} | {each.name} | {each.value:.2f} | {each.unit} | {each.target} | {met} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Runs the benchmarks that are named, all by default."""
+    parser = argparse.ArgumentParser(description="Run benchmarks and compare them with their targets.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument("--small", action="store_true", help="see in a minute that they run")
+    parser.add_argument("--base", default=BASE, help="the commit to compare with")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--stores", type=Path, help="where stores are kept; a folder that is removed if left out")
+    parser.add_argument("--out", type=Path, help="where results.json and README.md are written")
+    args = parser.parse_args(given)
+    if unknown := sorted(set(args.names) - BENCHMARKS.keys()):
+        parser.error(f"unknown: {', '.join(unknown)}; expected {', '.join(BENCHMARKS)}")
+    machine = facts()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = args.stores or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        chosen = args.names or list(BENCHMARKS)
+        wanted = Given(folder.resolve(), args.small, args.base, args.workers)
+        results = {name: BENCHMARKS[name](wanted) for name in chosen}
+    shown = table(machine, results)
+    sys.stdout.write(shown)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        figures = {name: [asdict(each) | {"met": each.is_met} for each in found] for name, found in results.items()}
+        document = {"machine": machine, "small": args.small, "results": figures}
+        (args.out / "results.json").write_text(json.dumps(document, indent=1) + "\n")
+        (args.out / "README.md").write_text("# Results of run.py\n\n" + shown)
+
+
+if __name__ == "__main__":
+    main()

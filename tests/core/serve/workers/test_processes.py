@@ -1,0 +1,178 @@
+"""`memstate serve --workers 2` with real processes: all give the same answer, and none is missed for long."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.core.serve.conftest import Client
+from tests.pipeline.conftest import clean_environment, run_memstate
+
+pytestmark = pytest.mark.slow
+
+Running = tuple[Client, subprocess.Popen[str]]
+INES = {"type": "user", "id": "ines"}
+TRIES = 16
+"""Connections until both workers have very probably been asked."""
+
+
+@contextmanager
+def workers(home: Path) -> Iterator[Running]:
+    """The command with two workers, once a snapshot is served; killed at the end if it still runs."""
+    command = [sys.executable, "-m", "memstate_pipeline", "--home", str(home), "serve", "--port", "0", "--json"]
+    with (home / "serve.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "--workers", "2"], env=clean_environment(), stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    assert process.stdout is not None
+    try:
+        yield Client(json.loads(process.stdout.readline())["url"]).until_ready(), process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def home(first_night: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(shutil.copytree(first_night, tmp_path_factory.mktemp("workers") / "home"))
+
+
+@pytest.fixture(scope="module")
+def running(home: Path) -> Iterator[Running]:
+    with workers(home) as found:
+        until(lambda: len(children(found[1].pid)) == 2)
+        yield found
+
+
+def children(process: int) -> list[int]:
+    """The workers of a supervisor."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            state, command = (each / "stat").read_text(), (each / "cmdline").read_text()
+        except OSError:
+            continue
+        fields = state.rpartition(")")[2].split()
+        if int(fields[1]) == process and fields[0] != "Z" and "spawn_main" in command:
+            found.append(int(each.name))
+    return sorted(found)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(holds: Callable[[], bool], seconds: float = 90) -> None:
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+
+
+def count(client: Client, name: str) -> int:
+    """The sum of a metric over its labels."""
+    text = client.get("/metrics").content.decode()
+    return sum(int(float(value)) for value in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE))
+
+
+def ask(client: Client, **given: Any) -> Any:
+    answer = client.post("/v1/query", {"q": "Is the gate of the ferry yard open?"} | given)
+    assert answer.status == 200, answer.content
+    return answer.document
+
+
+def test_every_worker_gives_the_same_answer_and_all_are_counted(
+    running: Running,
+) -> None:
+    client, _ = running
+    before = count(client, 'memstate_http_requests_total{method="POST",route="/v1/query",status="200"}')
+    answers = [ask(client) for _ in range(TRIES)]
+    assert all(each == answers[0] for each in answers)
+    assert answers[0]["candidates"][0]["title"] == "Old Ferry Yard"
+    text = client.get("/metrics").content.decode()
+    found = re.search(r'^memstate_http_requests_total{[^}]*route="/v1/query"[^}]*} (\S+)$', text, re.MULTILINE)
+    assert found is not None
+    assert int(float(found[1])) - before == TRIES
+    assert "process_resident" not in text, "which would be those of one worker"
+
+
+def test_what_one_worker_accepts_is_pending_at_the_others_at_once(
+    running: Running,
+) -> None:
+    client, _ = running
+    for number in range(4):
+        said = {"scope": INES, "text": f"Quokka number {number} lives at the ferry yard."}
+        name = client.post("/v1/ingest", said).document["observation_ids"][0]
+        for _ in range(TRIES // 4):
+            answer = ask(client, q=f"Where does quokka number {number} live?", pending=True, record=False)
+            assert name in [each["observation_id"] for each in answer["evidence"]]
+
+
+def test_an_observation_with_other_content_is_refused_by_every_worker(
+    running: Running,
+) -> None:
+    client, _ = running
+    said = {"scope": INES, "observation_id": "o-1", "observed_at": "2026-04-06T00:00:00Z"}
+    assert client.post("/v1/ingest", said | {"text": "The first."}).status == 202
+    other = [client.post("/v1/ingest", said | {"text": "The second."}).status for _ in range(TRIES // 2)]
+    same = [client.post("/v1/ingest", said | {"text": "The first."}).status for _ in range(TRIES // 2)]
+    assert (set(other), set(same)) == ({409}, {202})
+
+
+def test_a_killed_worker_is_replaced_and_the_other_answers_meanwhile(running: Running, home: Path) -> None:
+    client, process = running
+    before, counted = children(process.pid), count(client, "memstate_uses_noted_total")
+    assert counted > 0
+    os.kill(before[0], signal.SIGKILL)
+    until(lambda: before[0] not in children(process.pid))
+    ends = time.monotonic() + 90
+    while len(children(process.pid)) < 2 or time.monotonic() < ends - 80:
+        ask(client, record=False)
+        assert time.monotonic() < ends
+    assert len(set(children(process.pid)) - set(before)) == 1
+    assert count(client, "memstate_uses_noted_total") >= counted
+    lines = [json.loads(line) for line in (home / "serve.log").read_text().splitlines() if line.startswith("{")]
+    assert [line["exit_code"] for line in lines if "exit_code" in line] == [-signal.SIGKILL]
+
+
+def test_all_serve_what_the_next_night_publishes_and_end_with_complete_journals(home: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(home, tmp_path / "home"))
+    with workers(own) as (client, process):
+        assert run_memstate(own, "maintain", "--now", "2026-04-09T00:00:00Z").code == 0
+        until(lambda: all(ask(client, record=False)["snapshot"] == "s0/2" for _ in range(TRIES)))
+        assert count(client, "memstate_snapshot_swaps_total") == 4
+        for _ in range(TRIES):
+            ask(client)
+        noted = count(client, "memstate_uses_noted_total")
+        mine = children(process.pid)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        assert [each for each in mine if is_alive(each)] == []
+    kept = [json.loads(line) for path in own.glob("accesses/*.jsonl") for line in path.read_text().splitlines()]
+    assert sum("topic_id" in line for line in kept) == noted >= TRIES
+
+
+def test_workers_end_with_their_supervisor(home: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(home, tmp_path / "home"))
+    with workers(own) as (_, process):
+        until(lambda: len(children(process.pid)) == 2)
+        mine = children(process.pid)
+        process.kill()
+        process.wait()
+        until(lambda: not any(map(is_alive, mine)), 30)
