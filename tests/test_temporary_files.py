@@ -19,7 +19,6 @@ Usage = namedtuple("Usage", ["total", "used", "free"])
 @pytest.fixture(autouse=True)
 def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(temporary_files.os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(temporary_files.tempfile, "tempdir", "/tmp")
 
 
 @pytest.mark.parametrize(
