@@ -64,7 +64,7 @@ class Item(NamedTuple):
             return f"{REFERENCE}{scope}:{OBSERVATION}:{self.name}"
         if self.key is not None:
             return uuid_text("key", scope, self.key)
-        kind, title = pl.select(normalised(pl.Series([self.topic_kind or "", self.name]))).to_series()
+        kind, title = pl.select(normalised(pl.lit(pl.Series([self.topic_kind or "", self.name])))).to_series()
         return uuid_text("title", scope, kind, title)
 
 
