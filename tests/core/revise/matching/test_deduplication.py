@@ -145,7 +145,8 @@ def test_the_calibration_adds_up_to_what_was_compared_and_merged() -> None:
     table, probability = calibration([found]), found.scored.probability
     assert table["pairs"].sum() == len(found.pairs)
     assert table["merged"].sum() == found.grouped.sum() == 3
-    expected = (1 - in_group(*(part[found.grouped] for part in (found.pairs.a, found.pairs.b, probability)))).sum()
+    made = found.pairs.where(found.grouped)
+    expected = (1 - in_group(made.a, made.b, probability[found.grouped])).sum()
     assert table["expected_false"].sum() == pytest.approx(expected, abs=0.02)
     assert table.filter(pl.col("merged") == 0)["expected_false"].sum() == 0
 

@@ -108,7 +108,7 @@ def test_a_misspelt_title_among_copies_in_five_sources_is_no_sibling() -> None:
     chance = random.Random(9)
     titles = [f"{_word(chance)} {_word(chance)} {_word(chance)}" for _ in range(60)]
     shops = [f"shop{n}" for n in range(5)]
-    copies = [
+    copies: list[list[Topic]] = [
         [{"title": title, "fields": {"code": f"{number:05}x"}, "sources": [shop]} for shop in shops]
         for number, title in enumerate(titles)
     ]
