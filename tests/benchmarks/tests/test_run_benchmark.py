@@ -23,7 +23,7 @@ def test_results_are_written_with_the_machine_and_what_was_missed(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measures = [script.Measure("rate", 4.0, "times", least=5.0), script.Measure("p50", 4.0, "ms", most=8.0)]
-    monkeypatch.setattr(script, "BENCHMARKS", {"made": lambda given: [*measures, script.Measure("plain", 1.0, "s")]})
+    monkeypatch.setattr(script, "BENCHMARKS", {"made": lambda _: [*measures, script.Measure("plain", 1.0, "s")]})
     script.main(["made", "--small", "--out", str(tmp_path)])
     document = json.loads((tmp_path / "results.json").read_text())
     assert [each["met"] for each in document["results"]["made"]] == [False, True, None]
