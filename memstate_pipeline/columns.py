@@ -127,6 +127,7 @@ def _sources() -> dict[str, tuple[Schema, dict[str, Sources]]]:
         name: (f"evidence:{name.partition('.')[2]}",) for name in index if name != "evidence.vector_row"
     }
     served["evidence.topic_id"] = ("placements:topic_id", "merges:Topic.merged_into")
+    served |= dict.fromkeys((f"evidence.{name}" for name in ("tool", "status", "path")), ("evidence:payload_json",))
     found["snapshot"] = ({**graph, **index}, {**writers, **served})
     return found
 
