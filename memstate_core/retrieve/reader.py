@@ -28,7 +28,7 @@ from memstate_core.retrieve.index.layout import SERVED_STATE, Place, Places, rea
 from memstate_core.retrieve.index.notes import NOTES_FILE, NOTES_INDEX
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
 from memstate_core.retrieve.scope_facts import ScopeFacts
-from memstate_core.retrieve.superseded import SUPERSEDED, superseding_rows
+from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.graph import TOPIC, Graph, open_graph
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
@@ -67,7 +67,7 @@ class SnapshotReader:
         self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
         self.record_topics = lru_cache(_KEPT_SCOPES)(self._read_record_topics)
         self.homes = lru_cache(_KEPT_SCOPES)(self._read_homes)
-        self.superseding = lru_cache(_KEPT_SCOPES)(self._read_superseding)
+        self.statements = lru_cache(_KEPT_SCOPES)(self._read_statements)
         self.past = lru_cache(_KEPT_PASTS)(self._read_past)
         self.cached_facts = FactsCache()
         self._array = cache(self._map_array)
@@ -181,13 +181,13 @@ class SnapshotReader:
         rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
         return ScopeFacts(rows)
 
-    def _read_superseding(self, scope: str) -> Rows:
-        """For each row of evidence, the row that superseded it by the history of a field, -1 without one."""
+    def _read_statements(self, scope: str) -> Statements:
+        """What the evidence of a scope states; nothing in snapshots of earlier versions."""
         facts, places, evidence = self.facts(scope), self._fact_places, self.evidence(scope).frame["evidence_id"]
         if facts is None or places is None or not self.snapshot.has(SUPERSEDED_FILE):
-            return superseding_rows(empty(SUPERSEDED), empty(REVISIONS), evidence)
+            return statements(empty(SUPERSEDED), empty(REVISIONS), evidence)
         earlier = self._rows(SUPERSEDED_FILE, places.of(scope, "superseded"))
-        return superseding_rows(earlier, facts.tables["revisions"].filter(pl.col("rank") == 0), evidence)
+        return statements(earlier, facts.tables["revisions"], evidence)
 
     def _read_record_topics(self, scope: str) -> list[str]:
         """The topics with the verification records of a scope: one, unless records were merged from elsewhere."""

@@ -23,7 +23,7 @@ from memstate_core.retrieve.dates import named_spans, nearness
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.local_dates import local_spans
 from memstate_core.retrieve.relative_dates import relative_spans
-from memstate_core.retrieve.scope_data import EvidenceSlice, TopicSlice
+from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice
 
 Array = npt.NDArray[np.float64]
 Parts = dict[str, Array]
@@ -51,6 +51,9 @@ NEAR_DATE = 2.0
 SESSION, SEGMENT = 0.2, 0.3
 """The share of the score of the best turn of a session, and of a segment, that the others get: answers are near their
 context, and a segment is nearer than a whole session."""
+
+TOPIC_TEXT = 0.25
+"""The weight of the text of its topic for a turn that states a value; of other turns it says too little."""
 
 BEST_EVIDENCE = 2.0
 """The weight of a topic's best evidence beside its title and summary; it is itself a sum of several parts."""
@@ -164,24 +167,46 @@ def lent_parts(evidence: EvidenceSlice, own: Array) -> Parts:
     }
 
 
-def topic_parts(topics: TopicSlice, asked: PreparedQuestion, best_evidence: Array) -> tuple[Parts, Array]:
-    """The score of each topic, by part, and its cosine with the question (NaN if not compared).
+def topic_similarity(topics: TopicSlice, asked: PreparedQuestion) -> Array:
+    """The cosine of each topic's text with the question (n); NaN if not compared."""
+    if asked.vector is None:
+        return np.full(topics.frame.height, np.nan)
+    return _along(topics.vectors, asked.vector, asked.model)
+
+
+def topic_parts(topics: TopicSlice, asked: PreparedQuestion, best_evidence: Array, similarity: Array) -> Parts:
+    """The score of each topic, by part.
 
     Args:
-        topics: the topics of one scope; those without a row in the term index count as without the question's terms.
+        topics: the topics of one scope (n); those without a row in the term index count as without the question's
+            terms.
         asked: the question.
-        best_evidence: the best score among each topic's evidence, NaN where it has none.
+        best_evidence: the best score among each topic's evidence, NaN where it has none (n).
+        similarity: the result of `topic_similarity` (n).
     """
-    cosine = np.full(topics.frame.height, np.nan)
     by_words = np.append(topics.terms.scores(asked.terms)[:, 0], 0.0)[topics.term_rows]  # `MISSING` is the last row
     parts = {
         "words": standardised(by_words, BM25_PRIOR),
         "evidence": BEST_EVIDENCE * standardised(best_evidence, EVIDENCE_PRIOR),
     }
     if asked.vector is not None:
-        cosine = _along(topics.vectors, asked.vector, asked.model)
-        parts["vector"] = standardised(cosine, COSINE_PRIOR)
-    return parts, cosine
+        parts["vector"] = standardised(similarity, COSINE_PRIOR)
+    return parts
+
+
+def topic_text_part(evidence: EvidenceSlice, similarity: Array, homes: Rows, stating: Flags) -> Array:
+    """What a turn that states a value of a field gains by the text of its topic, which says what the value is of.
+
+    Args:
+        evidence: the evidence of a scope (n rows).
+        similarity: the result of `topic_similarity`.
+        homes: the row of each row's topic, `MISSING` without one (n).
+        stating: which rows state values (n).
+    """
+    said = stating & (evidence.vector_rows != MISSING)
+    of_topics = standardised(np.append(similarity, np.nan)[homes], COSINE_PRIOR)
+    part: Array = TOPIC_TEXT * np.where(said, of_topics, 0.0)
+    return part
 
 
 def _cosines(evidence: EvidenceSlice, vector: Vectors, model: str) -> tuple[Array, Array]:

@@ -24,8 +24,18 @@ from memstate_core.retrieve.index.write import TOPIC_COLUMNS
 from memstate_core.retrieve.newest_first import newer, replaced_by
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
-from memstate_core.retrieve.scoring import Array, Parts, PreparedQuestion, evidence_parts, highest, topic_parts, total
-from memstate_core.retrieve.superseded import superseded_evidence, superseding_rows
+from memstate_core.retrieve.scoring import (
+    Array,
+    Parts,
+    PreparedQuestion,
+    evidence_parts,
+    highest,
+    topic_parts,
+    topic_similarity,
+    topic_text_part,
+    total,
+)
+from memstate_core.retrieve.superseded import Statements, statements, superseded_evidence
 from memstate_core.state.graph import TOPIC, VECTOR
 
 if TYPE_CHECKING:
@@ -86,26 +96,29 @@ def search_scope(
     past = None if as_of is None else reader.past(scope, as_of)
     if past is not None:
         topics, evidence = _past_topics(reader, scope, past), _past_evidence(evidence, past)
-        superseding = _past_superseding(evidence, past)
+        stated = _past_statements(evidence, past)
     else:
-        topics, superseding = _with_archived(reader, scope) if topic_ids else served, reader.superseding(scope)
+        topics, stated = _with_archived(reader, scope) if topic_ids else served, reader.statements(scope)
     homes = reader.homes(scope) if topics is served else places_of(evidence.frame["topic_id"], topics.frame["id"])
     visible = topics.is_served | topics.frame["id"].is_in(topic_ids).to_numpy() if topic_ids else topics.is_served
     seen = _visible_evidence(evidence, homes, visible, as_of)
+    similarity = topic_similarity(topics, asked)
     parts = evidence_parts(evidence, asked)
+    if stated.stating.any():
+        parts["topic_text"] = topic_text_part(evidence, similarity, homes, stated.stating)
     scores = total(parts)
     best = _best_by_topic(scores, np.where(seen, homes, MISSING), topics.frame.height)
-    topic_scores, similarity = topic_parts(topics, asked, best)
+    topic_scores = topic_parts(topics, asked, best, similarity)
     if topic_ids:
         seen &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
     if only is not None:
         seen &= evidence.frame.select(only).to_series().to_numpy()
     if asked.dated:
-        parts["newer"] = newer(evidence, asked.text, scores, seen, superseding)
+        parts["newer"] = newer(evidence, asked.text, scores, seen, stated.superseding)
         scores = total(parts)
     rows = highest(scores, np.flatnonzero(seen), evidence_k)
     text = asked.text if asked.dated else None
-    replaced = replaced_by(evidence, text, scores, seen, rows, superseding)
+    replaced = replaced_by(evidence, text, scores, seen, rows, stated.superseding)
     parts = {name: part[rows] for name, part in parts.items()}
     return Found(
         topics, visible, total(topic_scores), similarity, topic_scores, evidence, rows, scores[rows], parts, replaced
@@ -174,7 +187,6 @@ def _past_evidence(evidence: EvidenceSlice, past: Past) -> EvidenceSlice:
     return replace(evidence, frame=frame.select(evidence.frame.columns))
 
 
-def _past_superseding(evidence: EvidenceSlice, past: Past) -> Rows:
-    """For each row of evidence, the row that had superseded it at a past moment, `MISSING` without one."""
-    current = past.revisions.filter((pl.col("part") == "field") & (pl.col("rank") == 0))
-    return superseding_rows(superseded_evidence(past.revisions), current, evidence.frame["evidence_id"])
+def _past_statements(evidence: EvidenceSlice, past: Past) -> Statements:
+    """What the rows of evidence state at a past moment."""
+    return statements(superseded_evidence(past.revisions), past.revisions, evidence.frame["evidence_id"])

@@ -9,7 +9,7 @@ import numpy as np
 from memstate_core.embed.encoder import Encoder
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.scoring import PreparedQuestion, topic_parts, total
+from memstate_core.retrieve.scoring import PreparedQuestion, topic_parts, topic_similarity, total
 
 SIMILAR = 8
 """The most topics returned."""
@@ -39,8 +39,9 @@ def similar_topics(
     topics, terms = reader.topics(scope), question_terms(text)
     vector = None if encoder is None else encoder.encode(encoder.passages([text]))[0]
     unknown = np.full(topics.frame.height, np.nan)
-    parts, cosine = topic_parts(topics, PreparedQuestion(text, terms, vector, vector, dated=False), unknown)
-    is_similar = (topics.terms.scores(terms)[:, 0] > 0) | (np.nan_to_num(cosine) >= LIKE)
-    scores = total(parts)
+    asked = PreparedQuestion(text, terms, vector, vector, dated=False)
+    similarity = topic_similarity(topics, asked)
+    is_similar = (topics.terms.scores(terms)[:, 0] > 0) | (np.nan_to_num(similarity) >= LIKE)
+    scores = total(topic_parts(topics, asked, unknown, similarity))
     ranked = sorted((-scores[row], topics.ids[row]) for row in np.flatnonzero(is_similar))
     return [topic for _, topic in ranked if topic != but][:SIMILAR]

@@ -1,4 +1,4 @@
-"""Evidence that later evidence superseded, by the histories of fields: its values are known to hold no more.
+"""What evidence states, by the histories of fields: which states values at all, and which was superseded by later one.
 
 Invariant: evidence that states a current value, or one in open conflict with it, is not superseded. What a segment is
 (its participants, session and period) is stated by none of its turns.
@@ -6,13 +6,15 @@ Invariant: evidence that states a current value, or one in open conflict with it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 
 from memstate_core.model.frames import Schema
 from memstate_core.retrieve.conflicts import open_rivals
 from memstate_core.retrieve.index.windows import MISSING
-from memstate_core.retrieve.scope_data import Rows, places_of
+from memstate_core.retrieve.scope_data import Flags, Rows, places_of
 from memstate_core.state.assertions import SEGMENT_FIELDS
 
 SLOT = ("topic_id", "name")
@@ -36,19 +38,40 @@ def superseded_evidence(revisions: pl.DataFrame) -> pl.DataFrame:
     return rows.unique().sort(SUPERSEDED.keys())
 
 
-def superseding_rows(superseded: pl.DataFrame, current: pl.DataFrame, evidence: pl.Series) -> Rows:
-    """For each row of evidence, the last row that states the value that superseded its own; `MISSING` without one (n).
+@dataclass(frozen=True)
+class Statements:
+    """What the rows of a scope's evidence state.
+
+    Attributes:
+        stating: whether a row states a value of a field (n).
+        superseding: the last row that states the value that superseded a row's own; `MISSING` without one (n).
+    """
+
+    stating: Flags
+    superseding: Rows
+
+
+def statements(superseded: pl.DataFrame, revisions: pl.DataFrame, evidence: pl.Series) -> Statements:
+    """What rows of evidence state.
 
     Args:
         superseded: columns SUPERSEDED.
-        current: the current revisions of the fields (columns topic_id, name and evidence_ids).
+        revisions: those that hold, and any others (columns REVISIONS; value, type and reasons are not needed).
         evidence: the ids of the rows, in the order of observation (n).
     """
+    stated = revisions.filter((pl.col("part") == "field") & ~pl.col("name").is_in(SEGMENT_FIELDS))
+    current = stated.filter(pl.col("rank") == 0).select(*SLOT, by="evidence_ids").explode("by")
+    stating = np.zeros(len(evidence) + 1, dtype=np.bool_)  # `MISSING` is the last row
+    for ids in (stated["evidence_ids"].explode(), superseded["evidence_id"]):
+        stating[places_of(ids, evidence)] = True
+    return Statements(stating[:-1], _superseding(superseded, current, evidence))
+
+
+def _superseding(superseded: pl.DataFrame, current: pl.DataFrame, evidence: pl.Series) -> Rows:
     found = np.full(len(evidence), MISSING)
     if superseded.is_empty():
         return found
-    ids = current.select(*SLOT, by="evidence_ids").explode("by")
-    ids = ids.with_columns(by_row=pl.Series(places_of(ids["by"], evidence)))
+    ids = current.with_columns(by_row=pl.Series(places_of(current["by"], evidence)))
     pairs = superseded.join(ids.group_by(SLOT).agg(pl.col("by_row").max()), on=SLOT)
     rows, by_rows = places_of(pairs["evidence_id"], evidence), pairs["by_row"].to_numpy()
     known = rows != MISSING

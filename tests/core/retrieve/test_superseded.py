@@ -14,7 +14,7 @@ from memstate_core.model.frames import REVISIONS
 from memstate_core.retrieve.index.facts_files import SUPERSEDED_FILE, fact_problems
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.superseded import superseded_evidence, superseding_rows
+from memstate_core.retrieve.superseded import statements, superseded_evidence
 from memstate_core.state.graph import open_graph
 from tests.core.frames import filled
 from tests.core.retrieve.conftest import Store, day
@@ -68,9 +68,9 @@ def test_evidence_in_open_conflict_with_the_current_value_is_not_superseded(sett
 
 def test_the_last_statement_of_the_current_value_supersedes() -> None:
     history = revisions(revision(0, "c", "d"), revision(1, "a", "gone"))
-    current = history.filter(pl.col("rank") == 0)
-    rows = superseding_rows(superseded_evidence(history), current, pl.Series(["a", "b", "c", "d"]))
-    assert rows.tolist() == [3, -1, -1, -1]
+    found = statements(superseded_evidence(history), history, pl.Series(["a", "b", "c", "d"]))
+    assert found.superseding.tolist() == [3, -1, -1, -1]
+    assert found.stating.tolist() == [True, False, True, True]
 
 
 @pytest.fixture
@@ -155,3 +155,21 @@ def test_as_of_a_moment_only_what_was_said_by_then_supersedes(moved: Store, open
     assert then[0]["observation_id"] == "o0002"
     assert "replaced_by" not in then[0]
     assert [each["observation_id"] for each in later[:2]] == ["o0007", "o0002"]
+
+
+def test_a_turn_that_states_a_value_is_found_by_what_its_topic_is_called(moved: Store, opened: Opened) -> None:
+    moved.topics[0] |= {"title": "The dwelling of Ines"}
+    moved.says("ines", "Greetings to all of you again.", on=9)
+    reader = opened(moved)
+    found = asked(reader, moved, "dwelling?", evidence_k=20, explain=True)
+    gains = {each["observation_id"]: each["explain"]["parts"]["topic_text"] for each in found}
+    assert [name for name, gain in gains.items() if gain > 0] == ["o0007", "o0002"]
+    assert found[0]["observation_id"] == "o0007"
+    assert gains["o0008"] == gains["o0000"] == 0.0
+
+
+def test_where_nothing_states_a_value_topics_add_nothing(store: Store, opened: Opened) -> None:
+    store.topic("ines", title="The dwelling of Ines")
+    store.says("ines", "Boxes everywhere.")
+    [found] = asked(opened(store), store, "dwelling?", explain=True)
+    assert "topic_text" not in found["explain"]["parts"]
