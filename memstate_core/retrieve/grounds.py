@@ -96,9 +96,19 @@ def _homes(reader: SnapshotReader, ids: list[str], hints: set[str]) -> pl.DataFr
     return found.vstack(reader.graph.read(TOPIC, ["id", "scope"], "r.id IN $ids", ids=left)) if left else found
 
 
+def _within(reader: SnapshotReader, ids: set[str], scopes: list[str]) -> set[str]:
+    """The ids of topics in these scopes: nothing that a scope is warned of names a topic of another one."""
+    if not ids:
+        return set()
+    where = "r.id IN $ids AND r.scope IN $scopes"
+    return set(reader.graph.read(TOPIC, ["id"], where, ids=sorted(ids), scopes=scopes)["id"])
+
+
 def _relations(reader: SnapshotReader, scopes: list[str], ids: list[str], as_of: datetime | None) -> pl.DataFrame:
     edges = candidate_edges(reader, scopes, ids, as_of=as_of, explicit=False)
-    mine = sorted({edge for edge in edges if edge.kind in _RELATIONS})
+    kept = {edge for edge in edges if edge.kind in _RELATIONS}
+    known = _within(reader, {end for edge in kept for end in (edge.from_id, edge.to_id)}, scopes)
+    mine = sorted(edge for edge in kept if {edge.from_id, edge.to_id} <= known)
     return pl.DataFrame(mine, schema=dict.fromkeys(Edge._fields, pl.String), orient="row")
 
 
@@ -114,6 +124,8 @@ def _records(reader: SnapshotReader, scopes: list[str], ids: list[str], as_of: d
         rows = latest.sort("about", "name").select("about", "value_json", iso_expr(pl.col("valid_from")))
         found += [_record(*row) for row in rows.iter_rows()]
         waiting = reviews.filter(pl.col("topic_id").is_in(ids)).sort("topic_id", "hops", "id")
+        known = _within(reader, set(waiting["cause_topic_id"]), [scope])
+        waiting = waiting.filter(pl.col("cause_topic_id").is_in(known))
         found += [_stale(row) for row in waiting.to_dicts()]
     return found
 

@@ -108,8 +108,8 @@ def rows() -> Iterator[dict[str, Any]]:
     }  # fmt: skip
     yield other | {"text": f"Nobody saw the {FOREIGN} today.", "actor": FOREIGN, "session_id": FOREIGN, "turn": 1}
     names = {"core_block": {"label": FOREIGN}, "session_state": {"session_id": FOREIGN}, "resource": {"title": FOREIGN}}
-    for kind, fields in OBJECTS.items():
-        yield other | {"memory": {"type": kind} | names[kind] | fields}
+    for kind, fields in OBJECTS.items():  # late enough for the session to be active still
+        yield other | {"observed_at": "2026-03-20", "memory": {"type": kind} | names[kind] | fields}
     yield mine | {"memory": {"type": "resource", "uri": "map:/", "title": "Map", "parent_uri": "river:/"}}
     ties = [{"to_topic_id": f"{word}-topic", "kind": "part_of"} for word in (FOREIGN, GHOST)]
     refers = [
