@@ -33,7 +33,7 @@ def import_(
     """Import dumps into the ledger.
 
     Reads observations (JSON Lines, JSON, Parquet) and chat exports. Formats: observations, chatgpt, claude,
-    claude-code, codex, slack, sharegpt, openai, whatsapp.
+    claude-code, codex, slack, sharegpt, openai, whatsapp, memory-sqlite.
     """
     from memstate_core.ingest import formats
     from memstate_core.ingest.importer import import_paths

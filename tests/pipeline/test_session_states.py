@@ -270,7 +270,8 @@ def test_items_are_written_one_by_one(own: Path) -> None:
 
 
 def test_nothing_is_left_of_an_erased_session_and_resource(own: Path) -> None:
-    assert run_memstate(own, "erase", "--session", "s-fresh", "--yes").code == 0
+    done = run_memstate(own, "erase", "--session", "s-fresh", "--scope", "user:aya", "--yes")
+    assert done.code == 0, done.stderr
     left = json.dumps(run_memstate(own, "export", "--json").document)
     assert "Book the late ferry" not in left
     assert "Wait for the yard" in left
