@@ -114,6 +114,7 @@ def context(
     stages: Iterable[str] | None = None,
     as_of: datetime | str | None = None,
     record: bool | None = None,
+    policy: str | None = None,
     workspace: Mapping[str, str] | None = None,
 ) -> Call[answers.ContextAnswer]:
     """Builds a text for a prompt of at most `budget` tokens, each line cited; arguments as for `query`.
@@ -125,6 +126,8 @@ def context(
         stages: as for `query`.
         as_of: as for `query`.
         record: as for `query`.
+        policy: auto (the default: core blocks, active sessions and all that the question finds), task (core blocks and
+            active sessions, without a search) or workspace (core blocks, and the resources that the question finds).
         workspace: `root`, `branch` and `commit` of where the question is asked from, for warnings of drift.
     """
     body = {
@@ -134,6 +137,7 @@ def context(
         "stages": None if stages is None else list(stages),
         "as_of": _moment(as_of),
         "record": record,
+        "policy": policy,
         "workspace": None if workspace is None else dict(workspace),
     }
     return Call("POST", "/v1/context", answers.ContextAnswer, body=_given(body))

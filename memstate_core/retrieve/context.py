@@ -2,9 +2,9 @@
 
 A pack is a function of an answer (`memstate_core.retrieve.query.answer`) and does not rank again. Core blocks come
 first, by authority, then active session states, each whole or not at all; those that do not fit are named. The other
-pieces have a fixed order in which topics, evidence and further facts take turns, so that no topic crowds out another.
-They are the longest prefix that fits in what these leave, so a larger budget only adds pieces, unless it makes room for
-a block or a session. A warning is never separated from the piece that it belongs to.
+pieces have a fixed order in which topics and resources, evidence and further facts take turns, so that no topic crowds
+out another. They are the longest prefix that fits in what these leave, so a larger budget only adds pieces, unless it
+makes room for a block or a session. A warning is never separated from the piece that it belongs to.
 """
 
 from __future__ import annotations
@@ -16,23 +16,32 @@ from typing import Any
 
 from memstate_core.model.text import iso
 from memstate_core.retrieve.pack_pieces import ORDER, Answer, Piece, answer_pieces, core_piece, one_line, session_piece
+from memstate_core.retrieve.routing import AUTO, Policy
 
 Pack = dict[str, Any]
 
 TOPICS, EVIDENCE = 20, 60
 """How much of an answer a pack is built from; the budget decides how much of that is included."""
 
-CORE_HEADING, SESSION_HEADING, EVIDENCE_HEADING = "# Core memory", "# Active sessions", "# Evidence"
+CORE_HEADING, SESSION_HEADING = "# Core memory", "# Active sessions"
+HEADINGS = {"resource": "# Resources", "evidence": "# Evidence"}
+"""The headings of the sections after the topics, by the kind of their pieces."""
 WARNING = "  ! "
 """How the line of a warning begins."""
 Numbered = tuple[int, Piece, list[str]]
 """A piece with its number and its lines."""
 
-_READ = ("core", "session", "topic", "summary", "field", "evidence")
+_READ = ("core", "session", "topic", "summary", "field", "resource", "evidence")
 
 
 def context_pack(
-    answer: Answer, budget: int, count: Callable[[str], int], *, counted_by: str, as_of: datetime | None = None
+    answer: Answer,
+    budget: int,
+    count: Callable[[str], int],
+    *,
+    counted_by: str,
+    policy: Policy = AUTO,
+    as_of: datetime | None = None,
 ) -> Pack:
     """The pack of an answer.
 
@@ -41,6 +50,7 @@ def context_pack(
         budget: the most tokens that the text may have.
         count: counts the tokens of a line; a line break is one more.
         counted_by: the name of the tokenizer.
+        policy: the policy of the question that the answer is for.
         as_of: the moment that the answer is about, if not the present.
 
     Returns:
@@ -63,6 +73,7 @@ def context_pack(
     left = Counter(piece.kind for piece in pieces) - Counter(piece.kind for _, piece, _ in kept)
     return {
         "query": answer["query"],
+        "policy": policy,
         "budget": budget,
         "tokens": tokens,
         "counted_by": counted_by,
@@ -111,8 +122,8 @@ def _fitting(
     kept: list[Numbered] = []
     due = opening
     for n, piece, lines in numbered:
-        heads_part = piece.kind == "evidence" and not any(other.kind == "evidence" for _, other, _ in kept)
-        cost = sum(count(line) + 1 for line in [*due, *([EVIDENCE_HEADING] * heads_part), *lines])
+        heads = piece.kind in HEADINGS and not any(other.kind == piece.kind for _, other, _ in kept)
+        cost = sum(count(line) + 1 for line in [*due, *([HEADINGS[piece.kind]] if heads else ()), *lines])
         if tokens + cost > budget:
             break
         kept.append((n, piece, lines))
@@ -121,7 +132,7 @@ def _fitting(
 
 
 def _text(kept: list[Numbered], opening: list[str]) -> list[str]:
-    """The text line by line: core blocks, sessions, topic by topic with summary and fields, then evidence."""
+    """The text line by line: core blocks, sessions, topic by topic with summary and fields, resources, evidence."""
     if not kept:
         return []
     reading = sorted(kept, key=lambda each: (each[1].topic is None, each[1].topic, _READ.index(each[1].kind), each[0]))
@@ -131,7 +142,7 @@ def _text(kept: list[Numbered], opening: list[str]) -> list[str]:
         *_section(reading, "core", CORE_HEADING),
         *_section(reading, "session", SESSION_HEADING),
         *topics,
-        *_section(reading, "evidence", EVIDENCE_HEADING),
+        *(line for kind, heading in HEADINGS.items() for line in _section(reading, kind, heading)),
     ]
 
 

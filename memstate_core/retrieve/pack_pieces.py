@@ -1,4 +1,4 @@
-"""The pieces of a context pack: core blocks, sessions, topics, summaries, fields and evidence, each with its citation.
+"""The pieces of a context pack: core blocks, sessions, topics, their summaries and fields, resources and evidence.
 
 Topics, evidence and further facts take turns, so that no topic crowds out the others. A warning is never separated from
 the piece that it belongs to.
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memstate_core.model.forms.core_block import CONTENT
+from memstate_core.model.forms.resource import CONTENT as RESOURCE_CONTENT
+from memstate_core.model.forms.resource import KIND, OTHER, URI, Resource
 from memstate_core.retrieve.conflicts import plain
 
 Answer = dict[str, Any]
@@ -18,8 +20,10 @@ Answer = dict[str, Any]
 LONGEST = 400
 """Characters of a summary, a value or a turn that are shown; longer texts are cut, with an ellipsis."""
 
-ORDER = ("core", "session", "topic", "evidence", "summary", "field")
+ORDER = ("core", "session", "topic", "resource", "evidence", "summary", "field")
 """Kinds of pieces, in the order of a turn."""
+
+RESOURCE = Resource.topic_kind()
 
 _NOT_SERVED = ("detached", "archived")
 
@@ -34,8 +38,9 @@ class Piece:
 
     Attributes:
         place: its position in the order of pieces: turn, then kind, then rank.
-        kind: core, session, topic, evidence, summary or field.
-        topic: the rank of its topic; None for core blocks, sessions and evidence, which have sections of their own.
+        kind: one of `ORDER`.
+        topic: the rank of its topic; None for core blocks, sessions, resources and evidence, which have sections of
+            their own.
         text: its line, without the citation.
         warnings: `kind`, `message` and `field` of each.
         source: what its citation refers to.
@@ -56,16 +61,20 @@ def one_line(text: str, longest: int | None = LONGEST) -> str:
 
 
 def answer_pieces(answer: Answer) -> Iterator[Piece]:
-    """The pieces of an answer that are no core blocks or sessions; these are not repeated as topics and evidence.
+    """The pieces of an answer that are no core blocks or sessions, not in order.
 
-    Not in order.
+    Evidence does not repeat core blocks, sessions and resources, and topics do not repeat the first two.
     """
     apart = {each["topic_id"] for part in ("core_blocks", "sessions") for each in answer.get(part, ())}
+    resources = {each["topic_id"] for each in answer["candidates"] if each["topic_kind"] == RESOURCE}
     topics, evidence = ([found for found in answer[part] if found["topic_id"] not in apart]
                         for part in ("candidates", "evidence"))  # fmt: skip
     for rank, topic in enumerate(topics):
-        yield from _topic_pieces(topic, rank)
-    for rank, found in enumerate(evidence):
+        if topic["topic_id"] in resources:
+            yield _resource_piece(topic, rank)
+        else:
+            yield from _topic_pieces(topic, rank)
+    for rank, found in enumerate(each for each in evidence if each["topic_id"] not in resources):
         yield _evidence_piece(found, rank)
 
 
@@ -91,6 +100,23 @@ def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
         yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id})
     for place, field in enumerate(fields):
         yield _field_piece(field, rank, rank + place // _PER_TURN, topic_id, of_fields.get(field["name"], []))
+
+
+def _resource_piece(topic: Answer, rank: int) -> Piece:
+    """The piece of a resource: its title, kind and URI, and the beginning of its content."""
+    fields = {field["name"]: field["current"] for field in topic["fields"]}
+    values = {name: str(plain(current["value"])) for name, current in fields.items() if current["value"] is not None}
+    uri, content = values.get(URI), values.get(RESOURCE_CONTENT, topic["summary"])
+    about = ", ".join(one_line(each) for each in (values.get(KIND, OTHER), uri) if each)
+    text = f"- {one_line(topic['title'] or topic['topic_id'])} ({about})" + (
+        f": {one_line(content)}" if content else ""
+    )
+    source = {name: topic[name] for name in ("topic_id", "title", "scope")} | ({"uri": uri} if uri else {})
+    if RESOURCE_CONTENT in fields:
+        cited = fields[RESOURCE_CONTENT]
+        source |= {"field": RESOURCE_CONTENT, "revision_id": cited["id"], "evidence_ids": cited["evidence_ids"]}
+    own = [{name: each[name] for name in ("kind", "message", "field")} for each in topic["warnings"]]
+    return _piece("resource", rank, rank, None, text, _topic_warnings(topic) + own, source)
 
 
 def _topic_warnings(topic: Answer) -> list[Answer]:

@@ -20,6 +20,7 @@ from memstate_core.retrieve.recall_warnings import Workspace
 from memstate_core.retrieve.recorded_questions import QuestionRecorder
 from memstate_core.retrieve.resources import Position as ResourcePosition
 from memstate_core.retrieve.resources import ResourceFilter, resources_page
+from memstate_core.retrieve.routing import AUTO
 from memstate_core.retrieve.topic import topic_record
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
@@ -104,16 +105,18 @@ class Reading:
 
         def pack(generation: Generation) -> Document:
             found = self._answer(generation, who, own, pending=False)
-            if self._is_recorded(record):
+            if own.policy == AUTO and self._is_recorded(record):  # the gate replays whole searches
                 self._questions.record(own, found, clock())
             counter = self._counter(generation.encoder.model)
-            packed = context_pack(found, budget, counter, counted_by=counter.name, as_of=own.as_of)
+            packed = context_pack(
+                found, budget, counter, counted_by=counter.name, policy=own.policy or AUTO, as_of=own.as_of
+            )
             return with_warnings(packed, generation.readers, own.scopes, workspace, own.as_of)
 
         with span("memstate.context", budget=budget):
             document = self.serving.read(pack)
         self._record_scopes(own)
-        cited = (each for each in document["citations"] if each["kind"] == "topic")
+        cited = (each for each in document["citations"] if each["kind"] in ("topic", "resource"))
         self._record({each["topic_id"]: each["scope"] for each in cited}, record)
         return document
 

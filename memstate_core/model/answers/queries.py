@@ -102,7 +102,7 @@ class QueryAnswer(Answer, frozen=True):
 
 
 class Citation(Answer, frozen=True):
-    """The source of line `n` (`kind`): a core block, session, topic, summary, field or piece of evidence."""
+    """The source of line `n` (`kind`): a core block, session, topic, resource, summary, field or piece of evidence."""
 
     n: int
     kind: str
@@ -114,6 +114,7 @@ class Citation(Answer, frozen=True):
     evidence_ids: Sometimes[list[str]] = None
     observation_id: Sometimes[str] = None
     observed_at: Sometimes[str] = None
+    uri: Sometimes[str] = None
 
 
 class ContextWarning(Answer, frozen=True):
@@ -131,6 +132,7 @@ class OmittedCounts(Answer, frozen=True):
     core: int = 0
     session: int = 0
     topic: int = 0
+    resource: int = 0
     evidence: int = 0
     summary: int = 0
     field: int = 0
@@ -175,6 +177,7 @@ class ContextAnswer(Answer, frozen=True):
     """A text for a prompt; its `tokens`, as counted by `counted_by`, never exceed the budget."""
 
     query: str
+    policy: str
     budget: int
     tokens: int
     counted_by: str

@@ -57,7 +57,15 @@ def test_a_pack_lists_topics_then_evidence_and_cites_each_line(store: Store, ope
     plain = [line for line in lines if line != "# Evidence" and not line.startswith("  ! ")]
     cited = [int(re.search(r"\[(\d+)\]$", line).group(1)) for line in plain]  # type: ignore[union-attr]
     assert sorted(cited) == [each["n"] for each in packed["citations"]]
-    assert packed["left_out"] == {"core": 0, "session": 0, "topic": 0, "evidence": 0, "summary": 0, "field": 0}
+    assert packed["left_out"] == {
+        "core": 0,
+        "session": 0,
+        "topic": 0,
+        "resource": 0,
+        "evidence": 0,
+        "summary": 0,
+        "field": 0,
+    }
     assert packed["topics"] == [each["topic_id"] for each in packed["citations"] if each["kind"] == "topic"]
     sources = {each["kind"]: each for each in packed["citations"] if each["topic_id"] == "acme"}
     assert sources["evidence"]["observation_id"] == "o0000"

@@ -60,6 +60,16 @@ def test_a_wrong_request_is_refused(client: Client, body: dict[str, Any]) -> Non
     assert client.post("/v1/context", QUESTION | body).status == 422
 
 
+def test_a_policy_decides_what_is_read(client: Client) -> None:
+    assert pack(client, budget=400)["policy"] == "auto"
+    for policy in ("task", "workspace"):
+        response = pack(client, budget=400, policy=policy, workspace={"branch": "main"})
+        assert (response["policy"], response["text"], response["citations"]) == (policy, "", [])
+    refused = client.post("/v1/context", QUESTION | {"budget": 400, "policy": "all"})
+    assert refused.status == 422
+    assert b"'auto', 'task' or 'workspace'" in refused.content
+
+
 def test_a_principal_gets_a_pack_of_their_scopes(harbour_store: Store) -> None:
     service = Service(harbour_store, Options(record=False))
     service.serving.refresh()
@@ -96,3 +106,6 @@ def test_the_command_prints_a_pack(home: Path) -> None:
     assert lines[-1].startswith(f"{response['tokens']} of 100 tokens (all-MiniLM-L6-v2), snapshot s0/1; left out: ")
     assert run_memstate(home, "context", "x", "--budget", "1", "--scope", "ines").code == 2
     assert run_memstate(home, "context", "x", "--budget", "1", "--stages", "magic").code == 2
+    refused = run_memstate(home, "context", "x", "--budget", "1", "--policy", "all")
+    assert (refused.code, "'all', expected one of auto, task, workspace" in refused.stderr) == (2, True)
+    assert run_memstate(home, "context", "x", "--budget", "50", "--policy", "task").stdout.startswith("nothing fits\n")

@@ -119,7 +119,7 @@ def test_the_tools_say_what_they_are_for(locked: tuple[Client, dict[str, str], S
     info, instructions, found = call(over_http(client, tokens["ines"], mode=mode), listed)
     assert (info.name, "memory_query" in instructions) == ("memstate", True)
     assert [tool.name for tool in found] == TOOLS
-    assert [tool.annotations.read_only_hint for tool in found] == [True, True, True, False]
+    assert [tool.annotations.read_only_hint for tool in found] == [True, True, True, True, False]
     assert {tool.annotations.idempotent_hint for tool in found} == {True}
     assert {tool.annotations.destructive_hint for tool in found} == {False}
     for tool in found:
