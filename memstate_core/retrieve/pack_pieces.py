@@ -7,7 +7,7 @@ the piece that it belongs to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memstate_core.model.forms.core_block import CONTENT
@@ -44,6 +44,7 @@ class Piece:
         text: its line, without the citation.
         warnings: `kind`, `message` and `field` of each.
         source: what its citation refers to.
+        score: its calibrated score, that of its topic for summaries and fields; None for what was not searched for.
     """
 
     place: tuple[int, int, int]
@@ -52,6 +53,7 @@ class Piece:
     text: str
     warnings: list[Answer]
     source: Answer
+    score: float | None = None
 
 
 def one_line(text: str, longest: int | None = LONGEST) -> str:
@@ -79,9 +81,16 @@ def answer_pieces(answer: Answer) -> Iterator[Piece]:
 
 
 def _piece(
-    kind: str, turn: int, rank: int, topic: int | None, text: str, warnings: list[Answer], source: Answer
+    kind: str,
+    turn: int,
+    rank: int,
+    topic: int | None,
+    text: str,
+    warnings: list[Answer],
+    source: Answer,
+    score: float | None = None,
 ) -> Piece:
-    return Piece((turn, ORDER.index(kind), rank), kind, topic, text, warnings, source)
+    return Piece((turn, ORDER.index(kind), rank), kind, topic, text, warnings, source, score)
 
 
 def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
@@ -92,14 +101,16 @@ def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
     for warning in topic["warnings"]:
         at = of_fields.setdefault(warning["field"], []) if warning["field"] in named else own
         at.append({name: warning[name] for name in ("kind", "message", "field")})
+    score = topic.get("relevance")
     kind = f" ({one_line(topic['topic_kind'])})" if topic["topic_kind"] else ""
     title = one_line(topic["title"] or topic_id)
     source = {"topic_id": topic_id, "title": topic["title"], "scope": topic["scope"]}
-    yield _piece("topic", rank, rank, rank, f"# {title}{kind}", own, source)
+    yield _piece("topic", rank, rank, rank, f"# {title}{kind}", own, source, score)
     if topic["summary"] and topic["summary"] != topic["title"]:
-        yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id})
+        yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id}, score)
     for place, field in enumerate(fields):
-        yield _field_piece(field, rank, rank + place // _PER_TURN, topic_id, of_fields.get(field["name"], []))
+        warned = of_fields.get(field["name"], [])
+        yield replace(_field_piece(field, rank, rank + place // _PER_TURN, topic_id, warned), score=score)
 
 
 def _resource_piece(topic: Answer, rank: int) -> Piece:
@@ -116,7 +127,7 @@ def _resource_piece(topic: Answer, rank: int) -> Piece:
         cited = fields[RESOURCE_CONTENT]
         source |= {"field": RESOURCE_CONTENT, "revision_id": cited["id"], "evidence_ids": cited["evidence_ids"]}
     own = [{name: each[name] for name in ("kind", "message", "field")} for each in topic["warnings"]]
-    return _piece("resource", rank, rank, None, text, _topic_warnings(topic) + own, source)
+    return _piece("resource", rank, rank, None, text, _topic_warnings(topic) + own, source, topic.get("relevance"))
 
 
 def _topic_warnings(topic: Answer) -> list[Answer]:
@@ -173,4 +184,4 @@ def _evidence_piece(found: Answer, rank: int) -> Piece:
     source = {name: found[name] for name in ("observation_id", "topic_id", "observed_at")}
     later = found.get("replaced_by")
     warnings = [_warning("replaced", f"a later statement may have replaced it ({later})")] if later else []
-    return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source)
+    return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source, found.get("relevance"))

@@ -19,6 +19,7 @@ from memstate_core.embed.encoder import Encoder
 from memstate_core.embed.vector_cache import embed_questions
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.terms import question_terms
+from memstate_core.retrieve.calibration import Calibration
 from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entry, evidence_entries, summary_text, topic_explained
@@ -116,8 +117,9 @@ def answer(
         damaged: the shards that could not be opened. A snapshot that turns out to be damaged joins them.
 
     Returns:
-        The answer of `POST /v1/query`, ready for JSON. `missing_shards` names the damaged shards that hold some of the
-        question's scopes.
+        The answer of `POST /v1/query`, ready for JSON. For a context pack it has core blocks and sessions as well, and
+        the calibrated score of each topic and piece of evidence (`relevance`). `missing_shards` names the damaged
+        shards that hold some of the question's scopes.
 
     Raises:
         TopicNotFound: one of `topic_ids` is unknown in these scopes, or was unknown at that moment.
@@ -273,6 +275,7 @@ def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
     chosen = best_first(each for part in parts for each in part.best)[: question.top_k]
     ids = {each.id for each in chosen}
     entries: dict[str, dict[str, Any]] = {}
+    calibration = Calibration(found.topic_moments for part in parts for found in part.ranking.found)
     for part in parts:
         mine = [each for each in part.best if each.id in ids]
         if mine:
@@ -287,6 +290,8 @@ def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
             neighbors = part.ranking.neighbors(ids, part.edges, NEIGHBORS)
             for each in mine:
                 entries[each.id] = candidate_entry(each, facts, neighbors.get(each.id, []), question.field_names)
+                if question.policy is not None:
+                    entries[each.id]["relevance"] = calibration(each.score)
                 if question.explain:
                     entries[each.id] |= topic_explained(each, part.ranking.gain(each.id))
     return [entries[each.id] for each in chosen]
@@ -294,4 +299,5 @@ def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
 
 def _evidence(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
     found = [found for part in parts for found in part.ranking.found]
-    return evidence_entries(found, question.evidence_k, explain=question.explain)
+    scale = None if question.policy is None else Calibration(each.evidence_moments for each in found)
+    return evidence_entries(found, question.evidence_k, explain=question.explain, calibration=scale)

@@ -117,6 +117,20 @@ class Citation(Answer, frozen=True):
     uri: Sometimes[str] = None
 
 
+class ContextItem(Answer, frozen=True):
+    """A line of the text without its number (`content`), with the tokens of the line and of its warnings.
+
+    The `score` is from 0 to 1 and compares what was found of different kinds; null for core blocks and sessions, which
+    are not searched for.
+    """
+
+    kind: str
+    content: str
+    citation: Citation
+    score: float | None
+    tokens: int
+
+
 class ContextWarning(Answer, frozen=True):
     """A warning about line `n`."""
 
@@ -182,6 +196,7 @@ class ContextAnswer(Answer, frozen=True):
     tokens: int
     counted_by: str
     text: str
+    items: list[ContextItem]
     citations: list[Citation]
     topics: list[str]
     warnings: list[ContextWarning]
