@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from memstate_core.embed.counting import TokenCounter
+from memstate_core.embed.counters import MODEL, Served, counter_of
 from memstate_core.model.errors import StoreNotFound, TopicNotFound
 from memstate_core.retrieve.context import context_pack
 from memstate_core.retrieve.fact_pages import FactFilter, facts_page
@@ -58,7 +58,7 @@ class Reading:
         self.serving = Serving(store, self.counters, settle=options.settle)
         self._watcher = Watcher(self.serving, options.poll_seconds, self.counters)
         self._pending = Pending(store)
-        self._counter = lru_cache(maxsize=4)(TokenCounter)
+        self._counter = lru_cache(maxsize=4)(counter_of)
         self._accesses = AccessRecorder(
             store.home.accesses, options, self.counters, LostTopics(self.serving, store.home)
         )
@@ -91,6 +91,7 @@ class Reading:
         budget: int,
         record: bool | None = None,
         workspace: Workspace | None = None,
+        tokenizer: Served = MODEL,
     ) -> Document:
         """A context pack (`memstate_core.retrieve.context`) of the answer to a question; errors as for `query`.
 
@@ -100,6 +101,7 @@ class Reading:
             budget: the most tokens that the text may have.
             record: whether to record the cited topics as accessed; the server's setting by default.
             workspace: where the question is asked from, for warnings of drift.
+            tokenizer: what counts tokens.
         """
         own = replace(question, scopes=who.narrowed(question.scopes), asked_at=question.asked_at or clock())
 
@@ -107,7 +109,7 @@ class Reading:
             found = self._answer(generation, who, own, pending=False)
             if own.policy == AUTO and self._is_recorded(record):  # the gate replays whole searches
                 self._questions.record(own, found, clock())
-            counter = self._counter(generation.encoder.model)
+            counter = self._counter(tokenizer, generation.encoder.model)
             packed = context_pack(
                 found, budget, counter, counted_by=counter.name, policy=own.policy or AUTO, as_of=own.as_of
             )

@@ -12,9 +12,11 @@ from memstate_pipeline.cli.options import (
     ALL_STAGES,
     AsOf,
     PackPolicy,
+    PackTokenizer,
     Scopes,
     Stages,
     moment,
+    parsed_counter,
     parsed_policy,
     parsed_scopes,
     parsed_stages,
@@ -34,6 +36,7 @@ def context(
     stages: Stages = ALL_STAGES,
     as_of: AsOf = None,
     policy: PackPolicy = "auto",
+    tokenizer: PackTokenizer = "model",
     root: Annotated[str | None, typer.Option(metavar="PATH", help="Workspace that you ask from.")] = None,
     branch: Annotated[str | None, typer.Option(metavar="NAME", help="Branch that you ask from.")] = None,
     commit: Annotated[str | None, typer.Option(metavar="HASH", help="Commit that you ask from.")] = None,
@@ -42,7 +45,6 @@ def context(
     """Print a cited context pack for a prompt."""
     from contextlib import ExitStack
 
-    from memstate_core.embed.counting import TokenCounter
     from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
     from memstate_core.retrieve.grounds import with_warnings
     from memstate_core.retrieve.query import Question, answer
@@ -57,7 +59,7 @@ def context(
         readers, damaged = open_sound_readers(store, stack)
         encoder = served_encoder(store, readers)
         found = answer(readers, encoder, store.home.cache, question, damaged=damaged)
-        counter = TokenCounter(encoder.model)
+        counter = parsed_counter(tokenizer, encoder.model)
         pack = context_pack(found, budget, counter, counted_by=counter.name, policy=route, as_of=past)
         pack = with_warnings(pack, readers, scopes, Workspace(root, branch, commit), past)
     show(pack, as_json, lambda: _lines(pack))

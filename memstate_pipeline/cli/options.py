@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from memstate_core.embed.counters import Counter
     from memstate_core.night.gates.acceptance import Acceptance
     from memstate_core.retrieve.routing import Policy
 
@@ -26,6 +27,13 @@ PackPolicy = Annotated[
     typer.Option(
         metavar="NAME",
         help="What to read: auto, task (core blocks and active sessions) or workspace (core blocks and resources).",
+    ),
+]
+PackTokenizer = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="What counts tokens: a tokenizer.json, model (that of the embedding model) or characters (a quarter).",
     ),
 ]
 Accept = Annotated[
@@ -103,6 +111,20 @@ def parsed_policy(given: str) -> Policy:
         if given == policy:
             return policy
     raise typer.BadParameter(f"--policy is {given!r}, expected one of {', '.join(POLICIES)}")
+
+
+def parsed_counter(given: str, model: str) -> Counter:
+    """The counter of `--tokenizer`.
+
+    Raises:
+        typer.BadParameter: the file is no tokenizer.
+    """
+    from memstate_core.embed.counters import counter_of
+
+    try:
+        return counter_of(given, model)
+    except ValueError as error:
+        raise typer.BadParameter(f"--tokenizer: {error}") from error
 
 
 def parsed_stages(given: str) -> frozenset[str]:

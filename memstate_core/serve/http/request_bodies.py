@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
+from memstate_core.embed.counters import MODEL, Served
 from memstate_core.model.observation import Kind
 from memstate_core.model.scope import parse_scope, scope_text
 from memstate_core.model.text import parse_moment
@@ -198,11 +199,13 @@ class ContextBody(_Question):
         budget: the maximum number of tokens of the text.
         policy: what is read: `auto` core blocks, active sessions and all that the question finds; `task` core blocks
             and active sessions, without a search; `workspace` core blocks, and the resources that the question finds.
+        tokenizer: what counts tokens: `model` the tokenizer of the embedding model, `characters` one for four of them.
         workspace: where the question is asked from, for warnings of drift.
     """
 
     budget: Annotated[int, Field(ge=0, le=100_000), Whole]
     policy: Policy = AUTO
+    tokenizer: Served = MODEL
     workspace: WorkspaceRef | None = None
 
     def place(self) -> Workspace | None:

@@ -13,6 +13,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
+from memstate_core.embed.counters import MODEL
 from memstate_core.model import answers
 from memstate_core.model.answers.base import Sometimes
 from memstate_core.model.scope import parse_scope
@@ -67,14 +68,16 @@ class Tools:
         path: arg.ToolPath = None,
         budget: arg.Budget = None,
         policy: arg.PolicyGiven = AUTO,
+        tokenizer: arg.TokenizerGiven = MODEL,
         workspace: arg.WorkspaceGiven = None,
     ) -> Annotated[CallToolResult, QUERY_SCHEMA]:
         """See `mcp_arg.QUERY`."""
         asked: Document = {"q": query, "scope": scope, "as_of": None if as_of is None else iso(as_of)}
         if budget is not None:
             place = None if workspace is None else workspace.model_dump()
-            wanted = ContextBody.model_validate(asked | {"budget": budget, "policy": policy, "workspace": place})
-            own = wanted.question(), budget, None, wanted.place()
+            asked |= {"budget": budget, "policy": policy, "tokenizer": tokenizer, "workspace": place}
+            wanted = ContextBody.model_validate(asked)
+            own = wanted.question(), budget, None, wanted.place(), wanted.tokenizer
             return _packed(self._service.context(self._who(ctx), *own))
         asked |= {"evidence_kinds": evidence_kinds, "tool": tool, "path": path}
         body = QueryBody.model_validate(asked | {"top_k": top_k, "evidence_k": evidence_k, "pending": pending})
