@@ -6,14 +6,16 @@ the piece that it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from memstate_core.model.forms.core_block import CONTENT
 from memstate_core.model.forms.resource import CONTENT as RESOURCE_CONTENT
 from memstate_core.model.forms.resource import KIND, OTHER, URI, Resource
+from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.conflicts import plain
+from memstate_core.retrieve.passages import passage
 
 Answer = dict[str, Any]
 
@@ -71,9 +73,10 @@ def answer_pieces(answer: Answer) -> Iterator[Piece]:
     resources = {each["topic_id"] for each in answer["candidates"] if each["topic_kind"] == RESOURCE}
     topics, evidence = ([found for found in answer[part] if found["topic_id"] not in apart]
                         for part in ("candidates", "evidence"))  # fmt: skip
+    words = question_terms(answer["query"]) if resources else []
     for rank, topic in enumerate(topics):
         if topic["topic_id"] in resources:
-            yield _resource_piece(topic, rank)
+            yield _resource_piece(topic, rank, words)
         else:
             yield from _topic_pieces(topic, rank)
     for rank, found in enumerate(each for each in evidence if each["topic_id"] not in resources):
@@ -113,15 +116,14 @@ def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
         yield replace(_field_piece(field, rank, rank + place // _PER_TURN, topic_id, warned), score=score)
 
 
-def _resource_piece(topic: Answer, rank: int) -> Piece:
-    """The piece of a resource: its title, kind and URI, and the beginning of its content."""
+def _resource_piece(topic: Answer, rank: int, words: Sequence[str]) -> Piece:
+    """The piece of a resource: its title, kind and URI, and the passage of its content with words of the question."""
     fields = {field["name"]: field["current"] for field in topic["fields"]}
     values = {name: str(plain(current["value"])) for name, current in fields.items() if current["value"] is not None}
     uri, content = values.get(URI), values.get(RESOURCE_CONTENT, topic["summary"])
     about = ", ".join(one_line(each) for each in (values.get(KIND, OTHER), uri) if each)
-    text = f"- {one_line(topic['title'] or topic['topic_id'])} ({about})" + (
-        f": {one_line(content)}" if content else ""
-    )
+    said = f": {one_line(passage(content, words, LONGEST))}" if content else ""
+    text = f"- {one_line(topic['title'] or topic['topic_id'])} ({about}){said}"
     source = {name: topic[name] for name in ("topic_id", "title", "scope")} | ({"uri": uri} if uri else {})
     if RESOURCE_CONTENT in fields:
         cited = fields[RESOURCE_CONTENT]

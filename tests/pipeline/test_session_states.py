@@ -200,6 +200,9 @@ def test_a_workspace_pack_has_the_resources_and_a_task_pack_the_sessions(own: Pa
     assert {each["kind"] for each in workspace["citations"]} == {"resource"}
     assert [each["uri"] for each in workspace["citations"]][-1] == "boat:/"
     assert "- The boat (other, boat:/) [3]" in workspace["text"].split("\n")
+    winch = run_memstate(own, "context", "Where is the winch handle?", "--budget", "300", "--scope", "user:aya",
+                         "--policy", "workspace").stdout  # fmt: skip
+    assert "The winch handle is kept under the chart table." in winch, "it is in the middle of a long text"
     task = run_memstate(own, *asked, "--policy", "task", "--tokenizer", "characters").document
     assert task["text"].split("\n")[0] == "# Active sessions"
     assert {each["kind"] for each in task["items"]} == {"session"}
