@@ -223,8 +223,8 @@ def test_search_is_a_short_query(home: Path) -> None:
 
 def test_a_record_that_names_a_session_state_by_id_is_refused_in_the_open(home: Path) -> None:
     assert "Sink the boat" not in json.dumps(run_memstate(home, "export", "--json").document["topics"])
-    problems = run_memstate(home, "status", "--json").document
-    assert problems["evidence"] == len(FIRST)
+    kept = run_memstate(home, "query", "Sink the boat", "--scope", "user:aya", "--json").document["evidence"]
+    assert [each["topic_id"] for each in kept if "Sink the boat" in each["text"]] == [None], "the evidence is kept"
 
 
 def test_the_tree_of_resources_is_browsed_by_scope(home: Path) -> None:
@@ -297,7 +297,7 @@ def test_items_are_written_one_by_one(own: Path) -> None:
 
 
 def test_nothing_is_left_of_an_erased_session_and_resource(own: Path) -> None:
-    assert run_memstate(own, "erase", "--session", "s-fresh", "--yes").code == 0
+    assert run_memstate(own, "erase", "--session", "s-fresh", "--scope", "user:aya", "--yes").code == 0
     left = json.dumps(run_memstate(own, "export", "--json").document)
     assert "Book the late ferry" not in left
     assert "Wait for the yard" in left
