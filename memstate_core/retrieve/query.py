@@ -177,7 +177,7 @@ def _core(readers: Sequence[SnapshotReader], question: Question, otherwise: Coll
     """Core blocks and active sessions of the scopes of the question, or of other ones if it names none."""
     if question.policy is None:
         return {}
-    scopes = question.scopes or otherwise
+    scopes = otherwise if question.scopes is None else question.scopes
     sessions = active_sessions(readers, scopes, question.as_of) if _route(question).sessions else []
     return {"core_blocks": core_blocks(readers, scopes, question.as_of), "sessions": sessions}
 

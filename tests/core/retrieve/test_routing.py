@@ -70,6 +70,13 @@ def test_a_task_pack_is_made_without_a_search(readers: list[Any]) -> None:
     assert [each["label"] for each in everywhere["core_blocks"]] == ["house rules"]
 
 
+@pytest.mark.parametrize("scopes", [(), ("user:b",)])
+def test_a_task_pack_has_nothing_of_other_scopes(readers: list[Any], scopes: tuple[str, ...]) -> None:
+    """A caller without any scope is no owner of all."""
+    found = answer(readers, WordEncoder(), None, Question("x", scopes, policy="task"))  # type: ignore[arg-type]
+    assert (found["core_blocks"], found["sessions"]) == ([], [])
+
+
 def test_a_resource_is_one_line_with_its_address_and_its_warnings(readers: list[Any]) -> None:
     packed = pack(readers, "workspace")
     at = (lines := packed["text"].split("\n")).index("# Resources")
