@@ -114,6 +114,8 @@ def context(
     stages: Iterable[str] | None = None,
     as_of: datetime | str | None = None,
     record: bool | None = None,
+    policy: str | None = None,
+    tokenizer: str | None = None,
     workspace: Mapping[str, str] | None = None,
 ) -> Call[answers.ContextAnswer]:
     """Builds a text for a prompt of at most `budget` tokens, each line cited; arguments as for `query`.
@@ -125,6 +127,10 @@ def context(
         stages: as for `query`.
         as_of: as for `query`.
         record: as for `query`.
+        policy: auto (the default: core blocks, active sessions and all that the question finds), task (core blocks and
+            active sessions, without a search) or workspace (core blocks, and the resources that the question finds).
+        tokenizer: what counts tokens: model (the default: the tokenizer of the embedding model) or characters (one for
+            four of them).
         workspace: `root`, `branch` and `commit` of where the question is asked from, for warnings of drift.
     """
     body = {
@@ -134,6 +140,8 @@ def context(
         "stages": None if stages is None else list(stages),
         "as_of": _moment(as_of),
         "record": record,
+        "policy": policy,
+        "tokenizer": tokenizer,
         "workspace": None if workspace is None else dict(workspace),
     }
     return Call("POST", "/v1/context", answers.ContextAnswer, body=_given(body))

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from memstate_core.model.text import iso
+from memstate_core.retrieve.calibration import Calibration
 from memstate_core.retrieve.conflicts import plain
 from memstate_core.retrieve.facts import Facts
 from memstate_core.retrieve.ranking import Ranked
@@ -67,16 +68,22 @@ def _fields(facts: Facts, topic_id: str, names: Collection[str]) -> list[Entry]:
     ]
 
 
-def evidence_entries(found: Sequence[Found], count: int, *, explain: bool) -> list[Entry]:
+def evidence_entries(
+    found: Sequence[Found], count: int, *, explain: bool, calibration: Calibration | None = None
+) -> list[Entry]:
     """The best evidence of some scopes, best first; ties by id.
 
     Args:
         found: what each scope has.
         count: how much evidence to return.
         explain: add the parts of each score.
+        calibration: adds the calibrated score of each, as `relevance`.
     """
     entries = [entry for each in found for entry in _scope_evidence(each, explain=explain)]
-    return [entry for _, _, entry in sorted(entries, key=itemgetter(0, 1))[:count]]
+    best = sorted(entries, key=itemgetter(0, 1))[:count]
+    if calibration is None:
+        return [entry for _, _, entry in best]
+    return [entry | {"relevance": calibration(-lost)} for lost, _, entry in best]
 
 
 def _scope_evidence(found: Found, *, explain: bool) -> Iterator[tuple[float, str, Entry]]:

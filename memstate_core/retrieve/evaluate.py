@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from memstate_core.embed.encoder import Encoder
-from memstate_core.retrieve.context import EVIDENCE, EVIDENCE_HEADING, TOPICS, WARNING, context_pack
+from memstate_core.retrieve.context import EVIDENCE, HEADINGS, TOPICS, WARNING, context_pack
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.recall import Expected, found_share
@@ -107,7 +107,7 @@ class Evaluation:
         """The share of the statements of a pack that end in the number of a citation of something served."""
         served = {each["n"] for each in pack["citations"] if self._is_served(each)}
         lines = pack["text"].split("\n")
-        stated = [line for line in lines if line != EVIDENCE_HEADING and not line.startswith(WARNING)]
+        stated = [line for line in lines if line not in HEADINGS.values() and not line.startswith(WARNING)]
         return sum(any(line.endswith(f" [{n}]") for n in served) for line in stated) / len(stated)
 
     def _is_served(self, cited: Mapping[str, Any]) -> bool:

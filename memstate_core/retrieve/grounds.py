@@ -170,7 +170,7 @@ def _stale(review: dict[str, Any]) -> Row:
 def _notes(reader: SnapshotReader, scopes: list[str], citations: Sequence[Row]) -> pl.DataFrame:
     """What the cited evidence notes."""
     cited = {one for each in citations for one in each.get("evidence_ids") or ()}
-    whole = {each["topic_id"] for each in citations if each["kind"] == "topic"}
+    whole = {each["topic_id"] for each in citations if each["kind"] in ("topic", "resource")}
     turns = [f"{each['topic_id']}\0{each['observation_id']}" for each in citations if "observation_id" in each]
     pair = pl.concat_str("topic_id", pl.lit("\0"), "observation_id")
     mine = (

@@ -1,4 +1,4 @@
-"""The pieces of a context pack: core blocks, sessions, topics, summaries, fields and evidence, each with its citation.
+"""The pieces of a context pack: core blocks, sessions, topics, their summaries and fields, resources and evidence.
 
 Topics, evidence and further facts take turns, so that no topic crowds out the others. A warning is never separated from
 the piece that it belongs to.
@@ -6,20 +6,26 @@ the piece that it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memstate_core.model.forms.core_block import CONTENT
+from memstate_core.model.forms.resource import CONTENT as RESOURCE_CONTENT
+from memstate_core.model.forms.resource import KIND, OTHER, URI, Resource
+from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.conflicts import plain
+from memstate_core.retrieve.passages import passage
 
 Answer = dict[str, Any]
 
 LONGEST = 400
 """Characters of a summary, a value or a turn that are shown; longer texts are cut, with an ellipsis."""
 
-ORDER = ("core", "session", "topic", "evidence", "summary", "field")
+ORDER = ("core", "session", "topic", "resource", "evidence", "summary", "field")
 """Kinds of pieces, in the order of a turn."""
+
+RESOURCE = Resource.topic_kind()
 
 _NOT_SERVED = ("detached", "archived")
 
@@ -34,11 +40,13 @@ class Piece:
 
     Attributes:
         place: its position in the order of pieces: turn, then kind, then rank.
-        kind: core, session, topic, evidence, summary or field.
-        topic: the rank of its topic; None for core blocks, sessions and evidence, which have sections of their own.
+        kind: one of `ORDER`.
+        topic: the rank of its topic; None for core blocks, sessions, resources and evidence, which have sections of
+            their own.
         text: its line, without the citation.
         warnings: `kind`, `message` and `field` of each.
         source: what its citation refers to.
+        score: its calibrated score, that of its topic for summaries and fields; None for what was not searched for.
     """
 
     place: tuple[int, int, int]
@@ -47,6 +55,7 @@ class Piece:
     text: str
     warnings: list[Answer]
     source: Answer
+    score: float | None = None
 
 
 def one_line(text: str, longest: int | None = LONGEST) -> str:
@@ -56,23 +65,35 @@ def one_line(text: str, longest: int | None = LONGEST) -> str:
 
 
 def answer_pieces(answer: Answer) -> Iterator[Piece]:
-    """The pieces of an answer that are no core blocks or sessions; these are not repeated as topics and evidence.
+    """The pieces of an answer that are no core blocks or sessions, not in order.
 
-    Not in order.
+    Evidence does not repeat core blocks, sessions and resources, and topics do not repeat the first two.
     """
     apart = {each["topic_id"] for part in ("core_blocks", "sessions") for each in answer.get(part, ())}
+    resources = {each["topic_id"] for each in answer["candidates"] if each["topic_kind"] == RESOURCE}
     topics, evidence = ([found for found in answer[part] if found["topic_id"] not in apart]
                         for part in ("candidates", "evidence"))  # fmt: skip
+    words = question_terms(answer["query"]) if resources else []
     for rank, topic in enumerate(topics):
-        yield from _topic_pieces(topic, rank)
-    for rank, found in enumerate(evidence):
+        if topic["topic_id"] in resources:
+            yield _resource_piece(topic, rank, words)
+        else:
+            yield from _topic_pieces(topic, rank)
+    for rank, found in enumerate(each for each in evidence if each["topic_id"] not in resources):
         yield _evidence_piece(found, rank)
 
 
 def _piece(
-    kind: str, turn: int, rank: int, topic: int | None, text: str, warnings: list[Answer], source: Answer
+    kind: str,
+    turn: int,
+    rank: int,
+    topic: int | None,
+    text: str,
+    warnings: list[Answer],
+    source: Answer,
+    score: float | None = None,
 ) -> Piece:
-    return Piece((turn, ORDER.index(kind), rank), kind, topic, text, warnings, source)
+    return Piece((turn, ORDER.index(kind), rank), kind, topic, text, warnings, source, score)
 
 
 def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
@@ -83,14 +104,32 @@ def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
     for warning in topic["warnings"]:
         at = of_fields.setdefault(warning["field"], []) if warning["field"] in named else own
         at.append({name: warning[name] for name in ("kind", "message", "field")})
+    score = topic.get("relevance")
     kind = f" ({one_line(topic['topic_kind'])})" if topic["topic_kind"] else ""
     title = one_line(topic["title"] or topic_id)
     source = {"topic_id": topic_id, "title": topic["title"], "scope": topic["scope"]}
-    yield _piece("topic", rank, rank, rank, f"# {title}{kind}", own, source)
+    yield _piece("topic", rank, rank, rank, f"# {title}{kind}", own, source, score)
     if topic["summary"] and topic["summary"] != topic["title"]:
-        yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id})
+        yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id}, score)
     for place, field in enumerate(fields):
-        yield _field_piece(field, rank, rank + place // _PER_TURN, topic_id, of_fields.get(field["name"], []))
+        warned = of_fields.get(field["name"], [])
+        yield replace(_field_piece(field, rank, rank + place // _PER_TURN, topic_id, warned), score=score)
+
+
+def _resource_piece(topic: Answer, rank: int, words: Sequence[str]) -> Piece:
+    """The piece of a resource: its title, kind and URI, and the passage of its content with words of the question."""
+    fields = {field["name"]: field["current"] for field in topic["fields"]}
+    values = {name: str(plain(current["value"])) for name, current in fields.items() if current["value"] is not None}
+    uri, content = values.get(URI), values.get(RESOURCE_CONTENT, topic["summary"])
+    about = ", ".join(one_line(each) for each in (values.get(KIND, OTHER), uri) if each)
+    said = f": {one_line(passage(content, words, LONGEST))}" if content else ""
+    text = f"- {one_line(topic['title'] or topic['topic_id'])} ({about}){said}"
+    source = {name: topic[name] for name in ("topic_id", "title", "scope")} | ({"uri": uri} if uri else {})
+    if RESOURCE_CONTENT in fields:
+        cited = fields[RESOURCE_CONTENT]
+        source |= {"field": RESOURCE_CONTENT, "revision_id": cited["id"], "evidence_ids": cited["evidence_ids"]}
+    own = [{name: each[name] for name in ("kind", "message", "field")} for each in topic["warnings"]]
+    return _piece("resource", rank, rank, None, text, _topic_warnings(topic) + own, source, topic.get("relevance"))
 
 
 def _topic_warnings(topic: Answer) -> list[Answer]:
@@ -147,4 +186,4 @@ def _evidence_piece(found: Answer, rank: int) -> Piece:
     source = {name: found[name] for name in ("observation_id", "topic_id", "observed_at")}
     later = found.get("replaced_by")
     warnings = [_warning("replaced", f"a later statement may have replaced it ({later})")] if later else []
-    return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source)
+    return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source, found.get("relevance"))

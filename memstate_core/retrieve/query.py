@@ -6,7 +6,7 @@ command line; a server passes the scopes of its caller. Each scope is scored by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,11 +19,13 @@ from memstate_core.embed.encoder import Encoder
 from memstate_core.embed.vector_cache import embed_questions
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.terms import question_terms
+from memstate_core.retrieve.calibration import Calibration
 from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entry, evidence_entries, summary_text, topic_explained
 from memstate_core.retrieve.ranking import Ranked, Ranking, best_first
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.routing import AUTO, ROUTES, Policy, Route
 from memstate_core.retrieve.scope_facts import Edge
 from memstate_core.retrieve.scoring import PreparedQuestion
 from memstate_core.retrieve.search import search_scope
@@ -58,7 +60,8 @@ class Question:
         topic_ids: consider these topics of the scopes only (ids, aliases or tombstones); all when empty.
         field_names: return these fields only; all when empty.
         history: return older revisions too.
-        core: return core blocks and active sessions of the scopes; of those of the topics returned if none is named.
+        policy: what a context pack of the answer reads (`memstate_core.retrieve.routing`); None if there is to be none.
+            Core blocks and sessions are those of the scopes; of those of the topics returned if none is named.
         evidence_kinds: return evidence of these kinds only; all when empty.
         tool: return evidence whose details name this tool only.
         status: return evidence whose details have this status only.
@@ -76,7 +79,7 @@ class Question:
     topic_ids: tuple[str, ...] = ()
     field_names: tuple[str, ...] = ()
     history: bool = False
-    core: bool = False
+    policy: Policy | None = None
     evidence_kinds: tuple[str, ...] = ()
     tool: str | None = None
     status: str | None = None
@@ -114,8 +117,9 @@ def answer(
         damaged: the shards that could not be opened. A snapshot that turns out to be damaged joins them.
 
     Returns:
-        The answer of `POST /v1/query`, ready for JSON. `missing_shards` names the damaged shards that hold some of the
-        question's scopes.
+        The answer of `POST /v1/query`, ready for JSON. For a context pack it has core blocks and sessions as well, and
+        the calibrated score of each topic and piece of evidence (`relevance`). `missing_shards` names the damaged
+        shards that hold some of the question's scopes.
 
     Raises:
         TopicNotFound: one of `topic_ids` is unknown in these scopes, or was unknown at that moment.
@@ -124,6 +128,8 @@ def answer(
     """
     damaged.require_any(question.scopes, [reader.snapshot.manifest.shard for reader in readers])
     try:
+        if not _route(question).search:
+            return _unsearched(readers, question, watch) | damaged.note(question.scopes)
         with watch("embed"):
             asked = _asked(readers, encoder, cache, question)
         return _answer(readers, asked, question, watch, damaged) | damaged.note(question.scopes)
@@ -146,7 +152,7 @@ def _answer(
         ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
     with watch("describe"):
         candidates, evidence = _candidates(ranked, question), _evidence(ranked, question)
-        core = _core(readers, question, candidates)
+        core = _core(readers, question, {candidate["scope"] for candidate in candidates})
     return {
         "query": question.text,
         "candidates": candidates,
@@ -156,14 +162,24 @@ def _answer(
     } | core
 
 
-def _core(readers: Sequence[SnapshotReader], question: Question, candidates: list[dict[str, Any]]) -> dict[str, Any]:
-    if not question.core:
+def _route(question: Question) -> Route:
+    return ROUTES[question.policy or AUTO]
+
+
+def _unsearched(readers: Sequence[SnapshotReader], question: Question, watch: Watch) -> dict[str, Any]:
+    """Core blocks and sessions only; of all scopes if none is named."""
+    with watch("describe"):
+        everywhere = {scope for reader in readers for scope in reader.scopes}
+        return empty_answer(readers, question) | _core(readers, question, everywhere)
+
+
+def _core(readers: Sequence[SnapshotReader], question: Question, otherwise: Collection[str]) -> dict[str, Any]:
+    """Core blocks and active sessions of the scopes of the question, or of other ones if it names none."""
+    if question.policy is None:
         return {}
-    scopes = question.scopes or {candidate["scope"] for candidate in candidates}
-    return {
-        "core_blocks": core_blocks(readers, scopes, question.as_of),
-        "sessions": active_sessions(readers, scopes, question.as_of),
-    }
+    scopes = otherwise if question.scopes is None else question.scopes
+    sessions = active_sessions(readers, scopes, question.as_of) if _route(question).sessions else []
+    return {"core_blocks": core_blocks(readers, scopes, question.as_of), "sessions": sessions}
 
 
 def empty_answer(readers: Sequence[SnapshotReader], question: Question) -> dict[str, Any]:
@@ -217,20 +233,20 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
         return None
     if reader.snapshot.manifest.embedding_model != asked.model:  # while shards change to another model one by one
         asked = replace(asked, vector=None, unnamed=None)
-    wanted = _evidence_filter(question)
+    wanted, kind = _evidence_filter(question), _route(question).topic_kind
     found = [
         search_scope(
             reader,
             scope,
             asked,
-            evidence_k=question.evidence_k,
+            evidence_k=question.evidence_k if kind is None else 0,
             as_of=question.as_of,
             topic_ids=only,
             only=wanted,
         )
         for scope in scopes
     ]
-    ranking = Ranking(found, only)
+    ranking = Ranking(found, only, kind)
     best = ranking.best(question.top_k)
     named = bool(question.topic_ids)
     edges = candidate_edges(reader, scopes, [each.id for each in best], as_of=question.as_of, explicit=named)
@@ -259,6 +275,7 @@ def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
     chosen = best_first(each for part in parts for each in part.best)[: question.top_k]
     ids = {each.id for each in chosen}
     entries: dict[str, dict[str, Any]] = {}
+    calibration = Calibration(found.topic_moments for part in parts for found in part.ranking.found)
     for part in parts:
         mine = [each for each in part.best if each.id in ids]
         if mine:
@@ -273,6 +290,8 @@ def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
             neighbors = part.ranking.neighbors(ids, part.edges, NEIGHBORS)
             for each in mine:
                 entries[each.id] = candidate_entry(each, facts, neighbors.get(each.id, []), question.field_names)
+                if question.policy is not None:
+                    entries[each.id]["relevance"] = calibration(each.score)
                 if question.explain:
                     entries[each.id] |= topic_explained(each, part.ranking.gain(each.id))
     return [entries[each.id] for each in chosen]
@@ -280,4 +299,5 @@ def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
 
 def _evidence(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
     found = [found for part in parts for found in part.ranking.found]
-    return evidence_entries(found, question.evidence_k, explain=question.explain)
+    scale = None if question.policy is None else Calibration(each.evidence_moments for each in found)
+    return evidence_entries(found, question.evidence_k, explain=question.explain, calibration=scale)

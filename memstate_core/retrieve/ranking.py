@@ -57,10 +57,11 @@ class Ranking:
     Args:
         found: what each scope has.
         only: consider these topics only; all when empty.
+        kind: return topics of this kind only; the others still lend their scores and are neighbours.
     """
 
-    def __init__(self, found: Sequence[Found], only: Collection[str] = ()) -> None:
-        self.found, self._only = found, frozenset(only)
+    def __init__(self, found: Sequence[Found], only: Collection[str] = (), kind: str | None = None) -> None:
+        self.found, self._only, self._kind = found, frozenset(only), kind
         self._boosts: dict[str, Boost] = {}
 
     def best(self, count: int) -> list[Ranked]:
@@ -69,7 +70,7 @@ class Ranking:
         ranked += [
             Ranked(float(boost.found.scores[boost.row]) + boost.gain, topic, boost.found, boost.row)
             for topic, boost in self._boosts.items()
-            if not self._only or topic in self._only
+            if (not self._only or topic in self._only) and self._is_wanted(boost.found, boost.row)
         ]
         return best_first(ranked)[:count]
 
@@ -123,9 +124,14 @@ class Ranking:
             for topic, found in listed.items()
         }
 
+    def _is_wanted(self, found: Found, row: int) -> bool:
+        return self._kind is None or found.topics.columns["topic_kind"][row] == self._kind
+
     def _best_of(self, found: Found, count: int) -> Iterator[Ranked]:
         """The best topics of a scope that edges have not raised."""
         rows = np.flatnonzero(found.visible)
+        if self._kind is not None:
+            rows = rows[(found.topics.frame["topic_kind"] == self._kind).fill_null(False).to_numpy()[rows]]
         if self._only:
             rows = np.array([row for row in rows if found.topics.ids[row] in self._only], dtype=np.intp)
         for row in highest(found.scores, rows, count + len(self._boosts)).tolist():

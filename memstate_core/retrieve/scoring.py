@@ -71,7 +71,10 @@ COSINE_PRIOR = Prior(0.1, 0.1)
 BM25_PRIOR = Prior(0.05, 0.1)
 LENGTH_PRIOR = Prior(4.8, 0.8)
 EVIDENCE_PRIOR = Prior(4.0, 4.0)
-_PRIOR_ROWS = 10
+PRIOR_ROWS = 10
+
+STANDARDISED = WEIGHTS | {"words": 1.0, "evidence": BEST_EVIDENCE, "vector": 1.0}
+"""The weight of each part that is standardised, of evidence and of topics: its spread among unrelated rows."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,12 @@ def standardised(values: Array, prior: Prior) -> Array:
 
     Args:
         values: one value a row.
-        prior: shrinks mean and spread, with the weight of `_PRIOR_ROWS` rows.
+        prior: shrinks mean and spread, with the weight of `PRIOR_ROWS` rows.
     """
     known = values[~np.isnan(values)]
-    rows = len(known) + _PRIOR_ROWS
-    mean = (known.sum() + _PRIOR_ROWS * prior.mean) / rows
-    variance = (((known - mean) ** 2).sum() + _PRIOR_ROWS * prior.spread**2) / rows
+    rows = len(known) + PRIOR_ROWS
+    mean = (known.sum() + PRIOR_ROWS * prior.mean) / rows
+    variance = (((known - mean) ** 2).sum() + PRIOR_ROWS * prior.spread**2) / rows
     scores: Array = np.nan_to_num((values - mean) / np.sqrt(variance))
     return scores
 

@@ -18,6 +18,7 @@ import polars as pl
 from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
 from memstate_core.model.forms.verification import VERIFICATION
+from memstate_core.retrieve.calibration import Moments
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS
@@ -57,6 +58,8 @@ class Found:
         evidence_scores: their scores (m).
         evidence_parts: the parts of their scores (each m).
         replaced_by: the observation that may have replaced each where the question asks for what holds now (m).
+        topic_moments: of the scores of all visible topics.
+        evidence_moments: of the scores of all evidence that may be returned.
     """
 
     topics: TopicSlice
@@ -69,6 +72,8 @@ class Found:
     evidence_scores: Array
     evidence_parts: Parts
     replaced_by: list[str | None]
+    topic_moments: Moments
+    evidence_moments: Moments
 
 
 def search_scope(
@@ -119,9 +124,20 @@ def search_scope(
     rows = highest(scores, np.flatnonzero(seen), evidence_k)
     text = asked.text if asked.dated else None
     replaced = replaced_by(evidence, text, scores, seen, rows, stated.superseding)
-    parts = {name: part[rows] for name, part in parts.items()}
+    of_evidence, by_topic = Moments.of(scores[seen], parts), total(topic_scores)
     return Found(
-        topics, visible, total(topic_scores), similarity, topic_scores, evidence, rows, scores[rows], parts, replaced
+        topics,
+        visible,
+        by_topic,
+        similarity,
+        topic_scores,
+        evidence,
+        rows,
+        scores[rows],
+        {name: part[rows] for name, part in parts.items()},
+        replaced,
+        Moments.of(by_topic[visible], topic_scores),
+        of_evidence,
     )
 
 

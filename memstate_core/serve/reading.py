@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from memstate_core.embed.counting import TokenCounter
+from memstate_core.embed.counters import MODEL, Served, counter_of
 from memstate_core.model.errors import StoreNotFound, TopicNotFound
 from memstate_core.retrieve.context import context_pack
 from memstate_core.retrieve.fact_pages import FactFilter, facts_page
@@ -20,6 +20,7 @@ from memstate_core.retrieve.recall_warnings import Workspace
 from memstate_core.retrieve.recorded_questions import QuestionRecorder
 from memstate_core.retrieve.resources import Position as ResourcePosition
 from memstate_core.retrieve.resources import ResourceFilter, resources_page
+from memstate_core.retrieve.routing import AUTO
 from memstate_core.retrieve.topic import topic_record
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
@@ -57,7 +58,7 @@ class Reading:
         self.serving = Serving(store, self.counters, settle=options.settle)
         self._watcher = Watcher(self.serving, options.poll_seconds, self.counters)
         self._pending = Pending(store)
-        self._counter = lru_cache(maxsize=4)(TokenCounter)
+        self._counter = lru_cache(maxsize=4)(counter_of)
         self._accesses = AccessRecorder(
             store.home.accesses, options, self.counters, LostTopics(self.serving, store.home)
         )
@@ -90,6 +91,7 @@ class Reading:
         budget: int,
         record: bool | None = None,
         workspace: Workspace | None = None,
+        tokenizer: Served = MODEL,
     ) -> Document:
         """A context pack (`memstate_core.retrieve.context`) of the answer to a question; errors as for `query`.
 
@@ -99,21 +101,24 @@ class Reading:
             budget: the most tokens that the text may have.
             record: whether to record the cited topics as accessed; the server's setting by default.
             workspace: where the question is asked from, for warnings of drift.
+            tokenizer: what counts tokens.
         """
         own = replace(question, scopes=who.narrowed(question.scopes), asked_at=question.asked_at or clock())
 
         def pack(generation: Generation) -> Document:
             found = self._answer(generation, who, own, pending=False)
-            if self._is_recorded(record):
+            if own.policy == AUTO and self._is_recorded(record):  # the gate replays whole searches
                 self._questions.record(own, found, clock())
-            counter = self._counter(generation.encoder.model)
-            packed = context_pack(found, budget, counter, counted_by=counter.name, as_of=own.as_of)
+            counter = self._counter(tokenizer, generation.encoder.model)
+            packed = context_pack(
+                found, budget, counter, counted_by=counter.name, policy=own.policy or AUTO, as_of=own.as_of
+            )
             return with_warnings(packed, generation.readers, own.scopes, workspace, own.as_of)
 
         with span("memstate.context", budget=budget):
             document = self.serving.read(pack)
         self._record_scopes(own)
-        cited = (each for each in document["citations"] if each["kind"] == "topic")
+        cited = (each for each in document["citations"] if each["kind"] in ("topic", "resource"))
         self._record({each["topic_id"]: each["scope"] for each in cited}, record)
         return document
 

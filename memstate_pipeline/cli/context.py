@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import ALL_STAGES, AsOf, Scopes, Stages, moment, parsed_scopes, parsed_stages
+from memstate_pipeline.cli.options import (
+    ALL_STAGES,
+    AsOf,
+    PackPolicy,
+    PackTokenizer,
+    Scopes,
+    Stages,
+    moment,
+    parsed_counter,
+    parsed_policy,
+    parsed_scopes,
+    parsed_stages,
+)
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.readers import missing_lines, open_sound_readers, served_encoder
 
@@ -23,6 +35,8 @@ def context(
     scope: Scopes = None,
     stages: Stages = ALL_STAGES,
     as_of: AsOf = None,
+    policy: PackPolicy = "auto",
+    tokenizer: PackTokenizer = "model",
     root: Annotated[str | None, typer.Option(metavar="PATH", help="Workspace that you ask from.")] = None,
     branch: Annotated[str | None, typer.Option(metavar="NAME", help="Branch that you ask from.")] = None,
     commit: Annotated[str | None, typer.Option(metavar="HASH", help="Commit that you ask from.")] = None,
@@ -31,7 +45,6 @@ def context(
     """Print a cited context pack for a prompt."""
     from contextlib import ExitStack
 
-    from memstate_core.embed.counting import TokenCounter
     from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
     from memstate_core.retrieve.grounds import with_warnings
     from memstate_core.retrieve.query import Question, answer
@@ -40,13 +53,14 @@ def context(
     store: Store = context.obj.store
     past = moment(as_of)
     scopes, chosen = parsed_scopes(scope), parsed_stages(stages)
-    question = Question(text, scopes, TOPICS, EVIDENCE, chosen, as_of=past, core=True, asked_at=datetime.now(UTC))
+    route = parsed_policy(policy)
+    question = Question(text, scopes, TOPICS, EVIDENCE, chosen, as_of=past, policy=route, asked_at=datetime.now(UTC))
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(store, stack)
         encoder = served_encoder(store, readers)
         found = answer(readers, encoder, store.home.cache, question, damaged=damaged)
-        counter = TokenCounter(encoder.model)
-        pack = context_pack(found, budget, counter, counted_by=counter.name, as_of=past)
+        counter = parsed_counter(tokenizer, encoder.model)
+        pack = context_pack(found, budget, counter, counted_by=counter.name, policy=route, as_of=past)
         pack = with_warnings(pack, readers, scopes, Workspace(root, branch, commit), past)
     show(pack, as_json, lambda: _lines(pack))
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from memstate_core.embed.counters import Counter
     from memstate_core.night.gates.acceptance import Acceptance
+    from memstate_core.retrieve.routing import Policy
 
 Now = Annotated[
     str | None, typer.Option(metavar="TIME", help="Logical time of the run, ISO 8601. Default: the machine's clock.")
@@ -20,6 +22,20 @@ Scopes = Annotated[
     typer.Option("--scope", metavar="TYPE:ID", help="Scope to search; may be repeated. Default: all scopes."),
 ]
 Stages = Annotated[str, typer.Option(metavar="LIST", help="Comma-separated stages of retrieval.")]
+PackPolicy = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What to read: auto, task (core blocks and active sessions) or workspace (core blocks and resources).",
+    ),
+]
+PackTokenizer = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="What counts tokens: a tokenizer.json, model (that of the embedding model) or characters (a quarter).",
+    ),
+]
 Accept = Annotated[
     list[str] | None,
     typer.Option("--accept", metavar="CHECK", help="Gate to let through in this run only; may be repeated."),
@@ -81,6 +97,34 @@ def parsed_scopes(given: list[str] | None) -> tuple[str, ...] | None:
         return tuple(parse_scope(scope) for scope in given) if given else None
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def parsed_policy(given: str) -> Policy:
+    """The policy of `--policy`.
+
+    Raises:
+        typer.BadParameter: there is none of this name.
+    """
+    from memstate_core.retrieve.routing import POLICIES
+
+    for policy in POLICIES:
+        if given == policy:
+            return policy
+    raise typer.BadParameter(f"--policy is {given!r}, expected one of {', '.join(POLICIES)}")
+
+
+def parsed_counter(given: str, model: str) -> Counter:
+    """The counter of `--tokenizer`.
+
+    Raises:
+        typer.BadParameter: the file is no tokenizer.
+    """
+    from memstate_core.embed.counters import counter_of
+
+    try:
+        return counter_of(given, model)
+    except ValueError as error:
+        raise typer.BadParameter(f"--tokenizer: {error}") from error
 
 
 def parsed_stages(given: str) -> frozenset[str]:

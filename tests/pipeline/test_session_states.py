@@ -194,10 +194,37 @@ def test_a_long_resource_is_found_by_what_it_says_in_the_middle(home: Path) -> N
     assert asked["evidence"][0]["topic_id"] in {each["id"] for each in found}
 
 
+def test_a_workspace_pack_has_the_resources_and_a_task_pack_the_sessions(own: Path) -> None:
+    asked = ("memory", "context-pack", "The manual of the boat", "--scope", "user:aya", "--json")
+    workspace = run_memstate(own, *asked, "--policy", "workspace").document
+    assert {each["kind"] for each in workspace["citations"]} == {"resource"}
+    assert [each["uri"] for each in workspace["citations"]][-1] == "boat:/"
+    assert "- The boat (other, boat:/) [3]" in workspace["text"].split("\n")
+    winch = run_memstate(own, "context", "Where is the winch handle?", "--budget", "300", "--scope", "user:aya",
+                         "--policy", "workspace").stdout  # fmt: skip
+    assert "The winch handle is kept under the chart table." in winch, "it is in the middle of a long text"
+    task = run_memstate(own, *asked, "--policy", "task", "--tokenizer", "characters").document
+    assert task["text"].split("\n")[0] == "# Active sessions"
+    assert {each["kind"] for each in task["items"]} == {"session"}
+    assert task["tokens"] == -(-len(task["text"]) // 4)
+    with served(open_store(own, {}), Options(poll_seconds=0.05)) as raw, MemoryClient(raw.url) as memory:
+        raw.until_ready()
+        same = memory.context("The manual of the boat", 2000, scope="user:aya", policy="workspace")
+        assert (same.text, same.counted_by) == (workspace["text"], workspace["counted_by"])
+        assert [each.score for each in same.items] == [each["score"] for each in workspace["items"]]
+        assert memory.context("x", 50, policy="task", tokenizer="characters").counted_by == "characters/4"
+
+
+def test_search_is_a_short_query(home: Path) -> None:
+    found = run_memstate(home, "memory", "search", "the mooring fee", "--scope", "user:aya", "--limit", "2", "--json")
+    assert [len(found.document[part]) for part in ("candidates", "evidence")] == [2, 2]
+    assert found.document["candidates"][0]["title"] == "Mooring fee"
+
+
 def test_a_record_that_names_a_session_state_by_id_is_refused_in_the_open(home: Path) -> None:
     assert "Sink the boat" not in json.dumps(run_memstate(home, "export", "--json").document["topics"])
-    problems = run_memstate(home, "status", "--json").document
-    assert problems["evidence"] == len(FIRST)
+    kept = run_memstate(home, "query", "Sink the boat", "--scope", "user:aya", "--json").document["evidence"]
+    assert [each["topic_id"] for each in kept if "Sink the boat" in each["text"]] == [None], "the evidence is kept"
 
 
 def test_the_tree_of_resources_is_browsed_by_scope(home: Path) -> None:

@@ -102,7 +102,7 @@ class QueryAnswer(Answer, frozen=True):
 
 
 class Citation(Answer, frozen=True):
-    """The source of line `n` (`kind`): a core block, session, topic, summary, field or piece of evidence."""
+    """The source of line `n` (`kind`): a core block, session, topic, resource, summary, field or piece of evidence."""
 
     n: int
     kind: str
@@ -114,6 +114,21 @@ class Citation(Answer, frozen=True):
     evidence_ids: Sometimes[list[str]] = None
     observation_id: Sometimes[str] = None
     observed_at: Sometimes[str] = None
+    uri: Sometimes[str] = None
+
+
+class ContextItem(Answer, frozen=True):
+    """A line of the text without its number (`content`), with the tokens of the line and of its warnings.
+
+    The `score` is from 0 to 1 and compares what was found of different kinds; null for core blocks and sessions, which
+    are not searched for.
+    """
+
+    kind: str
+    content: str
+    citation: Citation
+    score: float | None
+    tokens: int
 
 
 class ContextWarning(Answer, frozen=True):
@@ -131,6 +146,7 @@ class OmittedCounts(Answer, frozen=True):
     core: int = 0
     session: int = 0
     topic: int = 0
+    resource: int = 0
     evidence: int = 0
     summary: int = 0
     field: int = 0
@@ -175,10 +191,12 @@ class ContextAnswer(Answer, frozen=True):
     """A text for a prompt; its `tokens`, as counted by `counted_by`, never exceed the budget."""
 
     query: str
+    policy: str
     budget: int
     tokens: int
     counted_by: str
     text: str
+    items: list[ContextItem]
     citations: list[Citation]
     topics: list[str]
     warnings: list[ContextWarning]

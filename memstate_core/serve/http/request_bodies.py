@@ -10,12 +10,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
+from memstate_core.embed.counters import MODEL, Served
 from memstate_core.model.observation import Kind
 from memstate_core.model.scope import parse_scope, scope_text
 from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.context import EVIDENCE, TOPICS
 from memstate_core.retrieve.query import Question
 from memstate_core.retrieve.recall_warnings import Workspace
+from memstate_core.retrieve.routing import AUTO, Policy
 
 Stage = Literal["semantic", "structural", "temporal"]
 ScopeType = Literal["global", "user", "workspace", "project", "session"]
@@ -195,10 +197,15 @@ class ContextBody(_Question):
 
     Attributes:
         budget: the maximum number of tokens of the text.
+        policy: what is read: `auto` core blocks, active sessions and all that the question finds; `task` core blocks
+            and active sessions, without a search; `workspace` core blocks, and the resources that the question finds.
+        tokenizer: what counts tokens: `model` the tokenizer of the embedding model, `characters` one for four of them.
         workspace: where the question is asked from, for warnings of drift.
     """
 
     budget: Annotated[int, Field(ge=0, le=100_000), Whole]
+    policy: Policy = AUTO
+    tokenizer: Served = MODEL
     workspace: WorkspaceRef | None = None
 
     def place(self) -> Workspace | None:
@@ -207,7 +214,8 @@ class ContextBody(_Question):
 
     def question(self) -> Question:
         """The question in the form that retrieval takes."""
-        return Question(self.q, self.scopes(), TOPICS, EVIDENCE, frozenset(self.stages), as_of=self.as_of, core=True)
+        stages = frozenset(self.stages)
+        return Question(self.q, self.scopes(), TOPICS, EVIDENCE, stages, as_of=self.as_of, policy=self.policy)
 
 
 class FeedbackBody(_Body):

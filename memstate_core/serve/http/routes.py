@@ -133,7 +133,7 @@ def query(here: Here, who: Who, body: QueryBody) -> Response:
 @v1.post("/context", response_model=response_model(answers.ContextAnswer))
 def context(here: Here, who: Who, body: ContextBody) -> Response:
     """A text for a prompt within a token budget, each line cited, from one published snapshot."""
-    return _json(here.context(who, body.question(), body.budget, body.record, body.place()))
+    return _json(here.context(who, body.question(), body.budget, body.record, body.place(), body.tokenizer))
 
 
 @v1.get("/topics", response_model=response_model(answers.TopicsPage))

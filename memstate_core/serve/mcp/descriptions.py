@@ -7,8 +7,10 @@ from typing import Annotated, Any
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
+from memstate_core.embed.counters import Served
 from memstate_core.model.observation import Kind, Placement
 from memstate_core.model.parts import FieldType
+from memstate_core.retrieve.routing import Policy
 from memstate_core.serve.http.request_bodies import Moment
 
 INSTRUCTIONS = """\
@@ -159,6 +161,21 @@ class PlaceGiven(_Given):
 WorkspaceGiven = Annotated[
     PlaceGiven | None,
     Field(description="With a budget: warn of memories that were noted on another branch or at another commit."),
+]
+PolicyGiven = Annotated[
+    Policy,
+    Field(
+        description="With a budget, what the text is made of: auto (core memory, active sessions and all that the "
+        "question finds), task (core memory and active sessions, without a search) or workspace (core memory, and the "
+        "documents and files that the question finds)."
+    ),
+]
+TokenizerGiven = Annotated[
+    Served,
+    Field(
+        description="With a budget, what counts its tokens: model (the tokenizer of the embedding model, on the safe "
+        "side) or characters (one token for four of them)."
+    ),
 ]
 FieldsGiven = Annotated[list[FieldGiven] | None, Field(description="Values of the topic's fields.")]
 EdgesGiven = Annotated[list[EdgeGiven] | None, Field(description="Edges to other topics.")]

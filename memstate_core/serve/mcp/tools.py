@@ -13,11 +13,13 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
+from memstate_core.embed.counters import MODEL
 from memstate_core.model import answers
 from memstate_core.model.answers.base import Sometimes
 from memstate_core.model.scope import parse_scope
 from memstate_core.model.text import iso
 from memstate_core.retrieve.resources import ResourceFilter
+from memstate_core.retrieve.routing import AUTO
 from memstate_core.serve.auth.principal import Principal
 from memstate_core.serve.http.request_bodies import ContextBody, QueryBody
 from memstate_core.serve.mcp import descriptions as arg
@@ -65,14 +67,17 @@ class Tools:
         tool: arg.ToolName = None,
         path: arg.ToolPath = None,
         budget: arg.Budget = None,
+        policy: arg.PolicyGiven = AUTO,
+        tokenizer: arg.TokenizerGiven = MODEL,
         workspace: arg.WorkspaceGiven = None,
     ) -> Annotated[CallToolResult, QUERY_SCHEMA]:
         """See `mcp_arg.QUERY`."""
         asked: Document = {"q": query, "scope": scope, "as_of": None if as_of is None else iso(as_of)}
         if budget is not None:
             place = None if workspace is None else workspace.model_dump()
-            wanted = ContextBody.model_validate(asked | {"budget": budget, "workspace": place})
-            own = wanted.question(), budget, None, wanted.place()
+            asked |= {"budget": budget, "policy": policy, "tokenizer": tokenizer, "workspace": place}
+            wanted = ContextBody.model_validate(asked)
+            own = wanted.question(), budget, None, wanted.place(), wanted.tokenizer
             return _packed(self._service.context(self._who(ctx), *own))
         asked |= {"evidence_kinds": evidence_kinds, "tool": tool, "path": path}
         body = QueryBody.model_validate(asked | {"top_k": top_k, "evidence_k": evidence_k, "pending": pending})

@@ -9,8 +9,10 @@ import typer
 from memstate_pipeline.cli.memory import (
     add_relation,
     browse_resources,
+    context_pack,
     probe_relations,
     remember,
+    search,
     upsert_resource,
     upsert_session_state,
     verify,
@@ -20,6 +22,8 @@ app = typer.Typer(help="Write and browse single memory items.", no_args_is_help=
 
 SUBCOMMANDS: dict[str, Callable[..., None]] = {
     "remember": remember.remember,
+    "search": search.search,
+    "context-pack": context_pack.context_pack,
     "upsert-session-state": upsert_session_state.upsert_session_state,
     "upsert-resource": upsert_resource.upsert_resource,
     "browse-resources": browse_resources.browse_resources,

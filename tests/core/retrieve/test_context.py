@@ -57,7 +57,15 @@ def test_a_pack_lists_topics_then_evidence_and_cites_each_line(store: Store, ope
     plain = [line for line in lines if line != "# Evidence" and not line.startswith("  ! ")]
     cited = [int(re.search(r"\[(\d+)\]$", line).group(1)) for line in plain]  # type: ignore[union-attr]
     assert sorted(cited) == [each["n"] for each in packed["citations"]]
-    assert packed["left_out"] == {"core": 0, "session": 0, "topic": 0, "evidence": 0, "summary": 0, "field": 0}
+    assert packed["left_out"] == {
+        "core": 0,
+        "session": 0,
+        "topic": 0,
+        "resource": 0,
+        "evidence": 0,
+        "summary": 0,
+        "field": 0,
+    }
     assert packed["topics"] == [each["topic_id"] for each in packed["citations"] if each["kind"] == "topic"]
     sources = {each["kind"]: each for each in packed["citations"] if each["topic_id"] == "acme"}
     assert sources["evidence"]["observation_id"] == "o0000"
@@ -151,6 +159,24 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
     return {"query": "q", "candidates": candidates, "evidence": draw(st.lists(said, max_size=6)), "snapshot": "s0/1"}
 
 
+def assert_items(packed: dict[str, Any]) -> None:
+    """The items are the text in its order, with the headings and line breaks between them, and cost what it costs."""
+    lines, tokens = packed["text"].split("\n") if packed["text"] else [], 0
+    for item in packed["items"]:
+        stated = f"{item['content']} [{item['citation']['n']}]"
+        while lines[0] != stated:
+            assert lines[0].startswith(("# ", "As of")), (lines[0], stated)
+            tokens += COUNT(lines.pop(0)) + 1
+        warnings = [each for each in packed["warnings"] if each["n"] == item["citation"]["n"]]
+        assert item["tokens"] == COUNT("\n".join(lines[: 1 + len(warnings)]))
+        tokens += item["tokens"] + 1
+        del lines[: 1 + len(warnings)]
+    assert lines == []
+    assert packed["tokens"] == max(0, tokens - 1)
+    assert sorted(item["citation"]["n"] for item in packed["items"]) == [each["n"] for each in packed["citations"]]
+    assert {item["kind"] for item in packed["items"]} == {each["kind"] for each in packed["citations"]}
+
+
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(found=answers(), budgets=st.tuples(st.integers(0, 400), st.integers(0, 400)), past=st.booleans())
@@ -164,6 +190,7 @@ def test_no_budget_is_exceeded_and_a_larger_one_loses_nothing(
     for packed in (small, large):
         assert COUNT(packed["text"]) <= packed["budget"]
         assert packed["tokens"] == COUNT(packed["text"])
+        assert_items(packed)
         assert all(line.isprintable() for line in packed["text"].split("\n"))
     assert [each["n"] for each in small["citations"]] == list(range(1, len(small["citations"]) + 1))
     assert large["citations"][: len(small["citations"])] == small["citations"]
@@ -222,6 +249,7 @@ def sessions() -> st.SearchStrategy[list[dict[str, Any]]]:
 def test_each_session_is_whole_after_the_core_blocks_or_named(
     found: dict[str, Any], core: list[dict[str, Any]], active: list[dict[str, Any]], budget: int
 ) -> None:
+    assert_items(context_pack(found | {"core_blocks": core, "sessions": active}, budget, COUNT, counted_by=COUNT.name))
     packed = context_pack(found | {"core_blocks": core, "sessions": active}, budget, COUNT, counted_by=COUNT.name)
     assert packed["tokens"] == COUNT(packed["text"]) <= budget
     kinds = [each["kind"] for each in packed["citations"]]

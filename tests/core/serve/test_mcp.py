@@ -119,7 +119,7 @@ def test_the_tools_say_what_they_are_for(locked: tuple[Client, dict[str, str], S
     info, instructions, found = call(over_http(client, tokens["ines"], mode=mode), listed)
     assert (info.name, "memory_query" in instructions) == ("memstate", True)
     assert [tool.name for tool in found] == TOOLS
-    assert [tool.annotations.read_only_hint for tool in found] == [True, True, True, False]
+    assert [tool.annotations.read_only_hint for tool in found] == [True, True, True, True, False]
     assert {tool.annotations.idempotent_hint for tool in found} == {True}
     assert {tool.annotations.destructive_hint for tool in found} == {False}
     for tool in found:
@@ -157,7 +157,14 @@ def test_an_answer_can_be_one_text_within_a_budget(locked: tuple[Client, dict[st
     client, tokens, _ = locked
 
     async def ask(tools: Tools) -> CallToolResult:
-        return await tools.call_tool("memory_query", {"query": "Is the gate open?", "budget": 60, "scope": "user:a"})
+        asked = {"query": "Is the gate open?", "budget": 60, "scope": "user:a"}
+        task = await tools.call_tool("memory_query", asked | {"policy": "task", "tokenizer": "characters"})
+        found = (task.structured_content or {})["context"]
+        assert (found["policy"], found["counted_by"], found["items"]) == ("task", "characters/4", [])
+        wrong = await tools.call_tool("memory_query", asked | {"policy": "all"})
+        assert wrong.is_error
+        assert "'auto', 'task' or 'workspace'" in text(wrong)
+        return await tools.call_tool("memory_query", asked)
 
     result = call(over_http(client, tokens["ines"]), ask)
     assert result.structured_content is not None

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 ROUTES = {
     ("get", "/healthz"), ("get", "/readyz"), ("get", "/v1/runs"), ("get", "/v1/topics"), ("get", "/v1/facts"),
+    ("get", "/v1/resources"),
     ("get", "/v1/topics/{topic_id}"), ("get", "/v1/topics/{topic_id}/history"),
     ("post", "/v1/feedback"), ("post", "/v1/ingest"), ("post", "/v1/query"), ("post", "/v1/context"),
     ("get", "/health"), ("get", "/health/graph"), ("get", "/metrics"), ("get", "/v1/reports/{page}"),
@@ -42,7 +43,7 @@ KEYS = {
         "pending",
         "history",
     ],
-    "/v1/context": ["q", "scope", "stages", "budget", "as_of", "record"],
+    "/v1/context": ["q", "scope", "stages", "budget", "as_of", "record", "policy", "tokenizer"],
     "/v1/feedback": ["topic_id", "fields", "used", "failed", "at"],
     "/v1/ingest": [
         "text",

@@ -1,0 +1,23 @@
+"""The `memory search` command: what the memory knows about a question, as `memstate query` finds it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memstate_pipeline.cli.options import AsOf, Scopes
+from memstate_pipeline.cli.output import Json
+from memstate_pipeline.cli.query import query
+
+
+def search(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question, or keywords.")],
+    scope: Scopes = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of topics, and of evidence.")] = 10,
+    as_of: AsOf = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Search for topics, resources and evidence; `memstate query` has more options."""
+    query(context, text, scope, top_k=limit, evidence_k=limit, as_of=as_of, as_json=as_json)
