@@ -10,12 +10,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from memstate_core.model.forms.registry import FORMS
+from memstate_core.model.text import parse_moment
+from memstate_core.night.verify import verify_store
 from memstate_core.run.store import Store, open_store
 from memstate_core.serve.options import Options
+from memstate_core.state.graph import EDGE, REVISION, TOPIC
 from tests import warm
+from tests.core.night.checks.damage import Damage, Home, delete, update
 from tests.core.serve.conftest import Client, served
 from tests.core.serve.scopes.two_scopes import key_for
 from tests.core.serve.test_mcp import call, over_http
@@ -66,7 +71,11 @@ def rows(mark: str, scope: dict[str, str], day: str) -> list[dict[str, Any]]:
     """Records of a scope, all of one session and one actor."""
     base = {"scope": scope, "observed_at": day, "session_id": f"{mark}session", "actor": f"{mark}actor"}
     said = [base | {"observation_id": f"{mark}o{number}", "memory": each} for number, each in enumerate(memories(mark))]
-    return [*said, base | {"observation_id": f"{mark}h", "topic_key": f"{mark}harbour", "title": f"Quay {mark}title"}]
+    quay = base | {"topic_key": f"{mark}harbour", "title": f"Quay {mark}title"}
+    depth = {"name": f"{mark}field", "value": f"{mark}value"}
+    notes = {"filePath": f"{mark}file.md", "gitBranch": f"{mark}branch"}
+    old = quay | {"observation_id": f"{mark}h", "fields": [depth | {"valid_from": "2025-12-01"}]} | notes
+    return [*said, old, quay | {"observation_id": f"{mark}h2", "fields": [depth | {"value": "deeper"}]}]
 
 
 OLD = rows("zq7a", AYA, "2026-02-10T00:00:00Z"), rows("zq7b", BEN, "2026-02-28T00:00:00Z")
@@ -222,6 +231,40 @@ def test_nothing_of_an_erased_subject_is_left_in_any_byte(calm: Path, tmp_path: 
     assert left(again, marks) == {}
     assert left(again, ["zq7bcontent"]), "another scope keeps its own"
     assert run_memstate(again, "verify", "--deep").code == 0
+
+
+# Damage that digests do not show, since they are corrected
+
+
+def emptied(rows: pl.DataFrame) -> pl.DataFrame:
+    assert rows.height
+    return rows.clear()
+
+
+VALUE = "r.part = 'field' AND r.rank = 0 AND "
+DAMAGED: dict[str, Damage] = {
+    "the text of a resource": update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7atext'", value_json='"Other"'),
+    "the text of a core block": update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7acontent'", value_json='"Other"'),
+    "the goal of a session": update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7agoal'", value_json='"Other"'),
+    "the state of a session": update(TOPIC, "r.title = 'zq7asession'", state="active", archived=False),
+    "a verification record": update(REVISION, f"{VALUE}r.name STARTS WITH 'zq7acheck '", value_json="{}"),
+    "a fact": update(REVISION, "r.value_json CONTAINS 'zq7aobject'", value_json='"Other"'),
+    "a relation that is gone": delete(EDGE, "r.kind = 'supersedes'"),
+    "a relation that has ended": update(EDGE, "r.kind = 'contradicts'", valid_until=parse_moment(FIRST)),
+    "superseded evidence": lambda home: home.file("facts/superseded.parquet", emptied),
+    "notes": lambda home: home.file("notes.parquet", emptied),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_verify_names_damage_of_every_form(calm: Path, tmp_path: Path, name: str) -> None:
+    damaged = Home(Path(shutil.copytree(calm, tmp_path / "home")))
+    DAMAGED[name](damaged)
+    failed = {each.name: each.detail for each in verify_store(damaged.store)["s0/2"] if not each.passed}
+    if name == "notes":
+        assert failed == {"L3 rebuild": "notes.parquet differs from the notes in the ledger"}
+    else:
+        assert failed.keys() - {"L3 rebuild"}, "nothing but the fold of the whole ledger sees it"
 
 
 # A real server
