@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from docs.make.markdown import code, table
 from memstate_core.model.forms.form import Form
@@ -19,7 +19,7 @@ def form_keys(form: type[Form]) -> str:
 
 
 def _name(kind: Any) -> str:
-    if get_origin(kind) is UnionType:
+    if get_origin(kind) in (Union, UnionType):
         return " or ".join(_name(each) for each in get_args(kind) if each is not type(None))
     if get_origin(kind) is Literal:
         return ", ".join(map(str, get_args(kind)))

@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.model.progress import tracked
 from memstate_core.night.checks.suite import served_conditions
 from memstate_core.night.ledger_audit import UNREADABLE, ledger_problems, table_problems
-from memstate_core.night.rebuild import fold_recorded
+from memstate_core.night.rebuild import Folded, fold_recorded
+from memstate_core.retrieve.index.notes import NOTES_FILE, notes_index
 from memstate_core.retrieve.index.write import index_problems
 from memstate_core.run.publications import manifest_problems, recorded_manifest
 from memstate_core.run.run import GRAPH_FILE
@@ -139,10 +142,19 @@ def _rebuilt(store: Store, snapshot: Snapshot) -> Verdict:
     served = snapshot.manifest
     with tempfile.TemporaryDirectory() as folder:
         folded = fold_recorded(store, served.shard, Path(folder) / "fold", "verify")
-    problems = []
+        problems = _notes_problems(snapshot, folded)
     if folded.state_hash != served.state_hash:
         problems.append(f"the ledger folds to {folded.state_hash}, served is {served.state_hash}")
     if folded.recorded.number != served.number:
         newer = f"{folded.recorded.shard}/{folded.recorded.number}"
         problems.append(f"the ledger records {newer} as published, which the next run or `memstate rebuild` will serve")
     return _verdict("L3 rebuild", problems)
+
+
+def _notes_problems(snapshot: Snapshot, folded: Folded) -> list[str]:
+    """Whether the notes of evidence, which no graph holds, are those of the ledger; earlier versions wrote none."""
+    if not snapshot.has(NOTES_FILE) or folded.recorded.number != snapshot.manifest.number:
+        return []
+    found = pl.read_parquet(snapshot.path / NOTES_FILE, glob=False)
+    expected = notes_index(folded.store, folded.run)
+    return [] if found.equals(expected) else [f"{NOTES_FILE} differs from the notes in the ledger"]

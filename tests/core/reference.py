@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memstate_core.model.forms.core_block import CORE_BLOCK
+from memstate_core.model.forms.item import REFERENCE
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.ids import uuid_text
 
 Observation = dict[str, Any]
@@ -64,6 +65,8 @@ def fold(
     in_segments = {evidence: segment["topic_id"] for segment in segments for evidence in segment["evidence_ids"]}
     turns = [o["evidence_id"] for o in by_age if o["evidence_id"] in in_segments]
     placed |= {evidence: in_segments[evidence] for evidence in turns}
+    placed, references = _refer(by_age, placed)
+    aliases |= references
     stated = [segment for segment in segments if segment["stated"]]
     alone = {
         dropped: _topic(
@@ -102,8 +105,12 @@ def fold(
 def place(by_age: list[Observation]) -> tuple[dict[str, str | None], dict[str, str]]:
     """The topic of each piece of evidence that names one (None: refused), and the title aliases."""
     named = [o for o in by_age if o["topic_id"] or o["topic_key"] or o["title"]]
-    home = _home_scopes(named)
-    accepted = [o for o in named if not o["topic_id"] or home[o["topic_id"]] == o["scope"]]
+    home, written = _home_scopes(named), {_own_id(o) for o in named if _is_form(o)}
+    accepted = [
+        o
+        for o in named
+        if (not o["topic_id"] or home[o["topic_id"]] == o["scope"]) and (_is_form(o) or _own_id(o) not in written)
+    ]
     aliases = _aliases(accepted)
     placed: dict[str, str | None] = {o["evidence_id"]: None for o in named}
     for observation in accepted:
@@ -112,6 +119,24 @@ def place(by_age: list[Observation]) -> tuple[dict[str, str | None], dict[str, s
             own = _title_id(_group(observation))
         placed[observation["evidence_id"]] = aliases.get(own, own)
     return placed, aliases
+
+
+def _refer(by_age: list[Observation], placed: dict[str, str | None]) -> tuple[dict[str, str | None], dict[str, str]]:
+    """Placements in which references lead to the topics of observations (None: to none), and these topics."""
+    known = {f"{REFERENCE}{o['scope']}:observation:{o['observation_id']}": placed.get(o["evidence_id"]) for o in by_age}
+
+    def led(topic: str | None) -> str | None:
+        seen: set[str] = set()
+        while topic is not None and topic.startswith(REFERENCE):
+            if topic in seen:
+                return None
+            seen.add(topic)
+            topic = known.get(topic)
+        return topic
+
+    ends = {reference: led(topic) for reference, topic in known.items()}
+    leading = {reference: topic for reference, topic in ends.items() if topic is not None}
+    return {evidence: led(topic) for evidence, topic in placed.items()}, leading
 
 
 def normalised(text: str | None) -> str | None:
@@ -144,8 +169,13 @@ def _title_id(group: Group) -> str:
 
 
 def _is_titled(observation: Observation) -> bool:
-    """Whether its title leads to its topic; the label of a core block does not."""
-    return bool(observation["title"]) and observation["topic_kind"] != CORE_BLOCK
+    """Whether its title leads to its topic; that of a form of `memory` does not."""
+    return bool(observation["title"]) and not _is_form(observation)
+
+
+def _is_form(observation: Observation) -> bool:
+    """Whether it writes a topic that only a form of `memory` writes."""
+    return observation["topic_kind"] in FORM_KINDS
 
 
 def _home_scopes(named: list[Observation]) -> dict[str, str]:

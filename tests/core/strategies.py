@@ -14,16 +14,20 @@ from typing import Any
 import polars as pl
 from hypothesis import strategies as st
 
+from memstate_core.model.forms.form import RESERVED
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, empty
 from memstate_core.model.ids import uuid_text
 from memstate_core.placement import turns
 from memstate_core.placement.named import place_named
+from memstate_core.placement.references import reference_aliases, resolved
 from memstate_core.policy.settings import Policy
 from memstate_core.run.apply import LATER_STEPS_SET
 from memstate_core.run.run import Run, RunFacts
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
 from tests.core import reference
+from tests.core.forms import formed, memories
 from tests.core.frames import filled
 from tests.core.reference import Merge, Observation, World, normalised
 
@@ -46,12 +50,14 @@ NAMED_IDS = tuple(
     + [uuid_text("observation", scope, name) for scope in SCOPES for name in OBSERVATIONS[:2]]
 )  # fmt: skip
 """Ids that keys, titles and observations have, for observations that name them outright."""
+FORM_IDS = tuple(uuid_text("key", SCOPES[0], f"{RESERVED}{key}") for key in ("core_block:acme", "verification:records"))
+"""Ids of topics that forms write, for records that must not change them."""
 NO_SEGMENTS = empty({"topic_id": pl.String, "scope": pl.String})
 BUFFER_MIB = 64
 """Kuzu's buffer pool for the small graphs of tests."""
 
 moments = st.integers(0, 6).map(lambda day: EPOCH + timedelta(days=day))
-topic_ids = st.sampled_from(FREE_IDS) | st.sampled_from(NAMED_IDS)
+topic_ids = st.sampled_from(FREE_IDS) | st.sampled_from(NAMED_IDS) | st.sampled_from(FORM_IDS)
 maybe_moments = st.none() | moments
 
 fields = st.fixed_dictionaries(
@@ -96,11 +102,14 @@ sayings = st.fixed_dictionaries(
     }
 )
 
+formed_sayings = st.fixed_dictionaries({"scope": st.sampled_from(SCOPES), "observed_at": moments, "memory": memories()})
+"""Records with a form of `memory`, of every kind."""
+
 
 @st.composite
 def streams(draw: st.DrawFn, min_size: int = 1, max_size: int = len(OBSERVATIONS)) -> list[Observation]:
     """A set of observations in the order of arrival, which is not that of their ids or times."""
-    said = draw(st.lists(sayings, min_size=min_size, max_size=max_size))
+    said = draw(st.lists(sayings | formed_sayings, min_size=min_size, max_size=max_size))
     numbers = draw(st.permutations(range(len(said))))
     return [_numbered(dict(saying), number) for saying, number in zip(said, numbers, strict=True)]
 
@@ -111,13 +120,19 @@ def streams_with_merges(draw: st.DrawFn) -> tuple[list[Observation], list[Merge]
     stream = draw(streams(min_size=3))
     merges: list[Merge] = []
     for scope in SCOPES:
-        topics = sorted(topic for topic, said in reference.fold(stream).topics.items() if said["scope"] == scope)
+        topics = sorted(topic for topic, said in mergeable(stream).items() if said["scope"] == scope)
         order = draw(st.permutations(topics))
         for place in range(1, len(order)):
             survivor = draw(st.none() | st.integers(0, place - 1))
             if survivor is not None:
                 merges.append((order[place], order[survivor]))
     return stream, draw(st.permutations(merges))
+
+
+def mergeable(stream: Sequence[Observation]) -> dict[str, dict[str, Any]]:
+    """The topics that a stream gives, without those that forms write, which nothing merges."""
+    topics = reference.fold(stream).topics
+    return {topic: said for topic, said in topics.items() if said["topic_kind"] not in FORM_KINDS}
 
 
 def observation(number: int, **said: Any) -> Observation:
@@ -181,10 +196,19 @@ def folded(
 ) -> State:
     """The fold of a stream, with or without decisions (DECISION), accesses (ACCESSES) and segments (SEGMENTS)."""
     evidence = evidence_frame(stream)
-    placed = place_named(evidence, segments.select("topic_id", "scope"), settled)
-    placements = pl.concat([placed.placements, turns.placements(segments)]) if segments.height else placed.placements
+    placements, aliases = placed(evidence, segments, settled)
     decided = empty(DECISION) if decisions is None else decisions
-    return fold(evidence, placements, placed.aliases, decided, policy or Policy(), accesses)
+    return fold(evidence, placements, aliases, decided, policy or Policy(), accesses)
+
+
+def placed(
+    evidence: pl.DataFrame, segments: pl.DataFrame = NO_SEGMENTS, settled: Sequence[str] = ()
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Placements (columns PLACEMENTS) and aliases (ALIASES) of evidence, as the `placements` step finds them."""
+    named = place_named(evidence, segments.select("topic_id", "scope"), settled)
+    placements = pl.concat([named.placements, turns.placements(segments)]) if segments.height else named.placements
+    references = reference_aliases(evidence, placements)
+    return resolved(placements, references), pl.concat([named.aliases, references])
 
 
 def accessed(*accesses: dict[str, Any]) -> pl.DataFrame:
@@ -250,5 +274,8 @@ def _with_reference(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbered(saying: dict[str, Any], number: int) -> Observation:
+    if "memory" in saying:
+        taken = formed(saying["memory"], saying["scope"], saying["observed_at"], f"o{number}")
+        return observation(number, scope=saying["scope"], observed_at=saying["observed_at"], **taken)
     topic_id, topic_key = saying.pop("names")
     return observation(number, topic_id=topic_id, topic_key=topic_key, **saying)

@@ -86,7 +86,7 @@ class Fact(Form, kw_only=True, tag="fact"):
     def faults(self) -> Iterator[Fault]:
         """A name that is none, both or neither of the objects, a confidence or a window that cannot be."""
         yield from self.blank("predicate")
-        yield from item_faults("subject", self.subject, _SUBJECTS)
+        yield from item_faults("subject", self.subject, _SUBJECTS, ("subject_kind", self.subject_kind))
         if self.object_item is None:
             yield from self._faults_of_value()
         else:
@@ -103,7 +103,7 @@ class Fact(Form, kw_only=True, tag="fact"):
             yield Fault("valid_from", "is missing", "when the value began, beside valid_until", missing=True)
 
     def _faults_of_item(self, item: str) -> Iterator[Fault]:
-        yield from item_faults("object_item", item, _SUBJECTS)
+        yield from item_faults("object_item", item, _SUBJECTS, ("object_kind", self.object_kind))
         if self.object is not None:
             yield Fault("object", "stands beside object_item", "one of them")
         if self.confidence is not None:

@@ -25,6 +25,7 @@ ITEM_LIMIT = 1_100
 REFERENCE: Final = f"{RESERVED}ref:"
 """How ids begin that lead to the topic of an observation (`memstate_core.placement.references`)."""
 
+_BY_NAME = "block:LABEL, session:ID or resource:URI"
 SPELLING = "topic:ID, key:KEY, title:TITLE, block:LABEL, session:ID, resource:URI or observation:ID"
 
 
@@ -81,9 +82,22 @@ def item_of(text: str, topic_kind: str | None = None) -> Item | None:
     return Item(prefix, name, topic_kind) if prefix in PREFIXES and name.strip() else None
 
 
-def item_faults(name: str, text: str, prefixes: tuple[str, ...] = PREFIXES) -> Iterator[Fault]:
-    """A fault of the key `name` if the text names no item, or none with these prefixes."""
+def item_faults(
+    name: str, text: str, prefixes: tuple[str, ...] = PREFIXES, kind: tuple[str, str | None] = ("", None)
+) -> Iterator[Fault]:
+    """A fault of the key `name` if the text names no item, none with these prefixes, or a topic that only forms write.
+
+    Args:
+        name: the key of the form.
+        text: its value.
+        prefixes: those that it may have.
+        kind: the key with the kind of the topic, and its value.
+    """
     found = item_of(text)
     if found is None or found.prefix not in prefixes:
         expected = SPELLING if prefixes == PREFIXES else " or ".join(f"{prefix}:…" for prefix in prefixes)
         yield Fault(name, f"is {text!r}", f"an item: {expected}")
+    elif found.prefix == KEY and found.name.startswith(RESERVED):
+        yield Fault(name, f"is {text!r}", f"a key that does not begin with {RESERVED}, or {_BY_NAME}")
+    elif found.prefix == TITLE and (kind[1] or "").startswith(RESERVED):
+        yield Fault(kind[0], f"is {kind[1]!r}", f"a kind that does not begin with {RESERVED}, or {_BY_NAME} as {name}")

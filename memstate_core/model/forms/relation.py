@@ -54,8 +54,8 @@ class Relation(Form, kw_only=True, tag="relation"):
 
     def faults(self) -> Iterator[Fault]:
         """An item that is none, or one that is related to itself."""
-        yield from item_faults("source", self.source)
-        yield from item_faults("target", self.target)
+        yield from item_faults("source", self.source, kind=("source_kind", self.source_kind))
+        yield from item_faults("target", self.target, kind=("target_kind", self.target_kind))
         if (self.source, self.source_kind) == (self.target, self.target_kind):
             yield Fault("target", f"is {self.target!r} like the source", "another item")
 

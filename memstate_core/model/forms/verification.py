@@ -63,7 +63,7 @@ class Verification(Form, kw_only=True, tag="verification"):
 
     def faults(self) -> Iterator[Fault]:
         """A target that is no item."""
-        yield from item_faults("target", self.target)
+        yield from item_faults("target", self.target, kind=("target_kind", self.target_kind))
 
 
 GIVEN: Final = "given"

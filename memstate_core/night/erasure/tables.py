@@ -18,6 +18,8 @@ from memstate_core.state.ledger_rewrite import Change
 ERASED = "erased"
 """The kind of a transition whose content was erased; it keeps its place in the order of decisions."""
 REMOVED_TEXT = "(erased)"
+_FIELD = "field:"
+"""How the comparisons of fields are named in decisions on matches."""
 _HEAD = r'"ledger_head":"[0-9a-f]*"'
 
 
@@ -131,7 +133,7 @@ def _redacted(rows: pl.DataFrame, found: Found) -> pl.DataFrame:
     elsewhere = pl.col("scope").is_not_null() & ~pl.col("scope").is_in(found.scopes)
     here, published = rows.filter(~elsewhere), pl.col("kind") == PUBLISHED
     texts = [*found.texts, *found.words]
-    hit = contains("payload_json", texts) & ~published
+    hit = contains("payload_json", [*texts, *map(_compared, texts)]) & ~published
     quoting = here.filter(hit)
     if quoting.height:
         clean = {payload: _clean_json(payload, texts) for payload in quoting["payload_json"].unique()}
@@ -146,10 +148,21 @@ def _clean_json(text: str, texts: list[str]) -> str:
 
 def _clean(value: Any, texts: list[str]) -> Any:
     if isinstance(value, dict):
-        return {key: _clean(each, texts) for key, each in value.items()}
+        return {key: _clean(each, texts) for key, each in value.items() if not _names_field(key, texts)}
     if isinstance(value, list):
         return [_clean(each, texts) for each in value]
     if isinstance(value, str):
         written = msgjson.encode(value).decode()
         return REMOVED_TEXT if any(each in written for each in texts) else value
     return value
+
+
+def _names_field(key: str, texts: list[str]) -> bool:
+    """Whether a key is that of a comparison of a field, such as a weight of the match model, and has such a name."""
+    name = msgjson.encode(key.removeprefix(_FIELD)).decode()
+    return key.startswith(_FIELD) and any(each in name for each in texts)
+
+
+def _compared(text: str) -> str:
+    """A quoted name as the key of the comparison of that field; any other text as it is."""
+    return f'"{_FIELD}{text[1:]}' if text.startswith('"') else text

@@ -140,3 +140,22 @@ def test_what_is_wrong_is_quarantined_with_its_reason(desk, memory, reason, name
 )
 def test_no_other_record_refers_to_the_observation_of_a_scope(desk, given):
     assert desk.rows({"scope": SCOPE, "text": "x", "summary": "s"} | given).reasons == {"bad_value": 1}
+
+
+@pytest.mark.parametrize(
+    ("memory", "found"),
+    [
+        (RELATION | {"source": "title:persona", "source_kind": "memory:core_block"}, "source_kind"),
+        (RELATION | {"target": "title:persona", "target_kind": "memory:resource"}, "target_kind"),
+        (FACT | {"subject": "title:persona", "subject_kind": "memory:core_block"}, "subject_kind"),
+        (RELATION | {"source": "key:memory:core_block:persona"}, "source"),
+        (RECORD | {"target": "key:memory:resource:a"}, "target"),
+    ],
+)
+def test_a_topic_that_only_forms_write_is_no_title_or_key(desk, memory, found):
+    """With such a kind the record passed for one with a form, and had no topic at all."""
+    assert desk.rows(row(memory)).accepted == 0
+    [refused] = desk.quarantine()
+    assert refused["reason"] == "bad_value"
+    assert refused["detail"].startswith(f"$.memory.{found} is ")
+    assert "block:LABEL" in refused["detail"]

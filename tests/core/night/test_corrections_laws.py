@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import DECISION, empty
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.night.checks.transition_soundness import transition_soundness
-from memstate_core.placement.named import place_named
 from memstate_core.policy.settings import Policy
 from memstate_core.state import decisions as decided
 from memstate_core.state.fold import State, fold
@@ -26,7 +26,7 @@ from memstate_core.state.state_hash import state_hash
 from tests.core.night.checks.subjects import subject_of, tables
 from tests.core.reference import Observation
 from tests.core.state.test_fold_properties import canonical
-from tests.core.strategies import BUFFER_MIB, NO_SEGMENTS, evidence_frame, fill, observation, streams
+from tests.core.strategies import BUFFER_MIB, evidence_frame, fill, observation, placed, streams
 
 pytestmark = pytest.mark.slow
 
@@ -43,8 +43,8 @@ class Stage:
 def state_of(stream: list[Observation], decisions: pl.DataFrame) -> State:
     """A fold whose placement follows the merges in force, as the `placements` step does."""
     evidence, merged = evidence_frame(stream), decided.merges(decisions)
-    placed = place_named(evidence, NO_SEGMENTS, [*merged["dropped"], *merged["survivor"]])
-    return fold(evidence, placed.placements, placed.aliases, decisions, Policy())
+    placements, aliases = placed(evidence, settled=[*merged["dropped"], *merged["survivor"]])
+    return fold(evidence, placements, aliases, decisions, Policy())
 
 
 def stage(stream: list[Observation], decisions: pl.DataFrame) -> Stage:
@@ -75,7 +75,8 @@ def histories(draw: st.DrawFn) -> list[Stage]:
     stages = [stage(stream[:imported], decisions)]
     for _ in range(draw(st.integers(2, 7))):
         act = draw(st.sampled_from(("import", "merge", "merge", "undo")))
-        living = stages[-1].state.topics.filter(pl.col("state") == "active").sort("scope", "id")
+        by_form = pl.col("topic_kind").is_in(FORM_KINDS).fill_null(False)
+        living = stages[-1].state.topics.filter((pl.col("state") == "active") & ~by_form).sort("scope", "id")
         pairs = living.join(living, on="scope", suffix="_b").filter(pl.col("id") != pl.col("id_b")).to_dicts()
         in_force = decided.merges(decisions).sort("dropped").to_dicts()
         if act == "import":

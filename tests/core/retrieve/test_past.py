@@ -17,6 +17,7 @@ from msgspec import structs
 
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.forms.core_block import CONTENT, CORE_BLOCK, CoreBlock
+from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import EVIDENCE_INDEX, TRANSITIONS, empty
 from memstate_core.policy.settings import Policy
 from memstate_core.retrieve.core_blocks import core_blocks
@@ -101,9 +102,9 @@ def as_block(said: Observation, label: str) -> Observation:
     return said | own | {"placement": None, "summary": None, "fields": contents, "edges": []}
 
 
-def without_blocks(topics: dict[str, dict[str, Any]]) -> list[str]:
+def without_forms(topics: dict[str, dict[str, Any]]) -> list[str]:
     """The ids of topics that nights may merge or place turns in."""
-    return sorted(name for name, topic in topics.items() if topic["topic_kind"] != CORE_BLOCK)
+    return sorted(name for name, topic in topics.items() if topic["topic_kind"] not in FORM_KINDS)
 
 
 def known_by(stream: list[Observation], at: int) -> list[Observation]:
@@ -127,10 +128,10 @@ def histories(
     stream = in_one_scope(draw(streams(min_size=3, max_size=8)))
     labels = draw(st.lists(st.none() | st.sampled_from(TITLES), min_size=len(stream), max_size=len(stream)))
     stream = [as_block(said, label) if label else said for said, label in zip(stream, labels, strict=True)]
-    turns, segments = draw(conversations(without_blocks(reference.fold(stream).topics)))
+    turns, segments = draw(conversations(without_forms(reference.fold(stream).topics)))
     stream = stream + turns
     world = reference.fold(stream, segments=segments)
-    topics = draw(st.permutations(without_blocks(world.topics)))
+    topics = draw(st.permutations(without_forms(world.topics)))
     places = [draw(st.none() | st.integers(0, place - 1)) for place in range(1, len(topics))]
     merges = [(topics[n + 1], topics[place]) for n, place in enumerate(places) if place is not None]
     merged = merge_decisions(merges, world)

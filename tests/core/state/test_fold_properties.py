@@ -15,12 +15,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from memstate_core.model.forms.core_block import CoreBlock
 from memstate_core.model.ids import uuid_text
 from memstate_core.placement.named import place_named
 from memstate_core.state.fold import State
 from memstate_core.state.graph import open_graph
 from memstate_core.state.state_hash import canonical_lines, state_hash
 from tests.core import reference
+from tests.core.forms import formed
 from tests.core.reference import Merge, Observation, World
 from tests.core.strategies import (
     BUFFER_MIB,
@@ -129,6 +131,39 @@ def test_one_edge_from_three_hands() -> None:
     stream = [observation(n, topic_key="plan", observed_at=at, edges=[edge]) for n, at, edge in said]
     stream.append(observation(4, topic_key="acme", observed_at=day(9)))
     assert list(reference.fold(stream).edges.values()) == [(day(1), day(9), ["e01", "e02", "e03"])]
+    assert_is(folded(stream), reference.fold(stream))
+
+
+def written(number: int, memory: dict[str, Any], observed: float = 0, scope: str = SCOPES[0]) -> Observation:
+    """An observation with a form of `memory`."""
+    taken = formed(memory, scope, day(observed), f"o{number}")
+    return observation(number, scope=scope, observed_at=day(observed), **taken)
+
+
+@pytest.mark.parametrize("named", [1, 3], ids=["named before", "named after"])
+@pytest.mark.parametrize("arrives", [0, 2], ids=["record first", "form first"])
+def test_a_record_that_names_the_topic_of_a_form_is_refused_whichever_comes_first(named: int, arrives: int) -> None:
+    block = written(1, {"type": "core_block", "label": "rules", "content": "Ask first."}, observed=2)
+    topic_id = uuid_text("key", SCOPES[0], CoreBlock.key_of("rules"))
+    said = {"topic_id": topic_id, "observed_at": day(named), "title": "Rules", "summary": "No rules"}
+    record = observation(2, **said, fields=[field("content", '"Never ask."')])
+    assert reference.fold([record]).placed == {"e02": topic_id}, "until there is such a form the id is free"
+    stream = [record, block] if arrives == 0 else [block, record]
+    assert reference.fold(stream).placed == {"e01": topic_id, "e02": None}
+    assert canonical(folded(stream))["revisions"] == canonical(folded([block]))["revisions"]
+    assert_is(folded(stream), reference.fold(stream))
+
+
+@pytest.mark.parametrize("last", ["observation:o3", "observation:o1"], ids=["to its end", "in a circle"])
+def test_what_is_about_observations_about_observations_is_followed(last: str) -> None:
+    stream = [
+        written(1, {"type": "relation", "source": "observation:o2", "relation": "extends", "target": "key:plan"}),
+        written(2, {"type": "relation", "source": last, "relation": "supports", "target": "key:plan"}),
+        observation(3, topic_key="acme", title="Acme"),
+        observation(4, topic_key="plan", title="Plan"),
+    ]
+    acme = uuid_text("key", SCOPES[0], "acme") if last == "observation:o3" else None
+    assert [reference.fold(stream).placed[name] for name in ("e01", "e02")] == [acme, acme]
     assert_is(folded(stream), reference.fold(stream))
 
 
@@ -310,7 +345,9 @@ def assert_is(state: State, world: World) -> None:
     assert set(said.iter_rows()) == world.dangling_edges
     lost = {(topic, name) for topic, said in world.topics.items() for name in said["fields"] if is_lost(said, name)}
     references = state.problems.filter(pl.col("kind") == "dangling_reference")
-    assert set(references.select("topic_id", pl.col("detail").str.split(" ").list.get(1)).iter_rows()) == lost
+    assert (
+        set(references.select("topic_id", pl.col("detail").str.extract("^field (.*) refers to ")).iter_rows()) == lost
+    )
 
 
 def is_lost(topic: dict[str, Any], name: str) -> bool:
