@@ -90,7 +90,9 @@ def questions(seed: int = 4) -> Iterator[Question]:
         asked = Question(text, rng.choice([None, *((scope,) for scope in _SCOPES), _SCOPES[:2]]), asked_at=NOW)
         stages = rng.choice([STAGES, STAGES, frozenset[str](), frozenset({"semantic"}), frozenset({"structural"})])
         asked = replace(asked, top_k=rng.choice([1, 4, 8, 30]), evidence_k=rng.choice([0, 2, 10]), stages=stages)
-        asked = replace(asked, explain=number % 3 == 0, history=number % 7 == 0, core=number % 11 == 0)
+        asked = replace(
+            asked, explain=number % 3 == 0, history=number % 7 == 0, policy="auto" if number % 11 == 0 else None
+        )
         if number % 6 == 1:
             asked = replace(asked, scopes=None, topic_ids=("t004", f"t0{rng.randrange(10, 90)}"))
         yield replace(asked, field_names=("owner",)) if number % 8 == 2 else asked

@@ -56,7 +56,7 @@ def test_the_answer_has_the_shape_of_the_contract(store, opened):
     }  # fmt: skip
     assert evidence == {
         "observation_id": "o0000", "text": "Aya takes over the Acme renewal.", "observed_at": "2026-01-10T00:00:00Z",
-        "topic_id": "acme", "actor": "Priya", "session_id": "s1",
+        "topic_id": "acme", "actor": "Priya", "session_id": "s1", "kind": "user_message",
     }  # fmt: skip
     json.dumps([found, candidate, evidence])
 

@@ -72,6 +72,9 @@ def test_reading(columns: int, terminal: Terminal, topics: dict[str, str]) -> No
     terminal.run("facts", "--subject", yard, "--history")
     terminal.run("facts", "--subject", "nobody")
     terminal.run("context", "the gate of the yard", "--budget", "80", "--stages", "structural")
+    terminal.run("memory", "context-pack", "the gate of the yard", "--budget", "40", "--policy", "task")
+    terminal.run("memory", "browse-resources")
+    terminal.run("conformance", "--adapter", "append-only", "--turns", "10")
     for name, content in MARKED.items():
         Path(name).write_text(content)
     terminal.run("eval", "marked.jsonl", "--k", "1", "--budget", "80", "--thresholds", "least.toml")
