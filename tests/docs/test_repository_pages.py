@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.make import floors, night
+from docs.make import floors, memory, night
 from docs.make.markdown import slug
 from tests.docs.conftest import PAGES, ROOT
 
@@ -50,7 +50,7 @@ def test_every_path_that_a_page_names_exists() -> None:
     assert [(page, path) for page, path in named if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("picture", [night, floors])
+@pytest.mark.parametrize("picture", [night, floors, memory])
 def test_pictures_are_current(picture: object) -> None:
     assert picture.FILE.read_text() == picture.picture(), "run `python -m docs.make`"  # type: ignore[attr-defined]
 
