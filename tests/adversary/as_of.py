@@ -18,7 +18,7 @@ from tests.core.retrieve.test_past import (
     parts,
     parts_of,
     past_of,
-    without_blocks,
+    without_forms,
 )
 from tests.core.strategies import TITLES, accessed, day, field, merge_decisions, observation
 
@@ -47,7 +47,7 @@ def attack(random: Random, folder: Path, count: int = 6) -> int:
         for _ in range(count):
             stream = _stream(random)
             world = reference.fold(stream)
-            topics = without_blocks(world.topics)
+            topics = without_forms(world.topics)
             merges = [(topics[1], topics[0])] if len(topics) > 1 else []
             at = pl.Series("at", [day(MERGED_FROM)] * len(merges), pl.Datetime("us", "UTC"))
             decisions = merge_decisions(merges, world).with_columns(at)

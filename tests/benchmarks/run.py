@@ -64,7 +64,19 @@ def starting(given: Given) -> list[Measure]:
     return started(given.folder / "demo", 1 if given.small else 5)
 
 
-BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {"questions": questions, "starting": starting}
+def packs(given: Given) -> list[Measure]:
+    """Context packs over HTTP, by policy."""
+    from packs import measured
+
+    home = given.folder / ("packs-small" if given.small else "packs")
+    return measured(home, 500, 2, 20) if given.small else measured(home, 10_000, 10, 300)
+
+
+BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {
+    "questions": questions,
+    "starting": starting,
+    "packs": packs,
+}
 """Every benchmark of the runner by its name."""
 
 

@@ -171,6 +171,12 @@ def resident_mib(process: int, kind: str = "Rss") -> float:
 # --- questions and memory
 
 
+def served_scopes(home: Path) -> list[str]:
+    """The scopes with served topics, sorted."""
+    folder = Home(home).snapshots(SHARD) / str(current_number(Home(home), SHARD))
+    return pl.read_parquet(folder / "topics.parquet", columns=["scope"])["scope"].unique().sort().to_list()
+
+
 def write_questions(home: Path, file: Path, count: int, seed: int) -> int:
     """Bodies of queries, one a line, about topics drawn at random; answers the number of scopes."""
     number = current_number(Home(home), SHARD)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 IN_GROUPS = (
     *("keys add", "keys list", "keys revoke"),
     *("memory remember", "memory upsert-session-state", "memory upsert-resource", "memory browse-resources"),
-    *("memory add-relation", "memory probe-relations", "memory verify"),
+    *("memory add-relation", "memory probe-relations", "memory verify", "memory search", "memory context-pack"),
     *("quarantine list", "quarantine show", "quarantine replay", "quarantine dismiss"),
 )
 

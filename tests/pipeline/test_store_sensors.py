@@ -132,4 +132,4 @@ def test_corrections_are_shown_once_with_their_page(tmp_path: Path) -> None:
     again: Any = sensor(dg.build_sensor_context(cursor=found.cursor))
     assert (again.asset_events, again.cursor) == ([], found.cursor)
     damaged: Any = sensor(dg.build_sensor_context())
-    assert [sorted(each.metadata) for each in damaged.asset_events] == [["page"]]
+    assert [sorted(each.metadata) for each in damaged.asset_events] == [["open", "page"]]

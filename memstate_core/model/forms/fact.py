@@ -19,7 +19,7 @@ _TYPES: Mapping[type, FieldType] = MappingProxyType(
 )
 
 
-class Fact(Form, kw_only=True, tag="fact"):
+class StatedFact(Form, kw_only=True, tag="fact"):
     """A subject, a predicate and an object, with the confidence in them and the time for which they hold."""
 
     NOUN: ClassVar[str] = "semantic fact"

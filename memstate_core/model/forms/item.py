@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import polars as pl
-
 from memstate_core.model.forms.form import RESERVED, Fault, Home
 from memstate_core.model.ids import uuid_text
-from memstate_core.model.text import normalised
 
 TOPIC, KEY, TITLE, OBSERVATION = "topic", "key", "title", "observation"
 _FORMS: Final = {"block": "core_block", "session": "session_state", "resource": "resource"}
@@ -65,8 +62,16 @@ class Item(NamedTuple):
             return f"{REFERENCE}{scope}:{OBSERVATION}:{self.name}"
         if self.key is not None:
             return uuid_text("key", scope, self.key)
-        kind, title = pl.select(normalised(pl.lit(pl.Series([self.topic_kind or "", self.name])))).to_series()
-        return uuid_text("title", scope, kind, title)
+        return _title_id(scope, self.topic_kind or "", self.name)
+
+
+def _title_id(scope: str, topic_kind: str, title: str) -> str:
+    import polars as pl  # the client, which names items only, does without it
+
+    from memstate_core.model.text import normalised
+
+    kind, name = pl.select(normalised(pl.lit(pl.Series([topic_kind, title])))).to_series()
+    return uuid_text("title", scope, kind, name)
 
 
 def named_item(text: str, topic_kind: str | None = None) -> Item:

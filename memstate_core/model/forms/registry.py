@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Final, TypeAlias, get_args
 
 from memstate_core.model.forms.core_block import CoreBlock
-from memstate_core.model.forms.fact import Fact
+from memstate_core.model.forms.fact import StatedFact
 from memstate_core.model.forms.form import Form
 from memstate_core.model.forms.relation import Relation
 from memstate_core.model.forms.resource import Resource
 from memstate_core.model.forms.session_state import SessionState
 from memstate_core.model.forms.verification import Verification
 
-Memory: TypeAlias = CoreBlock | SessionState | Resource | Fact | Relation | Verification
+Memory: TypeAlias = CoreBlock | SessionState | Resource | StatedFact | Relation | Verification
 """Any form; `type` in the record says which."""
 
 FORMS: Final[tuple[type[Form], ...]] = get_args(Memory)

@@ -55,7 +55,8 @@ def verify_items(store: Store, now: datetime, scopes: Collection[str] | None = N
 
 def hand_over_findings(store: Store, now: datetime, scopes: Collection[str] | None = None) -> int:
     """Writes what `verify_items` finds into the inbox in one durable step; returns how many records that is."""
-    lines = verify_items(store, now, scopes)
+    with store.ledger.writing("verification of items"):
+        lines = verify_items(store, now, scopes)
     if lines:
         InboxWriter(store.home.inbox, store.home.inbox_key).append(b"".join(lines))
     return len(lines)

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from memstate_core.retrieve.calibration import Moments
 from memstate_core.retrieve.ranking import DAMPING, Ranking
 from memstate_core.retrieve.scope_data import TopicSlice
 from memstate_core.retrieve.scope_facts import Edge
@@ -25,7 +26,8 @@ def found(scores: dict[str, float], hidden: str = "", salience: dict[str, float]
     visible = np.array([each not in hidden for each in ids])
     topics = TopicSlice(frame, nothing, nothing, np.arange(len(ids)))
     values = np.array(list(scores.values()))
-    return Found(topics, visible, values, values, {}, nothing, np.zeros(0, dtype=np.intp), values[:0], {}, [])
+    rows = np.zeros(0, dtype=np.intp)
+    return Found(topics, visible, values, values, {}, nothing, rows, values[:0], {}, [], Moments(), Moments())
 
 
 def ranked(ranking: Ranking, count: int = 10) -> list[tuple[str, float]]:

@@ -216,8 +216,11 @@ def test_a_killed_command_keeps_no_later_run_waiting(ui: Ui, home: Path) -> None
 
 
 @requires_chromium
-def test_the_control_room_in_a_browser(home: Path, request: pytest.FixtureRequest) -> None:
+def test_the_control_room_in_a_browser(home: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """A night of the command line, on every page that an operator opens; no dialog stands before one."""
+    dump = tmp_path / "another.jsonl"
+    dump.write_text('{"title": "Lighthouse", "observed_at": "2026-01-01", "summary": "It is lit."}\n')
+    assert run_memstate(home, "import", str(dump)).code == 0
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
     run = run_memstate(home, "status", "--json").document["last_run"]["run_id"]
     ui: Ui = request.getfixturevalue("ui")
@@ -246,7 +249,7 @@ def _pages(run: str) -> dict[str, tuple[str, set[str]]]:
             "/assets/evidence",
             {"Owners", "memstate", "Delta Lake", "memstate/writes: ledger", "observed_at"},
         ),
-        "topics": ("/assets/topics", {"Topic.title", "changed topics", "Yard", "topics_created"}),
+        "topics": ("/assets/topics", {"Topic.title", "changed topics", "Lighthouse", "topics_created"}),
         "automation": ("/automation", {"nightly", "weekly_verify", "retention", "compaction", "memory_pressure"}),
         "report": (
             "/assets/maintenance_report",
