@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import polars as pl
+
+from memstate_core.model.moments import iso as iso
+from memstate_core.model.moments import parse_moment as parse_moment
 
 
 def normalised(text: pl.Expr) -> pl.Expr:
@@ -25,19 +26,3 @@ def quoted(text: pl.Expr) -> pl.Expr:
 def iso_expr(moment: pl.Expr) -> pl.Expr:
     """UTC moments as ISO 8601 with a Z; fractional seconds only if they are not zero."""
     return moment.dt.to_string("%Y-%m-%dT%H:%M:%S%.6fZ").str.replace(r"\.0{6}Z$", "Z")
-
-
-def iso(moment: datetime) -> str:
-    """One moment as ISO 8601, UTC, with a Z."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def parse_moment(text: str) -> datetime:
-    """ISO 8601 to an aware UTC moment; no offset means UTC, a date means its midnight.
-
-    Raises:
-        ValueError: the text is not an ISO 8601 date or date-time.
-        OverflowError: the moment lies outside the years 1 to 9999 once moved to UTC.
-    """
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -73,7 +73,7 @@ LENGTH_PRIOR = Prior(4.8, 0.8)
 EVIDENCE_PRIOR = Prior(4.0, 4.0)
 PRIOR_ROWS = 10
 
-STANDARDISED = WEIGHTS | {"words": 1.0, "evidence": BEST_EVIDENCE, "vector": 1.0}
+STANDARDISED = WEIGHTS | {"words": 1.0, "evidence": BEST_EVIDENCE, "vector": 1.0, "topic_text": TOPIC_TEXT}
 """The weight of each part that is standardised, of evidence and of topics: its spread among unrelated rows."""
 
 

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from memstate_core.model.forms.form import Fault, Form, Home
 from memstate_core.model.forms.item import ITEM_LIMIT, KEY, OBSERVATION, TITLE, TOPIC, item_faults, named_item
+from memstate_core.model.moments import parse_moment
 from memstate_core.model.parts import EdgeTo, FieldType, FieldValue
-from memstate_core.model.text import parse_moment
 
 _SUBJECTS = (TOPIC, KEY, TITLE, OBSERVATION)
 _TYPES: Mapping[type, FieldType] = MappingProxyType(

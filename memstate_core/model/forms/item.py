@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from memstate_core.model.forms.form import RESERVED, Fault, Home
-from memstate_core.model.ids import uuid_text
 
 TOPIC, KEY, TITLE, OBSERVATION = "topic", "key", "title", "observation"
 _FORMS: Final = {"block": "core_block", "session": "session_state", "resource": "resource"}
@@ -60,18 +59,20 @@ class Item(NamedTuple):
             return self.name
         if self.prefix == OBSERVATION:
             return f"{REFERENCE}{scope}:{OBSERVATION}:{self.name}"
-        if self.key is not None:
-            return uuid_text("key", scope, self.key)
-        return _title_id(scope, self.topic_kind or "", self.name)
+        return _derived_id(self, scope)
 
 
-def _title_id(scope: str, topic_kind: str, title: str) -> str:
-    import polars as pl  # the client, which names items only, does without it
+def _derived_id(item: Item, scope: str) -> str:
+    """The id that follows from a key, or from a title; the client, which only names items, loads no frames for it."""
+    import polars as pl
 
+    from memstate_core.model.ids import uuid_text
     from memstate_core.model.text import normalised
 
-    kind, name = pl.select(normalised(pl.lit(pl.Series([topic_kind, title])))).to_series()
-    return uuid_text("title", scope, kind, name)
+    if item.key is not None:
+        return uuid_text("key", scope, item.key)
+    kind, title = pl.select(normalised(pl.lit(pl.Series([item.topic_kind or "", item.name])))).to_series()
+    return uuid_text("title", scope, kind, title)
 
 
 def named_item(text: str, topic_kind: str | None = None) -> Item:

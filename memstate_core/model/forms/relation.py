@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from memstate_core.model.forms.form import Fault, Form, Home
 from memstate_core.model.forms.item import ITEM_LIMIT, item_faults, named_item
+from memstate_core.model.moments import iso, parse_moment
 from memstate_core.model.parts import EdgeTo, FieldType
-from memstate_core.model.text import iso, parse_moment
 
 RelationKind = Literal["contradicts", "derives", "extends", "supersedes", "supports"]
 RELATIONS: Final[tuple[str, ...]] = get_args(RelationKind)
