@@ -52,14 +52,17 @@ def form_topics(
         as_of: a moment; the topics as known then. None for the present.
         only: the ids of the topics; None for all.
     """
-    wanted = set(scopes)
+    wanted, whole = set(scopes), as_of is None and only is None
     return [
         topic
         for reader in readers
-        for scope in reader.scopes
-        if scope in wanted
-        for topic in _of_scope(reader, scope, kind, as_of, only)
+        for scope in sorted(wanted.intersection(reader.scopes))
+        for topic in (reader.derived(_served, scope, kind) if whole else _of_scope(reader, scope, kind, as_of, only))
     ]
+
+
+def _served(reader: SnapshotReader, scope: str, kind: str) -> list[FormTopic]:
+    return _of_scope(reader, scope, kind, None, None)
 
 
 def served_of_kind(reader: SnapshotReader, scope: str, kind: str, as_of: datetime | None = None) -> pl.DataFrame:

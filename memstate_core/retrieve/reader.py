@@ -6,31 +6,30 @@ memory-mapped, so processes share them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from datetime import datetime
 from functools import cache, cached_property, lru_cache, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import ALIASES, EDGES, EVIDENCE_INDEX, REVISIONS, empty
 from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.damage import damage_named, unopenable
 from memstate_core.retrieve.index.facts_files import FOLDER, SUPERSEDED_FILE, TABLES
-from memstate_core.retrieve.index.layout import SERVED_STATE, Place, Places, read_array, read_rows
+from memstate_core.retrieve.index.layout import Place, Places, read_array, read_rows
 from memstate_core.retrieve.index.notes import NOTES_FILE, NOTES_INDEX
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
 from memstate_core.retrieve.scope_facts import ScopeFacts
 from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements
 from memstate_core.run.run import GRAPH_FILE
-from memstate_core.state.graph import TOPIC, Graph, open_graph
+from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
 
 if TYPE_CHECKING:
@@ -42,6 +41,10 @@ BUFFER_MIB = 256
 
 _KEPT_SCOPES = 32
 _KEPT_PASTS = 4
+_KEPT_DERIVED = 4 * _KEPT_SCOPES
+
+Asked = ParamSpec("Asked")
+Made = TypeVar("Made")
 
 
 class SnapshotReader:
@@ -65,11 +68,13 @@ class SnapshotReader:
         self.evidence = lru_cache(_KEPT_SCOPES)(self._read_evidence)
         self.topics = lru_cache(_KEPT_SCOPES)(self._read_topics)
         self.facts = lru_cache(_KEPT_SCOPES)(self._read_facts)
-        self.record_topics = lru_cache(_KEPT_SCOPES)(self._read_record_topics)
         self.homes = lru_cache(_KEPT_SCOPES)(self._read_homes)
         self.statements = lru_cache(_KEPT_SCOPES)(self._read_statements)
         self.past = lru_cache(_KEPT_PASTS)(self._read_past)
         self.cached_facts = FactsCache()
+        self._derived: Callable[..., Any] = lru_cache(_KEPT_DERIVED)(
+            lambda make, *args, **named: make(self, *args, **named)
+        )
         self._array = cache(self._map_array)
         self._words = cache(self._map_words)
 
@@ -130,6 +135,15 @@ class SnapshotReader:
         """The evidence of every scope (columns EVIDENCE_INDEX)."""
         return pl.scan_parquet(self._folder / "evidence.parquet", glob=False)
 
+    def derived(
+        self, make: Callable[Concatenate[SnapshotReader, Asked], Made], *args: Asked.args, **named: Asked.kwargs
+    ) -> Made:
+        """What a function of a module makes of this snapshot and some arguments, cached: a snapshot does not change.
+
+        Callers must not change what they get.
+        """
+        return cast(Made, self._derived(make, *args, **named))
+
     def count(self, scope: str, name: str) -> int:
         """How many rows a scope has in the file of that name: topic, evidence, or one of the tables of facts."""
         facts = self._fact_places
@@ -188,12 +202,6 @@ class SnapshotReader:
             return statements(empty(SUPERSEDED), empty(REVISIONS), evidence)
         earlier = self._rows(SUPERSEDED_FILE, places.of(scope, "superseded"))
         return statements(earlier, facts.tables["revisions"], evidence)
-
-    def _read_record_topics(self, scope: str) -> list[str]:
-        """The topics with the verification records of a scope: one, unless records were merged from elsewhere."""
-        where = "r.scope = $scope AND r.topic_kind = $kind AND r.state = $state"
-        found = self.graph.read(TOPIC, ["id"], where, scope=scope, kind=VERIFICATION, state=SERVED_STATE)
-        return found["id"].sort().to_list()
 
     def _rows(self, name: str, place: Place) -> pl.DataFrame:
         with damage_named(self.snapshot):
