@@ -86,6 +86,13 @@ class SnapshotReader:
     ) -> None:
         self._open.close()
 
+    def clear_caches(self) -> None:
+        """Lets go of all that was read; there must be no reads in progress."""
+        for own in vars(self).values():
+            if hasattr(own, "cache_clear"):
+                own.cache_clear()
+        self.cached_facts.clear()
+
     @property
     def name(self) -> str:
         """How answers name the snapshot: `<shard>/<n>`."""

@@ -38,9 +38,7 @@ class SharedReader(SnapshotReader):
     def close(self) -> None:
         """Closes the graph and clears the caches; there must be no reads in progress."""
         self.__exit__(None, None, None)
-        for cached in (self.evidence, self.topics, self.facts, self.homes, self.past, self._array, self._words):
-            cached.cache_clear()
-        self.cached_facts.clear()
+        self.clear_caches()
 
 
 @dataclass(eq=False)

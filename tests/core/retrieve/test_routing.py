@@ -12,8 +12,10 @@ from memstate_core.model.forms.core_block import CORE_BLOCK
 from memstate_core.model.forms.resource import Resource
 from memstate_core.model.forms.session_state import SessionState
 from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
+from memstate_core.retrieve.grounds import with_warnings
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.routing import POLICIES, Policy
+from memstate_core.state.graph import Graph
 from tests.core.retrieve.conftest import Store, WordEncoder
 
 COUNT = TokenCounter()
@@ -106,3 +108,18 @@ def test_a_larger_budget_keeps_the_resources_of_a_smaller_one(readers: list[Any]
     shown = [sum(each["kind"] == "resource" for each in packed["citations"]) for packed in packs]
     assert shown == sorted(shown)
     assert set(shown) == {0, 1}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_graph_is_read_with_the_first_pack_of_a_scope_only(
+    readers: list[Any], policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if readers[0].facts("user:a") is None:
+        pytest.skip("a snapshot without files of facts reads them from the graph")
+    whole = with_warnings(pack(readers, policy), readers, ("user:a",), None, None)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("the graph is read again")
+
+    monkeypatch.setattr(Graph, "read", refuse)
+    assert with_warnings(pack(readers, policy), readers, ("user:a",), None, None) == whole
