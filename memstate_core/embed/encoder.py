@@ -3,7 +3,7 @@
 OpenVINO runs a BERT in half a second after the process starts, without torch, and several times as fast as
 sentence-transformers, which runs everything else. Both have the same vectors: what OpenVINO gives is compared with
 known vectors whenever a model is loaded, and not used if it differs by more than a bound. A model that settings place
-at an endpoint is asked there, and nothing is loaded.
+at an endpoint is asked there, and nothing is loaded; `hashing` needs no model at all.
 
 Invariant: vectors have unit length, so that a dot product is a cosine similarity; two runtimes of one model differ by
 less than `verified.BOUNDS`.
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.endpoint_model import EndpointModel
+from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
 from memstate_core.embed.model_name import ModelName
 from memstate_core.embed.openvino_model import OpenVinoModel
 from memstate_core.embed.sentence_model import DIMENSION as DIMENSION
@@ -107,7 +108,12 @@ class Encoder:
             ModelUnavailable: the model is not on this machine.
         """
         if self._loaded is None:
-            self._loaded = self._at_endpoint() or self._on_openvino() or SentenceModel(self._named.model, self._threads)
+            self._loaded = (
+                self._at_endpoint()
+                or self._hashed()
+                or self._on_openvino()
+                or SentenceModel(self._named.model, self._threads)
+            )
         return self._loaded.description
 
     def questions(self, texts: Sequence[str]) -> list[str]:
@@ -137,6 +143,9 @@ class Encoder:
         if self._access is None:
             raise ModelUnavailable(self._named.model, f"it runs at {self._named.endpoint}, and no access is given")
         return EndpointModel(self._named.endpoint, self._named.model, self._access)
+
+    def _hashed(self) -> HashingModel | None:
+        return HashingModel() if self._named.model == HASHING_MODEL else None
 
     def _on_openvino(self) -> OpenVinoModel | None:
         """The model on OpenVINO, or None where sentence-transformers encodes instead."""

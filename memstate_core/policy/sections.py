@@ -76,8 +76,9 @@ class EmbeddingSettings(Section):
     """The sentence encoder."""
 
     model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
-    """Sentence encoder: `all-MiniLM-L6-v2` (packaged) or the path of a sentence-transformers model of any dimension.
-    After a change the next run embeds every topic again."""
+    """Sentence encoder: `all-MiniLM-L6-v2` (packaged), the path of a sentence-transformers model of any dimension, or
+    `hashing`, which compares words and spellings only and loads no model. After a change the next run embeds every
+    topic again."""
     dimension: Annotated[int, Field(ge=0, le=65_536)] = 0
     """Number of dimensions that the encoder's vectors must have; with others no run begins to write. 0 takes as many as
     the encoder has."""

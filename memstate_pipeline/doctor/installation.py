@@ -12,6 +12,7 @@ from pathlib import Path
 
 from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.encoder import PACKAGED_MODEL
+from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
 from memstate_core.embed.verified import verified_model
 from memstate_core.model.errors import EncoderEndpointFailed, ExtractorUnavailable, StoreLocked
 from memstate_core.policy.sections import EmbeddingSettings
@@ -60,6 +61,8 @@ def model(store: Store) -> Finding:
     model = store.settings.embedding.model
     if store.settings.embedding.endpoint:
         return _at_endpoint(store.settings.embedding)
+    if model == HASHING_MODEL:
+        return Finding("model", True, HashingModel.description)
     path = Path(model).expanduser()
     if model != PACKAGED_MODEL and path.is_absolute() and not path.is_dir():
         return Finding("model", False, f"{model} is no folder; set embedding.model to the folder of a model")

@@ -72,10 +72,18 @@ def packs(given: Given) -> list[Measure]:
     return measured(home, 500, 2, 20) if given.small else measured(home, 10_000, 10, 300)
 
 
+def layers(given: Given) -> list[Measure]:
+    """A night against the commit before the layers of the memory."""
+    from layers import compared
+
+    return compared(given.folder / "layers", *((2_000, 1) if given.small else (100_000, 3)))
+
+
 BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {
     "questions": questions,
     "starting": starting,
     "packs": packs,
+    "layers": layers,
 }
 """Every benchmark of the runner by its name."""
 
