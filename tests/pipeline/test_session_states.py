@@ -142,6 +142,15 @@ def test_a_pack_has_the_active_sessions_of_its_scope(home: Path) -> None:
     assert "Ben's goal" in pack(home, scope="user:ben")["text"]
 
 
+def test_a_blocked_or_complete_session_is_in_no_pack_and_in_plain_answers(home: Path) -> None:
+    question = "Who waits for the yard, and who sells the dinghy?"
+    packed = run_memstate(home, "context", question, "--budget", "2000", "--scope", "user:aya", "--json").document
+    assert not {"s-stuck", "s-done"} & {each.get("title") for each in packed["citations"]}
+    assert "# s-stuck" not in packed["text"]
+    plain = run_memstate(home, "query", question, "--scope", "user:aya", "--json").document
+    assert {"s-stuck", "s-done"} <= {each["title"] for each in plain["candidates"]}
+
+
 def test_a_session_that_does_not_fit_is_named(home: Path) -> None:
     found = pack(home, budget=8)
     assert [each["title"] for each in found["session_left_out"]] == ["s-fresh"]
