@@ -101,11 +101,13 @@ class Tools:
         uri: arg.ResourceUri = None,
         parent_uri: arg.ParentUri = None,
         scope: arg.ScopesGiven = None,
+        as_of: arg.AsOf = None,
         limit: arg.ResourceLimit = 50,
     ) -> Annotated[CallToolResult, RESOURCES_SCHEMA]:
         """See `mcp_arg.RESOURCES`."""
         given = [scope] if isinstance(scope, str) else scope
-        wanted = ResourceFilter(uri, parent_uri, roots=uri is None and parent_uri is None, content=uri is not None)
+        roots = uri is None and parent_uri is None
+        wanted = ResourceFilter(uri, parent_uri, roots, content=uri is not None, as_of=as_of)
         scopes = None if given is None else list(map(_scope_name, given))
         return _result(self._service.resources(self._who(ctx), scopes, wanted, None, limit))
 
