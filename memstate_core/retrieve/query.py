@@ -177,6 +177,16 @@ def _scopes_found(
     return named | {candidate["scope"] for candidate in candidates}
 
 
+def evidence_filter(question: Question) -> pl.Expr | None:
+    """Which evidence a question asks for, over columns kind, tool, status and path and never null; None for all."""
+    wanted = [pl.col("kind").is_in(question.evidence_kinds)] if question.evidence_kinds else []
+    wanted += [pl.col(name) == given for name in ("tool", "status") if (given := getattr(question, name)) is not None]
+    if question.path is not None:
+        below = question.path.rstrip("/") + "/"
+        wanted.append((pl.col("path") == question.path) | pl.col("path").str.starts_with(below))
+    return pl.all_horizontal(wanted).fill_null(False) if wanted else None
+
+
 def _route(question: Question) -> Route:
     return ROUTES[question.policy or AUTO]
 
@@ -248,7 +258,7 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
         return None
     if reader.snapshot.manifest.embedding_model != asked.model:  # while shards change to another model one by one
         asked = replace(asked, vector=None, unnamed=None)
-    wanted, kind = _evidence_filter(question), _route(question).topic_kind
+    wanted, kind = evidence_filter(question), _route(question).topic_kind
     found = [
         search_scope(
             reader,
@@ -273,16 +283,6 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
             further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of, explicit=named)
             edges = list(dict.fromkeys([*edges, *further]))
     return _Part(reader, scopes, ranking, best, edges)
-
-
-def _evidence_filter(question: Question) -> pl.Expr | None:
-    """Which evidence the question asks for, over columns EVIDENCE_INDEX and never null; None for all."""
-    wanted = [pl.col("kind").is_in(question.evidence_kinds)] if question.evidence_kinds else []
-    wanted += [pl.col(name) == given for name in ("tool", "status") if (given := getattr(question, name)) is not None]
-    if question.path is not None:
-        below = question.path.rstrip("/") + "/"
-        wanted.append((pl.col("path") == question.path) | pl.col("path").str.starts_with(below))
-    return pl.all_horizontal(wanted).fill_null(False) if wanted else None
 
 
 def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:
