@@ -76,7 +76,7 @@ class Tools:
         asked: Document = {"q": query, "scope": scope, "as_of": None if as_of is None else iso(as_of)}
         filters = {"evidence_kinds": evidence_kinds, "tool": tool, "status": status, "path": path}
         if budget is not None:
-            _require_none_of(filters | {"pending": pending or None})
+            _require_none_of(filters | {"pending": pending})
             place = None if workspace is None else workspace.model_dump()
             asked |= {"budget": budget, "policy": policy, "tokenizer": tokenizer, "workspace": place}
             wanted = ContextBody.model_validate(asked)
@@ -157,7 +157,7 @@ def _require_none_of(lists_only: Document) -> None:
     Raises:
         Problem: one of these arguments was given.
     """
-    if given := [name for name, value in lists_only.items() if value is not None]:
+    if given := [name for name, value in lists_only.items() if value]:
         detail = f"{', '.join(given)}: found beside budget, expected only one; without budget, lists are returned"
         raise Problem(422, "invalid-request", detail)
 
