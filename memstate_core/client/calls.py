@@ -211,6 +211,7 @@ def resources_page(
     roots: bool | None = None,
     content: bool | None = None,
     scope: ScopeGiven | Sequence[ScopeGiven] | None = None,
+    as_of: datetime | str | None = None,
     cursor: str | None = None,
     limit: int | None = None,
 ) -> Call[answers.ResourcesPage]:
@@ -222,6 +223,7 @@ def resources_page(
         roots: only resources whose parent is none, or no resource.
         content: include the whole content of each.
         scope: one scope or several; None for all.
+        as_of: the resources as known at that time; a datetime with its offset, or ISO 8601.
         cursor: where to begin.
         limit: how many resources to return at most.
     """
@@ -231,6 +233,7 @@ def resources_page(
         "roots": roots,
         "content": content,
         "scope": None if scope is None else _scope_texts(scope),
+        "as_of": _moment(as_of),
         "cursor": cursor,
         "limit": limit,
     }

@@ -10,7 +10,8 @@ from memstate_core.forget.topic_features import TOPIC_COLUMNS, FeatureInputs, co
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served
-from memstate_core.state.graph import EDGE, FIELD, TOPIC, open_graph
+from memstate_core.state.edges import edges_at
+from memstate_core.state.graph import FIELD, TOPIC, open_graph
 from memstate_core.state.ladder_state import ladder_state
 from memstate_core.state.strength import DECAY, saliences
 
@@ -32,7 +33,7 @@ def forecast(served: Served, now: datetime, policy: Policy) -> pl.DataFrame:
     with open_graph(served.snapshot.path / GRAPH_FILE, read_only=True) as graph:
         topics = graph.read(TOPIC, [*_OWN, "failed_strength", *DECAY], "r.state <> 'merged'")
         fields = graph.read(FIELD, ["id", "topic_id", *DECAY])
-        edges = graph.read(EDGE, ["from_id", "to_id", "kind"])
+        edges = edges_at(graph, now)
     fields, topics = saliences(fields, topics, now, policy)
     held = ladder_state(served.transitions).held
     known = FeatureInputs(topics, counted(served.evidence_topic, "evidence"), counted(fields, "fields"), edges, held)

@@ -88,7 +88,7 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     ladder = ladder_state(before)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         features, fits = with_retention(store, run, ladder_features(store, run, graph, ladder, new))
-        ranked = to_archive(features, dependence(graph), run.policy)
+        ranked = to_archive(features, dependence(graph, run.facts.now), run.policy)
         steps = _steps(graph, run, features, ranked, ladder)
         taken = steps.decisions(run.policy.summary_keep_revisions)
         _write(graph, run, steps, ladder_state(pl.concat([before, taken])))

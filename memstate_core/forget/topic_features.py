@@ -19,7 +19,8 @@ from memstate_core.policy.rules import governing
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import Run
 from memstate_core.state.dependents import dependents
-from memstate_core.state.graph import EDGE, FIELD, TOPIC, Graph
+from memstate_core.state.edges import edges_at
+from memstate_core.state.graph import FIELD, TOPIC, Graph
 from memstate_core.state.ladder_state import LadderState
 
 TOPIC_COLUMNS = [
@@ -43,7 +44,7 @@ class FeatureInputs:
         topics: columns TOPIC_COLUMNS without tombstones; salience as of that time.
         evidence: the number of each topic's pieces of evidence (columns topic_id, evidence).
         fields: the number of its fields (columns topic_id, fields).
-        edges: columns from_id, to_id, kind.
+        edges: those in force then (columns from_id, to_id, kind).
         held: topics that a person restored (columns topic_id, last_event_at, as in `LadderState`).
     """
 
@@ -71,7 +72,7 @@ def topic_features(
     archived = pl.col("id").is_in(ladder.archived["topic_id"].implode())
     state = pl.when(archived).then(pl.lit("archived")).otherwise(pl.lit("active"))
     topics = graph.read(TOPIC, TOPIC_COLUMNS, "r.state <> 'merged'").with_columns(state=state)
-    fields, edges = graph.read(FIELD, ["topic_id"]), graph.read(EDGE, ["from_id", "to_id", "kind"])
+    fields, edges = graph.read(FIELD, ["topic_id"]), edges_at(graph, run.facts.now)
     evidence = counted(run.table("links", EVIDENCE_TOPIC), "evidence")
     known = FeatureInputs(topics, evidence, counted(fields, "fields"), edges, ladder.held)
     return features_of(known, run.facts.now, run.policy, new_evidence, accessed)
@@ -138,9 +139,9 @@ def counted(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return rows.group_by("topic_id").agg(pl.len().cast(pl.Int64).alias(name))
 
 
-def dependence(graph: Graph) -> pl.DataFrame:
-    """Dependencies over extension edges (columns base, dependent)."""
-    return dependents(graph.read(EDGE, ["from_id", "to_id", "kind"]))
+def dependence(graph: Graph, moment: datetime) -> pl.DataFrame:
+    """Dependencies over the extension edges in force at a moment (columns base, dependent)."""
+    return dependents(edges_at(graph, moment))
 
 
 def _held(topics: pl.DataFrame, held: pl.DataFrame) -> pl.Series:

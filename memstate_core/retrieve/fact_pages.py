@@ -23,6 +23,7 @@ from memstate_core.retrieve.ranking import UNSPECIFIC
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import resolve
 from memstate_core.state.damaged_shards import DamagedShards
+from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC
 
 Position = tuple[str, str, str, int]
@@ -151,6 +152,8 @@ def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.Da
     own = reader.graph.read(REVISION, where="r.topic_id IN $ids AND r.summarises IS NULL", **mine)
     older = reader.compressed.filter(pl.col("topic_id").is_in(topics["id"].implode())).collect()
     edges = reader.graph.read(EDGE).filter(pl.col("from_id").is_in(topics["id"].implode()))
+    if not wanted.history:
+        edges = edges.filter(valid_at(reader.snapshot.manifest.now))
     return _shown(_Tables(topics, fields, pl.concat([own, older.select(own.columns)]), edges), wanted)
 
 

@@ -18,6 +18,7 @@ from msgspec import json as msgjson
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.conflicts import Conflicts, RevisionRow, Slot, Slots, conflict_messages, conflicting
 from memstate_core.retrieve.index.facts_files import current_revisions
+from memstate_core.state.edges import valid_at as valid_at  # readers of facts take it from here
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph, Table
 
 Revision = dict[str, Any]
@@ -170,17 +171,11 @@ def read_edges(graph: Graph, topics: TopicSet, *, moment: datetime | None = None
     Args:
         graph: an open graph.
         topics: which topics.
-        moment: leave out edges that are not valid then; None keeps all.
+        moment: leave out edges that are not in force then; None keeps all.
     """
     ends = [graph.read(EDGE, where=topics.where(end), **topics.given) for end in ("a.id", "b.id")]
     edges = pl.concat(ends).unique(EDGE.key).sort(EDGE.key)
     return edges if moment is None else edges.filter(valid_at(moment))
-
-
-def valid_at(moment: datetime) -> pl.Expr:
-    """Whether an edge is valid at a moment; one without dates always is."""
-    began = pl.col("valid_from").is_null() | (pl.col("valid_from") <= moment)
-    return began & (pl.col("valid_until").is_null() | (pl.col("valid_until") > moment))
 
 
 def _slots(revisions: Rows) -> Slots:

@@ -31,6 +31,7 @@ from memstate_core.placement.references import reference_aliases, resolved
 from memstate_core.policy.settings import Policy
 from memstate_core.run.view import UNUSED
 from memstate_core.state import decisions as decided
+from memstate_core.state.edges import valid_at
 from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import REVIEW, TOPIC, Graph
 from memstate_core.state.ledger import Ledger
@@ -48,7 +49,7 @@ class Past:
         topics: columns TOPICS, tombstones of merges decided by then among them.
         fields: columns FIELDS.
         revisions: columns REVISIONS, in full, without summaries.
-        edges: columns EDGES, those that were valid then.
+        edges: columns EDGES, those in force then.
         reviews: columns REVIEWS, those open today that were queued by then.
         evidence_topic: the topic of each piece of evidence observed by then (columns EVIDENCE_TOPIC).
         aliases: columns ALIASES.
@@ -118,14 +119,13 @@ def _past(
     topics, fields = state.topics, state.fields.join(state.topics, left_on="topic_id", right_on="id", how="semi")
     fields, topics = saliences(fields.drop("salience"), topics.drop("salience", "failed_salience"), moment, policy)
     model = pl.when(pl.col("merged_into").is_null()).then(pl.lit(manifest.embedding_model))
-    began, ended = pl.col("valid_from"), pl.col("valid_until")
     reviews = graph.read(REVIEW, where="r.queued_at <= $moment", moment=moment.replace(tzinfo=None))
     return Past(
         moment=moment,
         topics=project(topics.with_columns(embedding_model=model).sort("id"), TOPICS),
         fields=project(fields.with_columns(pl.col("salience").fill_null(0.0)), FIELDS),
         revisions=project(state.revisions.join(topics, left_on="topic_id", right_on="id", how="semi"), REVISIONS),
-        edges=project(state.edges.filter((began <= moment) & ((ended > moment).fill_null(True))), EDGES),
+        edges=project(state.edges.filter(valid_at(moment)), EDGES),
         reviews=project(reviews.join(topics, left_on="topic_id", right_on="id", how="semi"), REVIEWS),
         evidence_topic=project(state.evidence_topic.join(known, on="evidence_id", how="semi"), EVIDENCE_TOPIC),
         aliases=project(state.aliases, ALIASES),

@@ -25,7 +25,7 @@ from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entry, evidence_entries, summary_text, topic_explained
 from memstate_core.retrieve.ranking import Ranked, Ranking, best_first
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.routing import AUTO, ROUTES, Policy, Route
+from memstate_core.retrieve.routing import APART, AUTO, ROUTES, Policy, Route
 from memstate_core.retrieve.scope_facts import Edge
 from memstate_core.retrieve.scoring import PreparedQuestion
 from memstate_core.retrieve.search import search_scope
@@ -61,7 +61,8 @@ class Question:
         field_names: return these fields only; all when empty.
         history: return older revisions too.
         policy: what a context pack of the answer reads (`memstate_core.retrieve.routing`); None if there is to be none.
-            Core blocks and sessions are those of the scopes; of those of the topics returned if none is named.
+            Core blocks and sessions are those of the scopes; of those of the topics found if none is named. Session
+            states are not among the topics returned.
         evidence_kinds: return evidence of these kinds only; all when empty.
         tool: return evidence whose details name this tool only.
         status: return evidence whose details have this status only.
@@ -152,7 +153,7 @@ def _answer(
         ranked = [part for reader in readers if (part := _rank(reader, asked, question, only)) is not None]
     with watch("describe"):
         candidates, evidence = _candidates(ranked, question), _evidence(ranked, question)
-        core = _core(readers, question, {candidate["scope"] for candidate in candidates})
+        core = _core(readers, question, _scopes_found(ranked, question, only, candidates))
     return {
         "query": question.text,
         "candidates": candidates,
@@ -160,6 +161,30 @@ def _answer(
         "summary_text": summary_text(candidates),
         "snapshot": ",".join(reader.name for reader in readers),
     } | core
+
+
+def _scopes_found(
+    parts: list[_Part], question: Question, only: list[str], candidates: list[dict[str, Any]]
+) -> set[str]:
+    """The scopes of the topics that are nearest to the question, sessions among them; for a pack of no named scope."""
+    if question.policy is None or question.scopes is not None:
+        return set()
+    kind = _route(question).topic_kind
+    near = best_first(each for part in parts for each in Ranking(part.ranking.found, only, kind).best(question.top_k))[
+        : question.top_k
+    ]
+    named = {each.found.topics.columns["scope"][each.row] for each in near}
+    return named | {candidate["scope"] for candidate in candidates}
+
+
+def evidence_filter(question: Question) -> pl.Expr | None:
+    """Which evidence a question asks for, over columns kind, tool, status and path and never null; None for all."""
+    wanted = [pl.col("kind").is_in(question.evidence_kinds)] if question.evidence_kinds else []
+    wanted += [pl.col(name) == given for name in ("tool", "status") if (given := getattr(question, name)) is not None]
+    if question.path is not None:
+        below = question.path.rstrip("/") + "/"
+        wanted.append((pl.col("path") == question.path) | pl.col("path").str.starts_with(below))
+    return pl.all_horizontal(wanted).fill_null(False) if wanted else None
 
 
 def _route(question: Question) -> Route:
@@ -233,7 +258,7 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
         return None
     if reader.snapshot.manifest.embedding_model != asked.model:  # while shards change to another model one by one
         asked = replace(asked, vector=None, unnamed=None)
-    wanted, kind = _evidence_filter(question), _route(question).topic_kind
+    wanted, kind = evidence_filter(question), _route(question).topic_kind
     found = [
         search_scope(
             reader,
@@ -246,7 +271,7 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
         )
         for scope in scopes
     ]
-    ranking = Ranking(found, only, kind)
+    ranking = Ranking(found, only, kind, apart=None if question.policy is None else APART)
     best = ranking.best(question.top_k)
     named = bool(question.topic_ids)
     edges = candidate_edges(reader, scopes, [each.id for each in best], as_of=question.as_of, explicit=named)
@@ -258,16 +283,6 @@ def _rank(reader: SnapshotReader, asked: PreparedQuestion, question: Question, o
             further = candidate_edges(reader, scopes, newcomers, as_of=question.as_of, explicit=named)
             edges = list(dict.fromkeys([*edges, *further]))
     return _Part(reader, scopes, ranking, best, edges)
-
-
-def _evidence_filter(question: Question) -> pl.Expr | None:
-    """Which evidence the question asks for, over columns EVIDENCE_INDEX and never null; None for all."""
-    wanted = [pl.col("kind").is_in(question.evidence_kinds)] if question.evidence_kinds else []
-    wanted += [pl.col(name) == given for name in ("tool", "status") if (given := getattr(question, name)) is not None]
-    if question.path is not None:
-        below = question.path.rstrip("/") + "/"
-        wanted.append((pl.col("path") == question.path) | pl.col("path").str.starts_with(below))
-    return pl.all_horizontal(wanted).fill_null(False) if wanted else None
 
 
 def _candidates(parts: list[_Part], question: Question) -> list[dict[str, Any]]:

@@ -58,10 +58,13 @@ class Ranking:
         found: what each scope has.
         only: consider these topics only; all when empty.
         kind: return topics of this kind only; the others still lend their scores and are neighbours.
+        apart: return no topics of this kind, which lend their scores and are neighbours, too.
     """
 
-    def __init__(self, found: Sequence[Found], only: Collection[str] = (), kind: str | None = None) -> None:
-        self.found, self._only, self._kind = found, frozenset(only), kind
+    def __init__(
+        self, found: Sequence[Found], only: Collection[str] = (), kind: str | None = None, apart: str | None = None
+    ) -> None:
+        self.found, self._only, self._kind, self._apart = found, frozenset(only), kind, apart
         self._boosts: dict[str, Boost] = {}
 
     def best(self, count: int) -> list[Ranked]:
@@ -125,13 +128,18 @@ class Ranking:
         }
 
     def _is_wanted(self, found: Found, row: int) -> bool:
-        return self._kind is None or found.topics.columns["topic_kind"][row] == self._kind
+        if self._kind is None and self._apart is None:
+            return True
+        kind = found.topics.columns["topic_kind"][row]
+        return (self._kind is None or kind == self._kind) and (self._apart is None or kind != self._apart)
 
     def _best_of(self, found: Found, count: int) -> Iterator[Ranked]:
         """The best topics of a scope that edges have not raised."""
         rows = np.flatnonzero(found.visible)
         if self._kind is not None:
             rows = rows[(found.topics.frame["topic_kind"] == self._kind).fill_null(False).to_numpy()[rows]]
+        if self._apart is not None:
+            rows = rows[found.topics.frame["topic_kind"].ne_missing(self._apart).to_numpy()[rows]]
         if self._only:
             rows = np.array([row for row in rows if found.topics.ids[row] in self._only], dtype=np.intp)
         for row in highest(found.scores, rows, count + len(self._boosts)).tolist():

@@ -11,9 +11,10 @@ import polars as pl
 from memstate_core.model.forms.item import Item
 from memstate_core.model.forms.relation import RELATIONS
 from memstate_core.model.text import iso_expr
-from memstate_core.retrieve.facts import TopicSet, read_edges, valid_at
+from memstate_core.retrieve.facts import TopicSet, read_edges
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import resolve
+from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import TOPIC
 
 

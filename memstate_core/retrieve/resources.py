@@ -1,5 +1,6 @@
 """Workspace resources of some scopes as a tree: roots, the children of one, one by its URI, or all; page by page.
 
+They are those of the snapshot, or as of a moment those that a night would have left then, with the parents of then.
 A root is a resource without a parent, or with one that is no resource of its scope. Resources that are each other's
 parents have no root above them; the list of all still has them.
 """
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.forms.resource import CONTENT, KIND, OTHER, PARENT, URI, Resource
@@ -32,12 +35,14 @@ class ResourceFilter:
         parent: the children of this URI.
         roots: those at the top of the tree.
         content: with their whole content.
+        as_of: a moment; the resources as known then. None for the present.
     """
 
     uri: str | None = None
     parent: str | None = None
     roots: bool = False
     content: bool = False
+    as_of: datetime | None = None
 
 
 def resources_page(
@@ -72,7 +77,9 @@ def resources_page(
     topics = {
         topic.topic_id: topic
         for scope in {each[0] for each in page}
-        for topic in form_topics([homes[scope]], [scope], Resource.topic_kind(), only=[each[2] for each in page])
+        for topic in form_topics(
+            [homes[scope]], [scope], Resource.topic_kind(), wanted.as_of, only=[each[2] for each in page]
+        )
     }
     listed = [_described(uri, topics[topic_id], children, wanted.content) for _, uri, topic_id, children in page]
     return listed, page[-1][:2] if len(found) > limit else None
@@ -80,12 +87,10 @@ def resources_page(
 
 def _tree(reader: SnapshotReader, scope: str, wanted: ResourceFilter) -> list[tuple[str, str, str, int]]:
     """Scope, URI, topic and number of children of the wanted resources of a scope, by URI; reads no content."""
-    ids = served_of_kind(reader, scope, Resource.topic_kind())["id"].to_list()
+    ids = served_of_kind(reader, scope, Resource.topic_kind(), wanted.as_of)["id"].to_list()
     if not ids:
         return []
-    given = {"ids": ids, "names": [URI, PARENT]}
-    where = "r.part = 'field' AND r.rank = 0 AND r.topic_id IN $ids AND r.name IN $names"
-    rows = reader.graph.read(REVISION, ["topic_id", "name", "value_json"], where, **given)
+    rows = _addresses(reader, scope, ids, wanted.as_of)
     values = {(topic_id, name): msgjson.decode(value) for topic_id, name, value in rows.iter_rows()}
     topics = {str(uri): topic_id for topic_id in ids if (uri := values.get((topic_id, URI))) is not None}
     parents = {uri: values.get((topic_id, PARENT)) for uri, topic_id in topics.items()}
@@ -97,6 +102,17 @@ def _tree(reader: SnapshotReader, scope: str, wanted: ResourceFilter) -> list[tu
         and (wanted.parent is None or parent == wanted.parent)
         and not (wanted.roots and parent in topics)
     ]
+
+
+def _addresses(reader: SnapshotReader, scope: str, ids: list[str], as_of: datetime | None) -> pl.DataFrame:
+    """The URIs of resources and of their parents (columns topic_id, name, value_json)."""
+    columns, names = ["topic_id", "name", "value_json"], [URI, PARENT]
+    if as_of is not None:
+        current = (pl.col("part") == "field") & (pl.col("rank") == 0)
+        mine = pl.col("topic_id").is_in(ids) & pl.col("name").is_in(names)
+        return reader.past(scope, as_of).revisions.filter(current & mine).select(columns)
+    where = "r.part = 'field' AND r.rank = 0 AND r.topic_id IN $ids AND r.name IN $names"
+    return reader.graph.read(REVISION, columns, where, ids=ids, names=names)
 
 
 def _described(uri: str, topic: FormTopic, children: int, content: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Policies of context packs: which layers of the memory each reads.
 
-Core blocks are in every pack. A policy decides what else: active session states, and what is searched for.
+Core blocks are in every pack. A policy decides what else: active session states, and what is searched for. Session
+states have a section of their own and are not searched for, so those that are blocked or complete are in no pack.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 from memstate_core.model.forms.resource import Resource
+from memstate_core.model.forms.session_state import SessionState
 
 Policy = Literal["auto", "task", "workspace"]
 
 AUTO: Final = "auto"
+APART: Final = SessionState.topic_kind()
+"""The kind of topics that no pack lists among those that it found."""
+
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 

@@ -1,6 +1,6 @@
 """The `dependency_review` step: queues the topics that extend a changed topic for review (condition C3).
 
-Dependencies follow extension edges only, never associations: a part depends on its whole, a detail on what it
+Dependencies follow extension edges in force only, never associations: a part depends on its whole, a detail on what it
 details, an extension and a derivation on their source. The search is breadth first, ends at cycles, and stops
 at the numbers of hops and topics (of each scope) that policy sets.
 """
@@ -14,7 +14,8 @@ from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.state.decisions import REVIEW_ENDED, REVIEW_QUEUED
 from memstate_core.state.dependents import affected, dependents
-from memstate_core.state.graph import EDGE, REVIEW, TOPIC, open_graph
+from memstate_core.state.edges import edges_at
+from memstate_core.state.graph import REVIEW, TOPIC, open_graph
 
 _PAYLOAD = pl.Struct({"cause_topic_id": pl.String, "hops": pl.Int64})
 
@@ -35,7 +36,7 @@ def queue_reviews(run: Run, changed: pl.DataFrame) -> StepResult:
     run.keep_table("changes", changed)
     with open_graph(run.graph) as graph:
         titles = graph.read(TOPIC, ["id", "scope", "title"], "r.state <> 'merged'").rename({"id": "topic_id"})
-        dependence = dependents(graph.read(EDGE, ["from_id", "to_id", "kind"]))
+        dependence = dependents(edges_at(graph, run.facts.now))
         found = affected(changed["topic_id"], dependence, titles, run.policy)
         fresh = _reasoned(found, titles, run)
         waiting = graph.read(REVIEW).join(fresh, on="id", how="anti")

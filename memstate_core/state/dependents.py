@@ -12,7 +12,11 @@ _POINTING_DOWN = ("has_detail", "has_subtopic")
 
 
 def dependents(edges: pl.DataFrame) -> pl.DataFrame:
-    """Extension edges as dependence (columns base, dependent), each once."""
+    """Extension edges as dependence (columns base, dependent), each once.
+
+    Args:
+        edges: columns from_id, to_id, kind; those in force.
+    """
     extension = edges.filter(pl.col("kind").is_in(EXTENSION_KINDS))
     down = pl.col("kind").is_in(_POINTING_DOWN)
     base, dependent = (

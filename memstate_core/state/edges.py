@@ -1,4 +1,8 @@
-"""Typed edges between topics, one for each (from, to, kind)."""
+"""Typed edges between topics, one for each (from, to, kind), and which of them are in force at a moment.
+
+An edge is in force from `valid_from` on until just before `valid_until`. Outside of that it is history: it is kept and
+shown with its dates, and nothing is decided by it.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,23 @@ import polars as pl
 
 from memstate_core.model.frames import EDGES, PROBLEMS, conform, project
 from memstate_core.model.ids import key_id
+from memstate_core.state.graph import EDGE, Graph
 from memstate_core.state.identity import answering
 
 EXTENSION_KINDS = ("has_detail", "has_subtopic", "part_of", "extends", "derives")
 """Kinds over which a change in one topic concerns the other; every other kind is an association."""
+
+
+def valid_at(moment: datetime) -> pl.Expr:
+    """Whether an edge (columns EDGES) is in force at a moment; one without a date has no bound on that side."""
+    began = pl.col("valid_from").is_null() | (pl.col("valid_from") <= moment)
+    return began & (pl.col("valid_until").is_null() | (pl.col("valid_until") > moment))
+
+
+def edges_at(graph: Graph, moment: datetime) -> pl.DataFrame:
+    """The edges of a graph that are in force at a moment (columns from_id, to_id, kind)."""
+    edges = graph.read(EDGE, [*EDGE.key, "valid_from", "valid_until"])
+    return edges.filter(valid_at(moment)).select(EDGE.key)
 
 
 def fold_edges(

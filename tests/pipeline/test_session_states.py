@@ -18,6 +18,7 @@ from memstate_core.model.ids import key_id
 from memstate_core.run.store import open_store
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import served
+from tests.core.serve.test_mcp import call, document, over_http
 from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.slow
@@ -58,6 +59,8 @@ FIRST = [
     resource("boat:/manual", "Manual of the boat", kind="doc", content=MANUAL, parent_uri="boat:/"),
     resource("boat:/manual#2", "Manual of the boat", kind="note", content="See the manual.", parent_uri="boat:/"),
     resource("boat:/", "Ben's boat", scope=BEN),
+    resource("boat:/log", "Log", "2026-02-10", BEN, content="Left."),
+    resource("boat:/log", "Log of the boat", "2026-02-20", BEN, content="Left at noon.", parent_uri="boat:/"),
     {"scope": AYA, "observed_at": "2026-02-01", "title": "Mooring fee", "text": "The fee is due."},
     {
         "scope": AYA,
@@ -90,8 +93,8 @@ def night(home: Path, rows: Sequence[dict[str, Any]], now: str) -> dict[str, Any
     assert run_memstate(home, "import", str(dump), "--json").document["accepted"] == len(rows)
     done = run_memstate(home, "maintain", "--now", now, "--json")
     assert done.code == 0, done.stderr
-    document: dict[str, Any] = done.document
-    return document
+    made: dict[str, Any] = done.document
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +116,8 @@ def pack(home: Path, budget: int = 400, scope: str = "user:aya", *options: str) 
         home, "context", "Where is the leak?", "--budget", str(budget), "--scope", scope, *options, "--json"
     )
     assert answer.code == 0, answer.stderr
-    document: dict[str, Any] = answer.document
-    return document
+    packed: dict[str, Any] = answer.document
+    return packed
 
 
 def states(home: Path) -> dict[str, str]:
@@ -140,6 +143,15 @@ def test_a_pack_has_the_active_sessions_of_its_scope(home: Path) -> None:
     assert (first["kind"], first["title"], first["scope"]) == ("session", "s-fresh", "user:aya")
     assert len(first["evidence_ids"]) == 2
     assert "Ben's goal" in pack(home, scope="user:ben")["text"]
+
+
+def test_a_blocked_or_complete_session_is_in_no_pack_and_in_plain_answers(home: Path) -> None:
+    question = "Who waits for the yard, and who sells the dinghy?"
+    packed = run_memstate(home, "context", question, "--budget", "2000", "--scope", "user:aya", "--json").document
+    assert not {"s-stuck", "s-done"} & {each.get("title") for each in packed["citations"]}
+    assert "# s-stuck" not in packed["text"]
+    plain = run_memstate(home, "query", question, "--scope", "user:aya", "--json").document
+    assert {"s-stuck", "s-done"} <= {each["title"] for each in plain["candidates"]}
 
 
 def test_a_session_that_does_not_fit_is_named(home: Path) -> None:
@@ -242,6 +254,39 @@ def test_the_tree_of_resources_is_browsed_by_scope(home: Path) -> None:
     assert len(browse("--all")) == 3
 
 
+Browsed = list[tuple[str, str, int]]
+"""URI, title and the number of children of each."""
+THEN: dict[str, tuple[Browsed, Browsed]] = {
+    "2026-01-15": ([], []),
+    "2026-02-05": ([("boat:/", "Ben's boat", 0)], []),
+    "2026-02-15": ([("boat:/", "Ben's boat", 0), ("boat:/log", "Log", 0)], []),
+    "2026-02-25": ([("boat:/", "Ben's boat", 1)], [("boat:/log", "Log of the boat", 0)]),
+}
+"""What the roots and the children of the boat were, by day."""
+
+
+@pytest.mark.parametrize("day", THEN)
+def test_the_tree_of_resources_is_browsed_as_of_a_day(home: Path, day: str) -> None:
+    roots, children = THEN[day]
+    assert (browsed(home, "--as-of", day), browsed(home, "--as-of", day, "--parent", "boat:/")) == (roots, children)
+
+
+def test_a_resource_has_the_content_of_the_day(home: Path) -> None:
+    asked = ("memory", "browse-resources", "--uri", "boat:/log", "--scope", "user:ben", "--json")
+    contents = {
+        day: [each["content"] for each in run_memstate(home, *asked, "--as-of", day).document["resources"]]
+        for day in THEN
+    }
+    assert list(contents.values()) == [[], [], ["Left."], ["Left at noon."]]
+    assert run_memstate(home, *asked, "--as-of", "someday").code == 2
+
+
+def browsed(home: Path, *options: str) -> Browsed:
+    answer = run_memstate(home, "memory", "browse-resources", *options, "--scope", "user:ben", "--json")
+    assert answer.code == 0, answer.stderr
+    return [(each["uri"], each["title"], each["children"]) for each in answer.document["resources"]]
+
+
 @pytest.mark.parametrize(
     ("options", "found"),
     [
@@ -270,6 +315,15 @@ def test_a_server_lists_resources_page_by_page_to_whom_they_belong(own: Path) ->
             "boat:/", "boat:/manual", "boat:/manual#2",
         ]  # fmt: skip
         assert [each.title for each in client.resources(roots=True, scope="user:ben")] == ["Ben's boat"]
+        for day, (roots, _) in THEN.items():
+            found = client.resources(roots=True, scope="user:ben", as_of=f"{day}T00:00:00Z", page_size=1)
+            assert [(each.uri, each.title, each.children) for each in found] == roots
+
+        async def browse(tools: Any) -> Any:
+            given = {"uri": "boat:/log", "scope": "user:ben", "as_of": "2026-02-15T00:00:00Z"}
+            return await tools.call_tool("memory_resources", given)
+
+        assert [each["content"] for each in document(call(over_http(raw), browse))["resources"]] == ["Left."]
         [hit] = client.query("chart table", scope="user:aya", evidence_kinds=["tool_result"]).evidence
         assert (hit.tool, hit.status, hit.path) == ("pytest", "error", "boat/tests/table.py")
 

@@ -1,8 +1,8 @@
 """The event history of a shard, as the simulation of a policy needs it: when topics got evidence and were accessed.
 
-Topics have the titles and kinds that are served now; evidence and accesses belong to the topics that answer now, so
-merges count as if they had always been made. Topics and fields are numbered in the order of their ids, since numbers
-are joined and sorted much faster than text.
+Topics have the titles and kinds, and edges the dates, that are served now; evidence and accesses belong to the topics
+that answer now, so merges count as if they had always been made. Topics and fields are numbered in the order of their
+ids, since numbers are joined and sorted much faster than text.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from memstate_core.state.identity import answering
 from memstate_core.state.usage_events import access_events
 
 _ENDS = ("from_id", "to_id")
+_VALIDITY = ("valid_from", "valid_until")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class EventHistory:
         evidence: columns topic_id (number), at (when it was observed).
         assertions: values of fields (columns ASSERTIONS) and field (number).
         accesses: accesses of these topics (columns ACCESS_EVENTS, topic_id a number); the policy gives their weight.
-        edges: columns from_id, to_id (numbers), kind, since.
+        edges: columns from_id, to_id (numbers), kind, since, valid_from, valid_until.
         decisions: recorded decisions in order (columns TRANSITIONS).
         merged: topics that were merged into others (columns dropped, survivor).
     """
@@ -73,7 +74,7 @@ def read_history(store: Store, served: Served) -> EventHistory:
     accesses = store.ledger.scan("accesses").filter(~pl.col("access_id").is_in(aside.implode())).collect()
     scopes = topics.select("scope", topic_id="id")
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
-        edges = graph.read(EDGE, [*EDGE.key, "evidence_ids"])
+        edges = graph.read(EDGE, [*EDGE.key, *_VALIDITY, "evidence_ids"])
     return event_history(
         topics=topics.filter(~is_merged),
         evidence=rows.join(served.evidence_topic, on="evidence_id").select("topic_id", at="observed_at"),
@@ -101,7 +102,7 @@ def event_history(
         evidence: columns topic_id, at.
         values: assertions of fields (columns ASSERTIONS).
         accesses: columns ACCESS_EVENTS.
-        edges: columns from_id, to_id, kind, since.
+        edges: columns from_id, to_id, kind, since, valid_from, valid_until.
         decisions: columns TRANSITIONS.
         merged: columns dropped, survivor.
     """
@@ -128,7 +129,7 @@ def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _dated(edges: pl.DataFrame, evidence: pl.DataFrame) -> pl.DataFrame:
-    """Edges with the time of their first evidence (columns from_id, to_id, kind, since)."""
+    """Edges with the time of their first evidence (columns from_id, to_id, kind, since, valid_from, valid_until)."""
     cited = edges.explode("evidence_ids", empty_as_null=True)
     cited = cited.join(evidence, left_on="evidence_ids", right_on="evidence_id")
-    return cited.group_by(EDGE.key, maintain_order=True).agg(since=pl.col("observed_at").min())
+    return cited.group_by(*EDGE.key, *_VALIDITY, maintain_order=True).agg(since=pl.col("observed_at").min())

@@ -24,6 +24,7 @@ from memstate_core.forget.topic_features import FeatureInputs, counted, features
 from memstate_core.model.frames import MOMENT, Schema
 from memstate_core.policy.settings import Policy
 from memstate_core.state.dependents import dependents
+from memstate_core.state.edges import valid_at
 from memstate_core.state.ladder_state import LadderState
 from memstate_core.state.strength import saliences
 
@@ -101,18 +102,19 @@ class _SimulatedLadder:
         ladder = self._manual.applied(self.ladder, night.since, night.until)
         restored = before - ladder.archived.height
         fields, topics, edges = self._inputs(ladder, night)
-        steps = self._steps(ladder, fields, topics, edges)
+        steps = self._steps(ladder, fields, topics, edges, night.at)
         self.ladder = after(ladder, steps)
         flows = {"archivals": steps.topics[0].height, "returns": restored + steps.topics[1].height}
         return flows | _levels(topics, self.ladder)
 
     def _inputs(self, ladder: LadderState, night: Night) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-        """Fields, the features of topics with their governing rules, and edges."""
+        """Fields, the features of topics with their governing rules, and edges, with those that are not in force."""
         history, policy, until = self._history, self._policy, night.until
         fields, topics = saliences(self._fields.until(until), self._topics.until(until), night.at, policy)
         edges = _between(history.edges.filter(pl.col("since") <= until), topics["id"])
         evidence = counted(history.evidence.filter(pl.col("at") <= until), "evidence")
-        known = FeatureInputs(_with_state(topics, ladder), evidence, counted(fields, "fields"), edges, ladder.held)
+        valid, counts = edges.filter(valid_at(night.at)), counted(fields, "fields")
+        known = FeatureInputs(_with_state(topics, ladder), evidence, counts, valid, ladder.held)
         accesses = history.accesses.filter(~pl.col("failed"))
         new_evidence, accessed = (new_events(rows, night)["topic_id"].unique() for rows in (history.evidence, accesses))
         long = fields.drop("name").join(self._lengths.until(until), on="id", how="left", maintain_order="left")
@@ -124,9 +126,9 @@ class _SimulatedLadder:
         return named, ranked, edges
 
     def _steps(
-        self, ladder: LadderState, fields: pl.DataFrame, topics: pl.DataFrame, edges: pl.DataFrame
+        self, ladder: LadderState, fields: pl.DataFrame, topics: pl.DataFrame, edges: pl.DataFrame, at: datetime
     ) -> LadderSteps:
-        ranked = to_archive(topics, dependents(edges), self._policy)
+        ranked = to_archive(topics, dependents(edges.filter(valid_at(at))), self._policy)
         leaving = ranked.filter(pl.col("reason").is_not_null())
         archived = topics.filter(pl.col("was") == "archived")
         back = archived.filter(pl.col("state") == "active").join(leaving, on="topic_id", how="anti")

@@ -1,4 +1,4 @@
-"""C3: all topics that depend on a change over extension edges are queued for review, by the ledger's decisions.
+"""C3: all topics that depend on a change over extension edges in force wait for review, by the ledger's decisions.
 
 The search is breadth first over numbered topics (scipy), from the changes that the last run recorded.
 """
@@ -63,7 +63,7 @@ def _unqueued(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
     policy = subject.recorded.policy
     changed, reached = _changes(subject), pl.DataFrame(schema={"topic_id": pl.String, "hops": pl.Int64})
     if len(changed):
-        reached = _reached(subject.graph.edges, changed, policy.dependency_max_hops)
+        reached = _reached(subject.edges_in_force, changed, policy.dependency_max_hops)
     scopes = subject.graph.living.select("scope", topic_id="id")
     due = reached.join(scopes, on="topic_id")
     moved = due.filter(pl.col("topic_id").is_in(_by_reference(subject).implode()))

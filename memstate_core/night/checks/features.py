@@ -41,7 +41,7 @@ def features(subject: Subject) -> pl.DataFrame:
         theta_archive=value_for("forget_salience_threshold", policy),
     )
     counted = counted.with_columns(pressure=pl.col("active") >= policy.topic_count_soft_limit)
-    return _governed(_related(counted, subject.graph.edges), subject)
+    return _governed(_related(counted, subject.edges_in_force), subject)
 
 
 def field_features(subject: Subject, topics: pl.DataFrame) -> pl.DataFrame:

@@ -75,7 +75,7 @@ def _needed(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> p
     limit = pl.when("redundant").then("theta_detach").otherwise("theta_archive")
     stays = topics.filter(pl.col("state") == "active").join(archived, on="topic_id", how="anti")
     stays = stays.filter(pl.col("salience") >= limit).select("topic_id")
-    edges = subject.graph.edges
+    edges = subject.edges_in_force
     down = edges.filter(pl.col("kind").is_in(["has_detail", "has_subtopic"])).select(base="from_id", on="to_id")
     up = edges.filter(pl.col("kind").is_in(["part_of", "extends", "derives"])).select(base="to_id", on="from_id")
     held = pl.concat([down, up]).join(stays, left_on="on", right_on="topic_id", how="semi")

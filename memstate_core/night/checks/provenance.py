@@ -1,4 +1,4 @@
-"""C4: every value and edge cites evidence that states it, in a topic of the evidence's own scope.
+"""C4: every value and edge, with its dates, cites evidence that states it, in a topic of the evidence's own scope.
 
 The topic of each piece of evidence follows from the ledger: from what evidence names and from recorded decisions.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import LINK_TO
+from memstate_core.model.frames import LINK_TO, MOMENT
 from memstate_core.model.ids import key_id
 from memstate_core.night.checks.check import Check, check, violating
 from memstate_core.night.checks.statements import SLOT
@@ -58,13 +58,25 @@ def _edges(subject: Subject) -> list[pl.DataFrame]:
     stated = pl.concat([_edges_of_evidence(subject), _edges_of_segments(subject)])
     key = ["from_id", "to_id", "kind"]
     supported = edges.join(stated, on=[*key, "evidence_id"], how="semi")
-    missing = stated.join(subject.graph.topics, left_on="to_id", right_on="id", how="semi")
+    missing = stated.select(*key, "evidence_id").join(subject.graph.topics, left_on="to_id", right_on="id", how="semi")
     missing = missing.filter(pl.col("to_id") != pl.col("from_id")).join(edges, on=[*key, "evidence_id"], how="anti")
     return [
         violating(foreign, "from_id", "an edge cites evidence that its topic does not hold"),
         violating(edges.join(supported, on=key, how="anti"), "from_id", "an edge that none of its evidence states"),
         violating(_within_scope(subject, missing), "from_id", "an edge that evidence states is missing"),
+        violating(_misdated(subject, stated), "from_id", "an edge with other dates than its evidence states"),
     ]
+
+
+def _misdated(subject: Subject, stated: pl.DataFrame) -> pl.DataFrame:
+    """Edges that do not begin at the earliest time stated, or do not end as the newest statement says."""
+    key = ["from_id", "to_id", "kind"]
+    ordered = stated.sort("observed_at", "evidence_id", "_position")
+    due = ordered.group_by(key).agg(_since=pl.col("valid_from").min(), _until=pl.col("valid_until").last())
+    both = subject.graph.edges.join(due, on=key)
+    pairs = (("valid_from", "_since"), ("valid_until", "_until"))
+    wrong = pl.any_horizontal(pl.col(here).ne_missing(pl.col(there)) for here, there in pairs)
+    return both.filter(wrong)
 
 
 def _within_scope(subject: Subject, edges: pl.DataFrame) -> pl.DataFrame:
@@ -79,20 +91,34 @@ def _edges_of_evidence(subject: Subject) -> pl.DataFrame:
     rows = subject.recorded.evidence.filter(pl.col("edges").list.len() > 0).drop("topic_id")
     edge = pl.col("edges").struct
     named = pl.coalesce(edge.field("to_topic_id"), key_id(pl.col("scope"), edge.field("to_topic_key")))
-    placed = rows.explode("edges").join(subject.derived.homes.select(*_CITED), on="evidence_id")
+    rows = rows.with_columns(_position=pl.int_ranges(pl.col("edges").list.len()))
+    placed = rows.explode("edges", "_position").join(subject.derived.homes.select(*_CITED), on="evidence_id")
     return placed.select(
-        "evidence_id", from_id="topic_id", to_id=subject.derived.answering(named), kind=edge.field("kind")
+        "evidence_id",
+        "observed_at",
+        "_position",
+        from_id="topic_id",
+        to_id=subject.derived.answering(named),
+        kind=edge.field("kind"),
+        valid_from=pl.coalesce(edge.field("valid_from"), "observed_at"),
+        valid_until=edge.field("valid_until"),
     )
 
 
 def _edges_of_segments(subject: Subject) -> pl.DataFrame:
-    rows = subject.derived.segments.filter(pl.col("links").list.len() > 0).explode("links").explode("evidence_ids")
+    linked = subject.derived.segments.filter(pl.col("links").list.len() > 0)
+    linked = linked.with_columns(_position=pl.int_ranges(pl.col("links").list.len()))
+    rows = linked.explode("links", "_position").explode("evidence_ids")
     link = pl.col("links").cast(LINK_TO).struct
     return rows.select(
         evidence_id="evidence_ids",
+        observed_at="ended_at",
+        _position="_position",
         from_id="topic_id",
         to_id=subject.derived.answering(link.field("to_topic_id")),
         kind=link.field("kind"),
+        valid_from="began_at",
+        valid_until=pl.lit(None, MOMENT),
     )
 
 

@@ -40,7 +40,7 @@ class Tables:
         topics: tombstones among them.
         fields: columns topic_id, name, salience, strength, reinforced_at, half_life_days, detached, ref_topic_id.
         revisions: columns COMPRESSED.
-        edges: columns from_id, to_id, kind, evidence_ids, detached.
+        edges: columns from_id, to_id, kind, valid_from, valid_until, evidence_ids, detached.
         reviews: columns REVIEWS.
     """
 
@@ -85,6 +85,13 @@ class Subject:
         return statements(self.recorded.evidence, self.derived)
 
     @cached_property
+    def edges_in_force(self) -> pl.DataFrame:
+        """The edges of the graph that had begun and had not ended at the logical time of the state."""
+        edges, now = self.graph.edges, pl.lit(self.recorded.now)
+        begun = edges.filter((now >= pl.col("valid_from")).fill_null(True))
+        return begun.filter((now < pl.col("valid_until")).fill_null(True))
+
+    @cached_property
     def levels(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Salience of topics and of fields, recomputed from the ledger."""
         topics = self.graph.living.select("id", "scope", "topic_kind")
@@ -98,6 +105,6 @@ def read_tables(graph: Graph) -> Tables:
         topics=graph.read(TOPIC, [*_TOPIC, *_STRENGTH]),
         fields=graph.read(FIELD, _FIELD),
         revisions=graph.read(REVISION, _REVISION),
-        edges=graph.read(EDGE, ["from_id", "to_id", "kind", "evidence_ids", "detached"]),
+        edges=graph.read(EDGE, ["from_id", "to_id", "kind", "valid_from", "valid_until", "evidence_ids", "detached"]),
         reviews=graph.read(REVIEW),
     )

@@ -17,6 +17,7 @@ _COLUMNS = [
     "evidence_id", "observation_id", "scope", "kind", "actor", "session_id", "turn", "observed_at", "text",
     "topic_id", "topic_key", "topic_kind", "title", "summary", "fields",
 ]  # fmt: skip
+DETAILS = ("tool", "status", "path")
 
 
 def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
@@ -31,7 +32,7 @@ def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
     evidence = evidence.with_columns(
         _turn=~named,
         _said=spoken(),
-        text=pl.when(_is_record()).then(pl.lit("")).when(named).then(rendered()).otherwise("text"),
+        text=pl.when(is_record()).then(pl.lit("")).when(named).then(rendered()).otherwise("text"),
     )
     evidence = evidence.join(_details(store, run), on="evidence_id", how="left", maintain_order="left")
     numbered = evidence.with_columns(vector_row=pl.when("_turn").then(pl.col("_turn").cum_sum().cast(pl.Int64) - 1))
@@ -44,13 +45,15 @@ def _details(store: Store, run: Run) -> pl.DataFrame:
     """The details of events by which queries find them (columns evidence_id, tool, status, path)."""
     rows = shard_evidence(store.ledger, run, ["evidence_id", "payload_json"])
     rows = rows.filter(pl.col("payload_json").str.contains('"details":{', literal=True).fill_null(False))
-    names = ("tool", "status", "path")
-    return rows.select(
-        "evidence_id", **{n: pl.col("payload_json").str.json_path_match(f"$.details.{n}") for n in names}
-    )
+    return rows.select("evidence_id", **details())
 
 
-def _is_record() -> pl.Expr:
+def details() -> dict[str, pl.Expr]:
+    """The details of events by which queries find them, by name, from the column payload_json; null without any."""
+    return {name: pl.col("payload_json").str.json_path_match(f"$.details.{name}") for name in DETAILS}
+
+
+def is_record() -> pl.Expr:
     """Whether evidence is a verification record, which no question is about."""
     return pl.col("topic_kind").eq_missing(pl.lit(VERIFICATION))
 

@@ -152,12 +152,6 @@ class QueryBody(_Question):
     status: Name | None = None
     path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
 
-    @model_validator(mode="after")
-    def _filters_what_is_published(self) -> QueryBody:
-        if self.pending and (self.evidence_kinds or self.tool or self.status or self.path):
-            raise ValueError("pending observations are not filtered: expected either pending or a filter of evidence")
-        return self
-
     def question(self) -> Question:
         """The question in the form that retrieval takes."""
         return Question(

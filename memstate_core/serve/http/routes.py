@@ -203,13 +203,14 @@ def resources(
     roots: Annotated[bool, Query(description="Only resources whose parent is none, or no resource.")] = False,
     content: Annotated[bool, Query(description="Include the whole content of each.")] = False,
     scope: Annotated[list[ScopeName] | None, Query(description="TYPE:ID; all scopes by default.")] = None,
+    as_of: AsOf = None,
     cursor: Annotated[str | None, Query(max_length=16_384, description="`next_cursor` of the previous page.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """Workspace resources in pages, by scope and URI: all, the roots of the tree, the children of one, or one."""
     after = _position(cursor, ResourcePosition)
     scopes = None if scope is None else [_checked("scope", parse_scope, each) for each in scope]
-    return _json(here.resources(who, scopes, ResourceFilter(uri, parent, roots, content), after, limit))
+    return _json(here.resources(who, scopes, ResourceFilter(uri, parent, roots, content, as_of), after, limit))
 
 
 @v1.get("/runs", response_model=response_model(answers.RunsAnswer))

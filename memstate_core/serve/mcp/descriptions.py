@@ -69,6 +69,7 @@ WithPending = Annotated[
 ]
 EvidenceKinds = Annotated[list[Kind] | None, Field(description="Return only evidence of these kinds, as file_edit.")]
 ToolName = Annotated[str | None, Field(description="Return only evidence of calls and results of this tool.")]
+ToolStatus = Annotated[str | None, Field(description="Return only evidence of what ended so, such as ok or error.")]
 ToolPath = Annotated[str | None, Field(description="Return only evidence about the file of this path, or files below.")]
 Budget = Annotated[
     int | None,

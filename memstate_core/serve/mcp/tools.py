@@ -65,6 +65,7 @@ class Tools:
         pending: arg.WithPending = False,
         evidence_kinds: arg.EvidenceKinds = None,
         tool: arg.ToolName = None,
+        status: arg.ToolStatus = None,
         path: arg.ToolPath = None,
         budget: arg.Budget = None,
         policy: arg.PolicyGiven = AUTO,
@@ -73,14 +74,17 @@ class Tools:
     ) -> Annotated[CallToolResult, QUERY_SCHEMA]:
         """See `mcp_arg.QUERY`."""
         asked: Document = {"q": query, "scope": scope, "as_of": None if as_of is None else iso(as_of)}
+        filters = {"evidence_kinds": evidence_kinds, "tool": tool, "status": status, "path": path}
         if budget is not None:
+            _require_none_of(filters | {"pending": pending})
             place = None if workspace is None else workspace.model_dump()
             asked |= {"budget": budget, "policy": policy, "tokenizer": tokenizer, "workspace": place}
             wanted = ContextBody.model_validate(asked)
             own = wanted.question(), budget, None, wanted.place(), wanted.tokenizer
             return _packed(self._service.context(self._who(ctx), *own))
-        asked |= {"evidence_kinds": evidence_kinds, "tool": tool, "path": path}
-        body = QueryBody.model_validate(asked | {"top_k": top_k, "evidence_k": evidence_k, "pending": pending})
+        body = QueryBody.model_validate(
+            asked | filters | {"top_k": top_k, "evidence_k": evidence_k, "pending": pending}
+        )
         return _result(self._service.query(self._who(ctx), body.question(), pending=body.pending))
 
     def memory_topic(
@@ -101,11 +105,13 @@ class Tools:
         uri: arg.ResourceUri = None,
         parent_uri: arg.ParentUri = None,
         scope: arg.ScopesGiven = None,
+        as_of: arg.AsOf = None,
         limit: arg.ResourceLimit = 50,
     ) -> Annotated[CallToolResult, RESOURCES_SCHEMA]:
         """See `mcp_arg.RESOURCES`."""
         given = [scope] if isinstance(scope, str) else scope
-        wanted = ResourceFilter(uri, parent_uri, roots=uri is None and parent_uri is None, content=uri is not None)
+        roots = uri is None and parent_uri is None
+        wanted = ResourceFilter(uri, parent_uri, roots, content=uri is not None, as_of=as_of)
         scopes = None if given is None else list(map(_scope_name, given))
         return _result(self._service.resources(self._who(ctx), scopes, wanted, None, limit))
 
@@ -143,6 +149,17 @@ class Tools:
         }  # fmt: skip
         row = {name: value for name, value in given.items() if value not in (None, "", [])} | {"provenance": "mcp"}
         return _result(self._service.ingest(who, [msgspec.json.encode(row)], alone=True))
+
+
+def _require_none_of(lists_only: Document) -> None:
+    """Refuses what a text within a budget would leave out of account.
+
+    Raises:
+        Problem: one of these arguments was given.
+    """
+    if given := [name for name, value in lists_only.items() if value]:
+        detail = f"{', '.join(given)}: found beside budget, expected only one; without budget, lists are returned"
+        raise Problem(422, "invalid-request", detail)
 
 
 def _result(document: Document) -> CallToolResult:

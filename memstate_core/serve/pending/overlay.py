@@ -1,8 +1,8 @@
 """Overlays answers with accepted but unpublished observations, marked as pending.
 
 An observation that names a topic of the answer is listed under that topic's `pending`; one whose text matches the
-question is appended to the evidence; a topic that it would create is appended to the candidates. Published values are
-never changed.
+question and that its filters let through is appended to the evidence; a topic that it would create is appended to the
+candidates. Published values are never changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from msgspec import json as msgjson
 from memstate_core.embed.encoder import Vectors
 from memstate_core.model.terms import question_terms
 from memstate_core.model.text import iso_expr
-from memstate_core.retrieve.query import Question
+from memstate_core.retrieve.index.evidence import DETAILS, details, is_record
+from memstate_core.retrieve.query import Question, evidence_filter
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store
 from memstate_core.serve.pending.fair_share import SCOPE_ROWS
@@ -89,7 +90,7 @@ class Pending:
         for candidate in candidates:
             candidate["pending"] = at_topics.get(candidate["topic_id"], [])
         document["candidates"] += _made(rows, matched, question)
-        document["evidence"] += _evidence(matched.head(question.evidence_k))
+        document["evidence"] += _evidence(_asked_for(matched, question).head(question.evidence_k))
         document["pending"] = {"observations": rows.height, "complete": unpublished.is_complete(question.scopes)}
         return document
 
@@ -118,7 +119,7 @@ class Pending:
             cosine, pl.col("share").fill_null(0.0)
         )
         matches = (pl.col("share") >= MATCHING_WORDS) | (pl.col("cosine") >= MATCHING_MEANING).fill_null(False)
-        best = scored.filter(matches).with_columns(score=pl.max_horizontal("share", "cosine"))
+        best = scored.filter(matches & ~is_record()).with_columns(score=pl.max_horizontal("share", "cosine"))
         return best.sort("score", "imported_at", "evidence_id", descending=True)
 
     def _cosines(self, generation: Generation, rows: pl.DataFrame, question: Question) -> dict[str, float]:
@@ -235,15 +236,23 @@ def _candidate(topic: Document, cosine: float | None, pending: list[Document]) -
     }
 
 
+def _asked_for(matched: pl.DataFrame, question: Question) -> pl.DataFrame:
+    """The rows that the filters of a question let through, with the details of events (columns DETAILS)."""
+    detailed, wanted = matched.with_columns(**details()), evidence_filter(question)
+    return detailed if wanted is None else detailed.filter(wanted)
+
+
 def _evidence(matched: pl.DataFrame) -> list[Document]:
     rows = matched.select(
         "observation_id",
         pl.col("score").round(_DIGITS),
         "actor",
         "session_id",
+        "kind",
+        *DETAILS,
         iso_expr(pl.col("observed_at")),
         text="shown",
         topic_id="topic",
         pending=pl.lit(True),
     )
-    return rows.to_dicts()
+    return [{name: value for name, value in row.items() if name not in DETAILS or value} for row in rows.to_dicts()]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.options import Scopes, parsed_scopes
+from memstate_pipeline.cli.options import AsOf, Scopes, moment, parsed_scopes
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.readers import missing_lines, open_sound_readers
 from memstate_pipeline.cli.terminal import cut, width
@@ -19,6 +19,7 @@ def browse_resources(
     parent: Annotated[str | None, typer.Option(metavar="URI", help="The children of this resource.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All resources, not only the roots.")] = False,
     scope: Scopes = None,
+    as_of: AsOf = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of resources.")] = 100,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
@@ -30,7 +31,8 @@ def browse_resources(
     if (uri is not None) + (parent is not None) + every > 1:
         raise typer.BadParameter("found more than one of --uri, --parent and --all, expected one of them")
     roots = uri is None and parent is None and not every
-    wanted, scopes = ResourceFilter(uri, parent, roots, content=uri is not None), parsed_scopes(scope)
+    wanted = ResourceFilter(uri, parent, roots, content=uri is not None, as_of=moment(as_of))
+    scopes = parsed_scopes(scope)
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(context.obj.store, stack)
         found, last = resources_page(readers, scopes, wanted, None, limit, damaged)

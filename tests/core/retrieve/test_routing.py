@@ -20,6 +20,7 @@ from tests.core.retrieve.conftest import Store, WordEncoder
 
 COUNT = TokenCounter()
 Opened = Callable[..., list[Any]]
+SESSION = SessionState.topic_kind()
 
 
 def resource(store: Store, topic_id: str, title: str, content: str, **given: Any) -> None:
@@ -77,6 +78,48 @@ def test_a_task_pack_has_nothing_of_other_scopes(readers: list[Any], scopes: tup
     """A caller without any scope is no owner of all."""
     found = answer(readers, WordEncoder(), None, Question("x", scopes, policy="task"))  # type: ignore[arg-type]
     assert (found["core_blocks"], found["sessions"]) == ([], [])
+
+
+@pytest.fixture
+def with_sessions(store: Store, opened: Opened) -> list[Any]:
+    """Sessions that are nearer to the question than the only topic, more than a pack has topics; one is active."""
+    store.topic("acme", title="Acme")
+    for number in range(TOPICS + 1):
+        store.topic(f"s{number:02}", title="the Acme renewal", topic_kind=SESSION)
+        store.field(f"s{number:02}", "current_goal", (1, f"the Acme renewal, goal {number}"))
+        if number:
+            store.field(f"s{number:02}", "status", (1, "blocked" if number % 2 else "complete"))
+    store.says("s01", "The renewal waits for Acme.", on=2)
+    store.edge("s02", "acme", "supersedes")
+    return opened(store)
+
+
+def test_only_active_sessions_are_in_a_pack_and_take_no_place_of_topics(with_sessions: list[Any]) -> None:
+    packed = pack(with_sessions, "auto")
+    assert packed["topics"] == ["acme"]
+    assert [each["topic_id"] for each in packed["citations"] if each["kind"] == "session"] == ["s00"]
+    assert "goal 1" not in packed["text"]
+    assert "- 2026-01-03: The renewal waits for Acme." in packed["text"], "what was said in one is evidence"
+    found = answer(with_sessions, WordEncoder(), None, asked(policy="auto"))
+    assert [each["topic_id"] for each in found["candidates"]] == ["acme"]
+
+
+def test_a_plain_query_finds_sessions_of_every_status(with_sessions: list[Any]) -> None:
+    found = answer(with_sessions, WordEncoder(), None, asked(policy=None))
+    assert {each["topic_kind"] for each in found["candidates"]} == {SESSION}
+
+
+def test_a_question_of_no_scope_has_the_sessions_of_those_that_it_is_about(store: Store, opened: Opened) -> None:
+    """Here nothing but a session is in its scope."""
+    store.topic("trip", title="the sailing trip", topic_kind=SESSION, scope="user:b")
+    store.field("trip", "current_goal", (1, "plan the sailing trip"))
+    readers, question = opened(store), Question("Where does the sailing trip go?", policy="auto")
+    found = answer(readers, WordEncoder(), None, question)  # type: ignore[arg-type]
+    assert ([each["topic_id"] for each in found["sessions"]], found["candidates"]) == (["trip"], [])
+
+
+def asked(policy: Policy | None) -> Question:
+    return Question("When is the Acme renewal?", ("user:a",), TOPICS, EVIDENCE, policy=policy)
 
 
 def test_a_resource_is_one_line_with_its_address_and_its_warnings(readers: list[Any]) -> None:

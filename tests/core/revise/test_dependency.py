@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import CHANGES, DECISION, REVIEWS, TRANSITIONS, empty
+from memstate_core.model.frames import CHANGES, DECISION, MOMENT, REVIEWS, TRANSITIONS, empty
 from memstate_core.night.checks.dependency import dependency_consistency
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.dependency import queue_reviews, recorded_queue
 from memstate_core.run.run import Run
 from memstate_core.state.dependents import affected, dependents
 from memstate_core.state.edges import EXTENSION_KINDS
-from memstate_core.state.graph import REVIEW, open_graph
+from memstate_core.state.graph import EDGE, REVIEW, open_graph
 from tests.core.frames import filled
 from tests.core.night.checks.subjects import subject_of
 from tests.core.strategies import BUFFER_MIB, SCOPES, begin, day, edge, evidence_frame, fill, folded, observation
@@ -203,6 +203,37 @@ def test_a_dependent_that_was_evaluated_anew_is_not_asked_for_again(chain: Run, 
         check = dependency_consistency(subject_of(chain.graph, evidence_frame(CHAIN), earlier, last))
         assert check.passed, f"the night on which {changed!r} changed: {check.violations.rows()}"
         earlier = pl.concat([earlier, last])
+
+
+def test_only_edges_in_force_queue_and_the_check_agrees(tmp_path: Path) -> None:
+    """What no longer, or not yet, depends on the change does not wait; a damaged date is noticed in both directions."""
+    dates = {"ended": (None, day(9)), "ending": (None, day(10)), "later": (day(11), None), "open": (None, day(11))}
+    stream = [
+        observation(1, topic_id="whole", title="Whole"),
+        *(
+            observation(n, topic_id=name, edges=[edge("extends", to_topic_id="whole", valid_from=one, valid_until=two)])
+            for n, (name, (one, two)) in enumerate(dates.items(), 2)
+        ),
+        observation(9, topic_id="beyond", edges=[edge("part_of", to_topic_id="ended")]),
+    ]
+    run = begin(tmp_path / "run")
+    with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
+        fill(graph, folded(stream))
+    result = queue_reviews(run, changed_topics("whole"))
+    assert result.frame["topic_id"].to_list() == ["open"]
+    assert result.decisions is not None
+    updated = changed_topics("whole").select("topic_id", "scope", kind=pl.lit("topic_updated"))
+    last = filled(pl.concat([updated, result.decisions], how="diagonal"), DECISION)
+
+    def missing() -> list[str]:
+        subject = subject_of(run.graph, evidence_frame(stream), empty(DECISION), last)
+        return dependency_consistency(subject).violations["subject"].sort().to_list()
+
+    assert missing() == []
+    with open_graph(run.graph, buffer_mib=BUFFER_MIB) as graph:
+        unbounded = graph.read(EDGE).with_columns(valid_from=pl.lit(day(0)), valid_until=pl.lit(None, MOMENT))
+        graph.sync(EDGE, unbounded)
+    assert missing() == ["beyond", "ended", "ending", "later"]
 
 
 def test_a_full_queue_of_one_scope_excuses_no_other(tmp_path: Path) -> None:

@@ -228,6 +228,28 @@ def test_objects_and_details_are_handed_over_and_wrong_ones_refused(
     assert [each.is_error for each in stored] == [False, False, False, True, True]
 
 
+def test_evidence_is_filtered_and_a_budget_excludes_filters(locked: tuple[Client, dict[str, str], Store]) -> None:
+    client, tokens, _ = locked
+    words = "The mast test of Ines"
+    details = {"tool": "pytest", "path": "mast.py"}
+    given = [
+        {"text": f"{words} {status}.", "kind": "tool_result", "details": details | {"status": status}}
+        for status in ("ok", "error")
+    ]
+    asked = {"query": words, "pending": True, "tool": "pytest", "path": "mast.py", "evidence_kinds": ["tool_result"]}
+
+    async def ask(tools: Tools) -> list[CallToolResult]:
+        for each in given:
+            await tools.call_tool("memory_ingest", each)
+        filtered = await tools.call_tool("memory_query", asked | {"status": "error"})
+        return [filtered, await tools.call_tool("memory_query", asked | {"status": "error", "budget": 60})]
+
+    filtered, refused = call(over_http(client, tokens["ines"]), ask)
+    assert [each["text"] for each in document(filtered)["evidence"]] == [f"{words} error."]
+    assert refused.is_error
+    assert "evidence_kinds, tool, status, path, pending: found beside budget" in said(refused)
+
+
 def test_another_content_of_an_id_is_refused(locked: tuple[Client, dict[str, str], Store]) -> None:
     client, tokens, _ = locked
     said_first = {"text": "The quay is dry.", "observation_id": "quay"}

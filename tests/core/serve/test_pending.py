@@ -107,6 +107,49 @@ def test_a_write_that_matches_by_text_is_evidence_marked_as_pending(client: Clie
     assert response["evidence"][-1]["topic_id"] is None
 
 
+FAILED = {"scope": SCOPE, "text": "The sauna test failed.", "kind": "tool_result",
+          "details": {"tool": "pytest", "status": "error", "path": "sauna/test_oven.py"}}  # fmt: skip
+EDITED = {"scope": SCOPE, "text": "The sauna plan has an oven.", "kind": "file_edit",
+          "details": {"path": "sauna/plan.md", "diff_summary": "an oven"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"evidence_kinds": ["tool_result"]}, [FAILED]),
+        ({"evidence_kinds": ["tool_result", "file_edit"]}, [FAILED, EDITED]),
+        ({"tool": "pytest"}, [FAILED]),
+        ({"tool": "pytest", "status": "ok"}, []),
+        ({"status": "error"}, [FAILED]),
+        ({"path": "sauna"}, [FAILED, EDITED]),
+        ({"path": "sauna/plan.md"}, [EDITED]),
+        ({"path": "sau"}, []),
+        ({}, [FAILED, EDITED, SAUNA]),
+    ],
+)
+def test_filters_of_evidence_hold_for_what_is_pending(
+    client: Client, filters: dict[str, Any], found: list[dict[str, Any]]
+) -> None:
+    accept(client, SAUNA, FAILED, EDITED)
+    response = ask(client, "What is new about the sauna?", **filters)
+    assert set(texts(response)) == {each["text"] for each in found}
+    assert response["pending"]["observations"] == 3
+    pending = {each["text"]: each for each in response["evidence"] if each.get("pending")}
+    if FAILED["text"] in pending:
+        hit = pending[FAILED["text"]]
+        assert {name: hit[name] for name in FAILED["details"]} == FAILED["details"]
+        assert hit["kind"] == "tool_result"
+    if filters:
+        assert all(each.get("pending") for each in response["evidence"]), "nothing that is published passes"
+
+
+def test_a_pending_verification_record_is_no_evidence(client: Client) -> None:
+    record = {"type": "verification", "target": "key:sauna", "status": "failed", "message": "The sauna burned down."}
+    accept(client, {"scope": SCOPE, "memory": record})
+    response = ask(client, "Has the sauna burned down?")
+    assert (texts(response), [each for each in response["candidates"] if each["state"] == "pending"]) == ([], [])
+
+
 def test_embeddings_find_what_terms_do_not(client: Client) -> None:
     accept(client, {"scope": SCOPE, "text": "Our dog Rex had puppies."})
     question = "Did any pets give birth?"

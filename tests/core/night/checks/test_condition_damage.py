@@ -106,6 +106,8 @@ C4: dict[str, Damage] = {
     "an older value is changed": update(REVISION, slot(ACME, "owner", 2), value_json='"Zoe"'),
     "an edge that nobody stated": insert(EDGE, from_id=TIDE, to_id=LOG, kind="mentions", evidence_ids=["e" * 32]),
     "an edge is gone": delete(EDGE, link(FADING, "mentions")),
+    "an edge has an end that nobody stated": update(EDGE, link(FADING, "mentions"), valid_until=day(90)),
+    "an edge began earlier than evidence says": update(EDGE, link(BOAT, "part_of"), valid_from=day(3)),
     "evidence is served under another topic": lambda home: home.file(
         "evidence.parquet",
         lambda rows: rows.with_columns(topic_id=pl.col("topic_id").replace({CLAUSE: BOAT})),

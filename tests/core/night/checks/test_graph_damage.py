@@ -178,8 +178,9 @@ def add_topic(topic: str, **values: Any) -> Callable[[Graph], None]:
     return lambda graph: graph.insert(TOPIC, filled(pl.DataFrame([row]), TOPICS))
 
 
-def add_edge(start: str, kind: str, end: str, *evidence: str) -> Callable[[Graph], None]:
+def add_edge(start: str, kind: str, end: str, *evidence: str, since: float = 0) -> Callable[[Graph], None]:
     row = {"from_id": start, "to_id": end, "kind": kind, "evidence_ids": [*evidence], "detached": False}
+    row |= {"valid_from": day(since)}
     schema = {name: EDGES[name] for name in row}
     return lambda graph: graph.insert(EDGE, filled(pl.DataFrame([row], schema=schema), EDGES))
 
@@ -313,7 +314,7 @@ def test_one_more_dependent_of_the_change_has_to_wait(night: Night, start: str, 
         {**said, "edges": [edge(kind, to_topic_id=end)]} if n == named else said for n, said in enumerate(STREAM, 1)
     ]
     night.stream = more
-    night.damage(add_edge(start, kind, end, f"e{named:02}"))
+    night.damage(add_edge(start, kind, end, f"e{named:02}", since={"lone": 0, "deal": 2}[start]))
     assert night.violations() == {"C3": {("lone", UNQUEUED)}}
 
 

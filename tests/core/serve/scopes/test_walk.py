@@ -79,7 +79,9 @@ def facts(word: str) -> list[Request]:
 
 def resources(word: str) -> list[Request]:
     asked = ["", "roots=true", "content=true", "limit=1", f"scope=user:{word}", f"scope=user:{word}&scope={MINE}"]
+    asked += ["as_of=2026-05-30&content=true", "as_of=2026-01-10", f"as_of=2026-05-30&scope=user:{word}"]
     asked += [f"{name}={word}:/{more}" for name in ("uri", "parent") for more in ("", "&content=true")]
+    asked += [f"uri={word}:/&as_of=2026-05-30&content=true"]
     last = [[f"user:{word}", f"{word}:/"], [MINE, f"{word}:/"]]
     asked += [f"cursor={quote(urlsafe_b64encode(json.dumps(each).encode()).decode())}" for each in last]
     return [("GET", f"/v1/resources?{each}", None) for each in asked]
