@@ -19,10 +19,10 @@ from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.text import iso_expr, normalised
 from memstate_core.retrieve.conflicts import open_rivals
 from memstate_core.retrieve.index.layout import SERVED_STATE
+from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.ranking import UNSPECIFIC
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import resolve
-from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC
 
@@ -63,34 +63,26 @@ class _Tables:
 
 
 def facts_page(
-    readers: Sequence[SnapshotReader],
-    scopes: Collection[str] | None,
-    wanted: FactFilter,
-    after: Position | None,
-    limit: int,
-    damaged: DamagedShards,
+    listing: Listing, wanted: FactFilter, after: Position | None
 ) -> tuple[list[dict[str, Any]], Position | None]:
     """A page of facts, ready for JSON, and where the next page begins; None on the last one.
 
     Args:
-        readers: the open snapshots of the store's shards.
-        scopes: the scopes to list; None for all.
+        listing: what the page is taken from.
         wanted: which facts.
         after: where the previous page ended.
-        limit: the maximum number of facts.
-        damaged: the shards whose snapshots are damaged.
 
     Raises:
         SnapshotDamaged: every shard that holds one of the scopes is damaged.
     """
-    damaged.require_any(scopes, [reader.snapshot.manifest.shard for reader in readers])
-    named = _named(readers, wanted.subject, scopes)
-    homes = {scope: reader for reader in readers for scope in reader.scopes if scopes is None or scope in scopes}
+    homes, limit = listing.homes(after and after[0]), listing.limit
+    named = _named(listing.readers, wanted.subject, listing.scopes)
+    mine = None if named is None else set(named["scope"])
     found: list[pl.DataFrame] = []
-    for scope in sorted(homes.keys() if named is None else homes.keys() & set(named["scope"])):
-        if sum(map(len, found)) > limit or (after is not None and scope < after[0]):
+    for scope, reader in homes.items():
+        if sum(map(len, found)) > limit or (mine is not None and scope not in mine):
             continue
-        rows = _facts(homes[scope], scope, wanted, named).with_columns(scope=pl.lit(scope))
+        rows = _facts(reader, scope, wanted, named).with_columns(scope=pl.lit(scope))
         rows = rows.filter(_beyond(after[1:])) if after is not None and scope == after[0] else rows
         found.append(rows.head(limit + 1 - sum(map(len, found))))
     facts = pl.concat(found) if found else pl.DataFrame()

@@ -8,7 +8,6 @@ parents have no root above them; the list of all still has them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,8 +17,8 @@ from msgspec import json as msgjson
 
 from memstate_core.model.forms.resource import CONTENT, KIND, OTHER, PARENT, URI, Resource
 from memstate_core.retrieve.form_topics import FormTopic, form_topics, served_of_kind
+from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.graph import REVISION
 
 Position = tuple[str, str]
@@ -46,33 +45,24 @@ class ResourceFilter:
 
 
 def resources_page(
-    readers: Sequence[SnapshotReader],
-    scopes: Collection[str] | None,
-    wanted: ResourceFilter,
-    after: Position | None,
-    limit: int,
-    damaged: DamagedShards,
+    listing: Listing, wanted: ResourceFilter, after: Position | None
 ) -> tuple[list[dict[str, Any]], Position | None]:
     """A page of resources by scope and URI, ready for JSON, and where the next page begins; None on the last one.
 
     Args:
-        readers: the open snapshots of the store's shards.
-        scopes: the scopes to list; None for all.
+        listing: what the page is taken from.
         wanted: which resources.
         after: where the previous page ended.
-        limit: the maximum number of resources.
-        damaged: the shards whose snapshots are damaged.
 
     Raises:
         SnapshotDamaged: every shard that holds one of the scopes is damaged.
     """
-    damaged.require_any(scopes, [reader.snapshot.manifest.shard for reader in readers])
-    homes = {scope: reader for reader in readers for scope in reader.scopes if scopes is None or scope in scopes}
+    homes, limit = listing.homes(after and after[0]), listing.limit
     found: list[tuple[str, str, str, int]] = []
-    for scope in sorted(homes):
-        if len(found) <= limit and (after is None or scope >= after[0]):
-            tree = _tree(homes[scope], scope, wanted)
-            found += [each for each in tree if after is None or each[:2] > after]
+    for scope, reader in homes.items():
+        if len(found) > limit:
+            break
+        found += [each for each in _tree(reader, scope, wanted) if after is None or each[:2] > after]
     page = found[:limit]
     topics = {
         topic.topic_id: topic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from memstate_core.retrieve.context import context_pack
 from memstate_core.retrieve.fact_pages import FactFilter, facts_page
 from memstate_core.retrieve.fact_pages import Position as FactPosition
 from memstate_core.retrieve.grounds import with_warnings
+from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.query import Question, answer, empty_answer
 from memstate_core.retrieve.recall_warnings import Workspace
 from memstate_core.retrieve.recorded_questions import QuestionRecorder
@@ -22,6 +23,7 @@ from memstate_core.retrieve.resources import Position as ResourcePosition
 from memstate_core.retrieve.resources import ResourceFilter, resources_page
 from memstate_core.retrieve.routing import AUTO
 from memstate_core.retrieve.topic import topic_record
+from memstate_core.retrieve.topic_pages import Position, topics_page
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.auth.principal import Principal
@@ -39,10 +41,11 @@ from memstate_core.serve.snapshots.swap import Serving
 from memstate_core.serve.snapshots.watcher import Watcher
 from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
-from memstate_core.serve.topic_pages import Position, topics_page
 from memstate_core.serve.workers.shared import Shared
 
 Document = dict[str, Any]
+Entries = tuple[list[Document], tuple[str | int, ...] | None]
+"""The entries of a page, and where the next one begins; None on the last one."""
 
 
 class Reading:
@@ -183,28 +186,14 @@ class Reading:
         return self._pending.at_topic(generation, topic_id, who.scopes, as_of, clock())
 
     def topics(self, who: Principal, scopes: Sequence[str] | None, after: Position | None, limit: int) -> Document:
-        """A page of topics, as by `topics_page`."""
-        own = who.narrowed(scopes)
-        return self.serving.read(
-            lambda generation: (
-                topics_page(generation.readers, own, after, limit, generation.damaged)
-                | {"snapshot": generation.snapshot}
-            )
-        )
+        """A page of topics (`memstate_core.retrieve.topic_pages`); errors as for `topics_page`."""
+        return self._page(who, scopes, limit, "topics", lambda listing: topics_page(listing, after))
 
     def facts(
         self, who: Principal, scopes: Sequence[str] | None, wanted: FactFilter, after: FactPosition | None, limit: int
     ) -> Document:
         """A page of facts (`memstate_core.retrieve.fact_pages`); errors as for `facts_page`."""
-        own = who.narrowed(scopes)
-
-        def page(generation: Generation) -> Document:
-            found, last = facts_page(generation.readers, own, wanted, after, limit, generation.damaged)
-            cursor = None if last is None else cursor_of(last)
-            listed = {"facts": found, "next_cursor": cursor, "snapshot": generation.snapshot}
-            return listed | generation.damaged.note(own)
-
-        return self.serving.read(page)
+        return self._page(who, scopes, limit, "facts", lambda listing: facts_page(listing, wanted, after))
 
     def resources(
         self,
@@ -215,12 +204,18 @@ class Reading:
         limit: int,
     ) -> Document:
         """A page of resources (`memstate_core.retrieve.resources`); errors as for `resources_page`."""
+        return self._page(who, scopes, limit, "resources", lambda listing: resources_page(listing, wanted, after))
+
+    def _page(
+        self, who: Principal, scopes: Sequence[str] | None, limit: int, name: str, entries: Callable[[Listing], Entries]
+    ) -> Document:
+        """A page with the cursor of the next one, and the damaged shards that hold some of the caller's scopes."""
         own = who.narrowed(scopes)
 
         def page(generation: Generation) -> Document:
-            found, last = resources_page(generation.readers, own, wanted, after, limit, generation.damaged)
+            found, last = entries(Listing(generation.readers, own, limit, generation.damaged))
             cursor = None if last is None else cursor_of(last)
-            listed = {"resources": found, "next_cursor": cursor, "snapshot": generation.snapshot}
+            listed = {name: found, "next_cursor": cursor, "snapshot": generation.snapshot}
             return listed | generation.damaged.note(own)
 
         return self.serving.read(page)

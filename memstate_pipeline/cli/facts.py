@@ -37,11 +37,12 @@ def facts(
     from contextlib import ExitStack
 
     from memstate_core.retrieve.fact_pages import FactFilter, facts_page
+    from memstate_core.retrieve.listing import Listing
 
     wanted, scopes = FactFilter(subject, predicate, moment(as_of), history), parsed_scopes(scope)
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(context.obj.store, stack)
-        found, last = facts_page(readers, scopes, wanted, None, limit, damaged)
+        found, last = facts_page(Listing(readers, scopes, limit, damaged), wanted, None)
         document = {"facts": found, "more": last is not None, "snapshot": ",".join(reader.name for reader in readers)}
     document |= damaged.note(scopes)
     show(document, as_json, lambda: _lines(document))

@@ -12,6 +12,8 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from memstate_core.serve.problems import Problem, response
+
 HEAD_LIMIT = 64 << 10
 """The maximum size in bytes of the lines before a body, and of whatever else arrives without bringing body bytes:
 trailers and chunk extensions."""
@@ -25,7 +27,13 @@ HEAD_SECONDS = 15.0
 STALL_SECONDS = 15.0
 """How often a connection is checked for a client that does not read; after two checks without progress it is closed."""
 
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+def _too_large() -> bytes:
+    """The response to a head over the limit, which no application gets to see."""
+    detail = f"the lines before the body are too long: at most {HEAD_LIMIT} bytes are read; shorten the URL or headers"
+    made = response(Problem(431, "head-too-large", detail, {"Connection": "close"}, limit=HEAD_LIMIT))
+    lines = [b"HTTP/1.1 431 Request Header Fields Too Large", *(b"%s: %s" % each for each in made.raw_headers)]
+    return b"\r\n".join([*lines, b"", bytes(made.body)])
 
 
 class LimitedConnection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
@@ -78,7 +86,7 @@ class LimitedConnection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
     def _refuse(self, is_running: bool) -> None:
         if not self.transport.is_closing():
             if not is_running:
-                self.transport.write(_TOO_LARGE)
+                self.transport.write(_too_large())
             self.transport.close()
 
     def _check_stall(self) -> None:

@@ -15,6 +15,7 @@ from memstate_core.retrieve.fact_pages import FactFilter
 from memstate_core.retrieve.fact_pages import Position as FactPosition
 from memstate_core.retrieve.resources import Position as ResourcePosition
 from memstate_core.retrieve.resources import ResourceFilter
+from memstate_core.retrieve.topic_pages import Position
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.cursors import position_of
 from memstate_core.serve.http.metrics import MEDIA_TYPE as METRICS_TYPE
@@ -24,7 +25,6 @@ from memstate_core.serve.observations import observations_in
 from memstate_core.serve.problems import MEDIA_TYPE, Problem
 from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
-from memstate_core.serve.topic_pages import Position
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "default": {

@@ -26,6 +26,7 @@ def browse_resources(
     """List resources: the roots, the children of one, or one with its content."""
     from contextlib import ExitStack
 
+    from memstate_core.retrieve.listing import Listing
     from memstate_core.retrieve.resources import ResourceFilter, resources_page
 
     if (uri is not None) + (parent is not None) + every > 1:
@@ -35,7 +36,7 @@ def browse_resources(
     scopes = parsed_scopes(scope)
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(context.obj.store, stack)
-        found, last = resources_page(readers, scopes, wanted, None, limit, damaged)
+        found, last = resources_page(Listing(readers, scopes, limit, damaged), wanted, None)
         document = {"resources": found, "more": last is not None}
         document |= {"snapshot": ",".join(reader.name for reader in readers)}
     document |= damaged.note(scopes)

@@ -9,6 +9,7 @@ import pytest
 from memstate_core.retrieve.export import export_records
 from memstate_core.retrieve.fact_pages import FactFilter, facts_page
 from memstate_core.retrieve.index.facts_files import fact_problems
+from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.topic import topic_record
 from memstate_core.state.damaged_shards import DamagedShards
@@ -161,7 +162,7 @@ def test_a_snapshot_without_a_trace_beside_it_can_be_read(store, opened):
 
 def facts(readers, subject, *, history):
     wanted = FactFilter(subject=subject, history=history)
-    found, _ = facts_page(readers, ("user:a",), wanted, None, 100, DamagedShards())
+    found, _ = facts_page(Listing(readers, ("user:a",), 100, DamagedShards()), wanted, None)
     return sorted((fact["predicate"], fact["object"]) for fact in found)
 
 

@@ -268,7 +268,12 @@ def test_a_large_head_is_refused_and_an_ordinary_one_is_not(client: Client) -> N
         for _ in range(18):
             connection.sendall(b"X-More: " + b"x" * 4000 + b"\r\n")
             time.sleep(0.005)
-        assert received(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+        answer = received(connection)
+        assert answer.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+        if answer.startswith(b"HTTP/1.1 431"):
+            head, _, body = answer.partition(b"\r\n\r\n")
+            assert b"content-type: application/problem+json" in head.lower()
+            assert json.loads(body)["type"] == "urn:memstate:problem:head-too-large"
     assert client.get("/healthz", X_More="x" * 16_000).status == 200
 
 
