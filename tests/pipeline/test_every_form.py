@@ -178,15 +178,15 @@ def histories(topic: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def told(calm: Path) -> str:
+def answered(calm: Path) -> str:
     return json.dumps(answers(calm))
 
 
 @form_by_form
-def test_what_is_compared_has_each_form(told: str, form: type[Form]) -> None:
+def test_what_is_compared_has_each_form(answered: str, form: type[Form]) -> None:
     words = [word for word in own_words(form, "zq7a") if word != UNREAD]
     assert words
-    assert [word for word in words if word not in told] == []
+    assert [word for word in words if word not in answered] == []
 
 
 def shown(home: Path) -> dict[str, str]:
