@@ -15,6 +15,10 @@ from memstate_pipeline.cli.output import Json, note, show
 if TYPE_CHECKING:
     from memstate_core.conformance import Report, Trajectory
 
+_EXTRAS = dict.fromkeys(("mem0", "qdrant_client"), "conformance") | dict.fromkeys(
+    ("fastapi", "uvicorn", "prometheus_client", "opentelemetry", "httpx2", "tenacity"), "client,serve"
+)
+"""The extras that bring a package: that of mem0, and those of memstate's server with its client."""
 _MISSED = 4
 _WIDTH = 14
 
@@ -63,9 +67,9 @@ def conformance(
     try:
         reports = [_report(name, drawn, remote) for name in names]
     except ModuleNotFoundError as error:
-        if error.name not in ("mem0", "qdrant_client", "fastapi", "uvicorn", "httpx2"):
+        if (extras := _EXTRAS.get((error.name or "").partition(".")[0])) is None:
             raise
-        report(missing_extra(error, "conformance" if error.name in ("mem0", "qdrant_client") else "serve"), as_json)
+        report(missing_extra(error, extras), as_json)
         raise typer.Exit(1) from None
     document = _document(drawn, reports, min_score)
     show(document, as_json, lambda: _lines(document))

@@ -7,6 +7,7 @@ a form refuses is not drawn.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from types import NoneType, UnionType
@@ -59,6 +60,42 @@ def formed(memory: dict[str, Any], scope: str, observed_at: datetime, name: str)
     record = dict(zip(RECORD, validate(raw, Rules(scope, _CLOCK)), strict=True))
     taken = {key: record[key] for key in _TAKEN}
     return taken | {"fields": list(map(_field, record["fields"])), "edges": list(map(_edge, record["edges"]))}
+
+
+def sample(form: type[Form], mark: str) -> dict[str, Any]:
+    """What `memory` of an observation holds without its type: every key that validation takes, texts with a mark."""
+    keys = [key for key in form.keys() if key.name != "sources" and not key.name.endswith("_kind")]  # noqa: SIM118
+    values = {key.name: _sampled(form, key, mark) for key in keys}
+    found = _repaired({"type": form.form()} | values, [key.name for key in keys if not key.required])
+    assert found, f"no sample of {form.form()} is accepted"
+    return {name: value for name, value in found.items() if name != "type"}
+
+
+def others(form: type[Form], given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Another value for each key of a sample, which validation takes in its place."""
+    second = sample(form, "second ")
+    for key in form.keys():  # noqa: SIM118
+        if key.name in given:
+            words = [word for part in (key.type, *get_args(key.type)) for word in get_args(part)]
+            values = [second[key.name], _TIMES[1], *words, 2, 0.9, False]
+            yield key.name, next(v for v in values if v != given[key.name] and _accepts(form, given, key.name, v))
+
+
+def _accepts(form: type[Form], given: dict[str, Any], name: str, value: Any) -> bool:
+    return type(value) is type(given[name]) and _accepted({"type": form.form()} | given | {name: value})
+
+
+def _sampled(form: type[Form], key: Key, mark: str) -> Any:
+    if key.name in _NAMED:
+        return f"key:{mark}{key.name}"
+    if key.name in form.TIMES or key.name.startswith("valid_"):
+        return _TIMES[0]
+    kind = next((part for part in get_args(key.type) if part is not NoneType), None)
+    kind = kind if get_origin(key.type) in (Union, UnionType) else key.type
+    if get_origin(kind) is Literal:
+        return get_args(kind)[0]
+    text = f"{mark}{key.name}"
+    return [text] if get_origin(kind) is list else {int: 1, float: 0.5, bool: True}.get(kind, text)
 
 
 def _of(form: type[Form]) -> st.SearchStrategy[dict[str, Any]]:

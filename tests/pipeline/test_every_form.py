@@ -1,18 +1,20 @@
 """Every form of `memory` in one real store: copies, rebuilds, kills, plans, undo and erasure treat all of them alike.
 
-The records derive from `SAID`, which must have an entry for each form of the registry.
+What each form says is in `form_homes`; a further form is tested as soon as it is registered.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from memstate_core.model.forms.form import Form
 from memstate_core.model.forms.registry import FORMS
 from memstate_core.model.text import parse_moment
 from memstate_core.night.verify import verify_store
@@ -25,91 +27,46 @@ from tests.core.serve.conftest import Client, served
 from tests.core.serve.scopes.two_scopes import key_for
 from tests.core.serve.test_mcp import call, over_http
 from tests.pipeline.conftest import clean_environment, run_memstate
-from tests.pipeline.erased_homes import dump, left
+from tests.pipeline.erased_homes import dump, erase, left
+from tests.pipeline.form_homes import (
+    FIRST,
+    NEW,
+    OLD,
+    POLICY,
+    SECOND,
+    SESSION,
+    THIRD,
+    answers,
+    document,
+    imported,
+    memories,
+    names_of,
+    night,
+    own_words,
+)
 from tests.pipeline.test_crash import DIE_AT, TURNING_POINTS
 
 pytestmark = pytest.mark.slow
 
-AYA, BEN = {"type": "user", "id": "aya"}, {"type": "user", "id": "ben"}
-FIRST, SECOND, THIRD = (f"2026-03-0{day}T02:00:00Z" for day in (1, 2, 3))
-SESSION = "memory:session_state"
-POLICY = "[policy]\nsession_complete_after_days = 10\n"
-SAID: dict[str, list[dict[str, Any]]] = {
-    "core_block": [{"label": "rules {m}label", "content": "Ask {m}content first.", "authority": 3}],
-    "session_state": [
-        {"session_id": "{m}session", "current_goal": "Find {m}goal", "summary": "So far {m}summary",
-         "working_set": ["{m}set.md"]}
-    ],
-    "resource": [
-        {"uri": "boat:/{m}uri", "title": "Manual {m}title", "kind": "doc", "content": "The winch {m}text turns left.",
-         "parent_uri": "boat:/{m}parent"}
-    ],
-    "fact": [
-        {"subject": "title:Firm {m}subject", "predicate": "owner_{m}predicate", "object": "Aya {m}object",
-         "confidence": 0.7, "valid_from": "2026-01-01", "sources": ["{m}source"]},
-        {"subject": "key:{m}harbour", "predicate": "run_by", "object_item": "title:Firm {m}subject"},
-    ],
-    "relation": [
-        {"source": "key:{m}harbour", "relation": "supersedes", "target": "title:Firm {m}subject"},
-        {"source": "resource:boat:/{m}uri", "relation": "contradicts", "target": "block:rules {m}label",
-         "valid_until": "after {m}never"},
-    ],
-    "verification": [
-        {"target": "key:{m}harbour", "status": "warning", "message": "Ask {m}message again.", "check": "{m}check"}
-    ],
-}  # fmt: skip
-"""What each form says, with a mark in every text that it has."""
-
-
-def memories(mark: str) -> list[dict[str, Any]]:
-    """The forms with this mark."""
-    texts = ((form.form(), json.dumps(each)) for form in FORMS for each in SAID[form.form()])
-    return [{"type": name} | json.loads(text.replace("{m}", mark)) for name, text in texts]
-
-
-def rows(mark: str, scope: dict[str, str], day: str) -> list[dict[str, Any]]:
-    """Records of a scope, all of one session and one actor."""
-    base = {"scope": scope, "observed_at": day, "session_id": f"{mark}session", "actor": f"{mark}actor"}
-    said = [base | {"observation_id": f"{mark}o{number}", "memory": each} for number, each in enumerate(memories(mark))]
-    quay = base | {"topic_key": f"{mark}harbour", "title": f"Quay {mark}title"}
-    depth = {"name": f"{mark}field", "value": f"{mark}value"}
-    notes = {"filePath": f"{mark}file.md", "gitBranch": f"{mark}branch"}
-    old = quay | {"observation_id": f"{mark}h", "fields": [depth | {"valid_from": "2025-12-01"}]} | notes
-    return [*said, old, quay | {"observation_id": f"{mark}h2", "fields": [depth | {"value": "deeper"}]}]
-
-
-OLD = rows("zq7a", AYA, "2026-02-10T00:00:00Z"), rows("zq7b", BEN, "2026-02-28T00:00:00Z")
-NEW = rows("zq7c", AYA, "2026-03-01T12:00:00Z"), rows("zq7d", BEN, "2026-01-01T00:00:00Z")
-"""What the first night and the second one find, by dump; the last dump is late."""
-
-
-def document(home: Path, *command: str) -> dict[str, Any]:
-    answer = run_memstate(home, *command, "--json")
-    assert answer.code == 0, answer.stderr + answer.stdout
-    found: dict[str, Any] = answer.document
-    return found
-
-
-def imported(home: Path, given: list[dict[str, Any]]) -> None:
-    path = dump(home.parent / "dump.jsonl", given)
-    assert document(home, "import", str(path))["accepted"] == len(given)
-    path.unlink()
-
-
-def night(home: Path, now: str) -> str:
-    return str(document(home, "maintain", "--now", now)["state_hash"])
-
-
-def answers(home: Path) -> list[dict[str, Any]]:
-    """What the commands that read say, without what follows from the folder."""
-    asked = [
-        ("export",),
-        ("facts", "--history"),
-        ("context", "Who runs the firm at the quay?", "--budget", "900", "--scope", "user:aya"),
-        ("memory", "browse-resources", "--all", "--scope", "user:aya"),
-        ("memory", "probe-relations", "key:zq7aharbour", "--scope", "user:aya"),
-    ]
-    return [document(home, *command) for command in asked]
+FORGETFUL = """topic_count_soft_limit = 1
+summarise_salience_threshold = 9.0
+detach_salience_threshold = 9.0
+forget_salience_threshold = 9.0
+"""
+UNREAD = "zq7anever"
+"""A date that is none: kept in the record, and shown by nothing that reads."""
+LISTED = {
+    "ledger/evidence/*": "evidence/",
+    "ledger/transitions/*": "transitions/",
+    "inbox/processed/*": "processed/",
+    "dagster/*": "dagster/",
+    "snapshots/*/graph.kuzu": "`graph.kuzu`",
+    "snapshots/*/evidence.parquet": "`evidence.parquet`",
+    "snapshots/*/topics.parquet": "`topics.parquet`",
+    "snapshots/*/facts/*": "`facts/`",
+}
+"""Where text of memory may be, and how the reference of the files of a store names each place."""
+form_by_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.form())
 
 
 @pytest.fixture(scope="module")
@@ -143,14 +100,13 @@ def own(home: Path, tmp_path: Path) -> Path:
 
 
 def test_the_store_has_every_form(calm: Path) -> None:
-    assert SAID.keys() == {form.form() for form in FORMS}
     exported, facts, pack, resources, relations = answers(calm)
     kinds = {each["topic_kind"] for each in exported["topics"]}
     assert {"memory:core_block", "memory:session_state", "memory:resource", "memory:verification"} <= kinds
     assert {"owner_zq7apredicate", "supersedes", "contradicts"} <= {each["predicate"] for each in facts["facts"]}
     assert "Ask zq7acontent first." in pack["text"]
     assert "boat:/zq7auri" in [each["uri"] for each in resources["resources"]]
-    assert [each["relation"] for each in relations["relations"]] == ["supersedes"]
+    assert [each["relation"] for each in relations["relations"]] == ["extends", "supersedes"]
     states = {each["title"]: each["state"] for each in exported["topics"] if each["topic_kind"] == SESSION}
     assert (states["zq7asession"], states["zq7csession"]) == ("archived", "active")
 
@@ -218,6 +174,85 @@ def histories(topic: dict[str, Any]) -> dict[str, Any]:
     return {name: field["history"] for name, field in topic["fields"].items()}
 
 
+# Form by form
+
+
+@pytest.fixture(scope="module")
+def answered(calm: Path) -> str:
+    return json.dumps(answers(calm))
+
+
+@form_by_form
+def test_what_is_compared_has_each_form(answered: str, form: type[Form]) -> None:
+    words = [word for word in own_words(form, "zq7a") if word != UNREAD]
+    assert words
+    assert [word for word in words if word not in answered] == []
+
+
+def shown(home: Path) -> dict[str, str]:
+    """All topics with their states, histories and edges, by id and without what time alone changes."""
+
+    def plain(topic: dict[str, Any]) -> dict[str, Any]:
+        fields = {name: (field["detached"], field["history"]) for name, field in topic["fields"].items()}
+        return {name: topic[name] for name in ("title", "state", "edges", "observation_ids")} | {"fields": fields}
+
+    return {each["id"]: json.dumps(plain(each)) for each in document(home, "export")["topics"]}
+
+
+@pytest.fixture(scope="module")
+def undone(calm: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], ...]:
+    """The topics before a night that archives and detaches what it may, after it, and when all of it was undone."""
+    again = Path(shutil.copytree(calm, tmp_path_factory.mktemp("undone") / "home"))
+    before = shown(again)
+    (again / "memstate.toml").write_text(POLICY + FORGETFUL)
+    run = document(again, "maintain", "--now", THIRD)["run_id"]
+    after = shown(again)
+    document(again, "undo", "--run", run, "--now", THIRD)
+    assert run_memstate(again, "verify").code == 0
+    return before, after, shown(again)
+
+
+@form_by_form
+def test_undo_of_a_forgetful_night_leaves_each_form_as_it_was(
+    undone: tuple[dict[str, str], ...], form: type[Form]
+) -> None:
+    before, after, back = undone
+    words = own_words(form, "zq7a") + own_words(form, "zq7c")
+    mine = [each for each, text in before.items() if any(word in text for word in words)]
+    assert mine
+    assert [back[each] for each in mine] == [before[each] for each in mine]
+    assert ([after[each] for each in mine] != [before[each] for each in mine]) != form.SPARED
+
+
+@pytest.fixture(scope="module")
+def places(calm: Path) -> dict[str, list[str]]:
+    """The files that have words of the forms, with the words."""
+    return left(calm, [word for form in FORMS for word in own_words(form, "zq7a")])
+
+
+@form_by_form
+def test_the_text_of_each_form_is_where_the_reference_says(places: dict[str, list[str]], form: type[Form]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pages" / "reference" / "store.md").read_text()
+    assert [name for name in LISTED.values() if name not in page] == []
+    words = own_words(form, "zq7a")
+    holding = [name for name, found in places.items() if set(found) & set(words)]
+    assert "ledger" in {name.split("/")[0] for name in holding}
+    assert [name for name in holding if not any(fnmatch(name, listed) for listed in LISTED)] == []
+
+
+@form_by_form
+def test_nothing_is_left_of_the_erased_records_of_each_form(calm: Path, tmp_path: Path, form: type[Form]) -> None:
+    again = Path(shutil.copytree(calm, tmp_path / "home"))
+    words, store = own_words(form, "zq7a"), open_store(again, {})
+    assert left(again, words)
+    for name in names_of(form, "zq7a"):
+        erase(store, "observation", name)
+    assert left(again, words) == {}
+    others = [own_words(other, "zq7a")[0] for other in FORMS if other is not form]
+    assert {word for found in left(again, others).values() for word in found} == set(others)
+    assert all(each.passed for found in verify_store(store).values() for each in found)
+
+
 @pytest.mark.parametrize(
     "subject",
     [("--session", "zq7asession"), ("--actor", "zq7aactor"), ("--scope", "user:aya")],
@@ -242,24 +277,32 @@ def emptied(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 VALUE = "r.part = 'field' AND r.rank = 0 AND "
-DAMAGED: dict[str, Damage] = {
-    "the text of a resource": update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7atext'", value_json='"Other"'),
-    "the text of a core block": update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7acontent'", value_json='"Other"'),
-    "the goal of a session": update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7agoal'", value_json='"Other"'),
-    "the state of a session": update(TOPIC, "r.title = 'zq7asession'", state="active", archived=False),
-    "a verification record": update(REVISION, f"{VALUE}r.name STARTS WITH 'zq7acheck '", value_json="{}"),
-    "a fact": update(REVISION, "r.value_json CONTAINS 'zq7aobject'", value_json='"Other"'),
-    "a relation that is gone": delete(EDGE, "r.kind = 'supersedes'"),
-    "a relation that has ended": update(EDGE, "r.kind = 'contradicts'", valid_until=parse_moment(FIRST)),
-    "superseded evidence": lambda home: home.file("facts/superseded.parquet", emptied),
-    "notes": lambda home: home.file("notes.parquet", emptied),
+DAMAGED: dict[str, tuple[str, Damage]] = {
+    "its text": ("resource", update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7atext'", value_json='"Other"')),
+    "its content": (
+        "core_block",
+        update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7acontent'", value_json='"Other"'),
+    ),
+    "its goal": ("session_state", update(REVISION, f"{VALUE}r.value_json CONTAINS 'zq7agoal'", value_json='"Other"')),
+    "its state": ("session_state", update(TOPIC, "r.title = 'zq7asession'", state="active", archived=False)),
+    "a record": ("verification", update(REVISION, f"{VALUE}r.name STARTS WITH 'zq7acheck '", value_json="{}")),
+    "its object": ("fact", update(REVISION, "r.value_json CONTAINS 'zq7aobject'", value_json='"Other"')),
+    "it is gone": ("relation", delete(EDGE, "r.kind = 'supersedes'")),
+    "it has ended": ("relation", update(EDGE, "r.kind = 'contradicts'", valid_until=parse_moment(FIRST))),
+    "superseded evidence": ("", lambda home: home.file("facts/superseded.parquet", emptied)),
+    "notes": ("", lambda home: home.file("notes.parquet", emptied)),
 }
+"""Damage to each form, by its name, and to files beside the graph."""
+
+
+def test_every_form_is_damaged() -> None:
+    assert {form for form, _ in DAMAGED.values() if form} == {form.form() for form in FORMS}
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_verify_names_damage_of_every_form(calm: Path, tmp_path: Path, name: str) -> None:
     damaged = Home(Path(shutil.copytree(calm, tmp_path / "home")))
-    DAMAGED[name](damaged)
+    DAMAGED[name][1](damaged)
     failed = {each.name: each.detail for each in verify_store(damaged.store)["s0/2"] if not each.passed}
     if name == "notes":
         assert failed == {"L3 rebuild": "notes.parquet differs from the notes in the ledger"}
@@ -279,6 +322,16 @@ def asked(client: Client, key: str) -> bytes:
     found.append(client.post("/v1/context", question | {"budget": 4000}, X_API_Key=key))
     assert [each.status for each in found] == [200] * len(found), [each.content for each in found]
     return b"\n".join(each.content for each in found)
+
+
+async def pry(tools: Any) -> bytes:
+    """All that the tools that read say."""
+    question = {"query": "Who runs the firm at the quay, and what are the rules?"}
+    given = [question | {"pending": True, "evidence_k": 100}, question | {"budget": 4000}]
+    found = [await tools.call_tool("memory_query", each) for each in given]
+    found.append(await tools.call_tool("memory_resources", {}))
+    assert not any(each.is_error for each in found)
+    return b"".join(part.text.encode() for each in found for part in each.content)
 
 
 def keys(store: Store) -> tuple[str, str, str]:
@@ -312,6 +365,12 @@ def test_a_server_takes_every_form_and_a_foreign_key_sees_none_of_it(calm: Path,
         client.until_ready()
         mine = asked(client, cleo)
         seen = [asked(client, key) for key in others]
-    for word in (b"content", b"text", b"object", b"harbour", b"label", b"uri"):
-        assert b"zq7e" + word in mine
+        owned = [each["topic_id"] for each in client.get("/v1/topics?limit=100", X_API_Key=cleo).document["topics"]]
+        assert len(owned) > 3
+        by_id = [client.get(f"/v1/topics/{each}{more}", X_API_Key=key).status
+                 for each in owned for more in ("", "/history", "?pending=true") for key in others]  # fmt: skip
+        assert set(by_id) == {404}
+        seen += [call(over_http(client, key), pry) for key in others]
+    lacking = [form.form() for form in FORMS if not any(word.encode() in mine for word in own_words(form, "zq7e"))]
+    assert not lacking, "the scope's own key sees every form"
     assert not [each for each in (*seen_before, *seen) if b"zq7e" in each]

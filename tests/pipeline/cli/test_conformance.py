@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,6 +52,18 @@ def test_a_system_of_ones_own(memstate: Memstate) -> None:
         refused = memstate(*own, name)
         assert refused.code == 2
         assert expected in refused.document["error"]["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("absent", "adapter", "extras"), [("httpx2", "memstate", "client,serve"), ("mem0", "mem0", "conformance")]
+)
+def test_a_missing_package_is_named_with_the_extras_that_bring_it(absent: str, adapter: str, extras: str) -> None:
+    program = f"import sys; sys.modules[{absent!r}] = None; from memstate_pipeline.cli.main import main; main()"
+    asked = [sys.executable, "-c", program, "conformance", "--turns", "1", "--adapter", adapter]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert f"pip install 'memstate[{extras}]'" in done.stderr
 
 
 def test_a_server_and_its_nights_go_together(memstate: Memstate) -> None:
