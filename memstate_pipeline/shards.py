@@ -107,7 +107,7 @@ def _verdict(store: Store, instance: dg.DagsterInstance, shard: str) -> dg.Asset
 
 
 def _recorded(verdict: dg.AssetCheckEvaluation) -> str:
-    """What tells a verdict from another."""
+    """What is compared to see whether a verdict has changed."""
     return "; ".join(f"{name}: {value.value}" for name, value in sorted(verdict.metadata.items()))
 
 
