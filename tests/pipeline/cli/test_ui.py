@@ -17,13 +17,11 @@ from typing import Any
 
 import dagster as dg
 import pytest
-import typer
 
 from memstate_core.run.store import open_store
 from memstate_pipeline import processes
 from memstate_pipeline.cli import ui as ui_command
 from memstate_pipeline.cli.main import app
-from memstate_pipeline.cli.output import Context
 from memstate_pipeline.instance import dagster_instance
 from tests.browser import chromium, keep_screenshot, requires_chromium
 from tests.pipeline.conftest import NIGHT, run_memstate
@@ -192,8 +190,8 @@ def test_without_a_wanted_port_the_first_free_one_is_offered(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setattr(ui_command, "FIRST_PORT", port)
-        options = Context(home=str(tmp_path))
-        app(["ui", "--dry-run", "--log-format", "json", "--json"], obj=options, standalone_mode=False)
+        options = ["--dry-run", "--log-format", "json", "--json"]
+        app(["--home", str(tmp_path), "ui", *options], standalone_mode=False)
     offered = json.loads(capsys.readouterr().out)
     assert port < int(offered["url"].rpartition(":")[2]) < port + ui_command.PORTS
     assert all(command[-2:] == ["--log-format", "json"] for command in offered["commands"].values())
@@ -216,8 +214,7 @@ def test_it_ends_runs_that_a_power_cut_left_before_its_processes_start(
         return processes.Ended("daemon", 1)
 
     monkeypatch.setattr(processes, "run_together", started)
-    with pytest.raises(typer.Exit):
-        app(["ui", "--port", "0"], obj=Context(home=str(home.root)), standalone_mode=False)
+    assert app(["--home", str(home.root), "ui", "--port", "0"], standalone_mode=False) == 1
     assert seen == [dg.DagsterRunStatus.FAILURE]
     assert f"Run {dead} is marked as failed, since its process is gone." in capsys.readouterr().err
 
