@@ -9,6 +9,7 @@ import re
 from functools import partial
 from typing import Any
 
+from docs.make import columns
 from docs.make.commands import commands, global_options
 from docs.make.errors import errors
 from docs.make.forms import form_keys
@@ -17,17 +18,21 @@ from docs.make.routes import routes, schemas
 from docs.make.settings import default_file, settings, variables
 from memstate_core.model.forms.registry import FORMS
 
-PARTS = {
-    "commands": commands,
-    "global options": global_options,
-    "errors": errors,
-    "limits": limits,
-    "routes": routes,
-    "schemas": schemas,
-    "settings": settings,
-    "default settings": default_file,
-    "variables": variables,
-} | {f"keys of {form.form()}": partial(form_keys, form) for form in FORMS}
+PARTS = (
+    {
+        "commands": commands,
+        "global options": global_options,
+        "errors": errors,
+        "limits": limits,
+        "routes": routes,
+        "schemas": schemas,
+        "settings": settings,
+        "default settings": default_file,
+        "variables": variables,
+    }
+    | columns.PARTS
+    | {f"keys of {form.form()}": partial(form_keys, form) for form in FORMS}
+)
 _MARKER = re.compile(r"^<!-- generated: (.+) -->$", re.MULTILINE)
 
 

@@ -8,27 +8,21 @@ a step: evidence with which it raises it is set aside.
 from collections.abc import Iterable, Iterator
 
 import dagster as dg
-import polars as pl
 
 from memstate_core.forget.bound import over_bound_warnings, scopes_over_bound
 from memstate_core.ingest.inbox import failed_files
 from memstate_core.ingest.quarantine import open_count
-from memstate_core.model.text import iso
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.suite import CONDITIONS, conditions
 from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
-from memstate_core.run.store import Store
-from memstate_core.state.current import served_where_sound
 from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.gates import gate_checks
 from memstate_pipeline.markdown import as_markdown
-from memstate_pipeline.nights import last_night
 from memstate_pipeline.partitions import shard_of_check
 from memstate_pipeline.resources import StoreResource
 
 DUMPS_READABLE = "dumps_readable"
-_UNPUBLISHED = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 
 
 def asset_checks() -> list[dg.AssetChecksDefinition]:
@@ -80,32 +74,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
             metadata={"scopes": over.height, "warnings": dg.MetadataValue.json(warnings)},
         )
 
-    @dg.asset_check(asset="maintenance_report", name="other_shards_published")
-    def other_shards_published(context: dg.AssetCheckExecutionContext, store: StoreResource) -> dg.AssetCheckResult:
-        """The last night of every other shard published; without this, the failure of one hides behind the next."""
-        shards = _shards(context, store.store)
-        return dg.AssetCheckResult(
-            passed=all(shard["failed run"] is None for shard in shards),
-            severity=dg.AssetCheckSeverity.WARN,
-            metadata={"shards": dg.MetadataValue.md(as_markdown(pl.DataFrame(shards, infer_schema_length=None)))},
-        )
-
-    return [correctness_conditions, gate_checks(), dumps_readable, pins_within_bound, other_shards_published]
-
-
-def _shards(context: dg.AssetCheckExecutionContext, store: Store) -> list[dict[str, str | None]]:
-    """What each shard serves, of what logical time, and its last night, if that failed and is not the run itself."""
-    served = {snapshot.manifest.shard: snapshot for snapshot in served_where_sound(store.home, store.shards)[0]}
-    last = {shard: last_night(context.instance, shard) for shard in store.shards}
-    return [
-        {
-            "shard": shard,
-            "snapshot": served[shard].name if shard in served else None,
-            "now": iso(served[shard].manifest.now) if shard in served else None,
-            "failed run": run.run_id if run is not None and run.status in _UNPUBLISHED else None,
-        }
-        for shard, run in last.items()
-    ]
+    return [correctness_conditions, gate_checks(), dumps_readable, pins_within_bound]
 
 
 def _results(found: dict[str, Check], run: Run) -> Iterator[dg.AssetCheckResult]:

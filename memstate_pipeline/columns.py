@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 import dagster as dg
 import polars as pl
 
+from memstate_core.model import column_meanings
 from memstate_core.model.frames import EVIDENCE, EVIDENCE_INDEX, PAIRS, PLACEMENTS, Schema
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, Table
 
@@ -152,8 +153,21 @@ def column_schema(asset: str) -> dict[str, dg.TableSchema]:
     """The columns that an asset sets, as metadata of its definition."""
     if asset not in SCHEMAS:
         return {}
-    named = [dg.TableColumn(name, _named(kind)) for name, kind in SCHEMAS[asset].items()]
+    meanings = _meanings(asset)
+    named = [dg.TableColumn(name, _named(kind), meanings[name]) for name, kind in SCHEMAS[asset].items()]
     return {"dagster/column_schema": dg.TableSchema(named)}
+
+
+def _meanings(asset: str) -> dict[str, str]:
+    """What the columns of an asset mean."""
+    graph = {f"{table}.{name}": text for table, known in column_meanings.GRAPH.items() for name, text in known.items()}
+    served = {f"evidence.{name}": text for name, text in column_meanings.SERVED_EVIDENCE.items()}
+    own = {
+        "evidence": column_meanings.LEDGER["evidence"],
+        "placements": column_meanings.PLACEMENTS,
+        "duplicate_pairs": column_meanings.PAIRS,
+    }
+    return {**graph, **served, **own.get(asset, {})}
 
 
 def _named(kind: pl.DataType | type[pl.DataType]) -> str:

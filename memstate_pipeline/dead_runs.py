@@ -1,8 +1,9 @@
 """Runs that Dagster takes for running although their process is gone, after a kill or a power cut.
 
 Such a run would hold its place in the pool for ever, and no later run would begin. A run holds the store's lock from
-its start to its end, and the kernel releases the lock of a dead process, so a silent run that does not hold the lock is
-dead. It is marked as failed, which frees its place; Dagster's daemon then starts it again (`run_retries`).
+its start to its end, and the kernel releases the lock of a dead process. So a run that the note beside the free lock
+names is dead, and so is a silent one that does not hold the lock. It is marked as failed, which frees its place;
+Dagster's daemon then starts it again (`run_retries`).
 
 A run that was launched and has not started yet holds no lock. It has minutes to start while the server that launched it
 lives; a kill of everything ends that server, too, and then it has no more time than a run that started. Should it start
@@ -25,7 +26,7 @@ from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
-from memstate_core.state.lock import exclusive
+from memstate_core.state.lock import exclusive, left_by_the_dead
 from memstate_pipeline.nights import WHOLE_RUN, is_night
 from memstate_pipeline.notify.nights import failed_night
 from memstate_pipeline.report.failed_run import RunFailure
@@ -53,14 +54,7 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
     home = store.home
     if Path(instance.root_directory) != home.dagster:
         return []
-    silent = _silent(instance, now)
-    if not silent:
-        return []
-    try:
-        with exclusive(home.lock, "the search for dead runs"):
-            dead = silent
-    except StoreLocked as error:
-        dead = [run for run in silent if run.run_id not in error.facts["holder"]]
+    dead = _dead(home, instance, now)
     published = _published(home, [run.run_id for run in dead])
     for run in dead:
         snapshots = published.get(run.run_id)
@@ -71,6 +65,21 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
             died = RunFailure("ProcessDied", f"its process is gone. {_REST}")
             failed_night(store, run.run_id, run.tags, died, now, now)
     return [run.run_id for run in dead]
+
+
+def _dead(home: Home, instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
+    running = instance.get_run_records(dg.RunsFilter(statuses=_RUNNING))
+    holder = (left_by_the_dead(home.lock) or "") if running else ""
+    killed = [record.dagster_run for record in running if record.dagster_run.run_id in holder]
+    others = [record for record in running if record.dagster_run not in killed]
+    silent = [record.dagster_run for record in others if _is_silent(instance, record, now)]
+    if not silent:
+        return killed
+    try:
+        with exclusive(home.lock, "the search for dead runs"):
+            return [*killed, *silent]
+    except StoreLocked as error:
+        return [*killed, *(run for run in silent if run.run_id not in error.facts["holder"])]
 
 
 def _published(home: Home, run_ids: list[str]) -> dict[str, str]:
@@ -85,14 +94,9 @@ def _published(home: Home, run_ids: list[str]) -> dict[str, str]:
     return dict(named.iter_rows())
 
 
-def _silent(instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
-    """Runs that are neither queued nor ended, and of which nothing was recorded for some time."""
-    records = instance.get_run_records(dg.RunsFilter(statuses=_RUNNING))
-    return [
-        record.dagster_run
-        for record in records
-        if now - _last_event(instance, record) > _silence(instance, record.dagster_run)
-    ]
+def _is_silent(instance: dg.DagsterInstance, record: dg.RunRecord, now: datetime) -> bool:
+    """Whether nothing was recorded of a run for longer than it may be silent without holding the lock."""
+    return now - _last_event(instance, record) > _silence(instance, record.dagster_run)
 
 
 def _silence(instance: dg.DagsterInstance, run: dg.DagsterRun) -> timedelta:

@@ -1,12 +1,11 @@
 """The code location that Dagster loads, for the home in $MEMSTATE_HOME."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import dagster as dg
 
-from memstate_core.run.store import home_path, open_store
+from memstate_core.run.store import Store, home_path, open_store
 from memstate_pipeline.assets.forget import forget_assets
 from memstate_pipeline.assets.ingest import ingest_assets
 from memstate_pipeline.assets.publish import publish_assets
@@ -24,6 +23,7 @@ from memstate_pipeline.sensors import (
     published_sensor,
     set_aside_sensor,
 )
+from memstate_pipeline.shards import shard_checks, shard_specs, shards_sensor
 from memstate_pipeline.store_sensors import corrections_sensor, pressure_sensor, stale_sensor
 
 GROUPS = (ingest_assets, topic_assets, revise_assets, forget_assets, publish_assets)
@@ -44,8 +44,8 @@ def build_defs(home: Path) -> dg.Definitions:
     )
     assets, nightly = [asset for group in GROUPS for asset in group(partitions)], nightly_job(store)
     return dg.Definitions(
-        assets=dg.map_asset_specs(lambda spec: _described(spec, store.settings.ui.owners, fresh), assets),
-        asset_checks=asset_checks(),
+        assets=[*dg.map_asset_specs(lambda spec: _described(spec, store, fresh), assets), *shard_specs(store, fresh)],
+        asset_checks=[*asset_checks(), *shard_checks(store)],
         jobs=[nightly, *(job(store) for job in (import_job, verify_job, retention_job, compaction_job))],
         schedules=[nightly_schedule(store), *further_schedules(store)],
         sensors=[
@@ -57,16 +57,18 @@ def build_defs(home: Path) -> dg.Definitions:
             pressure_sensor(store),
             stale_sensor(store),
             corrections_sensor(store),
+            *shards_sensor(store),
         ],
         executor=dg.in_process_executor,
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},
     )
 
 
-def _described(spec: dg.AssetSpec, owners: Sequence[str], policy: dg.FreshnessPolicy) -> dg.AssetSpec:
-    owned = spec.replace_attributes(owners=owners)
-    is_published = spec.key.path[-1] == "snapshot"
-    return owned.replace_attributes(freshness_policy=policy) if is_published else owned
+def _described(spec: dg.AssetSpec, store: Store, policy: dg.FreshnessPolicy) -> dg.AssetSpec:
+    """An asset with its owners; `snapshot` with a freshness policy, unless each shard has its own."""
+    owned = spec.replace_attributes(owners=store.settings.ui.owners)
+    is_fresh = spec.key.path[-1] == "snapshot" and len(store.shards) == 1
+    return owned.replace_attributes(freshness_policy=policy) if is_fresh else owned
 
 
 @dg.definitions

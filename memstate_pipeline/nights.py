@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from memstate_pipeline.partitions import PARTITION_TAG
@@ -33,7 +35,9 @@ def is_night(run: dg.DagsterRun) -> bool:
     return run.job_name == NIGHTLY or from_assets
 
 
-def last_night(instance: dg.DagsterInstance, shard: str) -> dg.DagsterRun | None:
-    """The newest night of a shard that is on record, whatever its status; None without one."""
-    runs = instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: shard}), limit=_LATEST)
+def last_night(
+    instance: dg.DagsterInstance, shard: str, statuses: Sequence[dg.DagsterRunStatus] = ()
+) -> dg.DagsterRun | None:
+    """The newest night of a shard that is on record, in one of these statuses or in any; None without one."""
+    runs = instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: shard}, statuses=statuses), limit=_LATEST)
     return next((run for run in runs if is_night(run)), None)

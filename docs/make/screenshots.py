@@ -2,8 +2,9 @@
 
     python -m docs.make.screenshots
 
-makes the demo in a temporary folder, opens `memstate ui` on it, and writes `docs/pages/images/dagster.png` (the asset
-graph after the night) and `report.png` (the page of the run). Colours are reduced so that each stays small.
+makes the demo in a temporary folder, opens `memstate ui` on it, and writes `docs/pages/images/dagster.png` (the page of
+the asset `maintenance_report` after the night) and `report.png` (the page of the run). They are as wide as a page shows
+them, since labels of wider ones cannot be read there. Colours are reduced so that each stays small.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from docs.make.night import groups
 from tests.browser import chromium
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ FOLDER = Path(__file__).parents[1] / "pages" / "images"
 MEMSTATE = [sys.executable, "-m", "memstate_pipeline"]
 _COLOURS = 96
 _PATIENCE = 180
-_SETTLING = 15
-"""Seconds in which the UI fits the graph and colours assets by their last run."""
+_SETTLING = 8
+"""Seconds in which the UI fills the page."""
 
 
 def main() -> None:
@@ -47,8 +47,8 @@ def main() -> None:
         subprocess.run([*MEMSTATE, "--home", str(home), "demo"], check=True, stdout=subprocess.DEVNULL)
         with chromium(1260, 860, scale=2) as browser:
             _report(browser, next((home / "reports").glob("*.html")))
-        with _dagster(home) as url, chromium(1500, 440, scale=2) as browser:
-            _asset_graph(browser, url)
+        with _dagster(home) as url, chromium(1240, 680, scale=2) as browser:
+            _asset(browser, f"{url}/assets/maintenance_report")
 
 
 def _report(browser: WebDriver, page: Path) -> None:
@@ -81,15 +81,15 @@ def _when_ready(url: str) -> str:
     raise TimeoutError(f"{url} did not answer within {_PATIENCE} s")
 
 
-def _asset_graph(browser: WebDriver, url: str) -> None:
-    """All groups of the graph, expanded, without the panels beside it."""
-    page = f"{url}/asset-groups?expanded={','.join(f'global@global:{group}' for group in groups())}"
+def _asset(browser: WebDriver, page: str) -> None:
+    """What a night left with an asset, from its plots on, beside the asset's definition."""
     browser.get(page)
     _when_shown(browser, "//button[.='Hide navigation']").click()
-    browser.get(page)  # fits the graph to the space that it has now
-    _when_shown(browser, "//*[.='maintenance_report']")
-    _when_shown(browser, "//input/following::button[1]").click()  # the panel on the left, for space to the right
+    browser.get(page)
+    row = _when_shown(browser, "//tr[td[1][.='growth']]")
     time.sleep(_SETTLING)
+    browser.execute_script("arguments[0].scrollIntoView()", row)
+    time.sleep(1)
     _keep(browser, "dagster.png")
 
 

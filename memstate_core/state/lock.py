@@ -26,7 +26,7 @@ def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0) -> Iterator[No
         StoreLocked: another process holds it; the message names it.
     """
     make_folder(lock.parent)
-    note = lock.with_suffix(".holder.json")
+    note = _note(lock)
     guard = FileLock(lock, mode=PRIVATE_FILE)
     try:
         guard.acquire(timeout=wait_seconds)
@@ -38,6 +38,29 @@ def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0) -> Iterator[No
     finally:
         note.unlink(missing_ok=True)
         guard.release()
+
+
+def left_by_the_dead(lock: Path) -> str | None:
+    """Who held a lock when it died; None if somebody holds it, or if the last holder released it.
+
+    A holder removes its note before it releases the lock, so a note beside a free lock is that of a dead one. The next
+    holder writes its own in its place.
+    """
+    note, guard = _note(lock), FileLock(lock, mode=PRIVATE_FILE)
+    if not note.exists():
+        return None
+    try:
+        guard.acquire(timeout=0)
+    except Timeout:
+        return None
+    try:
+        return _read_holder(note) if note.exists() else None
+    finally:
+        guard.release()
+
+
+def _note(lock: Path) -> Path:
+    return lock.with_suffix(".holder.json")
 
 
 def _read_holder(note: Path) -> str:

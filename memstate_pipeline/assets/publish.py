@@ -11,6 +11,7 @@ from memstate_pipeline.assets.common import asset
 from memstate_pipeline.report.collect import growth
 from memstate_pipeline.report.run_report import report_run
 from memstate_pipeline.resources import StoreResource
+from memstate_pipeline.shards import record_published
 from memstate_pipeline.steps import materialize, pages_of, shown
 
 
@@ -23,7 +24,9 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         run = store.run(context.partition_key)
         require_planned(run)
         quarantine_set_aside(store.store, run)
-        return materialize(context, store.store, run, lambda: publish(store.store, run))
+        published = materialize(context, store.store, run, lambda: publish(store.store, run))
+        record_published(context, store.store, run.facts.shard, published.metadata or {})
+        return published
 
     @asset(partitions, "publish", "html", "report", after=["snapshot"])
     def maintenance_report(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -43,6 +44,7 @@ def ui(
     from memstate_core.model.errors import StoreLocked
     from memstate_core.run.store import HOME_VARIABLE
     from memstate_core.state.lock import exclusive
+    from memstate_pipeline.dead_runs import end_dead_runs
     from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_home, dagster_instance
     from memstate_pipeline.processes import run_together
 
@@ -64,8 +66,10 @@ def ui(
             show(document, as_json, lambda: [url])
             note("Press Ctrl-C to stop.")
             lower_priority(store)
-            with dagster_instance(store.home):
-                pass  # the two processes would make the databases at once, which ends one of them
+            # Opened first by one process, since two would make the databases at once, which ends one of them.
+            with dagster_instance(store.home) as instance:
+                for run_id in end_dead_runs(store, instance, datetime.now(UTC)):
+                    note(f"Run {run_id} is marked as failed, since its process is gone.")
             ended = run_together(commands, os.environ | environment)
     except StoreLocked as error:
         message = f"the UI of this store runs already, at {error.facts['holder']}; open that one, or end it first"

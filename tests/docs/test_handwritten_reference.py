@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
-import polars as pl
 import pytest
 
+from docs.make import columns
 from docs.make.settings import default_file
 from memstate_core.ingest.formats import FORMATS
 from memstate_core.ingest.reasons import Reason
 from memstate_core.model.observation import Details, Observation
 from memstate_core.model.parts import EdgeTo, FieldValue
 from memstate_core.policy.settings import Settings, load_settings
-from memstate_core.state.graph import NODE_TABLES
+from memstate_core.state.graph import EDGE, NODE_TABLES
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import TABLES
 from memstate_pipeline.notify.message import Event, Night, Problem, night_document
@@ -65,10 +65,13 @@ def test_every_key_and_event_of_a_notification_is_described() -> None:
     assert [row[0] for row in rows(NOTIFICATIONS_PAGE, "Events")] == list(get_args(Event))
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_every_column_of_the_ledger_is_described_with_its_type(table: str) -> None:
-    described = [(row[0], row[1]) for row in rows(STORE_PAGE, table)]
-    assert described == [(name, _type_name(dtype)) for name, dtype in TABLES[table].items()]
+def test_every_column_of_the_ledger_and_of_the_graph_has_a_meaning_on_its_page() -> None:
+    text, made = STORE_PAGE.read_text(), columns.PARTS
+    assert [name for name in made if f"<!-- generated: {name} -->" not in text] == []
+    for table, schema in TABLES.items():
+        assert [name for name in schema if f"| `{name}` | " not in made[f"columns of {table}"]()] == []
+    assert made["columns of the graph"]().count("\n| `") == sum(len(table.schema) for table in (*NODE_TABLES, EDGE))
+    assert "| `fields` | List(Struct) | values as stated |" in made["columns of evidence"]()
 
 
 def test_every_table_of_the_graph_is_named() -> None:
@@ -88,10 +91,3 @@ def test_the_file_of_defaults_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "memstate.toml").write_text(content)
     assert load_settings(tmp_path, {}) == Settings()
     assert tomllib.loads(content).keys() == Settings.model_fields.keys()
-
-
-def _type_name(dtype: Any) -> str:
-    if isinstance(dtype, pl.List):
-        inner = dtype.inner
-        return f"List({'Struct' if isinstance(inner, pl.Struct) else inner})"
-    return str(dtype.base_type())

@@ -1,13 +1,20 @@
 """A failed condition stops the run before it publishes; the served snapshot stays."""
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.definitions import freshness_evaluator
+from dagster._core.definitions.freshness import FreshnessState
+from dagster._core.loader import LoadingContextForTest
 
 from memstate_core.run.store import open_store
+from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
+from memstate_pipeline.shards import shard_asset, shards_sensor
 from tests import warm
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 
@@ -38,13 +45,30 @@ main()
 """A night whose ladder step removes the evidence of every value of the working graph of the first shard."""
 
 
-def other_shards(home: Path) -> list[bool]:
-    """Whether the check of each night, oldest first, found that the other shards had published."""
-    key = dg.AssetCheckKey(dg.AssetKey("maintenance_report"), "other_shards_published")
+def verdicts(home: Path, cursor: str | None = None) -> tuple[dict[str, tuple[bool, str]], str]:
+    """What the sensor records of each shard: whether its last night published, and why not; and its cursor."""
+    store = open_store(home, {})
+    (sensor,) = shards_sensor(store)
+    with dagster_instance(store.home) as instance:
+        tick: Any = sensor(dg.build_sensor_context(instance, cursor))
+    events = {event.asset_key.path[-1]: event for event in tick.asset_events}
+    return {
+        shard: (event.passed, str(event.metadata["failed checks"].value) if "failed checks" in event.metadata else "")
+        for shard, event in events.items()
+    }, tick.cursor
+
+
+def freshness(home: Path, monkeypatch: pytest.MonkeyPatch, hours: float) -> dict[str, FreshnessState]:
+    """How Dagster's daemon judges the assets with a freshness policy some hours after the last shard published."""
+    graph = build_defs(home).resolve_asset_graph()
+    nodes = {key.to_user_string(): graph.get(key) for key in graph.get_all_asset_keys()}
     with dagster_instance(open_store(home, {}).home) as instance:
-        records = instance.event_log_storage.get_asset_check_execution_history(key, limit=10)
-    ended = {"SUCCEEDED": True, "FAILED": False}
-    return [ended[status] for record in reversed(records) if (status := record.status.value) in ended]
+        published = instance.get_latest_materialization_event(shard_asset("s1"))
+        assert published is not None
+        monkeypatch.setattr(freshness_evaluator, "get_current_timestamp", lambda: published.timestamp + hours * 3600)
+        judge = freshness_evaluator.TimeWindowFreshnessPolicyEvaluator().evaluate_freshness
+        policies = {name: node for name, node in nodes.items() if node.freshness_policy is not None}
+        return {name: asyncio.run(judge(LoadingContextForTest(instance), node)) for name, node in policies.items()}
 
 
 def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
@@ -59,7 +83,9 @@ def test_a_failed_check_exits_4_and_publishes_nothing(tmp_path: Path) -> None:
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
 
 
-def test_a_failed_shard_keeps_no_other_from_its_night(tmp_path: Path) -> None:
+def test_a_failed_shard_keeps_no_other_from_its_night_and_hides_behind_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home, dump = tmp_path / "home", tmp_path / "many.jsonl"
     home.mkdir()
     (home / "memstate.toml").write_text("[store]\nshards = 2\n")
@@ -72,7 +98,18 @@ def test_a_failed_shard_keeps_no_other_from_its_night(tmp_path: Path) -> None:
     error = json.loads(answer.stdout)["error"]
     assert (error["type"], error["failed"], error["published"]) == ("ShardsFailed", {"s0": "CheckRefused"}, ["s1/1"])
     assert "C4_provenance_preservation" in error["message"]
-    assert other_shards(home) == [False]
+    failing, cursor = verdicts(home)
+    assert failing == {"s0": (False, "C4_provenance_preservation"), "s1": (True, "")}
+    assert verdicts(home, cursor) == ({}, cursor), "a verdict is recorded once"
+    fresh, unknown = FreshnessState.PASS, FreshnessState.UNKNOWN
+    assert freshness(home, monkeypatch, 1) == {"served/s0": unknown, "served/s1": fresh}
     assert run_memstate(home, "status", "--json").document["snapshot"] == "s1/1"
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
-    assert other_shards(home) == [False, True, True]
+    sound, cursor = verdicts(home, cursor)
+    assert sound == {"s0": (True, ""), "s1": (True, "")}
+    assert freshness(home, monkeypatch, 1) == {"served/s0": fresh, "served/s1": fresh}
+    just_before = 36 - 0.01 / 3600
+    late = {"served/s0": FreshnessState.FAIL, "served/s1": FreshnessState.WARN}
+    assert freshness(home, monkeypatch, just_before) == late, "s0 published before s1"
+    (home / "snapshots" / "s0" / "1" / "manifest.json").write_bytes(b"damaged")
+    assert verdicts(home, cursor)[0] == {"s0": (False, "")}, "what it serves cannot be read"

@@ -12,13 +12,15 @@ import polars as pl
 import pytest
 
 from memstate_core.ingest.importer import import_paths
-from memstate_core.model.frames import empty
+from memstate_core.model import column_meanings as meant
+from memstate_core.model.frames import EVIDENCE_INDEX, PAIRS, PLACEMENTS, empty
 from memstate_core.model.text import parse_moment
 from memstate_core.run.run import Run
 from memstate_core.run.store import open_store
 from memstate_core.state.graph import Table, open_graph
 from memstate_core.state.home import Home
-from memstate_pipeline.columns import GRAPH, SCHEMAS, SOURCES, columns
+from memstate_core.state.ledger import TABLES
+from memstate_pipeline.columns import GRAPH, SCHEMAS, SOURCES, column_schema, columns
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.run import maintain
@@ -42,6 +44,20 @@ def test_every_column_of_the_graph_has_a_writer_and_is_served() -> None:
     written = {name for asset, schema in SCHEMAS.items() if asset != "snapshot" for name in schema}
     assert set(columns(GRAPH)) <= written
     assert set(columns(GRAPH)) <= set(SCHEMAS["snapshot"])
+
+
+def test_every_column_of_every_asset_has_a_meaning_and_no_meaning_is_left_over() -> None:
+    shown: dict[str, dg.TableSchema] = {asset: column_schema(asset)["dagster/column_schema"] for asset in SCHEMAS}
+    assert [column.name for schema in shown.values() for column in schema.columns if not column.description] == []
+    found = {column.name: column.description for column in shown["snapshot"].columns}
+    assert found["Revision.rank"] == "place in the history; 0 is current"
+    assert (found["Topic.id"], found["evidence.topic_id"]) == ("the topic", "its topic, after merges")
+    assert {name: [*known] for name, known in meant.LEDGER.items()} == {
+        name: [*known] for name, known in TABLES.items()
+    }
+    assert {name: {*known} for name, known in meant.GRAPH.items()} == {each.name: {*each.schema} for each in GRAPH}
+    assert (meant.PLACEMENTS.keys(), meant.PAIRS.keys()) == (PLACEMENTS.keys(), PAIRS.keys())
+    assert meant.SERVED_EVIDENCE.keys() == EVIDENCE_INDEX.keys()
 
 
 def test_lineage_names_columns_that_exist_of_assets_that_came_before(tmp_path: Path) -> None:

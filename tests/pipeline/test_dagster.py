@@ -48,7 +48,8 @@ def test_assets_are_in_their_groups(definitions: dg.Definitions) -> None:
 
 def test_every_asset_is_partitioned_by_shard(tmp_path: Path) -> None:
     (tmp_path / "memstate.toml").write_text("[store]\nshards = 3\n")
-    for spec in specs(build_defs(tmp_path)).values():
+    for name in GROUPS:
+        spec = specs(build_defs(tmp_path))[name]
         assert spec.partitions_def is not None
         assert spec.partitions_def.get_partition_keys() == ["s0", "s1", "s2"]
 
@@ -61,6 +62,19 @@ def test_the_job_is_one_line_through_all_assets(definitions: dg.Definitions) -> 
 def test_the_snapshot_goes_stale(definitions: dg.Definitions) -> None:
     fresh = {name for name, spec in specs(definitions).items() if spec.freshness_policy}
     assert fresh == {"snapshot"}
+
+
+def test_each_of_several_shards_goes_stale_and_is_checked_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "memstate.toml").write_text("[store]\nshards = 2\n")
+    definitions, shards = build_defs(tmp_path), {"served/s0", "served/s1"}
+    found = specs(definitions)
+    assert {name for name, spec in found.items() if spec.freshness_policy} == shards
+    assert found.keys() == GROUPS.keys() | shards
+    checks = definitions.resolve_asset_graph().asset_check_keys
+    assert {key.asset_key.to_user_string() for key in checks if key.name == "last_night_published"} == shards
+    job = definitions.resolve_job_def("nightly_maintenance").asset_layer.asset_graph
+    assert {key.to_user_string() for key in job.executable_asset_keys} == GROUPS.keys(), "no step makes them"
+    assert definitions.resolve_sensor_def("shards").default_status is dg.DefaultSensorStatus.RUNNING
 
 
 def test_assets_have_owners_tags_kinds_descriptions_and_columns(tmp_path: Path) -> None:

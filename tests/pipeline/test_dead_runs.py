@@ -73,8 +73,12 @@ def statuses(instance: dg.DagsterInstance) -> dict[str, dg.DagsterRunStatus]:
 def test_a_run_that_was_killed_is_marked_as_failed_with_the_reason(home: Home, instance: dg.DagsterInstance) -> None:
     run_id = killed_run(home)
     assert statuses(instance) == {run_id: RUNNING}
-    assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == []
-    assert end_dead_runs(open_store(home.root, {}), instance, later()) == [run_id]
+    note = home.lock.with_suffix(".holder.json")
+    left = note.read_text()
+    note.unlink()
+    assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == [], "it may not have reached its lock yet"
+    note.write_text(left)
+    assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == [run_id], "it died with the lock"
     assert statuses(instance) == {run_id: dg.DagsterRunStatus.FAILURE}
     ended = instance.get_run_by_id(run_id)
     assert ended is not None
@@ -91,6 +95,8 @@ def test_a_silent_run_that_holds_the_lock_is_alive(home: Home, instance: dg.Dags
     run_id = killed_run(home)
     with exclusive(home.lock, f"process {os.getpid()} (Dagster run {run_id}, since now)"):
         assert end_dead_runs(open_store(home.root, {}), instance, later(36_000)) == []
+    assert not home.lock.with_suffix(".holder.json").exists()
+    assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == [], "it released the lock a moment ago"
     with exclusive(home.lock, f"process {os.getpid()} (memstate rebuild)"):
         assert end_dead_runs(open_store(home.root, {}), instance, later()) == [run_id]
 

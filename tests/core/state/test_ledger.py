@@ -18,7 +18,7 @@ from memstate_core.model.errors import FrameMismatch, StoreLocked
 from memstate_core.model.frames import QUARANTINE, TRANSITIONS
 from memstate_core.state.ledger import TABLES, Ledger
 from memstate_core.state.ledger_compaction import COMPACT_FILES
-from memstate_core.state.lock import exclusive
+from memstate_core.state.lock import exclusive, left_by_the_dead
 from tests.core.frames import filled
 from tests.core.strategies import day, edge, evidence_frame, field, observation
 
@@ -165,11 +165,15 @@ def test_the_error_of_a_second_holder_names_the_first(tmp_path: Path) -> None:
 
 
 def test_killing_the_holder_frees_the_lock(tmp_path: Path) -> None:
+    assert left_by_the_dead(tmp_path / "run.lock") is None
     with holder(tmp_path / "run.lock", "the first") as process:
+        assert left_by_the_dead(tmp_path / "run.lock") is None
         process.kill()
         process.wait()
+        assert left_by_the_dead(tmp_path / "run.lock") == "the first"
         with exclusive(tmp_path / "run.lock", "the second"):
             assert refusal(tmp_path / "run.lock").facts["holder"] == "the second"
+        assert left_by_the_dead(tmp_path / "run.lock") is None
 
 
 def test_a_holder_that_ends_leaves_no_note(tmp_path: Path) -> None:

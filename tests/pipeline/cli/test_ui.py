@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 
 from memstate_core.run.store import open_store
+from memstate_pipeline import processes
 from memstate_pipeline.cli import ui as ui_command
 from memstate_pipeline.cli.main import app
-from memstate_pipeline.cli.output import Context
+from memstate_pipeline.instance import dagster_instance
 from tests.browser import chromium, keep_screenshot, requires_chromium
 from tests.pipeline.conftest import NIGHT, run_memstate
 from tests.pipeline.test_dead_runs import killed_run
@@ -188,11 +190,33 @@ def test_without_a_wanted_port_the_first_free_one_is_offered(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setattr(ui_command, "FIRST_PORT", port)
-        options = Context(home=str(tmp_path))
-        app(["ui", "--dry-run", "--log-format", "json", "--json"], obj=options, standalone_mode=False)
+        options = ["--dry-run", "--log-format", "json", "--json"]
+        app(["--home", str(tmp_path), "ui", *options], standalone_mode=False)
     offered = json.loads(capsys.readouterr().out)
     assert port < int(offered["url"].rpartition(":")[2]) < port + ui_command.PORTS
     assert all(command[-2:] == ["--log-format", "json"] for command in offered["commands"].values())
+
+
+def test_it_ends_runs_that_a_power_cut_left_before_its_processes_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    dump = tmp_path / "one.jsonl"
+    dump.write_text('{"title": "Yard", "observed_at": "2026-01-01"}\n')
+    assert run_memstate(tmp_path / "home", "import", str(dump)).code == 0
+    (tmp_path / "home" / "memstate.toml").write_text("[store]\nniceness = 0\n")
+    home = open_store(tmp_path / "home", {}).home
+    dead, seen = killed_run(home), list[dg.DagsterRunStatus]()
+
+    def started(*_: object) -> processes.Ended:
+        with dagster_instance(home) as instance:
+            seen.extend(run.status for run in instance.get_runs())
+        return processes.Ended("daemon", 1)
+
+    monkeypatch.setattr(processes, "run_together", started)
+    assert app(["--home", str(home.root), "ui", "--port", "0"], standalone_mode=False) == 1
+    assert seen == [dg.DagsterRunStatus.FAILURE]
+    assert f"Run {dead} is marked as failed, since its process is gone." in capsys.readouterr().err
 
 
 def test_a_run_whose_process_is_killed_runs_again_by_itself(ui: Ui, home: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._daemon.types import DaemonHeartbeat
 
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import Store, open_store
@@ -84,6 +85,14 @@ def test_queued_runs_without_a_daemon_are_a_problem(store: Store) -> None:
         False,
         "queued runs: 1, and no daemon is running, so schedule and sensors rest: `memstate ui` starts it",
     )
+    hours_later = after(PATIENCE + timedelta(minutes=1))
+    with dagster_instance(store.home) as instance:
+        instance.add_daemon_heartbeat(DaemonHeartbeat(hours_later.timestamp(), "SCHEDULER", "one", []))
+    assert found(store, "daemon", after(timedelta())) == Finding(
+        "daemon", True, "the daemon is running; queued runs: 1"
+    )
+    stuck = found(store, "daemon", hours_later)
+    assert (stuck.ok, "none begins: restart `memstate ui`" in stuck.detail) == (False, True), stuck
 
 
 def test_a_history_that_cannot_be_read_is_a_finding_with_advice(store: Store) -> None:
