@@ -30,7 +30,9 @@ MADE = key_file.make(
 )
 BEYOND_A_SCHEMA = """
 [checks]
-negative_data_rejection.expected-statuses = ["400", "401", "403", "404", "405", "409", "413", "415", "422", "429", "431"]
+negative_data_rejection.expected-statuses = [
+  "400", "401", "403", "404", "405", "409", "413", "415", "422", "429", "431"
+]
 [[operations]]
 include-path = ["/v1/ingest", "/v1/topics", "/v1/facts", "/v1/resources", "/v1/query"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429", "503"]
