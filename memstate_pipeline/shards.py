@@ -95,7 +95,7 @@ def _verdict(store: Store, instance: dg.DagsterInstance, shard: str) -> dg.Asset
         return None
     passed = run.status is dg.DagsterRunStatus.SUCCESS and "unreadable" not in served
     page, data = report_paths(store.home.reports, run.run_id, shard)
-    shown = pages_of(page, store.settings.ui.api_url) | _reason(data.read_bytes()) if data.exists() else {}
+    shown = {**pages_of(page, store.settings.ui.api_url), **_reason(data.read_bytes())} if data.exists() else {}
     metadata = {"last night": MetadataValue.dagster_run(run.run_id), "status": run.status.value, **shown, **served}
     return dg.AssetCheckEvaluation(
         asset_key=shard_asset(shard),
