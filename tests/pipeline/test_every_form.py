@@ -24,8 +24,8 @@ from memstate_core.state.graph import EDGE, REVISION, TOPIC
 from tests import warm
 from tests.core.night.checks.damage import Damage, Home, delete, update
 from tests.core.serve.conftest import Client, served
+from tests.core.serve.mcp.calls import call, over_http
 from tests.core.serve.scopes.two_scopes import key_for
-from tests.core.serve.test_mcp import call, over_http
 from tests.pipeline.conftest import clean_environment, run_memstate
 from tests.pipeline.erased_homes import dump, erase, left
 from tests.pipeline.form_homes import (

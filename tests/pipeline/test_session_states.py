@@ -18,7 +18,7 @@ from memstate_core.model.ids import key_id
 from memstate_core.run.store import open_store
 from memstate_core.serve.options import Options
 from tests.core.serve.conftest import served
-from tests.core.serve.test_mcp import call, document, over_http
+from tests.core.serve.mcp.calls import call, document, over_http
 from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.slow

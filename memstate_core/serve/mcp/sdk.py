@@ -1,7 +1,7 @@
 """Adapter for the one behaviour of the MCP SDK (mcp 2.3) that it offers no setting for: its OpenTelemetry spans.
 
 The SDK's class of that middleware is private. Its only public trace is that a bare low-level server starts with it and
-with nothing else; `tests/core/serve/test_mcp.py` fails when a later SDK changes that.
+with nothing else; `tests/core/serve/mcp/test_stdio.py` fails when a later SDK changes that.
 """
 
 from __future__ import annotations
