@@ -9,23 +9,10 @@ import pytest
 
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.retrieve.query import NEIGHBORS, Question, answer
+from tests.core.retrieve.asking import WORDS_ONLY, ask, ids, said
 from tests.core.retrieve.conftest import START, Store, day
 
 pytestmark = pytest.mark.slow
-
-WORDS_ONLY = frozenset[str]()
-
-
-def ask(readers, text, store, **given):
-    return answer(readers, store.encoder, None, Question(text, **{"scopes": ("user:a",)} | given))
-
-
-def ids(found):
-    return [candidate["topic_id"] for candidate in found["candidates"]]
-
-
-def said(found):
-    return [entry["observation_id"] for entry in found["evidence"]]
 
 
 def test_the_answer_has_the_shape_of_the_contract(store, opened):
@@ -296,76 +283,6 @@ def test_of_two_turns_with_the_same_words_the_one_that_asks_comes_last(store, op
     asks = store.says("chat", "The boat is sold?", session_id="a", turn=1)
     says = store.says("chat", "The boat is sold.", session_id="b", turn=1)
     assert said(ask(opened(store), "boat sold", store, evidence_k=2)) == [says, asks]
-
-
-def moved(store) -> tuple[str, str]:
-    """A person who moves, and others who live elsewhere; answers the earlier and the later turn."""
-    store.topic("chat", title="Chat")
-    live = store.says("chat", "I live in Oslo live in Oslo town", actor="Ines", session_id="a", turn=1, on=1)
-    store.says("chat", "I live in Rome, in Rome", actor="Bo", session_id="b", turn=1, on=90)
-    later = store.says("chat", "We moved, I live in Bergen now", actor="Ines", session_id="c", turn=1, on=60)
-    return live, later
-
-
-def test_what_holds_now_comes_before_what_it_replaced(store, opened):
-    before, now = moved(store)
-    readers = opened(store)
-    found = ask(readers, "In which town does Ines live?", store, evidence_k=3, explain=True)
-    assert said(found)[:2] == [now, before]
-    gains = {entry["observation_id"]: entry["explain"]["parts"]["newer"] for entry in found["evidence"]}
-    assert gains[now] == -gains[before] > 0
-    assert said(ask(readers, "In which town does Ines live?", store, evidence_k=1)) == [now]
-    assert said(ask(readers, "In which town did Ines live before?", store, evidence_k=3))[0] == before
-    then = ask(readers, "In which town does Ines live?", store, evidence_k=3, as_of=day(30))
-    assert said(then)[0] == before
-
-
-def replaced(found: dict) -> dict[str, str]:
-    return {hit["observation_id"]: hit["replaced_by"] for hit in found["evidence"] if "replaced_by" in hit}
-
-
-def test_evidence_names_the_later_statement_that_may_have_replaced_it(store, opened):
-    store.topic("chat", title="Chat")
-    before = store.says("chat", "I live in Oslo town", actor="Ines", session_id="a", turn=1, on=1)
-    now = store.says("chat", "I live in Bergen town now", actor="Ines", session_id="c", turn=1, on=60)
-    store.says("chat", "I live in Rome town", actor="Bo", session_id="b", turn=1, on=2)
-    readers = opened(store)
-    assert replaced(ask(readers, "In which town does Ines live?", store, evidence_k=3)) == {before: now}
-    assert replaced(ask(readers, "In which town did Ines live before?", store, evidence_k=3)) == {}
-    assert replaced(ask(readers, "In which town does Ines live?", store, stages=frozenset({"semantic"}))) == {}
-    assert replaced(ask(readers, "In which town does Ines live?", store, as_of=day(30))) == {}
-
-
-def test_a_later_statement_without_a_word_of_change_is_named_by_none(store, opened):
-    store.topic("chat", title="Chat")
-    for at, town in enumerate(("Oslo", "Bergen")):
-        store.says("chat", f"I live in {town} town", actor="Ines", session_id=town, turn=1, on=at)
-    assert replaced(ask(opened(store), "In which town does Ines live?", store)) == {}
-
-
-def test_a_turn_that_states_and_asks_is_a_statement(store, opened):
-    store.topic("chat", title="Chat")
-    before = store.says("chat", "I live in Oslo live in Oslo town", actor="Ines", session_id="a", turn=1, on=1)
-    now = store.says("chat", "We moved, I live in Bergen now. And you?", actor="Ines", session_id="c", turn=1, on=60)
-    assert said(ask(opened(store), "In which town does Ines live?", store))[:2] == [now, before]
-
-
-def test_statements_without_vectors_replace_nothing(store, opened):
-    store.topic("chat", title="Chat")
-    for day_of, text in enumerate(("I live in Oslo town", "I live in Bergen town now")):
-        store.says("chat", text, actor="Ines", session_id="a", turn=day_of, on=day_of, embed=False)
-    found = ask(opened(store), "In which town does Ines live?", store, explain=True)
-    assert [entry["explain"]["parts"]["newer"] for entry in found["evidence"]] == [0, 0]
-
-
-def test_others_questions_and_unlike_turns_replace_nothing(store, opened):
-    before, now = moved(store)
-    store.says("chat", "Do I live in Oslo town now, changed?", actor="Ines", session_id="d", turn=1, on=70)
-    store.says("chat", "I live in Oslo town", actor="Cleo", session_id="e", turn=1, on=80)
-    store.says("chat", "Everything is new", actor="Ines", session_id="f", turn=1, on=85)
-    found = ask(opened(store), "In which town does Ines live?", store, evidence_k=6, explain=True)
-    gains = {entry["observation_id"]: entry["explain"]["parts"]["newer"] for entry in found["evidence"]}
-    assert {name for name, gain in gains.items() if gain} == {before, now}
 
 
 def test_evidence_without_a_vector_is_found_by_its_terms(store, opened):

@@ -10,7 +10,7 @@ import pytest
 
 from memstate_pipeline.report import write_report
 from tests.browser import chromium, console_errors, overflow, requires_chromium, view_as
-from tests.pipeline.report.test_page import busy_night, quiet_night
+from tests.pipeline.report.nights import busy_night, quiet_night
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver

@@ -10,7 +10,7 @@ from memstate_pipeline.report.index import INDEX, write_index
 from memstate_pipeline.report.latest import latest_report
 from memstate_pipeline.report.page import render_report, write_report
 from tests.docs.html import Page
-from tests.pipeline.report.test_page import busy_night, quiet_night
+from tests.pipeline.report.nights import busy_night, quiet_night
 
 
 def written(folder: Path, run_id: str, at: int, **summary: object) -> Path:
