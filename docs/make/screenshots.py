@@ -47,7 +47,7 @@ def main() -> None:
         subprocess.run([*MEMSTATE, "--home", str(home), "demo"], check=True, stdout=subprocess.DEVNULL)
         with chromium(1260, 860, scale=2) as browser:
             _report(browser, next((home / "reports").glob("*.html")))
-        with _dagster(home) as url, chromium(1240, 680, scale=2) as browser:
+        with _dagster(home) as url, chromium(1240, 600, scale=2) as browser:
             _asset(browser, f"{url}/assets/maintenance_report")
 
 
