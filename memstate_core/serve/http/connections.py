@@ -12,6 +12,8 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from memstate_core.serve.problems import Problem, response
+
 HEAD_LIMIT = 64 << 10
 """The maximum size in bytes of the lines before a body, and of whatever else arrives without bringing body bytes:
 trailers and chunk extensions."""
@@ -25,7 +27,16 @@ HEAD_SECONDS = 15.0
 STALL_SECONDS = 15.0
 """How often a connection is checked for a client that does not read; after two checks without progress it is closed."""
 
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+def _too_large() -> bytes:
+    """The refusal of a head that is too large, as it goes over the wire: no application is asked about it."""
+    detail = f"the request line and headers have more than {HEAD_LIMIT} bytes; send less, such as a shorter query"
+    refusal = response(Problem(431, "head-too-large", detail, {"Connection": "close"}, limit=HEAD_LIMIT))
+    headers = b"".join(name + b": " + value + b"\r\n" for name, value in refusal.raw_headers)
+    return b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + headers + b"\r\n" + bytes(refusal.body)
+
+
+_TOO_LARGE = _too_large()
 
 
 class LimitedConnection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import logging
 import socket
 import threading
@@ -270,6 +271,16 @@ def test_a_large_head_is_refused_and_an_ordinary_one_is_not(client: Client) -> N
             time.sleep(0.005)
         assert received(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
     assert client.get("/healthz", X_More="x" * 16_000).status == 200
+
+
+def test_a_url_that_is_too_long_is_refused_with_a_problem_document(client: Client) -> None:
+    with closing(connected(client)) as connection:
+        connection.sendall(b"GET /healthz?more=" + b"x" * 70_000)
+        head, _, body = received(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert b"content-type: application/problem+json" in head.lower()
+    assert f"content-length: {len(body)}".encode() in head.lower()
+    assert json.loads(body)["type"] == "urn:memstate:problem:head-too-large"
 
 
 def test_an_idle_connection_is_closed(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
