@@ -18,7 +18,7 @@ from msgspec import json as msgjson
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.conflicts import Conflicts, RevisionRow, Slot, Slots, conflict_messages, conflicting
 from memstate_core.retrieve.index.facts_files import current_revisions
-from memstate_core.state.edges import valid_at as valid_at  # readers of facts take it from here
+from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph, Table
 
 Revision = dict[str, Any]

@@ -18,7 +18,6 @@ import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.frames import ALIASES, EDGES, EVIDENCE_INDEX, REVISIONS, empty
-from memstate_core.retrieve.facts import valid_at
 from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.damage import damage_named, unopenable
@@ -29,6 +28,7 @@ from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, T
 from memstate_core.retrieve.scope_facts import ScopeFacts
 from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements
 from memstate_core.run.run import GRAPH_FILE
+from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import Graph, open_graph
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
 

@@ -29,11 +29,14 @@ STALL_SECONDS = 15.0
 
 
 def _too_large() -> bytes:
-    """The response to a head over the limit, which no application gets to see."""
-    detail = f"the lines before the body are too long: at most {HEAD_LIMIT} bytes are read; shorten the URL or headers"
-    made = response(Problem(431, "head-too-large", detail, {"Connection": "close"}, limit=HEAD_LIMIT))
-    lines = [b"HTTP/1.1 431 Request Header Fields Too Large", *(b"%s: %s" % each for each in made.raw_headers)]
-    return b"\r\n".join([*lines, b"", bytes(made.body)])
+    """The refusal of a head that is too large, as it goes over the wire: no application is asked about it."""
+    detail = f"the request line and headers have more than {HEAD_LIMIT} bytes; send less, such as a shorter query"
+    refusal = response(Problem(431, "head-too-large", detail, {"Connection": "close"}, limit=HEAD_LIMIT))
+    headers = b"".join(name + b": " + value + b"\r\n" for name, value in refusal.raw_headers)
+    return b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + headers + b"\r\n" + bytes(refusal.body)
+
+
+_TOO_LARGE = _too_large()
 
 
 class LimitedConnection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
@@ -86,7 +89,7 @@ class LimitedConnection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
     def _refuse(self, is_running: bool) -> None:
         if not self.transport.is_closing():
             if not is_running:
-                self.transport.write(_too_large())
+                self.transport.write(_TOO_LARGE)
             self.transport.close()
 
     def _check_stall(self) -> None:

@@ -269,13 +269,18 @@ def test_a_large_head_is_refused_and_an_ordinary_one_is_not(client: Client) -> N
         for _ in range(18):
             connection.sendall(b"X-More: " + b"x" * 4000 + b"\r\n")
             time.sleep(0.005)
-        answer = received(connection)
-        assert answer.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
-        if answer.startswith(b"HTTP/1.1 431"):
-            head, _, body = answer.partition(b"\r\n\r\n")
-            assert b"content-type: application/problem+json" in head.lower()
-            assert json.loads(body)["type"] == "urn:memstate:problem:head-too-large"
+        assert received(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
     assert client.get("/healthz", X_More="x" * 16_000).status == 200
+
+
+def test_a_url_that_is_too_long_is_refused_with_a_problem_document(client: Client) -> None:
+    with closing(connected(client)) as connection:
+        connection.sendall(b"GET /healthz?more=" + b"x" * 70_000)
+        head, _, body = received(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert b"content-type: application/problem+json" in head.lower()
+    assert f"content-length: {len(body)}".encode() in head.lower()
+    assert json.loads(body)["type"] == "urn:memstate:problem:head-too-large"
 
 
 def test_an_idle_connection_is_closed(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

