@@ -152,7 +152,7 @@ def _following(evidence: EvidenceSlice, old: Rows, new: Rows) -> Vectors:
 
     What follows in the same session goes on about the same, and seldom says that it is no longer so.
     """
-    cosines = np.nan_to_num(_vectors(evidence, old) @ _vectors(evidence, new).T, nan=-1.0)
+    cosines = _cosines(_vectors(evidence, old), _vectors(evidence, new))
     sessions, states = evidence.windows[:, 2], evidence.asking[new] < 1
     later = evidence.moments[new][None, :] > evidence.moments[old][:, None]
     apart = sessions[old][:, None] != sessions[new][None, :]
@@ -167,6 +167,15 @@ def _vectors(evidence: EvidenceSlice, rows: Rows) -> Vectors:
     vectors = np.full((len(rows), evidence.vectors.shape[1]), np.nan, dtype=np.float32)
     vectors[places != MISSING] = evidence.vectors[places[places != MISSING]]
     return vectors
+
+
+def _cosines(old: Vectors, new: Vectors) -> Vectors:
+    """The cosine of each old vector with each new one, -1 without one.
+
+    One product a new vector: the product of two matrices this small is handed to threads, and waits for busy ones.
+    """
+    cosines: Vectors = np.nan_to_num(np.matmul(old[None, :, :], new[:, :, None])[:, :, 0].T, nan=-1.0)
+    return cosines
 
 
 def _highest_but(values: Vectors, count: int, axis: int) -> Vectors:

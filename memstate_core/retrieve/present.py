@@ -17,6 +17,9 @@ _VERB = re.compile(
     r"\b(?:did|was|were|had|would|will|could|might|should)\b",
     re.IGNORECASE,
 )
+_OF_SUBJECT = re.compile(r"\W*(?:who|(?:what|which)\s+\w+)\s+\w*[^\Ws]s\b", re.IGNORECASE)
+"""A question for the subject of a verb in the present needs no auxiliary: "Which animal lives with Ines?" has none."""
+
 _EARLIER = re.compile(
     r"\b(?:before|previous|previously|earlier|former|formerly|first|originally|initially|in the past|used? to|ago|last|"
     r"once|yesterday)\b",
@@ -39,7 +42,7 @@ def asks_for_the_present(question: str, years: list[int]) -> bool:
         years: the years of the evidence, to which its dates may belong.
     """
     verb = _VERB.search(question)
-    present = verb is not None and bool(verb["present"] or verb["short"])
+    present = bool(verb["present"] or verb["short"]) if verb else bool(_OF_SUBJECT.match(question))
     return present and not _EARLIER.search(question) and not named_spans(question, years)
 
 

@@ -52,7 +52,7 @@ SESSION, SEGMENT = 0.2, 0.3
 """The share of the score of the best turn of a session, and of a segment, that the others get: answers are near their
 context, and a segment is nearer than a whole session."""
 
-TOPIC_TEXT = 0.25
+TOPIC_TEXT = 0.5
 """The weight of the text of its topic for a turn that states a value; of other turns it says too little."""
 
 BEST_EVIDENCE = 2.0

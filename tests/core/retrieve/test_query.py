@@ -287,8 +287,20 @@ def test_turns_by_a_named_person_precede_turns_that_address_them(store, opened):
     (answer,) = store.talk("chat", "pets", ("u18", "Rabbits, and sometimes doves"), on=20)
     readers = opened(store)
     store.encoder.asked.clear()
-    assert said(ask(readers, "Which doves does Kate have?", store, evidence_k=1)) == [answer]
-    assert store.encoder.asked == ["Which doves does Kate have?", "Which doves does have?"]
+    assert said(ask(readers, "Which doves did Kate have?", store, evidence_k=1)) == [answer]
+    assert store.encoder.asked == ["Which doves did Kate have?", "Which doves did have?"]
+
+
+def test_a_question_for_the_present_is_compared_as_its_person_would_ask_it(store, opened):
+    store.topic("chat", title="Chat")
+    for at, text in enumerate(("Where is what does?", "Shut the old gate", "I keep doves")):
+        store.says("chat", text, actor="Kate", session_id=str(at), turn=1, on=at)
+    readers = opened(store)
+    store.encoder.asked.clear()
+    found = ask(readers, "What doves does Kate keep?", store, explain=True)
+    assert store.encoder.asked == ["What doves does Kate keep?", "What doves do I keep?"]
+    words = {hit["observation_id"]: hit["explain"]["parts"]["turn_words"] for hit in found["evidence"]}
+    assert words["o0000"] == words["o0001"] < words["o0002"]
 
 
 def test_of_two_turns_with_the_same_words_the_one_that_asks_comes_last(store, opened):
@@ -356,6 +368,41 @@ def test_statements_without_vectors_replace_nothing(store, opened):
         store.says("chat", text, actor="Ines", session_id="a", turn=day_of, on=day_of, embed=False)
     found = ask(opened(store), "In which town does Ines live?", store, explain=True)
     assert [entry["explain"]["parts"]["newer"] for entry in found["evidence"]] == [0, 0]
+
+
+def test_what_follows_in_the_same_session_replaces_nothing(store, opened):
+    store.topic("chat", title="Chat")
+    for turn, text in enumerate(("I live in Oslo live in Oslo town", "Now I live in Bergen town")):
+        store.says("chat", text, actor="Ines", session_id="a", turn=turn, on=turn)
+    found = ask(opened(store), "In which town does Ines live?", store, explain=True)
+    assert [entry["explain"]["parts"]["newer"] for entry in found["evidence"]] == [0, 0]
+    assert replaced(found) == {}
+
+
+def beneath(store, noise: str) -> tuple[str, str]:
+    """An answer, a later statement that is near it and far from the question, and earlier turns that rank between."""
+    store.topic("chat", title="Chat")
+    for at in range(6):
+        store.says("chat", noise + "!" * at, actor="Ines", session_id="n", turn=at)
+    old = store.says(
+        "chat", "I own this dwelling and address, Oslo harbour", actor="Ines", session_id="a", turn=1, on=1
+    )
+    new = store.says("chat", "Oslo harbour", actor="Ines", session_id="z", turn=1, on=60)
+    return old, new
+
+
+def test_a_later_statement_comes_up_where_the_last_place_is_worth_little(store, opened):
+    old, new = beneath(store, "Yesterday somebody repainted seventeen warehouses beside those long canals")
+    readers = opened(store)
+    found = ask(readers, "Which dwelling and address does Ines own?", store, evidence_k=8)["evidence"]
+    assert [hit["observation_id"] for hit in found[:2]] == [new, old]
+    assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
+    assert new not in said(ask(readers, "Which dwelling and address did Ines own?", store, evidence_k=5))
+
+
+def test_nothing_comes_up_where_the_last_place_is_worth_much(store, opened):
+    _, new = beneath(store, "my dwelling and address")
+    assert new not in said(ask(opened(store), "Which dwelling and address does Ines own?", store, evidence_k=5))
 
 
 def test_others_questions_and_unlike_turns_replace_nothing(store, opened):
