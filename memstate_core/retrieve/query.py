@@ -23,6 +23,7 @@ from memstate_core.retrieve.calibration import Calibration
 from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entry, evidence_entries, summary_text, topic_explained
+from memstate_core.retrieve.present import asks_for_the_present, in_first_person, without_question_words
 from memstate_core.retrieve.ranking import Ranked, Ranking, best_first
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.routing import APART, AUTO, ROUTES, Policy, Route
@@ -232,19 +233,22 @@ def _asked(
     readers: Sequence[SnapshotReader], encoder: Encoder, cache: Path | None, question: Question
 ) -> PreparedQuestion:
     terms = question_terms(question.text)
+    slices = [reader.evidence(scope) for reader in readers for scope in _scopes(reader, question)]
+    present = asks_for_the_present(question.text, sorted({year for evidence in slices for year in evidence.years}))
     whole = unnamed = None
     if "semantic" in question.stages:
-        slices = [reader.evidence(scope) for reader in readers for scope in _scopes(reader, question)]
         speakers = {word for evidence in slices for word in evidence.names.in_question(terms)}
-        texts = list(dict.fromkeys([question.text, without_names(question.text, speakers)]))
+        spoken = in_first_person if present else without_names
+        texts = list(dict.fromkeys([question.text, spoken(question.text, speakers)]))
         vectors = (
             encoder.encode(encoder.questions(texts))
             if cache is None
             else embed_questions(cache, encoder, texts).vectors
         )
         whole, unnamed = vectors[0], vectors[-1]
+    said = without_question_words(terms) if present else terms
     at, dated = question.as_of or question.asked_at, "temporal" in question.stages
-    return PreparedQuestion(question.text, terms, whole, unnamed, dated, at, encoder.model)
+    return PreparedQuestion(question.text, terms, said, whole, unnamed, dated, at, encoder.model)
 
 
 def _scopes(reader: SnapshotReader, question: Question) -> list[str]:

@@ -52,7 +52,7 @@ SESSION, SEGMENT = 0.2, 0.3
 """The share of the score of the best turn of a session, and of a segment, that the others get: answers are near their
 context, and a segment is nearer than a whole session."""
 
-TOPIC_TEXT = 0.25
+TOPIC_TEXT = 0.5
 """The weight of the text of its topic for a turn that states a value; of other turns it says too little."""
 
 BEST_EVIDENCE = 2.0
@@ -84,6 +84,7 @@ class PreparedQuestion:
     Attributes:
         text: the question.
         terms: its distinct terms.
+        said: those that a turn that answers it may have.
         vector: its unit vector (float32, d), or None to compare terms only.
         unnamed: the unit vector of the question without the names of speakers, for evidence: a turn seldom names its
             speaker, and turns that address the person would be nearer than those by them.
@@ -94,6 +95,7 @@ class PreparedQuestion:
 
     text: str
     terms: list[str]
+    said: list[str]
     vector: Vectors | None
     unnamed: Vectors | None
     dated: bool
@@ -143,7 +145,7 @@ def own_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:
     They are BM25 and cosine of the turn and of its window, how much it says, whether it asks, and the speaker and the
     date if the question names them.
     """
-    by_words = evidence.terms.scores(asked.terms)
+    by_words = evidence.terms.scores(asked.said)
     parts = {
         "turn_words": standardised(by_words[:, 0], BM25_PRIOR),
         "window_words": standardised(by_words[:, 1], BM25_PRIOR),

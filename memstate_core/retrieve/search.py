@@ -119,11 +119,11 @@ def search_scope(
     if only is not None:
         seen &= evidence.frame.select(only).to_series().to_numpy()
     if asked.dated:
-        parts["newer"] = newer(evidence, asked.text, scores, seen, stated.superseding)
+        parts["newer"] = newer(evidence, asked.text, scores, seen, stated)
         scores = total(parts)
     rows = highest(scores, np.flatnonzero(seen), evidence_k)
     text = asked.text if asked.dated else None
-    replaced = replaced_by(evidence, text, scores, seen, rows, stated.superseding)
+    replaced = replaced_by(evidence, text, scores, seen, rows, stated)
     of_evidence, by_topic = Moments.of(scores[seen], parts), total(topic_scores)
     return Found(
         topics,

@@ -39,7 +39,7 @@ def similar_topics(
     topics, terms = reader.topics(scope), question_terms(text)
     vector = None if encoder is None else encoder.encode(encoder.passages([text]))[0]
     unknown = np.full(topics.frame.height, np.nan)
-    asked = PreparedQuestion(text, terms, vector, vector, dated=False)
+    asked = PreparedQuestion(text, terms, terms, vector, vector, dated=False)
     similarity = topic_similarity(topics, asked)
     is_similar = (topics.terms.scores(terms)[:, 0] > 0) | (np.nan_to_num(similarity) >= LIKE)
     scores = total(topic_parts(topics, asked, unknown, similarity))

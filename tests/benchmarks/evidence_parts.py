@@ -75,7 +75,7 @@ class Questions:
         text, terms = question["question"], question_terms(question["question"])
         unnamed = without_names(text, evidence.names.in_question(terms))
         whole, rest = self._encoder.encode(self._encoder.questions([text, unnamed]))
-        order = best_first(scored(evidence, PreparedQuestion(text, terms, whole, rest, dated=True)))
+        order = best_first(scored(evidence, PreparedQuestion(text, terms, terms, whole, rest, dated=True)))
         ids = evidence.frame["observation_id"]
         return list(scores([ids[int(row)] for row in order[: CUTS[-1]]], set(question["evidence"])))
 

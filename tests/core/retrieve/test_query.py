@@ -274,8 +274,20 @@ def test_turns_by_a_named_person_precede_turns_that_address_them(store, opened):
     (answer,) = store.talk("chat", "pets", ("u18", "Rabbits, and sometimes doves"), on=20)
     readers = opened(store)
     store.encoder.asked.clear()
-    assert said(ask(readers, "Which doves does Kate have?", store, evidence_k=1)) == [answer]
-    assert store.encoder.asked == ["Which doves does Kate have?", "Which doves does have?"]
+    assert said(ask(readers, "Which doves did Kate have?", store, evidence_k=1)) == [answer]
+    assert store.encoder.asked == ["Which doves did Kate have?", "Which doves did have?"]
+
+
+def test_a_question_for_the_present_is_compared_as_its_person_would_ask_it(store, opened):
+    store.topic("chat", title="Chat")
+    for at, text in enumerate(("Where is what does?", "Shut the old gate", "I keep doves")):
+        store.says("chat", text, actor="Kate", session_id=str(at), turn=1, on=at)
+    readers = opened(store)
+    store.encoder.asked.clear()
+    found = ask(readers, "What doves does Kate keep?", store, explain=True)
+    assert store.encoder.asked == ["What doves does Kate keep?", "What doves do I keep?"]
+    words = {hit["observation_id"]: hit["explain"]["parts"]["turn_words"] for hit in found["evidence"]}
+    assert words["o0000"] == words["o0001"] < words["o0002"]
 
 
 def test_of_two_turns_with_the_same_words_the_one_that_asks_comes_last(store, opened):

@@ -113,6 +113,20 @@ def test_what_superseded_a_statement_comes_before_it_from_wherever_it_ranks(move
     assert asked(reader, moved, evidence_k=1)[0]["observation_id"] == "o0007"
 
 
+@pytest.mark.parametrize(("stating", "doubted"), [(2, []), (1, ["o0000"])])
+def test_a_value_that_holds_is_doubted_by_no_turn_that_states_another(
+    opened: Opened, stating: int, doubted: list[str]
+) -> None:
+    store = Store()
+    store.topic("ines", title="Ines")
+    for at, (name, text) in enumerate((("home", "I live in Oslo town"), ("job", "I live in Oslo town for a job now"))):
+        said = store.says("ines", text, actor="Ines", session_id=name, turn=1, on=at)
+        if at < stating:
+            store.field("ines", name, (at, "x"))
+            store.revisions[-1]["evidence_ids"] = [said]
+    assert [each["observation_id"] for each in asked(opened(store), store) if "replaced_by" in each] == doubted
+
+
 def test_a_question_for_what_was_keeps_its_order(moved: Store, opened: Opened) -> None:
     found = asked(opened(moved), moved, "Where did Ines live?")
     assert found[0]["observation_id"] == "o0002"
