@@ -22,9 +22,11 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+gc.disable()  # until the tests are collected: the million objects that their imports make stay
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # read when Polars is imported
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process of a test would compile memstate, a third of a second
 
 from memstate_core.embed import encoder
 from memstate_core.state.files import PRIVATE_UMASK
@@ -73,3 +75,4 @@ def pytest_collection_finish() -> None:
         hurried()
     encoder.verified_model = _packaged_once(encoder.verified_model)
     gc.freeze()
+    gc.enable()
