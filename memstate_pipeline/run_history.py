@@ -1,9 +1,9 @@
 """Dagster's run history in SQLite, read and written by connections that stay open while an instance is used.
 
-For each of the hundreds of accesses of a night, Dagster makes an engine, compiles its statement anew, opens the database
-and closes it, which moves the write-ahead log into the database. Here one engine serves a database while the instance is
-open. Dagster still makes the databases, and other storages (Postgres, in memory) are left as they are. Only public
-methods are replaced, in one instance; the classes are those that `dagster.yaml` names.
+For each of the hundreds of accesses of a night, Dagster makes an engine, compiles its statement anew, opens the
+database and closes it, which moves the write-ahead log into the database. Here one engine serves a database while the
+instance is open. Dagster still makes the databases, and other storages (Postgres, in memory) are left as they are. Only
+public methods are replaced, in one instance; the two classes are those that `dagster.yaml` names, and not exported.
 
 The invariant: after `kept_open` no connection is left, so the databases are whole without their write-ahead logs.
 """

@@ -22,17 +22,17 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-gc.disable()  # until the tests are collected: the million objects that their imports make stay
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # read when Polars is imported
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process of a test would compile memstate, a third of a second
 
 from memstate_core.embed import encoder
 from memstate_core.state.files import PRIVATE_UMASK
 from tests.run_history import hurried
 from tests.temporary_files import into_memory
 
+gc.disable()  # until the tests are collected: the million objects that their imports make stay
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process of a test would compile memstate, a third of a second
 into_memory(os.environ)
 os.umask(PRIVATE_UMASK)
 settings.register_profile("local", deadline=None)

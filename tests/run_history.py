@@ -15,7 +15,7 @@ def hurried() -> None:
     """Makes Dagster's history in SQLite cheaper; nothing else uses SQLAlchemy.
 
     Synchronous writes are off: they protect against power loss only, and memstate's own files are written as usual.
-    Outside `memstate_pipeline.run_history`, Dagster makes an engine, which compiles each statement anew, for each access,
+    Outside `memstate_pipeline.run_history`, Dagster makes an engine for each access, which compiles the statement anew,
     and reads all schema revisions for each database; here a process makes an engine once per database and reads the
     revisions once.
     """
@@ -32,7 +32,7 @@ def hurried() -> None:
 
 
 def _once_per_folder(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Alembic's revisions by their folder: Dagster's five storages have one, and make configurations again and again."""
+    """Alembic's revisions by their folder: Dagster's five storages share one and make many configurations."""
     folders: dict[str, Any] = {}
 
     def directory(config: Any) -> Any:

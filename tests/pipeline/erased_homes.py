@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import sqlite3
 import zipfile
 from collections.abc import Iterator
@@ -58,10 +57,16 @@ def cells(path: Path) -> Iterator[bytes]:
                 yield repr(row).encode()
 
 
+def _common_prefix(marks: list[bytes]) -> bytes:
+    first, last = min(marks, default=b""), max(marks, default=b"")
+    differ = (at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return first[: next(differ, min(len(first), len(last)))]
+
+
 def left(root: Path, marks: list[str]) -> dict[str, list[str]]:
     """The marks that any byte below a folder still has, by file; upper and lower case are the same."""
     wanted = [mark.lower().encode() for mark in marks]
-    common = os.path.commonprefix(wanted)  # a file without it has none of them: one search instead of hundreds
+    common = _common_prefix(wanted)  # a file without it has none of them: one search instead of hundreds
     found: dict[str, list[str]] = {}
     for path in sorted(path for path in root.rglob("*") if path.is_file()):
         data = path.read_bytes()
