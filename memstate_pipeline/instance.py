@@ -12,6 +12,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError
 
 from memstate_core.model.errors import HistoryUnreadable
 from memstate_core.state.home import Home
+from memstate_pipeline.run_history import kept_open
 
 DAGSTER_VARIABLE = "DAGSTER_HOME"
 SETTINGS_NAME = "dagster.yaml"
@@ -69,7 +70,7 @@ def dagster_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     """
     folder = dagster_home(home)
     try:
-        with _opened(folder) as instance:
+        with _opened(folder) as instance, kept_open(instance):
             yield instance
     except DatabaseError as error:
         if isinstance(error, OperationalError):  # of a disk that is full, a lock or permissions

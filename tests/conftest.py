@@ -31,6 +31,8 @@ from memstate_core.state.files import PRIVATE_UMASK
 from tests.run_history import hurried
 from tests.temporary_files import into_memory
 
+gc.disable()  # until the tests are collected: the million objects that their imports make stay
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process of a test would compile memstate, a third of a second
 into_memory(os.environ)
 os.umask(PRIVATE_UMASK)
 settings.register_profile("local", deadline=None)
@@ -73,3 +75,4 @@ def pytest_collection_finish() -> None:
         hurried()
     encoder.verified_model = _packaged_once(encoder.verified_model)
     gc.freeze()
+    gc.enable()

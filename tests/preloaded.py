@@ -21,6 +21,7 @@ from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.report import plots, templates
 from tests.run_history import hurried
 
+gc.disable()  # what is loaded stays
 for name in (
     "alembic.command", "dagster", "dagster._core.execution.execute_in_process", "dagster._core.executor.in_process",
     "dagster._core.instance.runs", "dagster._core.storage.base_storage",
@@ -58,3 +59,4 @@ def first_use() -> None:
 with contextlib.redirect_stderr(io.StringIO()):  # progress bars
     first_use()
 gc.freeze()
+gc.enable()

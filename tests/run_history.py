@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +15,9 @@ def hurried() -> None:
     """Makes Dagster's history in SQLite cheaper; nothing else uses SQLAlchemy.
 
     Synchronous writes are off: they protect against power loss only, and memstate's own files are written as usual.
-    Dagster makes an engine, which compiles each statement anew, for each of the hundreds of accesses of a night, and
-    reads all schema revisions for each database; here a process makes an engine once per database and reads the
-    revisions once. Connections are opened and closed for each access, as Dagster does.
+    Outside `memstate_pipeline.run_history`, Dagster makes an engine for each access, which compiles the statement anew,
+    and reads all schema revisions for each database; here a process makes an engine once per database and reads the
+    revisions once.
     """
     from alembic.script import ScriptDirectory
     from sqlalchemy import event
@@ -29,7 +28,20 @@ def hurried() -> None:
         module: Any = importlib.import_module(f"dagster._core.storage.{name}")
         module.create_engine = _once_per_database(module.create_engine)
     revisions: Any = ScriptDirectory
-    revisions.from_config = functools.cache(revisions.from_config)
+    revisions.from_config = _once_per_folder(revisions.from_config)
+
+
+def _once_per_folder(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Alembic's revisions by their folder: Dagster's five storages share one and make many configurations."""
+    folders: dict[str, Any] = {}
+
+    def directory(config: Any) -> Any:
+        folder = config.get_main_option("script_location")
+        if folder not in folders:
+            folders[folder] = read(config)
+        return folders[folder]
+
+    return directory
 
 
 def _once_per_database(create: Callable[..., Any]) -> Callable[..., Any]:
