@@ -46,7 +46,7 @@ def main() -> None:
         home = Path(folder) / "demo"
         subprocess.run([*MEMSTATE, "--home", str(home), "demo"], check=True, stdout=subprocess.DEVNULL)
         with chromium(1260, 860, scale=2) as browser:
-            _report(browser, next((home / "reports").glob("*.html")))
+            _report(browser, next((home / "reports").glob("*-s0.html")))
         with _dagster(home) as url, chromium(1240, 600, scale=2) as browser:
             _asset(browser, f"{url}/assets/maintenance_report")
 
