@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.frames import MERGE_BAND, REVIEW_BAND
+from memstate_core.model.step_frames import MERGE_BAND, REVIEW_BAND
 
 Plots = dict[str, pl.DataFrame]
 """Frames to show, by title."""

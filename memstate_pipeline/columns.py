@@ -14,7 +14,9 @@ import dagster as dg
 import polars as pl
 
 from memstate_core.model import column_meanings
-from memstate_core.model.frames import EVIDENCE, EVIDENCE_INDEX, PAIRS, PLACEMENTS, Schema
+from memstate_core.model.frames import Schema
+from memstate_core.model.ledger_tables import EVIDENCE
+from memstate_core.model.step_frames import EVIDENCE_INDEX, PAIRS, PLACEMENTS
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, VECTOR, Table
 
 Sources = tuple[str, ...]

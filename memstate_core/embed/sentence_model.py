@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memstate_core.model.errors import ModelUnavailable
-from memstate_core.model.frames import DIMENSION as DIMENSION
+from memstate_core.model.graph_tables import DIMENSION as DIMENSION
 
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 

@@ -11,7 +11,8 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.eviction_fit import Curve, Fit, fit_curve, retention
-from memstate_core.model.frames import ALIASES, EVIDENCE_TOPIC, Schema, conform, empty
+from memstate_core.model.frames import Schema, conform, empty
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import Run

@@ -16,7 +16,9 @@ from memstate_core.forget.attenuation import detached_edges, detached_fields, su
 from memstate_core.forget.eviction_order import with_retention
 from memstate_core.forget.ladder_decisions import edge_decisions, field_decisions, topic_decisions
 from memstate_core.forget.topic_features import dependence, governed, topic_features
-from memstate_core.model.frames import CHANGES, EVIDENCE_TOPIC, REVISIONS, conform
+from memstate_core.model.frames import conform
+from memstate_core.model.graph_tables import REVISIONS
+from memstate_core.model.step_frames import CHANGES, EVIDENCE_TOPIC
 from memstate_core.run.begin import new_accesses
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, project
+from memstate_core.model.frames import project
+from memstate_core.model.ledger_tables import DECISION
 
 
 def topic_decisions(rows: pl.DataFrame, kind: str) -> pl.DataFrame:

@@ -7,7 +7,8 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, MOMENT, project
+from memstate_core.model.frames import MOMENT, project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.text import iso_expr
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.served_state import Served

@@ -12,7 +12,7 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.forget.bound import is_pinned
-from memstate_core.model.frames import EVIDENCE_TOPIC
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.model.text import iso_expr
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.rules import governing

@@ -29,7 +29,8 @@ from memstate_core.ingest.unforeseen import described, is_unforeseen, raises_unf
 from memstate_core.ingest.validation.batch import ValidatedBatch, validate_batch, without_erased
 from memstate_core.ingest.validation.quarantine import Refusal, quarantine_frame
 from memstate_core.ingest.validation.validate import Rules
-from memstate_core.model.frames import EVIDENCE, QUARANTINE, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import EVIDENCE, QUARANTINE
 from memstate_core.state.erased import Erased
 from memstate_core.state.ledger import Ledger
 

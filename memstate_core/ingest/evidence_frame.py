@@ -15,7 +15,8 @@ import polars as pl
 import pyarrow as pa
 
 from memstate_core.ingest.validation.validate import RECORD, Record
-from memstate_core.model.frames import EDGE_TO, EVIDENCE, FIELD_VALUE, MOMENT, Schema, conform
+from memstate_core.model.frames import MOMENT, Schema, conform
+from memstate_core.model.ledger_tables import EDGE_TO, EVIDENCE, FIELD_VALUE
 
 EVIDENCE_ID_LENGTH = 32
 """Hex digits of the content's SHA-256 in an evidence id; the content includes scope and observation id."""

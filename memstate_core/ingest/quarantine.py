@@ -25,8 +25,9 @@ from memstate_core.ingest.validation.batch import validate_batch, without_erased
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
-from memstate_core.model.frames import QUARANTINE_ACTIONS, project
+from memstate_core.model.frames import project
 from memstate_core.model.ids import sha256_text
+from memstate_core.model.ledger_tables import QUARANTINE_ACTIONS
 from memstate_core.model.observation import Observation
 from memstate_core.policy.settings import Settings
 from memstate_core.state.erased import Erased

@@ -20,7 +20,8 @@ from memstate_core.llm.segment_rows import Placed, linked, segments
 from memstate_core.llm.sessions import Session, in_sessions, readable, sessions
 from memstate_core.llm.wave import Waves
 from memstate_core.model.evidence import spoken
-from memstate_core.model.frames import SEGMENTS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import SEGMENTS
 from memstate_core.placement.segment_vectors import Embed, SegmentVectors
 from memstate_core.policy.settings import Settings
 

@@ -13,8 +13,9 @@ from memstate_core.llm.integration import card_id
 from memstate_core.llm.sandbox import Sandbox, SandboxTopic, normal
 from memstate_core.llm.sessions import Session
 from memstate_core.llm.validation import PROVENANCE, Found
-from memstate_core.model.frames import FIELD_VALUE, SEGMENTS
 from memstate_core.model.ids import uuid_text
+from memstate_core.model.ledger_tables import FIELD_VALUE
+from memstate_core.model.step_frames import SEGMENTS
 
 CONVERSATION, NOTE = "conversation", "note"
 Names = Mapping[str, str]

@@ -21,7 +21,8 @@ from memstate_core.llm.endpoint import Endpoint
 from memstate_core.llm.extractor import Extracted, extract
 from memstate_core.llm.known_topics import CARDS, KnownTopics
 from memstate_core.llm.model_client import ModelClient, Time
-from memstate_core.model.frames import SEGMENTS, Schema, empty, project
+from memstate_core.model.frames import Schema, empty, project
+from memstate_core.model.step_frames import SEGMENTS
 from memstate_core.placement.segment_vectors import Embed, PlacedSegments, with_turn_centroids
 from memstate_core.placement.vectors import Embeddings
 from memstate_core.run.run import Run

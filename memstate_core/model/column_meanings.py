@@ -1,7 +1,7 @@
 """What the columns of the tables of a store mean: of the ledger, of the graph, and of what steps pass on.
 
 The reference page of the tables and the columns that Dagster shows are made from this; types and order are those of
-`memstate_core.model.frames`. A test compares the names.
+`ledger_tables`, `graph_tables` and `step_frames`. A test compares the names.
 """
 
 from __future__ import annotations

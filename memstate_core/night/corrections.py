@@ -14,7 +14,8 @@ import polars as pl
 
 from memstate_core.forget.salience import update_salience
 from memstate_core.model.errors import CheckRefused, StoreNotFound
-from memstate_core.model.frames import EVIDENCE_TOPIC, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.suite import conditions
 from memstate_core.night.placements import place

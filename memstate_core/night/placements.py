@@ -13,8 +13,10 @@ from memstate_core.embed.vector_cache import embed
 from memstate_core.llm.understand import Topics, Understood, understand
 from memstate_core.model.evidence import names_a_topic
 from memstate_core.model.forms.registry import FORM_KINDS
-from memstate_core.model.frames import DECISION, SEGMENTS, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.scope import scopes_of_shard
+from memstate_core.model.step_frames import SEGMENTS
 from memstate_core.model.text import embedding_text
 from memstate_core.placement import turns as unnamed
 from memstate_core.placement.entity_mentions import known_names

@@ -19,7 +19,8 @@ from msgspec import Meta, Struct, ValidationError, convert, structs, to_builtins
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import PlanInvalid
-from memstate_core.model.frames import DECISION, project
+from memstate_core.model.frames import project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import replace_file
 

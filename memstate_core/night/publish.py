@@ -15,7 +15,10 @@ from msgspec import json as msgjson
 
 from memstate_core import __version__
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, DECISION, PROBLEMS, REVISIONS, project
+from memstate_core.model.frames import project
+from memstate_core.model.graph_tables import REVISIONS
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import ALIASES, PROBLEMS
 from memstate_core.night.prune import prune
 from memstate_core.retrieve.index.evidence import evidence_index
 from memstate_core.retrieve.index.facts_files import write_facts

@@ -15,7 +15,8 @@ from msgspec import convert
 
 from memstate_core.forget.salience import update_salience
 from memstate_core.model.errors import RebuildMismatch, StoreNotFound
-from memstate_core.model.frames import TRANSITIONS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
 from memstate_core.revise.dependency import recorded_queue

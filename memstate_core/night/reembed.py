@@ -19,7 +19,8 @@ from msgspec import structs
 
 from memstate_core.embed.vector_cache import Embedded, embed
 from memstate_core.model.evidence import spoken
-from memstate_core.model.frames import DECISION, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.text import embedding_text
 from memstate_core.night.corrections import follow, refuse_violations
 from memstate_core.night.publish import draft, publish

@@ -14,7 +14,9 @@ from typing import Any
 import polars as pl
 from msgspec.structs import replace
 
-from memstate_core.model.frames import ALIASES, CHANGES, DECISION, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import ALIASES, CHANGES
 from memstate_core.model.verdicts import SAME
 from memstate_core.night.rebuild import fold_again
 from memstate_core.revise.duplicates import search_scopes

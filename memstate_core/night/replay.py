@@ -18,7 +18,8 @@ from memstate_core.forget.bound import scopes_over_bound
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
 from memstate_core.ingest.unforeseen import is_unforeseen
-from memstate_core.model.frames import DECISION, project
+from memstate_core.model.frames import project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.checks.suite import conditions
 from memstate_core.night.publish import draft
 from memstate_core.night.resting import place_or_rest

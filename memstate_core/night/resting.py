@@ -10,7 +10,9 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core import __version__
-from memstate_core.model.frames import ALIASES, CHANGES, PLACEMENTS, PROBLEMS, REVISIONS, conform, empty
+from memstate_core.model.frames import conform, empty
+from memstate_core.model.graph_tables import REVISIONS
+from memstate_core.model.step_frames import ALIASES, CHANGES, PLACEMENTS, PROBLEMS
 from memstate_core.night.placements import place, placed_counts
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.duplicates import stale_scopes

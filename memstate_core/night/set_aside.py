@@ -22,8 +22,9 @@ from memstate_core.ingest.bisection import guilty_rows
 from memstate_core.ingest.reasons import Reason, shortened
 from memstate_core.ingest.unforeseen import described, is_unforeseen
 from memstate_core.model.errors import EvidenceSetAside
-from memstate_core.model.frames import DECISION, QUARANTINE, project
+from memstate_core.model.frames import project
 from memstate_core.model.ids import sha256_expr, uuid_expr
+from memstate_core.model.ledger_tables import DECISION, QUARANTINE
 from memstate_core.model.text import iso_expr
 from memstate_core.night.replay import STEPS, dies, fails
 from memstate_core.run.begin import base_links, unread_accesses

@@ -23,8 +23,9 @@ import polars as pl
 
 from memstate_core.model.evidence import names_a_topic
 from memstate_core.model.forms.registry import FORM_KINDS
-from memstate_core.model.frames import ALIASES, PLACEMENTS, project
+from memstate_core.model.frames import project
 from memstate_core.model.ids import key_id, uuid_expr
+from memstate_core.model.step_frames import ALIASES, PLACEMENTS
 from memstate_core.model.text import normalised
 
 TITLE, GIVEN_ID, KEY, OBSERVATION = "title", "id", "key", "observation"

@@ -10,7 +10,8 @@ import polars as pl
 
 from memstate_core.model.forms.item import OBSERVATION, REFERENCE
 from memstate_core.model.forms.verification import VERIFICATION
-from memstate_core.model.frames import ALIASES, PLACEMENTS, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.step_frames import ALIASES, PLACEMENTS
 from memstate_core.placement.named import REFUSED
 
 _LONGEST = 32

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import SEGMENTS, Schema, conform, project
+from memstate_core.model.frames import Schema, conform, project
+from memstate_core.model.step_frames import SEGMENTS
 from memstate_core.placement.entity_mentions import mentions
 
 ASSOCIATED, MENTIONS = "associated_with", "mentions"

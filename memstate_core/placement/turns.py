@@ -11,8 +11,9 @@ import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.model.evidence import spoken
-from memstate_core.model.frames import PLACEMENTS, SEGMENTS, empty, project
+from memstate_core.model.frames import empty, project
 from memstate_core.model.ids import uuid_expr
+from memstate_core.model.step_frames import PLACEMENTS, SEGMENTS
 from memstate_core.placement.continuation import continued
 from memstate_core.placement.segment_vectors import (
     COMPARED,

@@ -14,17 +14,10 @@ import polars as pl
 
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.evidence import names_a_topic
-from memstate_core.model.frames import (
-    ALIASES,
-    EDGES,
-    EVIDENCE,
-    EVIDENCE_TOPIC,
-    FIELDS,
-    REVIEWS,
-    REVISIONS,
-    TOPICS,
-    project,
-)
+from memstate_core.model.frames import project
+from memstate_core.model.graph_tables import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS
+from memstate_core.model.ledger_tables import EVIDENCE
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.placement import turns
 from memstate_core.placement.named import place_named
 from memstate_core.placement.references import reference_aliases, resolved

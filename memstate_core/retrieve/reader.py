@@ -17,7 +17,9 @@ import numpy as np
 import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, EDGES, EVIDENCE_INDEX, REVISIONS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.graph_tables import EDGES, REVISIONS
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_INDEX
 from memstate_core.retrieve.facts_cache import FactsCache
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.damage import damage_named, unopenable

@@ -9,7 +9,8 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.model.errors import TopicNotFound
-from memstate_core.model.frames import TOPICS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.graph_tables import TOPICS
 from memstate_core.model.text import normalised
 from memstate_core.retrieve.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, REVIEWS, project
+from memstate_core.model.frames import project
+from memstate_core.model.graph_tables import REVIEWS
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.state.decisions import REVIEW_ENDED, REVIEW_QUEUED

@@ -13,8 +13,10 @@ from dataclasses import replace
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import CALIBRATION, DECISION, EVIDENCE_TOPIC, PAIRS, Schema, empty
+from memstate_core.model.frames import Schema, empty
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.progress import tracked
+from memstate_core.model.step_frames import CALIBRATION, EVIDENCE_TOPIC, PAIRS
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import deduplicate

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import CHANGES, DECISION, MERGE_BAND, conform, empty, project
+from memstate_core.model.frames import conform, empty, project
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import CHANGES, MERGE_BAND
 from memstate_core.revise.matching.clustering import in_group, joined
 from memstate_core.revise.merge_precision import ESTIMATES, estimates
 from memstate_core.revise.reading_text import READING, reading_text

@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.frames import MOMENT, PAIRS, Schema, project
+from memstate_core.model.frames import MOMENT, Schema, project
 from memstate_core.model.ids import uuid_expr
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.model.text import iso_expr
 from memstate_core.revise.reading_text import READING, reading_text
 from memstate_core.run.served_state import Served

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from memstate_core.model.frames import PAIRS, project
+from memstate_core.model.frames import project
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS, MERGED_LEVELS, EarlierMerges
 from memstate_core.revise.reading_text import READING

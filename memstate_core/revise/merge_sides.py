@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import EVIDENCE_TOPIC
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.model.text import iso
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.merge_history import merge_list

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import PAIRS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.model.text import normalised
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Ints

@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.frames import TOPICS, conform
+from memstate_core.model.frames import conform
+from memstate_core.model.graph_tables import TOPICS
 from memstate_core.retrieve.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.records import topic_records

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import PAIRS, Schema, empty
+from memstate_core.model.frames import Schema, empty
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.revise.matching.comparisons import STRATA, TITLE_EDGES
 from memstate_core.state.decisions import MATCH_MODEL, MERGED, PAIR_SUGGESTED
 

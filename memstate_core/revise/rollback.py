@@ -12,7 +12,8 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.forget.manual_actions import PERSON
-from memstate_core.model.frames import DECISION, TRANSITIONS, project
+from memstate_core.model.frames import project
+from memstate_core.model.ledger_tables import DECISION, TRANSITIONS
 from memstate_core.model.verdicts import DIFFERENT
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import unmerge_decisions

@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import CALIBRATION, DECISION, MERGE_BAND, PAIRS, REVIEW_BAND, conform, empty, project
+from memstate_core.model.frames import conform, empty, project
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import CALIBRATION, MERGE_BAND, PAIRS, REVIEW_BAND
 from memstate_core.revise.matching.blocking import VIEWS, all_pairs, completeness
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import LIFT

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, REVIEW_BAND, project
+from memstate_core.model.frames import project
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import REVIEW_BAND
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import judged_different
 from memstate_core.state.decisions import PAIR_SUGGESTED, PAIR_WITHDRAWN, suggestions

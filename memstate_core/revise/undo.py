@@ -9,7 +9,8 @@ import polars as pl
 
 from memstate_core.forget.manual_actions import PERSON, restore_decisions
 from memstate_core.model.errors import MergeUndone, NothingToUndo, NotStale
-from memstate_core.model.frames import DECISION, project
+from memstate_core.model.frames import project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import UNDONE, unmerge_decisions

@@ -12,7 +12,7 @@ import polars as pl
 
 from memstate_core.forget.manual_actions import existing, reversals
 from memstate_core.model.errors import RunUnknown
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import UNDONE, unmerge_decisions
 from memstate_core.run.served_state import Served

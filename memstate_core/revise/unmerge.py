@@ -15,7 +15,8 @@ import polars as pl
 
 from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.errors import MergesUnknown
-from memstate_core.model.frames import DECISION, project
+from memstate_core.model.frames import project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.run.served_state import Served
 from memstate_core.state.decisions import UNMERGED, merges

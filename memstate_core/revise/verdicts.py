@@ -12,7 +12,9 @@ import polars as pl
 
 from memstate_core.forget.manual_actions import PERSON
 from memstate_core.model.errors import VerdictRefused
-from memstate_core.model.frames import DECISION, PAIRS, Schema, project
+from memstate_core.model.frames import Schema, project
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.revise.matching.clustering import joined
 from memstate_core.revise.merge_verdicts import verdicts_on_merges

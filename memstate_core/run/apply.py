@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.frames import ALIASES, CHANGES, DECISION, PLACEMENTS, PROBLEMS, conform, empty, project
+from memstate_core.model.frames import conform, empty, project
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import ALIASES, CHANGES, PLACEMENTS, PROBLEMS
 from memstate_core.run.begin import base_links
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult

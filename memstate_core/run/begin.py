@@ -10,7 +10,9 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import LedgerDamaged, SnapshotDamaged
-from memstate_core.model.frames import ACCESSES, ALIASES, EVIDENCE_TOPIC, conform, empty
+from memstate_core.model.frames import conform, empty
+from memstate_core.model.ledger_tables import ACCESSES
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.run.base_check import require_evidence, sound_base
 from memstate_core.run.run import GRAPH_FILE, Run, RunFacts
 from memstate_core.run.step import StepResult

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from memstate_core.embed.vector_cache import embed
-from memstate_core.model.frames import Schema, project, vector_columns
+from memstate_core.model.frames import Schema, project
+from memstate_core.model.graph_tables import vector_columns
 from memstate_core.model.text import embedding_text
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult

@@ -18,7 +18,8 @@ from msgspec import Struct
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import FrameMismatch, StagingMissing
-from memstate_core.model.frames import DECISION, TRANSITIONS, Schema, conform, empty
+from memstate_core.model.frames import Schema, conform, empty
+from memstate_core.model.ledger_tables import DECISION, TRANSITIONS
 from memstate_core.policy.settings import Policy
 from memstate_core.run.step import StepResult
 from memstate_core.state.decisions import SET_ASIDE

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, EVIDENCE_TOPIC, REVIEWS, TRANSITIONS, conform
+from memstate_core.model.frames import conform
+from memstate_core.model.graph_tables import REVIEWS
+from memstate_core.model.ledger_tables import TRANSITIONS
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.current import served

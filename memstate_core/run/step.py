@@ -13,7 +13,7 @@ class StepResult:
     """The outcome of one step.
 
     Attributes:
-        frame: what the following steps read; its columns are declared in `memstate_core.model.frames`.
+        frame: what the following steps read; its columns are declared in `memstate_core.model.step_frames`.
         counts: metrics to compare from night to night.
         tables: small frames to show to people, by title.
         decisions: transitions that the step decided (columns DECISION), or None.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import ACCESSES, DECISION, EVIDENCE
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.run.run import Run
 from memstate_core.state import decisions as decided

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import ASSERTIONS, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.step_frames import ASSERTIONS
 from memstate_core.model.text import iso_expr, quoted
 
 _TOPIC_PARTS = ("title", "summary", "topic_kind")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, PAIRS, SEGMENTS, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import PAIRS, SEGMENTS
 from memstate_core.model.verdicts import SAME, SKIP
 from memstate_core.state.identity import survivors
 

@@ -10,8 +10,10 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.model.frames import EDGES, PROBLEMS, conform, project
+from memstate_core.model.frames import conform, project
+from memstate_core.model.graph_tables import EDGES
 from memstate_core.model.ids import key_id
+from memstate_core.model.step_frames import PROBLEMS
 from memstate_core.state.graph import EDGE, Graph
 from memstate_core.state.identity import answering
 

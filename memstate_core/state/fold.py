@@ -12,7 +12,10 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.embed.vector_cache import text_hash
-from memstate_core.model.frames import ACCESSES, EDGES, FIELDS, PROBLEMS, TOPICS, Schema, conform, empty, project
+from memstate_core.model.frames import Schema, conform, empty, project
+from memstate_core.model.graph_tables import EDGES, FIELDS, TOPICS
+from memstate_core.model.ledger_tables import ACCESSES
+from memstate_core.model.step_frames import PROBLEMS
 from memstate_core.model.text import embedding_text
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy

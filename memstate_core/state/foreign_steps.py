@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.state.decisions import ATTACHED, EXPANDED, RESTORED, UNPINNED
 from memstate_core.state.ladder_state import STEPS, LadderState, ladder_state
 

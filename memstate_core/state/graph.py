@@ -22,17 +22,8 @@ import kuzu
 import polars as pl
 
 from memstate_core.model.errors import DimensionMismatch
-from memstate_core.model.frames import (
-    EDGES,
-    FIELDS,
-    REVIEWS,
-    REVISIONS,
-    TOPICS,
-    VECTORS,
-    Schema,
-    conform,
-    vector_columns,
-)
+from memstate_core.model.frames import Schema, conform
+from memstate_core.model.graph_tables import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, vector_columns
 from memstate_core.state.files import require_space
 from memstate_core.state.memory import reserving
 

@@ -18,7 +18,8 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.model.frames import FIELDS, REVISIONS, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.graph_tables import FIELDS, REVISIONS
 from memstate_core.model.ids import uuid_expr
 from memstate_core.policy.settings import Policy
 from memstate_core.state.strength import strength

@@ -18,16 +18,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from memstate_core.model.errors import CompactionRefused, LedgerDamaged
-from memstate_core.model.frames import (
-    ACCESSES,
-    EVIDENCE,
-    QUARANTINE,
-    QUARANTINE_ACTIONS,
-    TRANSITIONS,
-    Schema,
-    conform,
-    empty,
-)
+from memstate_core.model.frames import Schema, conform, empty
+from memstate_core.model.ledger_tables import ACCESSES, EVIDENCE, QUARANTINE, QUARANTINE_ACTIONS, TRANSITIONS
 from memstate_core.state.files import require_space
 from memstate_core.state.ledger_beginning import Beginning
 from memstate_core.state.ledger_commits import commit_name, set_aside

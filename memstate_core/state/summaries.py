@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import REVISIONS, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.graph_tables import REVISIONS
 from memstate_core.model.ids import uuid_expr
 from memstate_core.model.text import iso_expr
 from memstate_core.policy.settings import Policy

@@ -21,7 +21,9 @@ from reliability import lines, reliability
 from scoring import Ranking
 
 from memstate_core.embed.encoder import Encoder
-from memstate_core.model.frames import DECISION, EVIDENCE_TOPIC, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate

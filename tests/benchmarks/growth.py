@@ -29,7 +29,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scoring import Labels, Result, pair_keys
 
-from memstate_core.model.frames import DECISION, EVIDENCE_TOPIC, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching import deduplication

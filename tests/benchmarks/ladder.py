@@ -24,17 +24,10 @@ from numpy.random import Generator
 
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
-from memstate_core.model.frames import (
-    ACCESSES,
-    ALIASES,
-    EDGES,
-    EVIDENCE_TOPIC,
-    FIELDS,
-    REVISIONS,
-    TOPICS,
-    empty,
-    project,
-)
+from memstate_core.model.frames import empty, project
+from memstate_core.model.graph_tables import EDGES, FIELDS, REVISIONS, TOPICS
+from memstate_core.model.ledger_tables import ACCESSES
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.policy.settings import Policy
 from memstate_core.run.begin import begin_run
 from memstate_core.run.run import Run

@@ -22,7 +22,7 @@ from memstate_core.ingest.validation.values import EdgeRow, FieldRow
 from memstate_core.model.forms.core_block import CORE_BLOCK
 from memstate_core.model.forms.form import Form, Key
 from memstate_core.model.forms.registry import FORMS
-from memstate_core.model.frames import EDGE_TO, FIELD_VALUE
+from memstate_core.model.ledger_tables import EDGE_TO, FIELD_VALUE
 from tests.core.reference import Observation
 
 _CLOCK = Clock(datetime(2026, 3, 1, tzinfo=UTC), "a later clock")

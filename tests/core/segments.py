@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import polars as pl
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import SEGMENTS, TRANSITIONS
 from memstate_core.model.ids import uuid_text
+from memstate_core.model.ledger_tables import TRANSITIONS
+from memstate_core.model.step_frames import SEGMENTS
 from memstate_core.state.decisions import segment_decisions
 from tests.core.frames import filled
 from tests.core.reference import Observation, Segment

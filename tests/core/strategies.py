@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from memstate_core.model.forms.form import RESERVED
 from memstate_core.model.forms.registry import FORM_KINDS
-from memstate_core.model.frames import ACCESSES, DECISION, EVIDENCE, empty
+from memstate_core.model.frames import empty
 from memstate_core.model.ids import uuid_text
+from memstate_core.model.ledger_tables import ACCESSES, DECISION, EVIDENCE
 from memstate_core.placement import turns
 from memstate_core.placement.named import place_named
 from memstate_core.placement.references import reference_aliases, resolved

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from markdown_it import MarkdownIt
 
-from memstate_core.model.frames import PAIRS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.state.home import Home
 from memstate_pipeline.asset_plots import WIDTH, growth_of, probabilities, salience_by_decade, seconds_of, with_bars
 from memstate_pipeline.instance import dagster_instance

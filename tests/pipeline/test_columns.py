@@ -13,7 +13,8 @@ import pytest
 
 from memstate_core.ingest.importer import import_paths
 from memstate_core.model import column_meanings as meant
-from memstate_core.model.frames import EVIDENCE_INDEX, PAIRS, PLACEMENTS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import EVIDENCE_INDEX, PAIRS, PLACEMENTS
 from memstate_core.model.text import parse_moment
 from memstate_core.run.run import Run
 from memstate_core.run.store import open_store

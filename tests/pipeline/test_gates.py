@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import AcceptanceInvalid
-from memstate_core.model.frames import DECISION, project
+from memstate_core.model.frames import project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.text import parse_moment
 from memstate_core.night.gates import suite
 from memstate_core.night.gates.verdict import GATES

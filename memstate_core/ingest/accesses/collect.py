@@ -35,8 +35,9 @@ from memstate_core.ingest.unforeseen import described, is_unforeseen, raises_unf
 from memstate_core.ingest.validation.quarantine import Refusal, quarantine_frame
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.model.errors import UnreadableDump
-from memstate_core.model.frames import ACCESSES, project
+from memstate_core.model.frames import project
 from memstate_core.model.ids import uuid_expr
+from memstate_core.model.ledger_tables import ACCESSES
 from memstate_core.policy.settings import Settings
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger

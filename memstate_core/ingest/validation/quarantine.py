@@ -15,8 +15,9 @@ import polars as pl
 
 from memstate_core.ingest.raw_rows import RawRow
 from memstate_core.ingest.reasons import Reason
-from memstate_core.model.frames import QUARANTINE, conform
+from memstate_core.model.frames import conform
 from memstate_core.model.ids import uuid_expr
+from memstate_core.model.ledger_tables import QUARANTINE
 
 
 class Refusal(NamedTuple):

@@ -18,10 +18,10 @@ from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.model.parts import EdgeTo, FieldValue
 
 FieldRow = tuple[str, str, str, bool, str | None, str | None, str | None, float | None, str | None]
-"""One field in the order of `memstate_core.model.frames.FIELD_VALUE`; its time as text."""
+"""One field in the order of `memstate_core.model.ledger_tables.FIELD_VALUE`; its time as text."""
 
 EdgeRow = tuple[str, str | None, str | None, str | None, str | None]
-"""One edge in the order of `memstate_core.model.frames.EDGE_TO`; its times as text."""
+"""One edge in the order of `memstate_core.model.ledger_tables.EDGE_TO`; its times as text."""
 
 canonical = msgspec.json.Encoder(order="sorted").encode
 """JSON with sorted keys and no white space: equal content gives equal bytes."""

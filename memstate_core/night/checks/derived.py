@@ -12,8 +12,10 @@ import polars as pl
 
 from memstate_core.model.forms.item import REFERENCE
 from memstate_core.model.forms.registry import FORM_KINDS
-from memstate_core.model.frames import FIELD_VALUE, LINK_TO, MOMENT
+from memstate_core.model.frames import MOMENT
 from memstate_core.model.ids import key_id, uuid_expr
+from memstate_core.model.ledger_tables import FIELD_VALUE
+from memstate_core.model.step_frames import LINK_TO
 from memstate_core.model.text import normalised
 from memstate_core.night.checks.recorded import Recorded
 from memstate_core.state import decisions as kinds

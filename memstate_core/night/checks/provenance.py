@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import LINK_TO, MOMENT
+from memstate_core.model.frames import MOMENT
 from memstate_core.model.ids import key_id
+from memstate_core.model.step_frames import LINK_TO
 from memstate_core.night.checks.check import Check, check, violating
 from memstate_core.night.checks.statements import SLOT
 from memstate_core.night.checks.subject import Subject

@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import ACCESSES, EVIDENCE, TRANSITIONS, Schema, empty
+from memstate_core.model.frames import Schema, empty
+from memstate_core.model.ledger_tables import ACCESSES, EVIDENCE, TRANSITIONS
 from memstate_core.model.scope import shard_of
 from memstate_core.policy.settings import Policy
 from memstate_core.run.publications import publications

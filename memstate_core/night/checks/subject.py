@@ -7,7 +7,7 @@ from functools import cached_property
 
 import polars as pl
 
-from memstate_core.model.frames import REVISIONS
+from memstate_core.model.graph_tables import REVISIONS
 from memstate_core.night.checks.derived import Derived, derive
 from memstate_core.night.checks.recorded import Recorded
 from memstate_core.night.checks.salience import recorded_salience

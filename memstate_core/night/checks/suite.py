@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.frames import ALIASES, EVIDENCE_TOPIC, REVISIONS
+from memstate_core.model.graph_tables import REVISIONS
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.night.checks.adaptation import adaptation
 from memstate_core.night.checks.bounds import bounded_state
 from memstate_core.night.checks.check import Check

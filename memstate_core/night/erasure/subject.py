@@ -11,7 +11,9 @@ from msgspec import json as msgjson
 
 from memstate_core.model.errors import StoreNotFound, SubjectAmbiguous
 from memstate_core.model.forms.verification import VERIFICATION
-from memstate_core.model.frames import EVIDENCE, PLACEMENTS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import EVIDENCE
+from memstate_core.model.step_frames import PLACEMENTS
 from memstate_core.night.placements import recorded_placements
 from memstate_core.run.served_state import Served, read_served
 from memstate_core.run.store import Store

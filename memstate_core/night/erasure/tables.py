@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import TRANSITIONS
+from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.night.erasure.subject import SCOPE, Found
 from memstate_core.state.decisions import PUBLISHED, SEGMENT_PLACED, SUMMARISED
 from memstate_core.state.ledger import Ledger

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from memstate_core.model.errors import AcceptanceInvalid
-from memstate_core.model.frames import DECISION, empty, project
+from memstate_core.model.frames import empty, project
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.gates.verdict import GATES, Verdict
 from memstate_core.state.decisions import ACCEPTED
 

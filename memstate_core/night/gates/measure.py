@@ -14,7 +14,8 @@ from functools import cached_property
 import msgspec
 import polars as pl
 
-from memstate_core.model.frames import EVIDENCE_TOPIC, Schema, empty
+from memstate_core.model.frames import Schema, empty
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.night.gates.recall_loss import RecallLoss, recall_loss
 from memstate_core.policy.settings import Policy
 from memstate_core.run.begin import base_links

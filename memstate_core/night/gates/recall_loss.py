@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.model.errors import MemstateError
-from memstate_core.model.frames import ALIASES
 from memstate_core.model.scope import shard_of
+from memstate_core.model.step_frames import ALIASES
 from memstate_core.night.publish import draft
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader, served_model

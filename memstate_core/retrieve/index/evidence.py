@@ -8,7 +8,8 @@ from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import names_a_topic, spoken
 from memstate_core.model.forms.verification import VERIFICATION
-from memstate_core.model.frames import EVIDENCE_INDEX, EVIDENCE_TOPIC, project
+from memstate_core.model.frames import project
+from memstate_core.model.step_frames import EVIDENCE_INDEX, EVIDENCE_TOPIC
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_evidence

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import EVIDENCE_TOPIC, Schema, project
+from memstate_core.model.frames import Schema, project
 from memstate_core.model.provenance import NOTED, noted
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_evidence

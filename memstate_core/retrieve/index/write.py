@@ -24,7 +24,9 @@ import polars as pl
 from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
 from memstate_core.model.forms.verification import VERIFICATION
-from memstate_core.model.frames import EVIDENCE_INDEX, TOPICS, conform
+from memstate_core.model.frames import conform
+from memstate_core.model.graph_tables import TOPICS
+from memstate_core.model.step_frames import EVIDENCE_INDEX
 from memstate_core.retrieve.index.bm25 import POSTING_FILES
 from memstate_core.retrieve.index.facts_files import fact_problems
 from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, placed_scopes, scope_layout, write_rows

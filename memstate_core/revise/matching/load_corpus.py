@@ -7,7 +7,7 @@ import polars as pl
 
 from memstate_core.embed.matrix import matrix
 from memstate_core.model.forms.registry import FORM_KINDS
-from memstate_core.model.frames import EVIDENCE_TOPIC
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store

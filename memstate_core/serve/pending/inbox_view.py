@@ -32,7 +32,8 @@ from memstate_core.ingest.validation.batch import validate_batch
 from memstate_core.ingest.validation.timestamps import Clock
 from memstate_core.ingest.validation.validate import Rules
 from memstate_core.model.errors import UnreadableDump
-from memstate_core.model.frames import EVIDENCE, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.model.scope import GLOBAL_SCOPE
 from memstate_core.policy.settings import Settings
 from memstate_core.serve.pending.fair_share import fair_share, row_bytes

@@ -14,7 +14,8 @@ from datetime import datetime
 import polars as pl
 
 from memstate_core.model.evidence import names_a_topic
-from memstate_core.model.frames import EVIDENCE, conform, empty
+from memstate_core.model.frames import conform, empty
+from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.model.terms import terms
 from memstate_core.model.text import normalised

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstate_core.forget.attenuation import detached_edges, detached_fields, summaries
-from memstate_core.model.frames import DECISION, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.policy.settings import Policy
 from memstate_core.state.ladder_state import LadderState, ladder_state
 

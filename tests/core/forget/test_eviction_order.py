@@ -8,7 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from memstate_core.forget.eviction_order import EVICTION_FITS, with_retention
-from memstate_core.model.frames import ACCESSES, ALIASES, EVIDENCE_TOPIC, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import ACCESSES
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.run.begin import begin_run
 from memstate_core.run.store import Store, open_store
 from tests.core.frames import filled

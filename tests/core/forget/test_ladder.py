@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from memstate_core.forget.ladder import forget
-from memstate_core.model.frames import CHANGES, DECISION
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import CHANGES
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Override
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph

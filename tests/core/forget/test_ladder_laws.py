@@ -12,7 +12,8 @@ import pytest
 
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
-from memstate_core.model.frames import DECISION, PAIRS
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.night.verify import verify
 from memstate_core.policy.settings import Override
 from memstate_core.retrieve.export import export_records

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import pytest
 
-from memstate_core.model.frames import EVIDENCE
+from memstate_core.model.ledger_tables import EVIDENCE
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

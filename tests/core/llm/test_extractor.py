@@ -18,7 +18,7 @@ from memstate_core.ingest.reasons import Reason
 from memstate_core.llm.extractor import Extracted, extract
 from memstate_core.llm.known_topics import CARDS, KnownTopics
 from memstate_core.llm.wave import WAVE
-from memstate_core.model.frames import EVIDENCE
+from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.model.text import parse_moment
 from memstate_core.placement.segment_vectors import SegmentVectors
 from memstate_core.placement.vectors import Embeddings

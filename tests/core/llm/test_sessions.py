@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memstate_core.llm.sessions import Session, Turn, chunks, in_sessions, readable, sessions, shown
-from memstate_core.model.frames import EVIDENCE
+from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.model.text import parse_moment
 from memstate_core.policy.settings import SegmentSettings
 from tests.core.frames import filled

@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import FrameMismatch
-from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, conform, empty, project
+from memstate_core.model.frames import conform, empty, project
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import ALIASES, PLACEMENTS
 from memstate_core.state.graph import REVIEW, open_graph
 from memstate_core.state.ledger import Ledger
 from tests.core.strategies import BUFFER_MIB, begin

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.corrections import correct
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import Store

@@ -16,7 +16,8 @@ from memstate_core.model.errors import (
     StoreNotFound,
     VerdictRefused,
 )
-from memstate_core.model.frames import DECISION, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.rebuild import fold_recorded
 from memstate_core.night.verify import verify
 from memstate_core.revise.merge_history import merge_documents

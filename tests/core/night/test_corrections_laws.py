@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.model.forms.registry import FORM_KINDS
-from memstate_core.model.frames import DECISION, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness

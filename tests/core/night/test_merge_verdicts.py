@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import VerdictRefused
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.verify import verify_store
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.merge_precision import ESTIMATES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.store import Store
 from memstate_core.serve.pending.unpublished import UnpublishedView

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.corrections import correct
 from memstate_core.night.rejudge import Rejudged, rejudge
 from memstate_core.revise.merge_history import merge_documents

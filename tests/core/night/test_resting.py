@@ -16,7 +16,7 @@ import pytest
 
 from memstate_core.embed.encoder import Encoder, Vectors
 from memstate_core.forget.manual_actions import pin_decisions
-from memstate_core.model.frames import ACCESSES
+from memstate_core.model.ledger_tables import ACCESSES
 from memstate_core.night import resting
 from memstate_core.night.corrections import correct
 from memstate_core.night.rebuild import fold_recorded, rebuild

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import RollbackRefused
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.rebuild import rebuild
 from memstate_core.night.rollback import RolledBack, interrupted_rollback, roll_back
 from memstate_core.night.verify import verify

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import CheckRefused, RunUnknown
-from memstate_core.model.frames import DECISION
 from memstate_core.model.ids import key_id
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night import corrections as corrected
 from memstate_core.night.corrections import correct
 from memstate_core.night.verify import verify

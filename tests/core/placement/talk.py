@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import DIMENSION, Vectors
-from memstate_core.model.frames import EVIDENCE
+from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.placement.vectors import unit
 from tests.core.frames import filled
 

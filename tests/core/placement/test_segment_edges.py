@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import PLACEMENTS, SEGMENTS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import PLACEMENTS, SEGMENTS
 from memstate_core.placement.entity_mentions import known_names, mentions
 from memstate_core.placement.segment_edges import with_edges
 from tests.core.frames import filled

@@ -8,7 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, SEGMENTS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import ALIASES, PLACEMENTS, SEGMENTS
 from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.policy.settings import Policy

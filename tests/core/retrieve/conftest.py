@@ -17,20 +17,9 @@ import pytest
 from msgspec import structs
 
 from memstate_core.embed.encoder import DIMENSION, Vectors
-from memstate_core.model.frames import (
-    ALIASES,
-    EDGE_TO,
-    EDGES,
-    EVIDENCE,
-    EVIDENCE_INDEX,
-    FIELD_VALUE,
-    FIELDS,
-    REVIEWS,
-    REVISIONS,
-    TOPICS,
-    TRANSITIONS,
-    VECTORS,
-)
+from memstate_core.model.graph_tables import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS
+from memstate_core.model.ledger_tables import EDGE_TO, EVIDENCE, FIELD_VALUE, TRANSITIONS
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_INDEX
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.index.facts_files import write_facts
 from memstate_core.retrieve.index.write import write_index

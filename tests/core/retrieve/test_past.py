@@ -18,7 +18,9 @@ from msgspec import structs
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.forms.core_block import CONTENT, CORE_BLOCK, CoreBlock
 from memstate_core.model.forms.registry import FORM_KINDS
-from memstate_core.model.frames import EVIDENCE_INDEX, TRANSITIONS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import TRANSITIONS
+from memstate_core.model.step_frames import EVIDENCE_INDEX
 from memstate_core.policy.settings import Policy
 from memstate_core.retrieve.core_blocks import core_blocks
 from memstate_core.retrieve.past import Past, read_past

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import REVISIONS
+from memstate_core.model.graph_tables import REVISIONS
 from memstate_core.retrieve.index.facts_files import SUPERSEDED_FILE, fact_problems
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import EVIDENCE_TOPIC
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import RENEWED, Constraints, constraints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus

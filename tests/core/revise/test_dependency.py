@@ -11,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import CHANGES, DECISION, MOMENT, REVIEWS, TRANSITIONS, empty
+from memstate_core.model.frames import MOMENT, empty
+from memstate_core.model.graph_tables import REVIEWS
+from memstate_core.model.ledger_tables import DECISION, TRANSITIONS
+from memstate_core.model.step_frames import CHANGES
 from memstate_core.night.checks.dependency import dependency_consistency
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.dependency import queue_reviews, recorded_queue

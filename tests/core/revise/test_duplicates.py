@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import DECISION, PAIRS, TOPICS
+from memstate_core.model.graph_tables import TOPICS
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.revise.merge import decide
 from memstate_core.state import decisions as decided
 from memstate_core.state.identity import survivors

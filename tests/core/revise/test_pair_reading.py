@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memstate_core.model.frames import PAIRS
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.revise.pair_reading import MAX_VALUE, readings
 from tests.core.revise.matching.corpora import corpus
 

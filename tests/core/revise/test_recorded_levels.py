@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import PAIRS
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.revise.recorded_levels import levels, rescored, shown
 from tests.core.revise.test_verdicts import FEATURES, ledger, merged, suggested, unmerged
 

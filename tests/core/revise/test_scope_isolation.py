@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import EVIDENCE_TOPIC, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.deduplication import deduplicate
 from memstate_core.run.store import Store, open_store

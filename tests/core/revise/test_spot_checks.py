@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import TRANSITIONS
+from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.revise.spot_checks import CHECKS, DOUBTFUL, DRAWN, merge_checks, open_checks
 from tests.core.frames import filled
 

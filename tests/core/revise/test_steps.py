@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import DECISION, PAIRS
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.night.verify import verify_store
 from memstate_core.revise.matching.clustering import in_group
 from memstate_core.run.store import Store, open_store

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 from msgspec import json as msgjson
 
-from memstate_core.model.frames import DECISION, PAIRS
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import PAIRS
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.suggestions import DRIFT, suggested
 from memstate_core.state.decisions import suggestions

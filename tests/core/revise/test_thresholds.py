@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import REVIEW_BAND
+from memstate_core.model.step_frames import REVIEW_BAND
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Policy
 from memstate_core.revise.matching.blocking import Candidates

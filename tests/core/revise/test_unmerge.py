@@ -12,7 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.model.errors import MergesUnknown
-from memstate_core.model.frames import ALIASES, DECISION, EVIDENCE_TOPIC, REVIEWS, TOPICS, TRANSITIONS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.graph_tables import REVIEWS, TOPICS
+from memstate_core.model.ledger_tables import DECISION, TRANSITIONS
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.revise.merge_history import merge_list
 from memstate_core.revise.unmerge import named_merges, unmerge_decisions
 from memstate_core.run.served_state import Served

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.state.decisions import judgements, merges, suggestions, undone
 
 FEATURES = [{"name": "title", "value": 0.9, "weight": 2.5}, {"name": "owner", "value": 0.0, "weight": -3.0}]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import HomeUnsupported
-from memstate_core.model.frames import ACCESSES
+from memstate_core.model.ledger_tables import ACCESSES
 from memstate_core.run.store import open_store
 
 UNSUPPORTED = "?[]|^\\"

@@ -17,7 +17,8 @@ import pytest
 
 from memstate_core.ingest.importer import import_paths
 from memstate_core.ingest.inbox import import_inbox
-from memstate_core.model.frames import EVIDENCE, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.model.text import parse_moment
 from memstate_core.placement.named import place_named
 from memstate_core.policy.settings import Settings

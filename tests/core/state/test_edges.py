@@ -8,7 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from memstate_core.model.frames import DECISION, EDGES, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.graph_tables import EDGES
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.state.edges import edges_at
 from memstate_core.state.graph import EDGE, open_graph
 from tests.core.frames import filled

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.state.foreign_steps import reversed_across_scopes
 from memstate_core.state.ladder_state import STEPS, ladder_state
 from tests.core.frames import filled

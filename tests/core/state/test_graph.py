@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memstate_core.model.errors import DimensionMismatch
-from memstate_core.model.frames import EDGES, REVIEWS, REVISIONS, TOPICS, VECTORS, Schema, vector_columns
+from memstate_core.model.frames import Schema
+from memstate_core.model.graph_tables import EDGES, REVIEWS, REVISIONS, TOPICS, VECTORS, vector_columns
 from memstate_core.state.graph import (
     EDGE,
     FIELD,

@@ -9,7 +9,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import DECISION, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.state.ladder_state import LadderState, ladder_state
 from tests.core.frames import filled
 

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import FrameMismatch, StoreLocked
-from memstate_core.model.frames import QUARANTINE, TRANSITIONS
+from memstate_core.model.ledger_tables import QUARANTINE, TRANSITIONS
 from memstate_core.state.ledger import TABLES, Ledger
 from memstate_core.state.ledger_compaction import COMPACT_FILES
 from memstate_core.state.lock import exclusive, left_by_the_dead

@@ -13,7 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import ALIASES, DECISION, PLACEMENTS, REVISIONS, SEGMENTS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.graph_tables import REVISIONS
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import ALIASES, PLACEMENTS, SEGMENTS
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.night.checks.transition_soundness import transition_soundness
 from memstate_core.policy.settings import Policy

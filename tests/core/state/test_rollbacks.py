@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import TRANSITIONS
+from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.night.checks.recorded import _in_effect as as_checked
 from memstate_core.state.rollbacks import ROLLED_BACK, in_effect, undone_by_rollbacks
 from tests.core.frames import filled

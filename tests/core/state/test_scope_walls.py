@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import PAIRS, PLACEMENTS
 from memstate_core.model.ids import uuid_text
+from memstate_core.model.step_frames import PAIRS, PLACEMENTS
 from memstate_core.placement.named import place_named
 from memstate_core.revise.merge import decide
 from memstate_core.state import decisions as decided

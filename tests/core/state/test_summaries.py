@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import DECISION, REVISIONS
+from memstate_core.model.graph_tables import REVISIONS
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.text import parse_moment
 from memstate_core.policy.settings import Policy
 from memstate_core.state.fold import State

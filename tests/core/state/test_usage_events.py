@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.model.frames import ACCESSES, ALIASES, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import ACCESSES
+from memstate_core.model.step_frames import ALIASES
 from memstate_core.policy.settings import Policy
 from memstate_core.state.fold import State
 from memstate_core.state.usage_events import ACCESS_EVENTS, access_events, field_events, topic_events

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from memstate_core.ingest.importer import import_paths
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.text import parse_moment
 from memstate_core.night.corrections import correct
 from memstate_core.retrieve.export import export_records

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import DECISION
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.corrections import correct
 from memstate_core.run.store import open_store
 from memstate_core.serve.runs import runs

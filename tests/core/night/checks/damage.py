@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from deltalake import write_deltalake
 
-from memstate_core.model.frames import TRANSITIONS
+from memstate_core.model.ledger_tables import TRANSITIONS
 from memstate_core.policy.settings import Policy
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store, open_store

@@ -15,8 +15,8 @@ import polars as pl
 
 from memstate_core.forget.manual_actions import pin_decisions
 from memstate_core.ingest.importer import import_paths
-from memstate_core.model.frames import ACCESSES
 from memstate_core.model.ids import uuid_text
+from memstate_core.model.ledger_tables import ACCESSES
 from memstate_core.night.corrections import correct
 from memstate_core.revise.verdicts import verdict_decisions
 from memstate_core.run.served_state import read_served

@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.model.frames import ACCESSES, ALIASES, EVIDENCE_TOPIC, TRANSITIONS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import ACCESSES, TRANSITIONS
+from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.night.checks.recorded import EVIDENCE_COLUMNS, Recorded
 from memstate_core.night.checks.subject import COMPRESSED, Subject, Tables, read_tables
 from memstate_core.policy.settings import Policy

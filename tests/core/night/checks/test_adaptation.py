@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import ACCESSES, DECISION, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import ACCESSES, DECISION
 from memstate_core.night.checks.adaptation import not_raised
 from memstate_core.state.graph import TOPIC, open_graph
 from tests.core.frames import filled

@@ -15,7 +15,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import CHANGES, DECISION, EDGES, REVISIONS, TOPICS
+from memstate_core.model.graph_tables import EDGES, REVISIONS, TOPICS
+from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.step_frames import CHANGES
 from memstate_core.night.checks.bounds import bounded_state
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.dependency import dependency_consistency

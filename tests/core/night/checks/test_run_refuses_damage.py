@@ -16,7 +16,9 @@ import polars as pl
 import pytest
 
 from memstate_core.model.errors import DiskFull, LedgerDamaged, SnapshotDamaged
-from memstate_core.model.frames import DECISION, VECTORS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.graph_tables import VECTORS
+from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.corrections import correct
 from memstate_core.night.rebuild import ensure_served, rebuild
 from memstate_core.run.begin import begin_run

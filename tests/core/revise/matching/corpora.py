@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memstate_core.model.frames import EVIDENCE_TOPIC, TOPICS, VECTORS, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.graph_tables import TOPICS, VECTORS
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import Constraints, constraints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus, field_values

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import EVIDENCE_TOPIC, empty
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching import blocking
 from memstate_core.revise.matching.clustering import in_group

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.model.frames import VECTORS
+from memstate_core.model.graph_tables import VECTORS
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.run.store import open_store
