@@ -16,14 +16,26 @@ import numpy.typing as npt
 import polars as pl
 
 from memstate_core.embed.encoder import Encoder
-from memstate_core.retrieve.context import EVIDENCE, HEADINGS, TOPICS, WARNING, context_pack
+from memstate_core.retrieve.context import (
+    CORE_HEADING,
+    EVIDENCE,
+    HEADINGS,
+    SESSION_HEADING,
+    TOPICS,
+    WARNING,
+    context_pack,
+)
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.recall import Expected, found_share
+from memstate_core.retrieve.routing import AUTO, Policy
 
 RESAMPLES = 2000
 LEAST = "irrelevant_injection_rate"
 """The metric of which less is better."""
+_ALWAYS = ("core", "session")
+"""The kinds of pieces that a pack has whatever is asked: none of them is injected by the search."""
+_HEADINGS = {CORE_HEADING, SESSION_HEADING, *HEADINGS.values()}
 Count = Callable[[str], int]
 Row = dict[str, float]
 
@@ -73,19 +85,22 @@ class Evaluation:
             budget: tokens of the pack.
             cuts: the k of recall.
         """
-        found = answer(
-            self._readers, self._encoder, self._cache, Question(expected.text, expected.scopes, TOPICS, EVIDENCE)
-        )
-        pack = context_pack(found, budget, self._count, counted_by=self._counted_by)
+        found, packed = (self._answer(expected, policy) for policy in (None, AUTO))
+        pack = context_pack(packed, budget, self._count, counted_by=self._counted_by)
         row: Row = {f"recall_at_{k}": found_share(expected, found, topics=k, evidence=k) for k in cuts}
         row["budget_compliance"] = float(self._tokens(pack["text"]) <= budget)
         if expected.observations:
             row["evidence_coverage"] = self._covered(expected, pack["citations"])
+        searched = [cited for cited in pack["citations"] if cited["kind"] not in _ALWAYS]
+        if searched:
+            row[LEAST] = 1 - sum(self._is_relevant(expected, cited) for cited in searched) / len(searched)
         if pack["citations"]:
-            relevant = [self._is_relevant(expected, cited) for cited in pack["citations"]]
-            row[LEAST] = 1 - sum(relevant) / len(relevant)
             row["citation_coverage"] = self._cited(pack)
         return row
+
+    def _answer(self, expected: Expected, policy: Policy | None) -> dict[str, Any]:
+        question = Question(expected.text, expected.scopes, TOPICS, EVIDENCE, policy=policy)
+        return answer(self._readers, self._encoder, self._cache, question)
 
     def _tokens(self, text: str) -> int:
         """The tokens of a text: those of its lines, and one for each line break."""
@@ -107,7 +122,7 @@ class Evaluation:
         """The share of the statements of a pack that end in the number of a citation of something served."""
         served = {each["n"] for each in pack["citations"] if self._is_served(each)}
         lines = pack["text"].split("\n")
-        stated = [line for line in lines if line not in HEADINGS.values() and not line.startswith(WARNING)]
+        stated = [line for line in lines if line not in _HEADINGS and not line.startswith(WARNING)]
         return sum(any(line.endswith(f" [{n}]") for n in served) for line in stated) / len(stated)
 
     def _is_served(self, cited: Mapping[str, Any]) -> bool:

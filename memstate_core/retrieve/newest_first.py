@@ -38,6 +38,9 @@ Chosen with `tests/benchmarks/updates.py` on half of the facts.
 NEAREST = 3
 """How many of the earlier turns that are nearest to a later one it may replace without a word of change."""
 
+COMPARED = 10
+"""With how many earlier turns a later one must be compared for the nearest of them to say anything."""
+
 FAR_BELOW = 0.3
 """The most that the fifth row stands above the last of the pool, as a share of the first's, for one to come up.
 
@@ -142,7 +145,7 @@ def _first(scores: Array, seen: Flags, count: int) -> Rows:
 
 def _pool(evidence: EvidenceSlice, rows: Rows) -> Pool:
     cosines = _following(evidence, rows, rows)
-    nearest = cosines >= _highest_but(cosines, NEAREST - 1, axis=0)
+    nearest = (cosines >= _highest_but(cosines, NEAREST - 1, axis=0)) & _compared(cosines)
     alike = (cosines >= SAME) | (cosines >= NEAR) & (evidence.changes[rows][None, :] | nearest)
     return Pool(rows, cosines, alike, evidence.moments[rows])
 
@@ -185,6 +188,12 @@ def _highest_but(values: Vectors, count: int, axis: int) -> Vectors:
     return np.partition(values, at, axis=axis).take([at], axis=axis) if size else values
 
 
+def _compared(cosines: Vectors) -> Flags:
+    """Which statements (columns) are compared with enough earlier turns."""
+    compared: Flags = (cosines > -1).sum(axis=0) >= COMPARED
+    return compared
+
+
 def _exchanged(pool: Pool) -> Rows:
     """The first places in their new order: each, from the first on, goes to the last that replaces what has it."""
     order = np.arange(min(PLACES, len(pool.rows)))
@@ -209,7 +218,7 @@ def _with_successor(pool: Pool, order: Rows) -> Rows:
     still later one of the first places may have replaced it.
     """
     below = pool.cosines[:PLACES, PLACES:]
-    is_next = below >= pool.cosines[:, PLACES:].max(axis=0)
+    is_next = (below >= pool.cosines[:, PLACES:].max(axis=0)) & _compared(pool.cosines)[PLACES:]
     is_next &= below >= _highest_but(pool.cosines[:PLACES], NEAREST - 1, axis=1)
     known = np.where(pool.replaces[:PLACES, :PLACES], pool.at[:PLACES], -np.inf).max(axis=1)
     wanted = (below >= NEAR) & is_next & (pool.at[PLACES:] > known[:, None])

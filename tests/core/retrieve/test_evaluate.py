@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.model.forms.core_block import CORE_BLOCK
+from memstate_core.model.forms.session_state import SessionState
 from memstate_core.retrieve import evaluate
 from memstate_core.retrieve.evaluate import Evaluation, Metric, Row, missed, summarised
 from memstate_core.retrieve.reader import SnapshotReader
@@ -45,6 +47,25 @@ def test_what_is_marked_is_found_packed_and_relevant(scores: Scores) -> None:
     assert (row["recall_at_1"], row["recall_at_3"], row["evidence_coverage"]) == (1, 1, 1)
     assert (row["budget_compliance"], row["citation_coverage"]) == (1, 1)
     assert 0 < row["irrelevant_injection_rate"] < 0.5, "the boat shed alone is irrelevant"
+
+
+def test_the_pack_is_that_of_a_caller_whose_core_blocks_and_sessions_inject_nothing(
+    store: Store, opened: Callable[[Store], Sequence[SnapshotReader]], scores: Scores
+) -> None:
+    alone = scores("o0000")
+    store.topic("rules", title="house rules", topic_kind=CORE_BLOCK)
+    store.field("rules", "content", (1, "Never send a letter unread."))
+    store.topic("trip", title="trip", topic_kind=SessionState.topic_kind())
+    store.field("trip", "current_goal", (1, "plan the sailing trip"))
+    for source in ("e-rules-content-0", "e-trip-current_goal-0"):
+        store.says(None, "Source of both", scope="user:b", evidence_id=source)
+    evaluation = Evaluation(opened(store), store.encoder, None, words, "words")  # type: ignore[arg-type]
+    asked = Expected("Who owns the Acme renewal?", ("user:a",), frozenset(), frozenset(["o0000"]))
+    row = evaluation.scores(asked, 1000, (1, 3))
+    assert row["irrelevant_injection_rate"] == pytest.approx(alone["irrelevant_injection_rate"])
+    assert row["citation_coverage"] == 1, "the headings of both sections state nothing"
+    assert evaluation.scores(asked, 8, (1,))["citation_coverage"] == 1
+    assert "irrelevant_injection_rate" not in evaluation.scores(asked, 12, (1,)), "the block takes it all"
 
 
 def test_what_is_not_found_lowers_recall_and_coverage(scores: Scores) -> None:
