@@ -1,7 +1,8 @@
 """A made store with everything that answers show, questions to it, and the answers that were recorded.
 
 The recorded answers began with those of the code at 6f52504, which computed them by joins and filters of whole frames;
-since then they follow each intended change. To record anew after one: `python -m tests.core.retrieve.recorded_answers`; look at what differs first.
+since then they follow each intended change. To record anew after one:
+`python -m tests.core.retrieve.recorded_answers`; look at what differs first.
 """
 
 from __future__ import annotations
