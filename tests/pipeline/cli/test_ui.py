@@ -7,11 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -239,11 +241,34 @@ def test_a_killed_command_keeps_no_later_run_waiting(ui: Ui, home: Path) -> None
     assert ended(ui, dead) == "FAILURE", (home / "ui.log").read_text()[-3000:]
 
 
+@pytest.fixture
+def asked_for() -> Iterator[tuple[list[str], str]]:
+    """What a server on this machine is asked for, and a picture on it in Markdown."""
+    asked: list[str] = []
+
+    class Pictures(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.extend([self.path] if self.path == "/picture" else [])
+            self.send_error(404)
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pictures) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield asked, f"![seen](http://127.0.0.1:{server.server_port}/picture)"
+        server.shutdown()
+
+
 @requires_chromium
 def test_the_control_room_in_a_browser(home: Path, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """A night of the command line, on every page that an operator opens; no dialog stands before one."""
+    """A night of the command line, on every page that an operator opens; no dialog stands before one.
+
+    Its topic and its scope have names that Markdown would make a picture of: nothing is asked for it.
+    """
+    asked, picture = request.getfixturevalue("asked_for")
+    lighthouse = {"title": f"Lighthouse {picture}", "scope": {"type": "user", "id": picture}, "summary": "It is lit."}
     dump = tmp_path / "another.jsonl"
-    dump.write_text('{"title": "Lighthouse", "observed_at": "2026-01-01", "summary": "It is lit."}\n')
+    dump.write_text(json.dumps(lighthouse | {"observed_at": "2026-01-01"}) + "\n")
     assert run_memstate(home, "import", str(dump)).code == 0
     assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
     run = run_memstate(home, "status", "--json").document["last_run"]["run_id"]
@@ -256,6 +281,8 @@ def test_the_control_room_in_a_browser(home: Path, request: pytest.FixtureReques
         links = browser.find_elements("xpath", f"//a[contains(@href, '{run}') and contains(@href, '8420')]")
         assert {link.get_attribute("href") for link in links} == {f"http://127.0.0.1:8420/v1/reports/{run}-s0.html"}
         assert {link.get_attribute("target") for link in links} == {"_blank"}
+        browser.get(picture[picture.index("http") : -1])
+    assert asked == ["/picture"], "once, by the address itself, and never by a page"
 
 
 def _pages(run: str) -> dict[str, tuple[str, set[str]]]:
@@ -273,7 +300,10 @@ def _pages(run: str) -> dict[str, tuple[str, set[str]]]:
             "/assets/evidence",
             {"Owners", "memstate", "Delta Lake", "memstate/writes: ledger", "observed_at"},
         ),
-        "topics": ("/assets/topics", {"Topic.title", "changed topics", "Lighthouse", "topics_created"}),
+        "topics": (
+            "/assets/topics",
+            {"Topic.title", "changed topics", "Lighthouse ![seen](http://127.0.0.1:", "topics_created"},
+        ),
         "automation": ("/automation", {"nightly", "weekly_verify", "retention", "compaction", "memory_pressure"}),
         "report": (
             "/assets/maintenance_report",
