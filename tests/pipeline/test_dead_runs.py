@@ -93,7 +93,7 @@ def test_a_run_that_was_killed_is_marked_as_failed_with_the_reason(home: Home, i
 
 def test_a_silent_run_that_holds_the_lock_is_alive(home: Home, instance: dg.DagsterInstance) -> None:
     run_id = killed_run(home)
-    with exclusive(home.lock, f"process {os.getpid()} (Dagster run {run_id}, since now)"):
+    with exclusive(home.lock, f"process {os.getpid()} (Dagster run {run_id}, since now)", wait_seconds=10.0):
         assert end_dead_runs(open_store(home.root, {}), instance, later(36_000)) == []
     assert not home.lock.with_suffix(".holder.json").exists()
     assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == [], "it released the lock a moment ago"
