@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from memstate_core.night.erasure.erase import RunHistory
     from memstate_core.run.store import Store
 
+PROBED_SECONDS = 1.0
+"""How long a writer waits for the lock: a search for dead runs may hold it for a moment, without being a run."""
+
 
 @contextmanager
 def holding(store: Store, holder: str) -> Iterator[None]:
@@ -27,7 +30,8 @@ def holding(store: Store, holder: str) -> Iterator[None]:
     Raises:
         StoreLocked: another process holds it.
     """
-    with exclusive(store.home.lock, holder), memory_budget(store.settings.store.memory_mib):
+    lock = exclusive(store.home.lock, holder, PROBED_SECONDS)
+    with lock, memory_budget(store.settings.store.memory_mib):
         if store.home.begun_erasure.exists():
             from memstate_core.night.erasure.erase import complete
 

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -15,6 +16,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from dagster._core.storage.tags import GRPC_INFO_TAG
+from filelock import FileLock
 
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import open_store
@@ -23,6 +25,7 @@ from memstate_core.state.lock import exclusive
 from memstate_pipeline import run, sensors
 from memstate_pipeline.dead_runs import STARTED_AND_SILENT, end_dead_runs
 from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.erasure import holding
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.report.latest import last_failure
 from tests import warm
@@ -93,12 +96,20 @@ def test_a_run_that_was_killed_is_marked_as_failed_with_the_reason(home: Home, i
 
 def test_a_silent_run_that_holds_the_lock_is_alive(home: Home, instance: dg.DagsterInstance) -> None:
     run_id = killed_run(home)
-    with exclusive(home.lock, f"process {os.getpid()} (Dagster run {run_id}, since now)", wait_seconds=10.0):
+    with exclusive(home.lock, f"process {os.getpid()} (Dagster run {run_id}, since now)", 10.0):
         assert end_dead_runs(open_store(home.root, {}), instance, later(36_000)) == []
     assert not home.lock.with_suffix(".holder.json").exists()
     assert end_dead_runs(open_store(home.root, {}), instance, later(0)) == [], "it released the lock a moment ago"
     with exclusive(home.lock, f"process {os.getpid()} (memstate rebuild)"):
         assert end_dead_runs(open_store(home.root, {}), instance, later()) == [run_id]
+
+
+def test_a_search_for_dead_runs_stops_no_run_that_begins(home: Home) -> None:
+    probe = FileLock(home.lock, thread_local=False)
+    probe.acquire()
+    threading.Timer(0.3, probe.release).start()
+    with holding(open_store(home.root, {}), "a run that begins"):
+        pass
 
 
 def test_a_launched_run_has_time_to_start_while_the_server_that_launched_it_lives(
