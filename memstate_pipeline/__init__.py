@@ -6,5 +6,5 @@ What a step does belongs to `memstate_core`, which does not import Dagster.
 import gc
 
 # Importing Dagster makes a million objects that stay. By default the garbage collector looks for cycles after every 700
-# new ones, which took a sixth of the CPU time of a command; the most memory that a night takes is the same.
+# new ones, which took a sixth of the CPU time of a command; a night of the demo takes no more memory.
 gc.set_threshold(20_000)

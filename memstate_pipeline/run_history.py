@@ -71,7 +71,8 @@ class _Kept:
             url = connection.engine.url
             yield connection
         with self._lock:
-            self._engines[name] = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+            if name not in self._engines:  # another thread may have been first
+                self._engines[name] = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
             while len(self._engines) > MOST_OPEN:
                 self._engines.pop(next(iter(self._engines))).dispose()
 
