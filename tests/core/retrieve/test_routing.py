@@ -153,12 +153,11 @@ def test_a_larger_budget_keeps_the_resources_of_a_smaller_one(readers: list[Any]
     assert set(shown) == {0, 1}
 
 
+@pytest.mark.parametrize("opened", [True], ids=["files"], indirect=True)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_graph_is_read_with_the_first_pack_of_a_scope_only(
     readers: list[Any], policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if readers[0].facts("user:a") is None:
-        pytest.skip("a snapshot without files of facts reads them from the graph")
     whole = with_warnings(pack(readers, policy), readers, ("user:a",), None, None)
 
     def refuse(*_: Any, **__: Any) -> None:

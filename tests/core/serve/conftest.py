@@ -204,3 +204,12 @@ def one_night(home: Path) -> None:
 @pytest.fixture
 def home(first_night: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(first_night, tmp_path / "home"))
+
+
+@pytest.fixture
+def keyed_store(tmp_path: Path, harbour_store: Store) -> Store:
+    """The harbour's snapshots in a home that takes keys of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "snapshots").symlink_to(harbour_store.home.root / "snapshots")
+    return Store(type(harbour_store.home)(home), harbour_store.settings)

@@ -1,17 +1,12 @@
-"""How often and how long: rates of keys and addresses, deadlines, heads of requests, an orderly end."""
+"""How often and how long: rates of keys and addresses, deadlines, proxies, an orderly end."""
 
 from __future__ import annotations
 
 import asyncio
-import http.client
-import json
 import logging
-import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,12 +16,12 @@ from hypothesis import strategies as st
 from memstate_core.run.store import Store
 from memstate_core.serve.auth import key_file
 from memstate_core.serve.auth.keyring import MIN_UNGUESSABLE
-from memstate_core.serve.http import connections
 from memstate_core.serve.http.deadline import Deadline
 from memstate_core.serve.http.rate_limits import Buckets, Rate, network
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
-from tests.core.serve.conftest import Client, served
+from tests.core.serve.conftest import served
+from tests.core.serve.test_connections import connected
 from tests.core.serve.test_keys import Clock, made
 
 pytestmark = pytest.mark.slow
@@ -74,20 +69,11 @@ def test_a_caller_has_all_addresses_of_its_network() -> None:
 # Rates
 
 
-@pytest.fixture
-def store(tmp_path: Path, harbour_store: Store) -> Store:
-    """The harbour's snapshots in a home that takes keys of its own."""
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "snapshots").symlink_to(harbour_store.home.root / "snapshots")
-    return Store(type(harbour_store.home)(home), harbour_store.settings)
-
-
-def test_each_key_has_a_rate_of_its_own(store: Store) -> None:
+def test_each_key_has_a_rate_of_its_own(keyed_store: Store) -> None:
     slow, fast = made("slow", 1, rate=0.5), made("fast", 2)
     for key, _ in (slow, fast):
-        key_file.add(store.home.keys, key)
-    with served(store, Options(record=False, rate_limit=0)) as client:
+        key_file.add(keyed_store.home.keys, key)
+    with served(keyed_store, Options(record=False, rate_limit=0)) as client:
         client.until_ready()
         response = [client.get("/v1/topics", X_API_Key=slow.token) for _ in range(3)]
         assert [each.status for each in response] == [200, 429, 429]
@@ -98,19 +84,19 @@ def test_each_key_has_a_rate_of_its_own(store: Store) -> None:
         assert client.get("/healthz").status == 200
 
 
-def test_the_servers_limit_is_for_keys_without_a_rate(store: Store) -> None:
-    with served(store, Options(record=False, rate_limit=1.5, api_key="of-the-owner")) as client:
+def test_the_servers_limit_is_for_keys_without_a_rate(keyed_store: Store) -> None:
+    with served(keyed_store, Options(record=False, rate_limit=1.5, api_key="of-the-owner")) as client:
         client.until_ready()
         response = [client.get("/v1/topics", X_API_Key="of-the-owner").status for _ in range(5)]
     assert response[:3] == [200, 200, 200]
     assert 429 in response
 
 
-def test_too_many_wrong_keys_stop_guessing_but_no_good_key(store: Store) -> None:
+def test_too_many_wrong_keys_stop_guessing_but_no_good_key(keyed_store: Store) -> None:
     """What a person chose could be guessed; what was made with 256 random bits cannot."""
     key, token = made()
-    key_file.add(store.home.keys, key)
-    with served(store, Options(record=False, api_key="chosen")) as client:
+    key_file.add(keyed_store.home.keys, key)
+    with served(keyed_store, Options(record=False, api_key="chosen")) as client:
         client.until_ready()
         assert client.get("/v1/topics", X_API_Key="chosen").status == 200
         response = [client.get("/v1/topics", X_API_Key=f"guess {number}") for number in range(25)]
@@ -127,8 +113,8 @@ def test_too_many_wrong_keys_stop_guessing_but_no_good_key(store: Store) -> None
         assert client.get("/healthz", X_API_Key="wrong too").status in (200, 429)
 
 
-def test_guesses_with_other_prefixes_are_limited_by_address(store: Store) -> None:
-    with served(store, Options(record=False, api_key="chosen")) as client:
+def test_guesses_with_other_prefixes_are_limited_by_address(keyed_store: Store) -> None:
+    with served(keyed_store, Options(record=False, api_key="chosen")) as client:
         client.until_ready()
         guesses = [client.get("/v1/topics", X_API_Key=f"{number:04} guess").status for number in range(200)]
         assert guesses[:100] == [401] * 100
@@ -136,9 +122,9 @@ def test_guesses_with_other_prefixes_are_limited_by_address(store: Store) -> Non
         assert client.get("/v1/topics", X_API_Key="chosen").status == 429
 
 
-def test_no_guesses_lock_out_a_long_environment_key(store: Store) -> None:
+def test_no_guesses_lock_out_a_long_environment_key(keyed_store: Store) -> None:
     chosen = "a" * MIN_UNGUESSABLE
-    with served(store, Options(record=False, api_key=chosen)) as client:
+    with served(keyed_store, Options(record=False, api_key=chosen)) as client:
         client.until_ready()
         guesses = [client.get("/v1/topics", X_API_Key=f"{chosen}{number}").status for number in range(25)]
         assert guesses[-1] == 429
@@ -162,8 +148,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     event.set()
 
 
-def test_a_request_that_takes_too_long_gets_an_error(store: Store, slow: threading.Event) -> None:
-    with served(store, Options(record=False, request_seconds=0.3)) as client:
+def test_a_request_that_takes_too_long_gets_an_error(keyed_store: Store, slow: threading.Event) -> None:
+    with served(keyed_store, Options(record=False, request_seconds=0.3)) as client:
         client.until_ready()
         began = time.monotonic()
         response = client.get("/v1/topics")
@@ -174,7 +160,7 @@ def test_a_request_that_takes_too_long_gets_an_error(store: Store, slow: threadi
         assert client.get("/v1/topics").status == 200
 
 
-def test_what_still_waits_for_a_thread_is_not_begun(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_still_waits_for_a_thread_is_not_begun(keyed_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     event, begun = threading.Event(), []
 
     def held(_: Service, who: object, limit: int) -> dict[str, Any]:
@@ -183,7 +169,7 @@ def test_what_still_waits_for_a_thread_is_not_begun(store: Store, monkeypatch: p
         return {"runs": []}
 
     monkeypatch.setattr(Service, "runs", held)
-    with served(store, Options(record=False, request_seconds=0.3, threads=1)) as client:
+    with served(keyed_store, Options(record=False, request_seconds=0.3, threads=1)) as client:
         client.until_ready()
         assert [client.get("/v1/runs").status for _ in range(3)] == [503] * 3
         event.set()
@@ -232,149 +218,12 @@ def test_a_caller_who_leaves_takes_the_work_along() -> None:
     assert ended == ["cancelled"]
 
 
-# Heads of requests
-
-
-def connected(client: Client) -> socket.socket:
-    host, _, port = client.url.removeprefix("http://").rpartition(":")
-    return socket.create_connection((host, int(port)), timeout=20)
-
-
-def received(connection: socket.socket) -> bytes:
-    """All that comes until the other side closes."""
-    found = b""
-    try:
-        while piece := connection.recv(65536):
-            found += piece
-    except ConnectionResetError:
-        pass
-    return found
-
-
-def test_a_head_that_never_ends_is_cut_off(client: Client) -> None:
-    with closing(connected(client)) as connection:
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-        for number in range(40):
-            try:
-                connection.sendall(b"X-Header-%d: " % number + b"x" * 4096 + b"\r\n")
-            except OSError:
-                break
-        assert received(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400", b""))
-    assert client.get("/healthz").status == 200
-
-
-def test_a_large_head_is_refused_and_an_ordinary_one_is_not(client: Client) -> None:
-    with closing(connected(client)) as connection:
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-        for _ in range(18):
-            connection.sendall(b"X-More: " + b"x" * 4000 + b"\r\n")
-            time.sleep(0.005)
-        assert received(connection).startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
-    assert client.get("/healthz", X_More="x" * 16_000).status == 200
-
-
-def test_a_url_that_is_too_long_is_refused_with_a_problem_document(client: Client) -> None:
-    with closing(connected(client)) as connection:
-        connection.sendall(b"GET /healthz?more=" + b"x" * 70_000)
-        head, _, body = received(connection).partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 431 ")
-    assert b"content-type: application/problem+json" in head.lower()
-    assert f"content-length: {len(body)}".encode() in head.lower()
-    assert json.loads(body)["type"] == "urn:memstate:problem:head-too-large"
-
-
-def test_an_idle_connection_is_closed(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections.LimitedConnection, "head_seconds", 0.3)
-    with served(harbour_store, Options(record=False, keep_alive_seconds=1)) as client:
-        for said in (b"", b"GET /healthz HTTP/1.1\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"):
-            with closing(connected(client)) as connection:
-                connection.sendall(said)
-                assert (b" 200 OK" in received(connection)) is (b"\r\n\r\n" in said)
-
-
-def test_a_slow_body_is_not_a_slow_head(harbour_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections.LimitedConnection, "head_seconds", 0.2)
-    with served(harbour_store, Options(record=False)) as client:
-        client.until_ready()
-        body = b'{"q": "the yard"}'
-        connection = http.client.HTTPConnection(client.url.removeprefix("http://"), timeout=30)
-        connection.putrequest("POST", "/v1/query")
-        connection.putheader("Content-Type", "application/json")
-        connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders()
-        time.sleep(0.5)
-        connection.send(body)
-        assert connection.getresponse().status == 200
-        connection.close()
-
-
-def test_an_answer_before_the_whole_body_arrives(store: Store) -> None:
-    """A client that is refused while still sending receives the reason, also on connections that stay open."""
-    key_file.add(store.home.keys, made().key)
-    with served(store, Options(record=False)) as client:
-        connection = http.client.HTTPConnection(client.url.removeprefix("http://"), timeout=30)
-        for _ in range(3):
-            connection.request("POST", "/v1/query", b"x" * 900_000, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            assert (answer.status, b"unauthorized" in answer.read()) == (401, True)
-        connection.close()
-
-
-def test_trailers_are_counted(client: Client) -> None:
-    """What comes after the last chunk is not a body: the limit on bodies does not see it."""
-    with closing(connected(client)) as connection:
-        head = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n")
-        sent = 0
-        try:
-            while sent < 8 << 20:
-                sent += connection.send(b"X-Trailer: " + b"x" * 4000 + b"\r\n")
-        except OSError:
-            pass
-        assert received(connection) == b""
-    assert sent < 8 << 20
-    assert client.get("/healthz").status == 200
-
-
-def test_chunks_and_a_few_trailers_are_no_harm(client: Client) -> None:
-    with closing(connected(client)) as connection:
-        head = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
-        chunks = b"".join(b"1\r\n%c\r\n" % each for each in b'{"q": "' + b"gate " * 3000 + b'"}')
-        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
-        connection.sendall(b"0\r\nX-Trailer: x\r\n\r\n")
-        assert received(connection).startswith(b"HTTP/1.1 200")
-
-
-def test_a_client_that_never_reads_is_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections.LimitedConnection, "stall_seconds", 0.3)
-    lost = threading.Event()
-
-    class Watched(connections.LimitedConnection):
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            lost.set()
-
-    monkeypatch.setattr("memstate_core.serve.server.LimitedConnection", Watched)
-    with served(store, Options(record=False, keep_alive_seconds=1)) as client:
-        with closing(socket.socket()) as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            host, _, port = client.url.removeprefix("http://").partition(":")
-            connection.connect((host, int(port)))
-            for _ in range(400):
-                try:
-                    connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                except OSError:
-                    break
-            assert lost.wait(10), "the connection stays open for a client that reads nothing"
-        assert client.get("/healthz").status == 200
-
-
 @pytest.mark.parametrize(("proxies", "status"), [((), 429), (("127.0.0.1",), 401)])
 def test_forwarded_addresses_are_believed_from_configured_proxies(
-    store: Store, proxies: tuple[str, ...], status: int
+    keyed_store: Store, proxies: tuple[str, ...], status: int
 ) -> None:
     """Otherwise a client that guesses keys could name another address with every guess."""
-    with served(store, Options(record=False, api_key="chosen", trusted_proxies=proxies)) as client:
+    with served(keyed_store, Options(record=False, api_key="chosen", trusted_proxies=proxies)) as client:
         guesses = (client.get("/v1/topics", X_API_Key="wrong", X_Forwarded_For=f"192.0.2.{n}") for n in range(25))
         assert [guess.status for guess in guesses][-1] == status
 
@@ -383,7 +232,7 @@ def test_forwarded_addresses_are_believed_from_configured_proxies(
 
 
 def test_running_requests_are_answered_at_shutdown(
-    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    keyed_store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "memstate.access")
     begun, response = threading.Event(), []
@@ -394,7 +243,7 @@ def test_running_requests_are_answered_at_shutdown(
         return {"runs": [{"who": str(who), "limit": limit}]}
 
     monkeypatch.setattr(Service, "runs", takes_its_time)
-    with served(store, Options(record=False)) as client:
+    with served(keyed_store, Options(record=False)) as client:
         client.until_ready()
         asking = threading.Thread(target=lambda: response.append(client.get("/v1/runs?limit=7")))
         asking.start()
