@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memstate_core.state.home import Home
+from memstate_core.state.kept_open import kept_open
 from memstate_core.state.lock import exclusive
 from memstate_core.state.memory import memory_budget
 
@@ -23,7 +24,7 @@ PROBED_SECONDS = 1.0
 
 @contextmanager
 def holding(store: Store, holder: str) -> Iterator[None]:
-    """Holds the store's lock and its memory budget for the length of the block.
+    """Holds the store's lock and its memory budget for the length of the block, and keeps graphs open between uses.
 
     An erasure that was interrupted is completed before it.
 
@@ -31,7 +32,7 @@ def holding(store: Store, holder: str) -> Iterator[None]:
         StoreLocked: another process holds it.
     """
     lock = exclusive(store.home.lock, holder, PROBED_SECONDS)
-    with lock, memory_budget(store.settings.store.memory_mib):
+    with lock, memory_budget(store.settings.store.memory_mib), kept_open():
         if store.home.begun_erasure.exists():
             from memstate_core.night.erasure.erase import complete
 

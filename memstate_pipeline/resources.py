@@ -18,6 +18,7 @@ from memstate_core.model.errors import StagingOfAnotherRun
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
+from memstate_core.state.home import Home
 from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.erasure import holding
 
@@ -86,7 +87,7 @@ class FrameIOManager(dg.ConfigurableIOManager):
 
     def _path(self, context: dg.InputContext | dg.OutputContext) -> Path:
         shard = context.partition_key
-        return open_store(Path(self.home)).home.work(shard) / "frames" / f"{context.asset_key.path[-1]}.parquet"
+        return Home(Path(self.home)).work(shard) / "frames" / f"{context.asset_key.path[-1]}.parquet"
 
     @delayed_interrupts()
     def handle_output(self, context: dg.OutputContext, obj: pl.DataFrame) -> None:

@@ -28,6 +28,7 @@ from memstate_pipeline.report.failed_run import RunFailure
 from memstate_pipeline.report.page import TABLES, report_paths
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, TRIAL_TAG
 from memstate_pipeline.run_origin import recorded_origin
+from memstate_pipeline.run_output import output_not_captured
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -87,7 +88,7 @@ def maintain(
             end_dead_runs(store, instance, datetime.now(UTC))
         for shard in store.shards:
             try:
-                with recorded_origin(instance):
+                with recorded_origin(instance), output_not_captured(instance):
                     run_id = _run_shard(store, job, shard, instance, tags)
                 paths.append(report_paths(store.home.reports, run_id, shard))
             except StoreLocked:

@@ -38,6 +38,7 @@ from memstate_core.state.current import move_current
 from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import file_digest, make_folder, sync_path
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, Graph, leftovers, open_graph
+from memstate_core.state.kept_open import close_kept
 from memstate_core.state.snapshots import (
     COMPRESSED_FILE,
     MANIFEST,
@@ -124,13 +125,14 @@ def _written(store: Store, run: Run) -> Snapshot:
     folder = run.scratch / _FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    shutil.copyfile(run.graph, folder / GRAPH_FILE)
     layouts, evidence = _evidence_files(store, run, folder)
-    with open_graph(folder / GRAPH_FILE, read_only=True) as graph:
+    with open_graph(run.graph, read_only=True) as graph:
         topics, topic_vectors = graph.read(TOPIC), graph.read(VECTOR)
         counts = graph_counts(graph) | {"evidence": evidence}
         hashed = state_hash(graph)
         write_facts(folder, graph)
+    close_kept(run.graph)
+    shutil.copyfile(run.graph, folder / GRAPH_FILE)
     write_topic_index(folder, topics, topic_vectors, layouts)
     run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
     compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")

@@ -24,6 +24,7 @@ from memstate_core.policy.settings import Policy
 from memstate_core.run.step import StepResult
 from memstate_core.state.decisions import SET_ASIDE
 from memstate_core.state.files import sync_path
+from memstate_core.state.kept_open import close_kept
 
 GRAPH_FILE = "graph.kuzu"
 PLAN_FILE = "plan.json"
@@ -65,6 +66,7 @@ class Run:
     @classmethod
     def begin(cls, scratch: Path, facts: RunFacts) -> Run:
         """Clears the scratch folder and starts a run in it."""
+        close_kept(scratch)
         shutil.rmtree(scratch, ignore_errors=True)
         for folder in ("notes", "decisions", "tables", "frames"):
             (scratch / folder).mkdir(parents=True)
@@ -201,6 +203,7 @@ class Run:
 
     def end(self) -> None:
         """Removes the scratch folder, and what is remembered of earlier deaths."""
+        close_kept(self.scratch)
         shutil.rmtree(self.scratch, ignore_errors=True)
         deaths_path(self.scratch).unlink(missing_ok=True)
 

@@ -24,6 +24,7 @@ import polars as pl
 from memstate_core.model.errors import DimensionMismatch
 from memstate_core.model.frames import Schema, conform
 from memstate_core.model.graph_tables import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, vector_columns
+from memstate_core.state import kept_open
 from memstate_core.state.files import require_space
 from memstate_core.state.memory import reserving
 
@@ -249,8 +250,10 @@ def open_graph(
     is_new = not path.exists()
     if not read_only:
         require_space(path.parent, 0 if is_new else path.stat().st_size)
-    space = _read_space(path) if read_only else _WRITE_SPACE
-    with reserving(space + (buffer_mib << 20)), _opened(path, space, buffer_mib, read_only) as connection:
+    with (
+        kept_open.opened(path, not read_only, lambda: _database(path, buffer_mib, read_only)) as database,
+        kuzu.Connection(database) as connection,
+    ):
         graph = Graph(connection, path.parent, reading)
         if is_new:
             graph.create()
@@ -260,10 +263,13 @@ def open_graph(
 
 
 @contextmanager
-def _opened(path: Path, space: int, buffer_mib: int, read_only: bool) -> Iterator[kuzu.Connection]:
-    database = kuzu.Database(str(path), buffer_pool_size=buffer_mib << 20, read_only=read_only, max_db_size=space)
-    with database, kuzu.Connection(database) as connection:
-        yield connection
+def _database(path: Path, buffer_mib: int, read_only: bool) -> Iterator[kuzu.Database]:
+    space, buffer = _read_space(path) if read_only else _WRITE_SPACE, buffer_mib << 20
+    with (
+        reserving(space + buffer),
+        kuzu.Database(str(path), buffer_pool_size=buffer, read_only=read_only, max_db_size=space) as database,
+    ):
+        yield database
 
 
 def _read_space(path: Path) -> int:

@@ -65,8 +65,9 @@ def reserving(size: int) -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_DATA, (soft + size, hard))
     try:
         yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    finally:  # other blocks, which need not be inside this one, may have raised it as well
+        raised, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (raised - size, hard))
 
 
 def _data_bytes() -> int | None:
