@@ -15,7 +15,7 @@ import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 from memstate_core.embed import encoder
 from memstate_core.state.files import PRIVATE_UMASK
+from memstate_core.state.kept_open import kept_open
 from tests.run_history import hurried
 from tests.temporary_files import into_memory
 
@@ -60,6 +61,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ or "not slow" in config.getoption("markexpr"):
         return None
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.fixture(autouse=True)
+def _graphs_kept_open() -> Iterator[None]:
+    """Steps of a run that a test calls one by one leave small graphs open, as the steps of a night do."""
+    with kept_open():
+        yield
 
 
 def _packaged_once(load: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,14 +11,18 @@ import pkgutil
 import tempfile
 from pathlib import Path
 
+import typer.main
+
 import memstate_core
 import memstate_pipeline
 from memstate_core.embed import openvino_model, sentence_model
 from memstate_core.state.home import Home
+from memstate_pipeline.cli.main import app
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.report import plots, templates
+from tests.huge_pages import into_huge_pages
 from tests.run_history import hurried
 
 gc.disable()  # what is loaded stays
@@ -41,11 +45,14 @@ hurried()
 
 
 def first_use() -> None:
-    """Does what each night would do first: loads the model, fonts and the report's template, reads Dagster's schema.
+    """Does what each command or night would do first: makes the command line's parsers, loads the model, fonts and the
+    report's template, reads Dagster's schema.
 
     Nothing here computes with Polars, Kuzu, torch or OpenVINO, whose threads would be missing in the forked processes:
     OpenVINO's graph is made here and compiled there.
     """
+    typer.main.get_command = functools.cache(typer.main.get_command)
+    typer.main.get_command(app)
     sentence_model._load = functools.cache(sentence_model._load)
     sentence_model._load(sentence_model.PACKAGED_MODEL)
     openvino_model.bert_graph = functools.cache(openvino_model.bert_graph)
@@ -60,3 +67,4 @@ with contextlib.redirect_stderr(io.StringIO()):  # progress bars
     first_use()
 gc.freeze()
 gc.enable()
+into_huge_pages()
