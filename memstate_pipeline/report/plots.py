@@ -23,6 +23,9 @@ LOWEST, HIGHEST = 0.001, 10.0
 """Ends of the salience axis; fixed, so that pages of two nights can be compared."""
 
 BINS_PER_DECADE = 8
+BAR = 0.88
+"""The share of a bin's width that its bar takes."""
+
 WIDTH, HEIGHT = 420, 280
 LABEL, CHARACTER = 32, 7
 """Width of an axis label with its distances, and of a digit."""
@@ -98,12 +101,11 @@ def salience_histogram(salience: pl.DataFrame, threshold: float | None = None) -
         return ""
     states = [state for state in SERIES if state in shown["state"]]
     values = [shown.filter(state=state)["salience"].clip(LOWEST, HIGHEST).to_numpy() for state in states]
-    colours = [SERIES[state] for state in states]
-    edges = np.geomspace(LOWEST, HIGHEST, round(np.log10(HIGHEST / LOWEST)) * BINS_PER_DECADE + 1).tolist()
+    edges = np.geomspace(LOWEST, HIGHEST, round(np.log10(HIGHEST / LOWEST)) * BINS_PER_DECADE + 1)
 
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot(xscale="log", xlim=(LOWEST, HIGHEST), xlabel="salience", ylabel="topics")
-        axes.hist(values, bins=edges, stacked=True, rwidth=0.88, label=states, color=colours)
+        _stacked(axes, edges, dict(zip(states, values, strict=True)))
         axes.set_xticks([0.001, 0.01, 0.1, 1, 10], ["≤ 0.001", "0.01", "0.1", "1", "10"])
         axes.minorticks_off()
         _count_axis(axes)
@@ -137,6 +139,21 @@ def growth_lines(growth: pl.DataFrame) -> str:
         lower.set_xlim(runs[0] - 0.3, runs[-1] + 0.3)
 
     return _svg("growth", f"Topics and evidence over {len(runs):,} runs", draw)
+
+
+def _stacked(axes: Any, edges: Any, values: dict[str, Any]) -> None:
+    """Bars by state, one on another; `Axes.hist` would also draw one of no height for each bin without a topic."""
+    import numpy as np
+
+    below = np.zeros(len(edges) - 1)
+    for state, of_state in values.items():
+        counts, _ = np.histogram(of_state, edges)
+        (bins,) = counts.nonzero()
+        widths = np.diff(edges)[bins]
+        place = {"x": edges[bins] + widths * (1 - BAR) / 2, "width": widths * BAR, "bottom": below[bins]}
+        bars = axes.bar(height=counts[bins], align="edge", color=SERIES[state], **place)
+        bars[0].set_label(state)  # a label of all bars would come last in the legend
+        below += counts
 
 
 def _lines(axes: Any, runs: list[int], growth: pl.DataFrame, names: list[str], label: str) -> None:
