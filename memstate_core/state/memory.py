@@ -43,31 +43,34 @@ def memory_budget(mib: int) -> Iterator[None]:
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        reserved = resource.getrlimit(resource.RLIMIT_DATA)[0] - limit  # by blocks that outlast this one
+        resource.setrlimit(resource.RLIMIT_DATA, (soft if soft == resource.RLIM_INFINITY else soft + reserved, hard))
 
 
 @contextmanager
 def reserving(size: int) -> Iterator[None]:
     """Raises the limit by address space that is reserved inside the block and mostly not used.
 
+    A block may outlast the budget in which it began, and end within another one.
+
     Args:
         size: bytes of address space.
     """
-    if _data_bytes() is None:
+    _raise_limit(size)
+    try:
         yield
+    finally:
+        _raise_limit(-size)
+
+
+def _raise_limit(size: int) -> None:
+    if _data_bytes() is None:
         return
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if soft == resource.RLIM_INFINITY:
-        yield
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (soft + size, hard))
-    try:
-        yield
-    finally:  # other blocks, which need not be inside this one, may have raised it as well
-        raised, _ = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (raised - size, hard))
+    if soft != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft + size, hard))
 
 
 def _data_bytes() -> int | None:
