@@ -254,6 +254,8 @@ def open_graph(
         kept_open.opened(path, not read_only, lambda: _database(path, buffer_mib, read_only)) as database,
         kuzu.Connection(database) as connection,
     ):
+        if read_only and not database.read_only:  # kept open by an earlier step, which writes
+            connection.execute("BEGIN TRANSACTION READ ONLY")
         graph = Graph(connection, path.parent, reading)
         if is_new:
             graph.create()
