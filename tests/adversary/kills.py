@@ -30,7 +30,7 @@ from tests.core.night.corrections import decide, shard
 from tests.core.revise.nights import night, topics
 from tests.core.serve.conftest import Client, serving_process
 from tests.core.strategies import day
-from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
+from tests.pipeline.conftest import NIGHT, clean_environment, fork_memstate, run_memstate
 
 ADA, AL, CARD = (uuid_text("key", MINE, key) for key in ("ada", "al", "card"))
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -90,7 +90,7 @@ def _arguments(home: Path, name: str) -> list[str]:
 
 def _calm(name: str, home: Path) -> _Calm:
     began = time.monotonic()
-    answer = run_memstate(home, *_arguments(home, name))
+    answer = fork_memstate(home, *_arguments(home, name))
     assert answer.code == 0, (name, answer.stderr)
     return _Calm(time.monotonic() - began, _state(opened(home)))
 

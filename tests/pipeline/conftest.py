@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from tests import warm
+from tests import commands, warm
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 NIGHT = "2026-04-06T02:00:00Z"
@@ -50,6 +50,13 @@ def no_settings() -> Iterator[None]:
 
 
 def run_memstate(home: Path, *arguments: str, **environment: str) -> Answer:
+    """A command on a store, in this process."""
+    done = commands.run(["--home", str(home), *arguments], clean_environment(**environment))
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def fork_memstate(home: Path, *arguments: str, **environment: str) -> Answer:
+    """A command on a store, in a process of its own."""
     done = warm.run(["-m", "memstate_pipeline", "--home", str(home), *arguments], clean_environment(**environment))
     return Answer(done.returncode, done.stdout, done.stderr)
 

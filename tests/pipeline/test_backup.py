@@ -13,7 +13,7 @@ from memstate_core.run.store import open_store
 from tests import warm
 from tests.core.night.backup.conftest import NIGHTS, failures, home, observations, prepared, topic
 from tests.core.serve.conftest import Client, serving_process
-from tests.pipeline.conftest import clean_environment, run_memstate
+from tests.pipeline.conftest import clean_environment, fork_memstate, run_memstate
 
 __all__ = ["home", "prepared"]
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ def test_every_acknowledged_row_is_in_a_backup_made_meanwhile(home: Path, tmp_pa
         while night.returncode is None and len(begun) < 4:
             before = list(writer.acknowledged)
             running = (home / "run.holder.json").exists()
-            answer = run_memstate(home, "backup", str(folder), "--json")
+            answer = fork_memstate(home, "backup", str(folder), "--json")
             assert answer.code == 0, answer.stderr
             begun.append((answer.document["backup"], before, running and (home / "run.holder.json").exists()))
         assert night.wait(120) == 0

@@ -19,6 +19,8 @@ from memstate_core.run.store import Store, open_store
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.run import maintain
 from tests.core.llm.scripted import Request, Response, says, serving
+from tests.core.revise import nights
+from tests.core.strategies import EPOCH
 from tests.pipeline.conftest import run_memstate
 from tests.pipeline.erased_homes import dump, left, state
 from tests.pipeline.marked_inputs import Marks, exports, observation, packed, put, refused, turns, twins
@@ -61,9 +63,7 @@ def rest(number: int) -> list[dict[str, Any]]:
 
 
 class Life:
-    """Nights of a store in this process; those of a reference are not in Dagster's history, where nobody looks."""
-
-    is_reference = True
+    """Nights of a store in this process, of their steps alone: no one looks at the reports and runs of a reference."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -82,21 +82,26 @@ class Life:
         assert not report.errors
 
     def sleep(self, number: int) -> None:
+        self.read_rest(number)
+        nights.night(self.store, (night(number) - EPOCH) / timedelta(days=1))
+
+    def read_rest(self, number: int) -> None:
         path = self.home.parent / f"rest-{number}.jsonl"
         self.read([dump(path, rest(number))], number)
-        maintain(self.store, night(number), on_clone=self.is_reference)
 
 
 class Marked(Life):
-    """A life with a marked scope beside the other one."""
-
-    is_reference = False
+    """A life with a marked scope beside the other one, in whole nights."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
         self.m = Marks()
         self.scope = {"type": "user", "id": self.m.name()}
         self.named = f"user:{self.scope['id']}"
+
+    def sleep(self, number: int) -> None:
+        self.read_rest(number)
+        maintain(self.store, night(number))
 
     def inputs(self, number: int) -> None:
         """Something of another kind in each of the first nights."""

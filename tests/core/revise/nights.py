@@ -50,7 +50,7 @@ def record_by_key(store: Store, topics: Mapping[str, Topic], at: int) -> None:
     _imported(store, [{**({"topic_key": key} if key else {}), **topic} for key, topic in topics.items()], at)
 
 
-def night(store: Store, at: int, judgements: Sequence[tuple[Any, ...]] = ()) -> Night:
+def night(store: Store, at: float, judgements: Sequence[tuple[Any, ...]] = ()) -> Night:
     """A nightly run, its steps in their order; with the verdicts of that day."""
     run, new, topics = _begun(store, at, judgements)
     found = find_duplicates(store, run, topics)
@@ -106,7 +106,9 @@ def _imported(store: Store, rows: Sequence[Topic], at: int) -> None:
     assert report.accepted == len(rows)
 
 
-def _begun(store: Store, at: int, judgements: Sequence[tuple[Any, ...]] = ()) -> tuple[Run, pl.DataFrame, pl.DataFrame]:
+def _begun(
+    store: Store, at: float, judgements: Sequence[tuple[Any, ...]] = ()
+) -> tuple[Run, pl.DataFrame, pl.DataFrame]:
     """A run with its vectors, the new evidence, and what changed."""
     run = begin_run(store, "s0", f"night-{at}", day(at))
     new = new_evidence(store, run).frame

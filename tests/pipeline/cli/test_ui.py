@@ -157,23 +157,34 @@ def _page_of(home: Path, run_id: str) -> Path:
     raise AssertionError((home / "ui.log").read_text()[-3000:])
 
 
-def test_a_run_of_the_command_line_is_listed_under_its_job_like_one_of_the_ui(ui: Ui, home: Path) -> None:
+@dataclass(frozen=True)
+class Nights:
+    """One run of the command line, then one of the UI, and the status after them."""
+
+    of_command: str
+    of_ui: str
+    status: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def nights(ui: Ui, home: Path) -> Nights:
     assert run_memstate(home, "maintain", "--now", "2026-01-02T00:00:00Z").code == 0
     of_command = run_memstate(home, "status", "--json").document["last_run"]["run_id"]
     run_id = launched_run(ui)
     assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
+    return Nights(of_command, run_id, run_memstate(home, "status", "--json").document)
+
+
+def test_a_run_of_the_command_line_is_listed_under_its_job_like_one_of_the_ui(ui: Ui, nights: Nights) -> None:
     listed = ui.ask(LISTED, job="nightly_maintenance")["pipelineOrError"]["runs"]
-    assert {run["runId"] for run in listed} == {of_command, run_id}
+    assert {run["runId"] for run in listed} == {nights.of_command, nights.of_ui}
     first, second = (run["repositoryOrigin"] for run in listed)
     assert first == second
 
 
-def test_a_run_started_in_the_ui_publishes(ui: Ui, home: Path) -> None:
-    run_id = launched_run(ui)
-    assert ended(ui, run_id) == "SUCCESS", (home / "ui.log").read_text()[-3000:]
-    published = run_memstate(home, "status", "--json").document
-    at = published["last_run"]["published_at"]
-    assert published["last_run"] == {"run_id": run_id, "now": NIGHT, "published_at": at}
+def test_a_run_started_in_the_ui_publishes(nights: Nights) -> None:
+    at = nights.status["last_run"]["published_at"]
+    assert nights.status["last_run"] == {"run_id": nights.of_ui, "now": NIGHT, "published_at": at}
 
 
 def test_a_second_ui_of_a_store_is_refused_and_a_taken_port_is_not_used(ui: Ui, home: Path, tmp_path: Path) -> None:
