@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -79,9 +80,11 @@ def _packaged_once(load: Callable[..., Any]) -> Callable[..., Any]:
 def pytest_collection_finish() -> None:
     """Before the first test: a cheaper run history, where tests run Dagster in this process; a model that is loaded
     once and not each night; and no libraries among what the garbage collector looks at, half a second each time,
-    which it does less often than for a program that must stay small: that saves a twentieth of the CPU time."""
+    which it does less often than for a program that must stay small: that saves a twentieth of the CPU time. Parsers
+    of the command line are made once and not for each command."""
     if "dagster" in sys.modules:
         hurried()
+    typer.main.get_command = functools.cache(typer.main.get_command)
     encoder.verified_model = _packaged_once(encoder.verified_model)
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
