@@ -19,9 +19,11 @@ from memstate_core.model.frames import project
 from memstate_core.model.graph_tables import REVISIONS
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import ALIASES, PROBLEMS
+from memstate_core.night.checks.suite import CONDITIONS
 from memstate_core.night.prune import prune
 from memstate_core.retrieve.index.evidence import evidence_index
 from memstate_core.retrieve.index.facts_files import write_facts
+from memstate_core.retrieve.index.kept_scopes import EarlierIndex
 from memstate_core.retrieve.index.notes import NOTES_FILE, notes_index
 from memstate_core.retrieve.index.write import (
     Layouts,
@@ -125,13 +127,14 @@ def _written(store: Store, run: Run) -> Snapshot:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     shutil.copyfile(run.graph, folder / GRAPH_FILE)
-    layouts, evidence = _evidence_files(store, run, folder)
+    earlier = _earlier_index(store, run)
+    layouts, evidence = _evidence_files(store, run, folder, earlier)
     with open_graph(folder / GRAPH_FILE, read_only=True) as graph:
         topics, topic_vectors = graph.read(TOPIC), graph.read(VECTOR)
         counts = graph_counts(graph) | {"evidence": evidence}
         hashed = state_hash(graph)
         write_facts(folder, graph)
-    write_topic_index(folder, topics, topic_vectors, layouts)
+    write_topic_index(folder, topics, topic_vectors, layouts, earlier)
     run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
     compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")
     compressed.write_parquet(folder / COMPRESSED_FILE, row_group_size=10_000)
@@ -143,15 +146,23 @@ def _written(store: Store, run: Run) -> Snapshot:
     return Snapshot(folder, manifest)
 
 
-def _evidence_files(store: Store, run: Run, folder: Path) -> tuple[Layouts, int]:
+def _earlier_index(store: Store, run: Run) -> EarlierIndex | None:
+    """The index of the base, where this version made it with the same model."""
+    base = None if run.facts.base is None else load_snapshot(store.home, run.facts.shard, run.facts.base)
+    if base is None or base.manifest.made_by != __version__:
+        return None
+    return EarlierIndex(base.path) if base.manifest.embedding_model == run.facts.embedding_model else None
+
+
+def _evidence_files(store: Store, run: Run, folder: Path, earlier: EarlierIndex | None) -> tuple[Layouts, int]:
     """Writes the index of evidence, or shares the base's if it is the same; where its scopes lie, and its rows."""
     if run.rests and run.facts.base is not None:
         base = load_snapshot(store.home, run.facts.shard, run.facts.base)
         if base.manifest.embedding_model == run.facts.embedding_model:
             return link_evidence_index(folder, base.path), base.manifest.counts["evidence"]
     notes_index(store, run).write_parquet(folder / NOTES_FILE)
-    evidence, vectors = evidence_index(store, run)
-    return write_evidence_index(folder, evidence, vectors), evidence.height
+    evidence, vectors = evidence_index(store, run, earlier)
+    return write_evidence_index(folder, evidence, vectors, earlier), evidence.height
 
 
 def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hashed: str) -> Manifest:
@@ -174,7 +185,14 @@ def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hash
         graph_fresh_bytes=size if base is None or facts.fresh_graph else base.manifest.graph_fresh_bytes,
         files=file_digests(folder),
         made_by=__version__,
+        checked_by=__version__ if _is_checked(run) else "",
     )
+
+
+def _is_checked(run: Run) -> bool:
+    """Whether the conditions were checked on the run's working graph, and hold."""
+    held = {verdict["name"] for verdict in run.checks() if verdict["passed"]}
+    return held.issuperset(CONDITIONS)
 
 
 def _problems(draft: Snapshot) -> list[str]:

@@ -10,13 +10,14 @@ from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CHANGES, PROBLEMS
 from memstate_core.run.begin import base_links
-from memstate_core.run.refold import Refolded, fold_of_base, fold_run
+from memstate_core.run.refold import fold_of_base, fold_run
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import MOVED
 from memstate_core.state.fold import State
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
+from memstate_core.state.refold import Refolded
 from memstate_core.state.snapshots import load_snapshot
 from memstate_core.state.strength import DECAY
 

@@ -7,8 +7,6 @@ in doubt, everything is folded; `rebuild` and `verify` always fold everything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import polars as pl
 
 from memstate_core import __version__
@@ -21,31 +19,15 @@ from memstate_core.run.begin import base_links
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, numbered_decisions, shard_accesses, shard_evidence
-from memstate_core.state.changed_topics import EarlierFold, changed_topics
+from memstate_core.state.changed_topics import EarlierFold
 from memstate_core.state.decisions import READMITTED, SET_ASIDE, merges
-from memstate_core.state.fold import State, fold, fold_topics, refused
+from memstate_core.state.fold import fold
 from memstate_core.state.graph import EDGE, FIELD, open_graph
-from memstate_core.state.holdings import Holdings, holdings, known_topics
+from memstate_core.state.holdings import holdings
 from memstate_core.state.ladder_state import ladder_state
+from memstate_core.state.refold import Refolded, fold_changed
 from memstate_core.state.rollbacks import ROLLED_BACK
 from memstate_core.state.snapshots import COMPRESSED_FILE, PROBLEMS_FILE, Manifest, Snapshot, load_snapshot
-
-_DANGLING = ("dangling_reference", "dangling_edge")
-
-
-@dataclass(frozen=True)
-class Refolded:
-    """A fold of what a run sees.
-
-    Attributes:
-        state: topics, fields, revisions and edges of `owners`; the rest is that of the whole shard.
-        owners: the topics whose rows may differ from those of the graph; None for all.
-        topics: how many topics the shard has.
-    """
-
-    state: State
-    owners: pl.Series | None
-    topics: int
 
 
 def fold_run(store: Store, run: Run, earlier: EarlierFold | None = None) -> Refolded:
@@ -62,29 +44,16 @@ def fold_run(store: Store, run: Run, earlier: EarlierFold | None = None) -> Refo
         evidence, accesses = shard_evidence(store.ledger, run), shard_accesses(store.ledger, run)
         state = fold(evidence, placements, aliases, so_far, run.policy, accesses)
         return Refolded(state, None, state.topics.height)
-    return _of_changed(store, run, earlier, holdings(placements, aliases, so_far), so_far)
-
-
-def _of_changed(store: Store, run: Run, earlier: EarlierFold, held: Holdings, so_far: pl.DataFrame) -> Refolded:
-    there = shard_evidence(store.ledger, run, ["evidence_id"])
-    present = replace(held, evidence_topic=held.evidence_topic.join(there, on="evidence_id", how="semi"))
-    known = known_topics(present.evidence_topic, held.merged)
-    changed = changed_topics(earlier, present, known, _named(store, run))
-    part = held.of(changed.living, known)
-    evidence = shard_evidence(store.ledger, run, among=part.evidence_topic["evidence_id"])
-    accesses = shard_accesses(store.ledger, run)
-    accesses = accesses.filter(held.answering(pl.col("topic_id")).is_in(changed.living.implode()))
-    state = fold_topics(evidence, part, ladder_state(so_far), run.policy, accesses)
-    kept = ~pl.col("topic_id").is_in(changed.owners.implode())
-    left = earlier.problems.filter(pl.col("kind").is_in(_DANGLING) & kept)
-    found = state.problems.filter(pl.col("kind").is_in(_DANGLING))
-    whole = replace(
-        state,
-        evidence_topic=held.evidence_topic,
-        compressed=pl.concat([earlier.compressed.filter(kept), state.compressed]),
-        problems=pl.concat([refused(held.placements), left, found]),
+    return fold_changed(
+        earlier,
+        holdings(placements, aliases, so_far),
+        shard_evidence(store.ledger, run, ["evidence_id"]),
+        _named(store, run),
+        lambda ids: shard_evidence(store.ledger, run, among=ids),
+        ladder_state(so_far),
+        run.policy,
+        shard_accesses(store.ledger, run),
     )
-    return Refolded(whole, changed.owners, known.height)
 
 
 def _named(store: Store, run: Run) -> pl.DataFrame:

@@ -125,7 +125,7 @@ class Graph:
         """
         desired = conform(desired, self._schema(table))
         compared_columns = [name for name in table.schema if name not in keep]
-        current = self._read_of(table, compared_columns, owners)
+        current = self.read_of(table, compared_columns, owners)
         key = list(table.key)
         fingerprint = pl.struct(compared_columns).hash()
         said = pl.struct(name for name in compared_columns if name not in quiet).hash()
@@ -149,20 +149,32 @@ class Graph:
         owners = pl.concat([rows[table.owner] for rows in (new, stated, gone)]).unique().sort()
         return Synced(new.height, changed.height, gone.height, owners)
 
-    def _read_of(self, table: Table, columns: list[str], owners: pl.Series | None) -> pl.DataFrame:
-        """The rows of some topics, or of all."""
-        if owners is None:
-            return self.read(table, columns)
-        if table is EDGE:
-            return self.read(table, columns).filter(pl.col(table.owner).is_in(owners.implode()))
-        ids = self.read(table, list(dict.fromkeys(["id", table.owner])))
-        return self._read_by_id(table, columns, ids.filter(pl.col(table.owner).is_in(owners.implode())).select("id"))
+    def read_of(
+        self, table: Table, columns: list[str] | None = None, owners: pl.Series | None = None, where: str = ""
+    ) -> pl.DataFrame:
+        """The rows of some topics, or of all; arguments as for `read`, and the ids of the topics.
 
-    def _read_by_id(self, table: Table, columns: list[str], ids: pl.DataFrame) -> pl.DataFrame:
-        schema = {name: table.schema[name] for name in columns}
+        Only the keys of the other rows are read, unless most rows are wanted.
+        """
+        if owners is None:
+            return self.read(table, columns, where)
+        wanted = pl.col(table.owner).is_in(owners.implode())
+        if table is EDGE:
+            return self.read(table, columns, where).filter(wanted)
+        keys = self.read(table, list(dict.fromkeys(["id", table.owner])), where)
+        ids = keys.filter(wanted).select("id")
+        if ids.height * 2 > keys.height:
+            named = None if columns is None else list(dict.fromkeys([*columns, "id"]))
+            rows = self.read(table, named, where).join(ids, on="id", how="semi", maintain_order="left")
+            return rows if columns is None else rows.select(columns)
+        return self._read_by_id(table, columns, ids)
+
+    def _read_by_id(self, table: Table, columns: list[str] | None, ids: pl.DataFrame) -> pl.DataFrame:
+        declared = self._schema(table)
+        schema = {name: declared[name] for name in columns or declared}
         if ids.is_empty():
             return empty(schema)
-        wanted = ", ".join(f"r.{name} AS {name}" for name in columns)
+        wanted = ", ".join(f"r.{name} AS {name}" for name in schema)
         with self._reading():
             statement = f"LOAD FROM $rows WITH id AS _id MATCH (r:{table.name} {{id: _id}}) RETURN {wanted}"
             result = self._run(statement, {"rows": _to_graph(ids)})
