@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memstate_core.model.frames import empty
+from memstate_core.model.ids import uuid_text
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.policy.settings import Policy
 from memstate_core.state.changed_topics import EarlierFold, changed_topics
@@ -26,7 +27,9 @@ from tests.core import reference
 from tests.core.frames import filled
 from tests.core.reference import Observation
 from tests.core.strategies import (
+    KEYS,
     NAMED_IDS,
+    SCOPES,
     accessed,
     day,
     edge,
@@ -170,6 +173,40 @@ def test_an_edge_to_a_topic_that_comes_later_is_found() -> None:
     plan = observation(1, topic_key="plan", edges=[edge("part_of", to_topic_key="acme")])
     other = observation(2, topic_key="other", fields=[field("owner", '"Aya"')])
     assert_same(_moment(plan, other), _moment(plan, other, observation(3, topic_key="acme", observed_at=day(1))))
+
+
+ACME, PLAN = (uuid_text("key", SCOPES[0], key) for key in KEYS)
+TITLED = uuid_text("title", SCOPES[0], "", "plan b")
+POINTING = observation(
+    1,
+    topic_key="diary",
+    edges=[edge("mentions", to_topic_id=ACME), edge("part_of", to_topic_id=TITLED)],
+    fields=[field("owner", '"Aya"', ref_given=True, ref_topic_id=ACME)],
+)
+"""It names two topics, and nothing of its own changes."""
+NAMED = [observation(2, topic_key="acme", title="Acme"), observation(3, topic_key="plan", title="Plan B")]
+
+
+def _merge(dropped: str, survivor: str, *, undone: bool = False) -> pl.DataFrame:
+    kind = "unmerged" if undone else "merged"
+    return merge_decisions([(dropped, survivor)], reference.fold([POINTING, *NAMED]), kind)
+
+
+def test_what_a_topic_names_is_merged_and_unmerged() -> None:
+    merged = _merge(ACME, PLAN)
+    apart = pl.concat([merged, _merge(ACME, PLAN, undone=True)])
+    moments = [_moment(POINTING, *NAMED, decisions=decisions) for decisions in (None, merged, apart)]
+    assert [moment.folded().edges["to_id"].n_unique() for moment in moments] == [2, 1, 2]
+    assert_same(moments[0], moments[1])
+    assert_same(moments[1], moments[2])
+
+
+def test_late_data_takes_over_a_title_that_another_topic_names() -> None:
+    late = observation(4, topic_key="older plan", title="Plan B", observed_at=day(-1))
+    before, now = _moment(POINTING, *NAMED), _moment(POINTING, *NAMED, late)
+    ends = [moment.folded().edges.filter(pl.col("kind") == "part_of")["to_id"].to_list() for moment in (before, now)]
+    assert ends == [[PLAN], [uuid_text("key", SCOPES[0], "older plan")]]
+    assert_same(before, now)
 
 
 def test_nothing_is_folded_where_nothing_changed() -> None:
