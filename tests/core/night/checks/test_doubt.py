@@ -88,7 +88,7 @@ def night_home(grown_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
             patch.setattr(nights, "publish", _checked)
             nights.night_without_duplicates(store, LAST + 1)
             nights.record_by_key(
-                store, {"log": {"fields": [{"name": "level", "value": 12}], "observed_at": at}}, LAST + 1
+                store, {"back": {"fields": [{"name": "desk", "value": "ash"}], "observed_at": at}}, LAST + 1
             )
             patch.setattr(nights, "publish", lambda *_: None)
             patch.setattr(Run, "end", lambda _: None)
@@ -150,5 +150,5 @@ def test_a_topic_that_the_night_should_have_changed_is_in_doubt(
     base = working.store.home.snapshots("s0") / str(working.run.facts.base) / "graph.kuzu"
     shutil.copyfile(base, working.run.graph)
     found = working.violations()
-    assert [subject for subject, _ in found["C1"]] == [key("log")]
+    assert [subject for subject, _ in found["C1"]] == [key("back")]
     assert found == whole(working, monkeypatch)
