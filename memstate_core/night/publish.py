@@ -39,7 +39,8 @@ from memstate_core.run.store import Store
 from memstate_core.state.current import move_current
 from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import file_digest, make_folder, sync_path
-from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, Graph, leftovers, open_graph
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, leftovers, open_graph
+from memstate_core.state.kept_tables import KeptTables, Rows
 from memstate_core.state.snapshots import (
     COMPRESSED_FILE,
     MANIFEST,
@@ -84,7 +85,7 @@ def publish(store: Store, run: Run, made: Snapshot | None = None) -> StepResult:
     return StepResult(pl.DataFrame([row]), made.manifest.counts)
 
 
-def graph_counts(graph: Graph) -> dict[str, int]:
+def graph_counts(graph: Rows) -> dict[str, int]:
     """How many topics a graph holds in each state, and how many fields, revisions and edges.
 
     `detached` counts topics that have detached fields or edges, whatever their state.
@@ -130,10 +131,11 @@ def _written(store: Store, run: Run) -> Snapshot:
     earlier = _earlier_index(store, run)
     layouts, evidence = _evidence_files(store, run, folder, earlier)
     with open_graph(folder / GRAPH_FILE, read_only=True) as graph:
-        topics, topic_vectors = graph.read(TOPIC), graph.read(VECTOR)
-        counts = graph_counts(graph) | {"evidence": evidence}
-        hashed = state_hash(graph)
-        write_facts(folder, graph)
+        tables = KeptTables(graph)
+        topics, topic_vectors = tables.read(TOPIC), tables.read(VECTOR)
+        counts = graph_counts(tables) | {"evidence": evidence}
+        hashed = state_hash(tables)
+        write_facts(folder, tables)
     write_topic_index(folder, topics, topic_vectors, layouts, earlier)
     run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
     compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")
@@ -198,8 +200,9 @@ def _is_checked(run: Run) -> bool:
 def _problems(draft: Snapshot) -> list[str]:
     left = [f"{path.name} is left beside the graph" for path in leftovers(draft.path / GRAPH_FILE)]
     with open_graph(draft.path / GRAPH_FILE, read_only=True) as graph:
-        found = state_hash(graph)
-        index = index_problems(draft.path, graph)
+        tables = KeptTables(graph)
+        found = state_hash(tables)
+        index = index_problems(draft.path, tables)
     expected = draft.manifest.state_hash
     changed = [] if found == expected else [f"reading it again gives state {found}, expected {expected}"]
     return left + changed + index + draft.damage()

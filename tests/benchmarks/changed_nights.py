@@ -1,8 +1,8 @@
 """What a night costs: without a change, and with some changed topics, in a store and in one of several times its size.
 
-The stores have made-up topics in scopes of equal size, encoded by `hashing`. Every kind of night is run twice in turn: as
-it is, and with everything folded, examined and indexed anew. CPU seconds are compared, which differ less than wall time
-on a machine with other work; all figures are of one run in one process.
+The stores have made-up topics in scopes of equal size, encoded by `hashing`. Every kind of night is run as it is, and
+with everything folded, examined and indexed anew. CPU seconds are compared, which differ less than wall time on a
+machine with other work; all figures are of one run in one process.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ from memstate_core.retrieve.index.notes import NOTES_FILE
 from memstate_core.retrieve.index.term_counts import evidence_terms, topic_terms
 from memstate_core.retrieve.index.windows import MISSING, session_windows, window_lengths, window_members
 from memstate_core.state.files import link_or_copy
-from memstate_core.state.graph import TOPIC, VECTOR, Graph
+from memstate_core.state.graph import TOPIC, VECTOR
+from memstate_core.state.kept_tables import Rows
 
 TOPIC_COLUMNS = (
     "id", "scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state", "created_at"
@@ -138,7 +139,7 @@ def served_topics(topics: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
     return active.join(vectors.select("id", "embedding"), on="id").sort("scope", "id")
 
 
-def index_problems(folder: Path, graph: Graph) -> list[str]:
+def index_problems(folder: Path, graph: Rows) -> list[str]:
     """Differences between the index files and the graph; empty if there are none."""
     topics = graph.read(TOPIC)
     expected = served_topics(topics, graph.read(VECTOR))
