@@ -46,7 +46,7 @@ class Working:
 
 
 class _OfGraph:
-    """Tells whether damage is done to the graph alone."""
+    """Finds out whether damage is done to the graph alone."""
 
     def __init__(self) -> None:
         self.found = True
