@@ -22,9 +22,10 @@ from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
 from memstate_core.night.rebuild import ensure_served
 from memstate_core.revise.dependency import queue_reviews
-from memstate_core.run.apply import apply_state, changes, fold_run
+from memstate_core.run.apply import apply_state, changes
 from memstate_core.run.begin import begin_run
 from memstate_core.run.embed_topics import refresh_embeddings
+from memstate_core.run.refold import fold_run
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, with_model
 from memstate_core.state.current import current_snapshot
@@ -96,12 +97,12 @@ def served_snapshot(store: Store, shard: str, run_id: str) -> Snapshot:
 def follow(store: Store, run: Run) -> None:
     """Makes the working graph equal to the fold of the ledger with the new decisions."""
     place(store, run, empty({"evidence_id": EVIDENCE_TOPIC["evidence_id"]}))
-    state = fold_run(store, run)
+    folded = fold_run(store, run)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        applied = apply_state(run, graph, state, new_evidence=False)
+        applied = apply_state(run, graph, folded, new_evidence=False)
         _end_reviews(graph, run)
     refresh_embeddings(store, run)
-    run.keep("dependency_review", queue_reviews(run, changes(state, applied)), 0.0)
+    run.keep("dependency_review", queue_reviews(run, changes(folded.state, applied)), 0.0)
     update_salience(run)
 
 

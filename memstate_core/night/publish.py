@@ -19,9 +19,11 @@ from memstate_core.model.frames import project
 from memstate_core.model.graph_tables import REVISIONS
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import ALIASES, PROBLEMS
+from memstate_core.night.checks.suite import CONDITIONS
 from memstate_core.night.prune import prune
 from memstate_core.retrieve.index.evidence import evidence_index
 from memstate_core.retrieve.index.facts_files import write_facts
+from memstate_core.retrieve.index.kept_scopes import EarlierIndex
 from memstate_core.retrieve.index.notes import NOTES_FILE, notes_index
 from memstate_core.retrieve.index.write import (
     Layouts,
@@ -37,8 +39,9 @@ from memstate_core.run.store import Store
 from memstate_core.state.current import move_current
 from memstate_core.state.decisions import ACCEPTED, PUBLISHED
 from memstate_core.state.files import file_digest, make_folder, sync_path
-from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, Graph, leftovers, open_graph
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, VECTOR, leftovers, open_graph
 from memstate_core.state.kept_open import close_kept
+from memstate_core.state.kept_tables import KeptTables, Rows
 from memstate_core.state.snapshots import (
     COMPRESSED_FILE,
     MANIFEST,
@@ -83,7 +86,7 @@ def publish(store: Store, run: Run, made: Snapshot | None = None) -> StepResult:
     return StepResult(pl.DataFrame([row]), made.manifest.counts)
 
 
-def graph_counts(graph: Graph) -> dict[str, int]:
+def graph_counts(graph: Rows) -> dict[str, int]:
     """How many topics a graph holds in each state, and how many fields, revisions and edges.
 
     `detached` counts topics that have detached fields or edges, whatever their state.
@@ -125,15 +128,17 @@ def _written(store: Store, run: Run) -> Snapshot:
     folder = run.scratch / _FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    layouts, evidence = _evidence_files(store, run, folder)
+    earlier = _earlier_index(store, run)
+    layouts, evidence = _evidence_files(store, run, folder, earlier)
     with open_graph(run.graph, read_only=True) as graph:
-        topics, topic_vectors = graph.read(TOPIC), graph.read(VECTOR)
-        counts = graph_counts(graph) | {"evidence": evidence}
-        hashed = state_hash(graph)
-        write_facts(folder, graph)
+        tables = KeptTables(graph)
+        topics, topic_vectors = tables.read(TOPIC), tables.read(VECTOR)
+        counts = graph_counts(tables) | {"evidence": evidence}
+        hashed = state_hash(tables)
+        write_facts(folder, tables)
     close_kept(run.graph)
     shutil.copyfile(run.graph, folder / GRAPH_FILE)
-    write_topic_index(folder, topics, topic_vectors, layouts)
+    write_topic_index(folder, topics, topic_vectors, layouts, earlier)
     run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
     compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")
     compressed.write_parquet(folder / COMPRESSED_FILE, row_group_size=10_000)
@@ -145,15 +150,23 @@ def _written(store: Store, run: Run) -> Snapshot:
     return Snapshot(folder, manifest)
 
 
-def _evidence_files(store: Store, run: Run, folder: Path) -> tuple[Layouts, int]:
+def _earlier_index(store: Store, run: Run) -> EarlierIndex | None:
+    """The index of the base, where this version made it with the same model."""
+    base = None if run.facts.base is None else load_snapshot(store.home, run.facts.shard, run.facts.base)
+    if base is None or base.manifest.made_by != __version__:
+        return None
+    return EarlierIndex(base.path) if base.manifest.embedding_model == run.facts.embedding_model else None
+
+
+def _evidence_files(store: Store, run: Run, folder: Path, earlier: EarlierIndex | None) -> tuple[Layouts, int]:
     """Writes the index of evidence, or shares the base's if it is the same; where its scopes lie, and its rows."""
     if run.rests and run.facts.base is not None:
         base = load_snapshot(store.home, run.facts.shard, run.facts.base)
         if base.manifest.embedding_model == run.facts.embedding_model:
             return link_evidence_index(folder, base.path), base.manifest.counts["evidence"]
     notes_index(store, run).write_parquet(folder / NOTES_FILE)
-    evidence, vectors = evidence_index(store, run)
-    return write_evidence_index(folder, evidence, vectors), evidence.height
+    evidence, vectors = evidence_index(store, run, earlier)
+    return write_evidence_index(folder, evidence, vectors, earlier), evidence.height
 
 
 def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hashed: str) -> Manifest:
@@ -176,14 +189,22 @@ def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hash
         graph_fresh_bytes=size if base is None or facts.fresh_graph else base.manifest.graph_fresh_bytes,
         files=file_digests(folder),
         made_by=__version__,
+        checked_by=__version__ if _is_checked(run) else "",
     )
+
+
+def _is_checked(run: Run) -> bool:
+    """Whether the conditions were checked on the run's working graph, and hold."""
+    held = {verdict["name"] for verdict in run.checks() if verdict["passed"]}
+    return held.issuperset(CONDITIONS)
 
 
 def _problems(draft: Snapshot) -> list[str]:
     left = [f"{path.name} is left beside the graph" for path in leftovers(draft.path / GRAPH_FILE)]
     with open_graph(draft.path / GRAPH_FILE, read_only=True) as graph:
-        found = state_hash(graph)
-        index = index_problems(draft.path, graph)
+        tables = KeptTables(graph)
+        found = state_hash(tables)
+        index = index_problems(draft.path, tables)
     expected = draft.manifest.state_hash
     changed = [] if found == expected else [f"reading it again gives state {found}, expected {expected}"]
     return left + changed + index + draft.damage()

@@ -21,6 +21,7 @@ from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
 from memstate_core.state.graph import open_graph
+from memstate_core.state.kept_tables import KeptTables
 from memstate_core.state.ledger_beginning import Beginning
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
@@ -118,7 +119,8 @@ def _verdict(name: str, problems: list[str], consequence: str = "") -> Verdict:
 
 def _of_files(snapshot: Snapshot) -> list[Verdict]:
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
-        found, index = state_hash(graph), index_problems(snapshot.path, graph)
+        tables = KeptTables(graph)
+        found, index = state_hash(tables), index_problems(snapshot.path, tables)
     expected = snapshot.manifest.state_hash
     other = [] if found == expected else [f"{found}, expected {expected}"]
     return [_verdict("state hash", other), _verdict("index parity", index)]

@@ -61,7 +61,7 @@ def find_duplicates(store: Store, run: Run, changed: pl.DataFrame) -> StepResult
     if stale is not None and stale.is_empty():
         run.keep_table("calibration", empty(CALIBRATION))
         return StepResult(empty(PAIRS), {"candidates": 0, "merge_band": 0, "review_band": 0})
-    corpus = load_corpus(store, run)
+    corpus = load_corpus(store, run, stale)
     searched = corpus.topics["scope"].unique(maintain_order=True) if stale is None else stale
     merged = merges_in_force(before.filter(pl.col("scope").is_in(searched.implode())))
     found = search_scopes(store, run, corpus, changed, before, searched, merged)

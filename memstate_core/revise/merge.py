@@ -16,8 +16,9 @@ from memstate_core.revise.matching.clustering import in_group, joined
 from memstate_core.revise.merge_precision import ESTIMATES, estimates
 from memstate_core.revise.reading_text import READING, reading_text
 from memstate_core.revise.spot_checks import DECIDING, merge_checks
-from memstate_core.run.apply import apply_state, changes, fold_run
+from memstate_core.run.apply import apply_state, changes
 from memstate_core.run.embed_topics import refresh_embeddings
+from memstate_core.run.refold import fold_of_steps, fold_run
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
@@ -49,12 +50,13 @@ def merge_duplicates(store: Store, run: Run, pairs: pl.DataFrame) -> StepResult:
     tables = {"spot checks of earlier runs": checked} if checked.height else {}
     if not decided.height:
         return StepResult(empty(CHANGES), {"merges": 0, "expected_false_merges": 0.0}, tables, decided)
+    earlier = fold_of_steps(store, run, decided)
     run.decide(STEP, decided)
-    state = fold_run(store, run)
+    folded = fold_run(store, run, earlier)
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        applied = apply_state(run, graph, state, new_evidence=False)
+        applied = apply_state(run, graph, folded, new_evidence=False)
     refreshed = refresh_embeddings(store, run)
-    frame = changes(state, applied).with_columns(
+    frame = changes(folded.state, applied).with_columns(
         change=pl.when(pl.col("topic_id").is_in(decided["topic_id"].implode()))
         .then(pl.lit("merged"))
         .otherwise("change")

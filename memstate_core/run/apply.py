@@ -8,15 +8,16 @@ import polars as pl
 
 from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.ledger_tables import DECISION
-from memstate_core.model.step_frames import ALIASES, CHANGES, PLACEMENTS, PROBLEMS
+from memstate_core.model.step_frames import CHANGES, PROBLEMS
 from memstate_core.run.begin import base_links
+from memstate_core.run.refold import fold_of_base, fold_run
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
-from memstate_core.run.view import decisions, shard_accesses, shard_evidence
 from memstate_core.state.decisions import MOVED
-from memstate_core.state.fold import State, fold
+from memstate_core.state.fold import State
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
+from memstate_core.state.refold import Refolded
 from memstate_core.state.snapshots import load_snapshot
 from memstate_core.state.strength import DECAY
 
@@ -36,27 +37,21 @@ class Applied:
     new_revisions: int
 
 
-def fold_run(store: Store, run: Run) -> State:
-    """Folds everything that the run sees, with the decisions of its steps so far."""
-    placements, aliases = run.table("placements", PLACEMENTS), run.table("title_aliases", ALIASES)
-    evidence, accesses = shard_evidence(store.ledger, run), shard_accesses(store.ledger, run)
-    return fold(evidence, placements, aliases, decisions(store.ledger, run), run.policy, accesses)
-
-
-def apply_state(run: Run, graph: Graph, state: State, *, new_evidence: bool) -> Applied:
-    """Makes the working graph equal to a state, and keeps what the graph does not hold beside it.
+def apply_state(run: Run, graph: Graph, folded: Refolded, *, new_evidence: bool) -> Applied:
+    """Makes the working graph equal to a fold, and keeps what the graph does not hold beside it.
 
     Without new evidence a topic's edges change only because their targets were merged or unmerged. Such a topic
     counts as affected, not as changed (condition C3).
     """
+    state, owners = folded.state, folded.owners
     before = graph.read(TOPIC, ["id"])["id"]
     known = graph.read(REVISION, ["id"])
     own = [
-        graph.sync(TOPIC, state.topics, keep=LATER_STEPS_SET, quiet=USAGE).topics,
-        graph.sync(REVISION, state.revisions).topics,
-        graph.sync(FIELD, state.fields, keep=("salience",), quiet=DECAY).topics,
+        graph.sync(TOPIC, state.topics, keep=LATER_STEPS_SET, quiet=USAGE, owners=owners).topics,
+        graph.sync(REVISION, state.revisions, owners=owners).topics,
+        graph.sync(FIELD, state.fields, keep=("salience",), quiet=DECAY, owners=owners).topics,
     ]
-    changed_edges = graph.sync(EDGE, state.edges).topics
+    changed_edges = graph.sync(EDGE, state.edges, owners=owners).topics
     touched = pl.concat([*own, changed_edges] if new_evidence else own).unique()
     for name, frame in state.beside().items():
         run.keep_table(name, frame)
@@ -82,16 +77,18 @@ def update_topics(store: Store, run: Run) -> StepResult:
     """
     if run.rests:
         return _unchanged(store, run)
-    state = fold_run(store, run)
+    folded = fold_run(store, run, fold_of_base(store, run))
+    state = folded.state
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
-        applied = apply_state(run, graph, state, new_evidence=True)
+        applied = apply_state(run, graph, folded, new_evidence=True)
+        edges = graph.count(EDGE)
     frame = changes(state, applied)
     counts = {
         "topics_created": len(applied.created),
         "topics_updated": len(applied.changed),
         "revisions": applied.new_revisions,
-        "topics": state.topics.height,
-        "edges": state.edges.height,
+        "topics": folded.topics,
+        "edges": edges,
         "left_open": state.problems.height,
     }
     moved = _moved(base_links(store, run), state.evidence_topic)

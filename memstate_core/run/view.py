@@ -15,10 +15,12 @@ from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
 UNUSED = ("payload_json", "content_sha256", "source_uri")
 
 
-def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -> pl.DataFrame:
+def shard_evidence(
+    ledger: Ledger, run: Run, columns: list[str] | None = None, among: pl.Series | None = None
+) -> pl.DataFrame:
     """The shard's evidence at the version that the run pinned, without what is set aside.
 
-    It has the columns EVIDENCE, or those named.
+    It has the columns EVIDENCE, or those named; the rows are all, or those with the ids `among`.
 
     Payload, digest and source are left out unless named: no step reads them.
     """
@@ -29,6 +31,8 @@ def shard_evidence(ledger: Ledger, run: Run, columns: list[str] | None = None) -
     if facts.shards > 1:
         scopes = table.select(pl.col("scope").unique().sort()).collect()["scope"]
         table = table.filter(pl.col("scope").is_in(scopes_of_shard(scopes, facts.shard, facts.shards).implode()))
+    if among is not None:
+        table = table.filter(pl.col("evidence_id").is_in(among.implode()))
     left_out = left_out_rows(ledger, run)
     if left_out.len():
         table = table.filter(~pl.col("evidence_id").is_in(left_out.implode()))
@@ -59,7 +63,12 @@ def decisions(ledger: Ledger, run: Run, *steps: str, but: str | None = None) -> 
     Returns:
         Columns DECISION.
     """
-    return _followed_by(_recorded(ledger, run, pl.lit(True)), run.decisions(*steps, but=but))
+    return numbered_decisions(ledger, run, *steps, but=but).select(DECISION.keys())
+
+
+def numbered_decisions(ledger: Ledger, run: Run, *steps: str, but: str | None = None) -> pl.DataFrame:
+    """The same with their numbers (columns seq and DECISION); those of this run follow the recorded ones."""
+    return _numbered(_recorded(ledger, run, pl.lit(True)), run.decisions(*steps, but=but))
 
 
 def _recorded(ledger: Ledger, run: Run, wanted: pl.Expr) -> pl.DataFrame:
@@ -73,6 +82,10 @@ def _recorded(ledger: Ledger, run: Run, wanted: pl.Expr) -> pl.DataFrame:
 
 def _followed_by(recorded: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
     """The decisions in effect of earlier runs and of a run (columns DECISION)."""
+    return _numbered(recorded, own).select(DECISION.keys())
+
+
+def _numbered(recorded: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
     first = 1 + int(recorded.select(pl.col("seq").max().fill_null(0)).item())
     numbered = own.with_columns(seq=pl.int_range(first, first + pl.len(), dtype=pl.Int64))
-    return in_effect(pl.concat([recorded, numbered.select("seq", *DECISION)])).select(DECISION.keys())
+    return in_effect(pl.concat([recorded, numbered.select("seq", *DECISION)]))

@@ -19,13 +19,13 @@ from memstate_core.model.step_frames import PROBLEMS
 from memstate_core.model.text import embedding_text
 from memstate_core.policy.overrides import value_for
 from memstate_core.policy.settings import Policy
-from memstate_core.state import decisions as decided
 from memstate_core.state.assertions import assertions
 from memstate_core.state.edges import fold_edges
 from memstate_core.state.history import fields as fold_fields
 from memstate_core.state.history import in_order, topic_parts
 from memstate_core.state.history import revisions as fold_revisions
-from memstate_core.state.identity import across_scopes, answering, homes, survivors
+from memstate_core.state.holdings import Holdings, holdings
+from memstate_core.state.identity import answering
 from memstate_core.state.ladder_state import LadderState, ladder_state
 from memstate_core.state.strength import strength
 from memstate_core.state.summaries import summarised
@@ -94,30 +94,47 @@ def fold(
         until: fold the state as of this moment: without assertions that became true later, and with topics, events
             of salience and edges from evidence observed by then. The caller leaves out later decisions and accesses.
     """
-    merged = decided.merges(decisions)
-    merged = merged.join(across_scopes(merged, homes(placements)), on="dropped", how="anti", maintain_order="left")
-    followed = survivors(merged)
-    moved = answering(pl.col("topic_id"), aliases, followed)
-    evidence_topic = placements.filter(pl.col("topic_id").is_not_null()).select("evidence_id", "scope", topic_id=moved)
-    segments = decided.segments(decisions)
-    moved_segments = segments.with_columns(topic_id=moved)
+    held = holdings(placements, aliases, decisions)
+    return fold_topics(evidence, held, ladder_state(decisions), policy, accesses, until)
+
+
+def fold_topics(
+    evidence: pl.DataFrame,
+    held: Holdings,
+    ladder: LadderState,
+    policy: Policy,
+    accesses: pl.DataFrame | None = None,
+    until: datetime | None = None,
+) -> State:
+    """Folds the topics that some holdings are about: all of a shard, or some of it (`Holdings.of`).
+
+    A topic's state depends on its own evidence, segments, accesses and decisions, and on which topics there are.
+
+    Args:
+        evidence: that of the topics (columns EVIDENCE); more changes nothing.
+        held: what belongs to the topics.
+        ladder: the steps in force.
+        policy: weights, half-life and the rule for conflicts.
+        accesses: those of the topics (columns ACCESSES); more changes nothing, none if omitted.
+        until: as for `fold`.
+    """
+    aliases, followed, evidence_topic = held.aliases, held.followed, held.evidence_topic
     placed = evidence.join(evidence_topic.select("evidence_id", _topic="topic_id"), on="evidence_id")
     placed = _by(placed, "observed_at", until)
-    ordered = _by(in_order(assertions(evidence, evidence_topic, moved_segments), policy), "valid_from", until)
+    ordered = _by(in_order(assertions(evidence, evidence_topic, held.moved_segments), policy), "valid_from", until)
     histories = fold_revisions(ordered)
     scopes = placed.select("scope", topic_id="_topic").unique("topic_id")
     used = access_events(empty(ACCESSES) if accesses is None else accesses, aliases, followed, scopes, policy)
     topics = _topics(placed, histories, used, policy)
     half_lives = topics.select(topic_id="id", half_life=value_for("salience_half_life_days", policy))
     fields = fold_fields(ordered, histories, used, half_lives, policy, until)
-    names = tombstone_names(merged, evidence, placements, segments, aliases, policy)
-    tombstones = _tombstones(merged, names, followed, placed)
-    ladder = ladder_state(decisions)
+    names = tombstone_names(held.merged, evidence, held.placements, held.segments, aliases, policy)
+    tombstones = _tombstones(held.merged, names, followed, placed)
     topics = _with_ladder(pl.concat([topics, tombstones]), ladder, followed)
-    edges, dangling = fold_edges(evidence, evidence_topic, moved_segments, topics, aliases, followed, until)
-    fields, lost = _with_references(fields, topics, aliases, followed)
+    there = topics.select("id", "scope") if held.known is None else held.known
+    edges, dangling = fold_edges(evidence, evidence_topic, held.moved_segments, there, aliases, followed, until)
+    fields, lost = _with_references(fields, there, aliases, followed)
     kept, compressed = summarised(histories, ladder.summaries, policy)
-    resolved = aliases.with_columns(topic_id=answering(pl.col("alias"), aliases, followed))
     return State(
         topics=topics,
         fields=_detached(fields, ladder.fields, FIELDS),
@@ -125,8 +142,8 @@ def fold(
         compressed=compressed,
         edges=_detached(edges, ladder.edges, EDGES),
         evidence_topic=evidence_topic,
-        aliases=resolved,
-        problems=pl.concat([_refused(placements), lost, dangling]),
+        aliases=held.answering_aliases,
+        problems=pl.concat([refused(held.placements), lost, dangling]),
     )
 
 
@@ -134,7 +151,8 @@ def _by(rows: pl.DataFrame, column: str, until: datetime | None) -> pl.DataFrame
     return rows if until is None else rows.filter(pl.col(column) <= until)
 
 
-def _refused(placements: pl.DataFrame) -> pl.DataFrame:
+def refused(placements: pl.DataFrame) -> pl.DataFrame:
+    """Evidence without a topic (columns PROBLEMS)."""
     refused = placements.filter(pl.col("topic_id").is_null()).sort("evidence_id")
     detail = pl.format("evidence {} has no topic: {}", "evidence_id", "reason")
     return project(refused.select(kind=pl.lit("refused_placement"), detail=detail), PROBLEMS, nulls=("topic_id",))
@@ -201,9 +219,8 @@ def _detached(rows: pl.DataFrame, detached: pl.DataFrame, schema: Schema) -> pl.
 
 
 def _with_references(
-    fields: pl.DataFrame, topics: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame
+    fields: pl.DataFrame, scopes: pl.DataFrame, aliases: pl.DataFrame, followed: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    scopes = topics.select("id", "scope")
     pointed = (
         fields.with_columns(_to=answering(pl.col("ref_topic_id"), aliases, followed))
         .join(scopes.rename({"id": "topic_id"}), on="topic_id", how="left")

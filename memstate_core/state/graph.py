@@ -22,7 +22,7 @@ import kuzu
 import polars as pl
 
 from memstate_core.model.errors import DimensionMismatch
-from memstate_core.model.frames import Schema, conform
+from memstate_core.model.frames import Schema, conform, empty
 from memstate_core.model.graph_tables import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, vector_columns
 from memstate_core.state import kept_open
 from memstate_core.state.files import require_space
@@ -102,20 +102,31 @@ class Graph:
             result = self._run(f"MATCH {pattern}{condition} RETURN {wanted}", given)
             return _from_graph(pl.from_arrow(result.get_as_arrow(-1)), schema)
 
+    def count(self, table: Table) -> int:
+        """How many rows a table has."""
+        pattern = f"()-[r:{EDGE_TABLE}]->()" if table is EDGE else f"(r:{table.name})"
+        return int(self._run(f"MATCH {pattern} RETURN count(*)").get_next()[0])
+
     def sync(
-        self, table: Table, desired: pl.DataFrame, keep: tuple[str, ...] = (), quiet: tuple[str, ...] = ()
+        self,
+        table: Table,
+        desired: pl.DataFrame,
+        keep: tuple[str, ...] = (),
+        quiet: tuple[str, ...] = (),
+        owners: pl.Series | None = None,
     ) -> Synced:
-        """Makes the rows of a table equal to a frame.
+        """Makes the rows of a table, or those of some topics, equal to a frame.
 
         Args:
             table: which table.
             desired: the rows to have, of the table's columns.
             keep: columns that another step sets; they are not compared, and stay where a topic is updated.
             quiet: columns that are written, and whose change alone is no change of the topic.
+            owners: ids of the topics whose rows the frame has, other rows stay; None for those of all.
         """
         desired = conform(desired, self._schema(table))
         compared_columns = [name for name in table.schema if name not in keep]
-        current = self.read(table, compared_columns)
+        current = self.read_of(table, compared_columns, owners)
         key = list(table.key)
         fingerprint = pl.struct(compared_columns).hash()
         said = pl.struct(name for name in compared_columns if name not in quiet).hash()
@@ -127,7 +138,7 @@ class Graph:
         gone = current.join(desired, on=key, how="anti")
         if table is EDGE:
             if new.height + changed.height + gone.height:
-                self._rewrite_edges(desired)
+                self._rewrite_edges(pl.concat([self._others(owners), desired]))
         elif table is TOPIC:
             self.delete(table, gone.select(key))
             self.update(table, changed.select(compared_columns))
@@ -138,6 +149,41 @@ class Graph:
         stated = compared.filter(pl.col("_said") != pl.col("_says"))
         owners = pl.concat([rows[table.owner] for rows in (new, stated, gone)]).unique().sort()
         return Synced(new.height, changed.height, gone.height, owners)
+
+    def read_of(
+        self, table: Table, columns: list[str] | None = None, owners: pl.Series | None = None, where: str = ""
+    ) -> pl.DataFrame:
+        """The rows of some topics, or of all; arguments as for `read`, and the ids of the topics.
+
+        Only the keys of the other rows are read, unless most rows are wanted.
+        """
+        if owners is None:
+            return self.read(table, columns, where)
+        wanted = pl.col(table.owner).is_in(owners.implode())
+        if table is EDGE:
+            return self.read(table, columns, where).filter(wanted)
+        keys = self.read(table, list(dict.fromkeys(["id", table.owner])), where)
+        ids = keys.filter(wanted).select("id")
+        if ids.height * 2 > keys.height:
+            named = None if columns is None else list(dict.fromkeys([*columns, "id"]))
+            rows = self.read(table, named, where).join(ids, on="id", how="semi", maintain_order="left")
+            return rows if columns is None else rows.select(columns)
+        return self._read_by_id(table, columns, ids)
+
+    def _read_by_id(self, table: Table, columns: list[str] | None, ids: pl.DataFrame) -> pl.DataFrame:
+        declared = self._schema(table)
+        schema = {name: declared[name] for name in columns or declared}
+        if ids.is_empty():
+            return empty(schema)
+        wanted = ", ".join(f"r.{name} AS {name}" for name in schema)
+        with self._reading():
+            statement = f"LOAD FROM $rows WITH id AS _id MATCH (r:{table.name} {{id: _id}}) RETURN {wanted}"
+            result = self._run(statement, {"rows": _to_graph(ids)})
+            return _from_graph(pl.from_arrow(result.get_as_arrow(-1)), schema)
+
+    def _others(self, owners: pl.Series | None) -> pl.DataFrame:
+        """The edges that do not start at some topics; none where those are all."""
+        return empty(EDGES) if owners is None else self.read(EDGE).filter(~pl.col("from_id").is_in(owners.implode()))
 
     def insert(self, table: Table, rows: pl.DataFrame) -> None:
         """Copies new rows in; a graph without vectors takes those of any dimension.

@@ -28,6 +28,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
     `ledger_head` is the last entry of the ledger's chain when the run began; None in manifests from before the chain.
     `made_by` is the version of memstate that folded the state; empty in manifests from before it was recorded.
+    `checked_by` is the version by whose conditions C1 to C6 the state was checked before it was published; empty where
+    it was not, as after a rebuild.
     """
 
     schema_version: int
@@ -46,6 +48,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     graph_fresh_bytes: int
     files: dict[str, str]
     made_by: str = ""
+    checked_by: str = ""
 
 
 @dataclass(frozen=True)

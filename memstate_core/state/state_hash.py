@@ -13,7 +13,8 @@ import hashlib
 
 import polars as pl
 
-from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph
+from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC
+from memstate_core.state.kept_tables import Rows
 
 _LEFT_OUT = {
     "recorded_at", "strength", "reinforced_at", "created_at", "updated_at", "conflicts", "rivals", "settled_at",
@@ -27,7 +28,7 @@ _MARKS = (
 _PARTS = {"topic": TOPIC, "field": FIELD, "revision": REVISION, "edge": EDGE}
 
 
-def state_hash(graph: Graph) -> str:
+def state_hash(graph: Rows) -> str:
     """The hash of what a graph holds."""
     digest = hashlib.sha256()
     marked: dict[tuple[str, str], pl.DataFrame] = {}

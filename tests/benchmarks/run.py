@@ -79,11 +79,22 @@ def layers(given: Given) -> list[Measure]:
     return compared(given.folder / "layers", *((2_000, 1) if given.small else (100_000, 3)))
 
 
+def nights(given: Given) -> list[Measure]:
+    """Nights with and without changes in stores of two sizes."""
+    from changed_nights import measured
+
+    folder = given.folder / ("nights-small" if given.small else "nights")
+    return (
+        measured(folder, (300, 900), 100, 10, 1) if given.small else measured(folder, (25_000, 100_000), 1_000, 100, 2)
+    )
+
+
 BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {
     "questions": questions,
     "starting": starting,
     "packs": packs,
     "layers": layers,
+    "nights": nights,
 }
 """Every benchmark of the runner by its name."""
 

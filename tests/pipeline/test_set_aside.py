@@ -23,7 +23,7 @@ from memstate_core.night.checks import suite
 from memstate_core.night.clone import cloned
 from memstate_core.night.plan_file import read_plan, sealed, write_plan
 from memstate_core.night.verify import verify_store
-from memstate_core.run import apply, begin
+from memstate_core.run import begin
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
 from memstate_pipeline.definitions import build_defs
@@ -33,6 +33,7 @@ from memstate_pipeline.planning import apply_plan, plan_on
 from memstate_pipeline.report import collect
 from memstate_pipeline.resources import NOW_TAG
 from memstate_pipeline.run import maintain
+from tests.core.failing_folds import break_folds
 from tests.pipeline.conftest import NIGHT, run_memstate
 
 ROWS = [
@@ -61,23 +62,16 @@ def titles(store: Store) -> list[str]:
     return sorted(topic["title"] for topic in exported)
 
 
-def poisoned(error: Exception) -> Any:
-    """A fold that raises an error where the poisoned row is in the evidence."""
-    fold = apply.fold
-
-    def fail(evidence: pl.DataFrame, *rest: Any) -> Any:
-        if (evidence["summary"] == "poison").any():
-            raise error
-        return fold(evidence, *rest)
-
-    return fail
+def poison(patch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Makes folds raise an error where the poisoned row is in the evidence."""
+    break_folds(patch, lambda evidence, *_: bool((evidence["summary"] == "poison").any()), error)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_settings")
 def test_a_night_publishes_without_the_row_that_breaks_a_step(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(apply, "fold", poisoned(OverflowError("a value too large for this machine")))
+        poison(patch, OverflowError("a value too large for this machine"))
         done = maintain(store, parse_moment(NIGHT))
     assert done.summary["snapshot"] == "s0/1"
     assert titles(store) == ["Topic 0", "Topic 1", "Topic 3", "Topic 4"]
@@ -208,7 +202,7 @@ def test_a_plan_that_sets_a_row_aside_is_applied_in_one_run(tmp_path: Path, monk
     for other in (by_night, by_changed_plan):
         shutil.copytree(store.home.root, other.home.root)
     path = tmp_path / "plan.json"
-    monkeypatch.setattr(apply, "fold", poisoned(OverflowError("a value too large for this machine")))
+    poison(monkeypatch, OverflowError("a value too large for this machine"))
     with cloned(store) as clone:
         write_plan(plan_on(clone, parse_moment(NIGHT)), path)
     assert read_plan(path).summary["set_aside"] == 1
@@ -252,7 +246,7 @@ def ended(store: Store) -> tuple[Any, dg.ExecuteInProcessResult]:
 @pytest.mark.usefixtures("no_settings")
 def test_a_run_that_set_evidence_aside_is_run_again_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(apply, "fold", poisoned(OverflowError("a value too large for this machine")))
+        poison(patch, OverflowError("a value too large for this machine"))
         again, failed = ended(store)
     assert isinstance(again, dg.RunRequest)
     assert again.run_key == f"without/{failed.run_id}"
@@ -264,7 +258,7 @@ def test_a_run_that_set_evidence_aside_is_run_again_at_once(store: Store, monkey
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_settings")
 def test_a_run_that_failed_for_another_reason_is_not_run_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apply, "fold", poisoned(StoreLocked(str(store.home.root), "process 7")))
+    poison(monkeypatch, StoreLocked(str(store.home.root), "process 7"))
     skipped, _ = ended(store)
     assert isinstance(skipped, dg.SkipReason)
     assert "StoreLocked" in str(skipped.skip_message)

@@ -30,7 +30,7 @@ def provenance(subject: Subject) -> Check:
 
 def _citations(subject: Subject) -> list[pl.DataFrame]:
     """Evidence that values cite; C1 covers current values that no evidence of their topic states."""
-    revisions = pl.concat([subject.graph.revisions, subject.compressed])
+    revisions = subject.doubtful(pl.concat([subject.graph.revisions, subject.compressed]))
     cited = revisions.explode("evidence_ids", empty_as_null=True).rename({"evidence_ids": "evidence_id"})
     homes = subject.derived.homes
     foreign = cited.join(homes, on=_CITED, how="anti")

@@ -9,14 +9,14 @@ import polars as pl
 
 from memstate_core.night.checks.check import Check, check, violating
 from memstate_core.night.checks.statements import SLOT, newest
-from memstate_core.night.checks.subject import Subject, Tables
+from memstate_core.night.checks.subject import Subject
 
 
 def query_soundness(subject: Subject) -> Check:
     """Histories are in order, each current value is the newest that evidence states, states agree with flags."""
     active = subject.graph.topics.filter(pl.col("state") == "active")
     return check("C1", [
-        *_histories(subject.graph),
+        *_histories(subject),
         *_marks(subject.graph.topics),
         *outdated(subject, active["id"]),
     ])  # fmt: skip
@@ -25,8 +25,9 @@ def query_soundness(subject: Subject) -> Check:
 def outdated(subject: Subject, topics: pl.Series) -> list[pl.DataFrame]:
     """Slots of some topics whose current value is not the newest that evidence states, or is missing."""
     own = pl.col("topic_id").is_in(topics.implode())
+    revisions = subject.doubtful(subject.graph.revisions)
     stated = newest(subject.stated.filter(own))
-    current = subject.graph.revisions.filter(own & (pl.col("rank") == 0))
+    current = revisions.filter(own & (pl.col("rank") == 0))
     both = current.join(stated.select(SLOT).unique(), on=SLOT, how="semi")
     right = both.join(stated, on=[*SLOT, "value_json"], how="semi")
     since = stated.group_by(SLOT).agg(_latest=pl.col("valid_from").max())
@@ -41,12 +42,13 @@ def outdated(subject: Subject, topics: pl.Series) -> list[pl.DataFrame]:
     ]
 
 
-def _histories(graph: Tables) -> list[pl.DataFrame]:
-    rows = graph.revisions.sort(*SLOT, "rank", "valid_from")
+def _histories(subject: Subject) -> list[pl.DataFrame]:
+    revisions, fields = (subject.doubtful(rows) for rows in (subject.graph.revisions, subject.graph.fields))
+    rows = revisions.sort(*SLOT, "rank", "valid_from")
     place = pl.int_range(pl.len()).over(SLOT)
     newer = pl.col("valid_from").shift().over(SLOT)
-    slots = graph.revisions.filter((pl.col("part") == "field") & (pl.col("rank") == 0)).select("topic_id", "name")
-    fields = graph.fields.select("topic_id", "name")
+    slots = revisions.filter((pl.col("part") == "field") & (pl.col("rank") == 0)).select("topic_id", "name")
+    fields = fields.select("topic_id", "name")
     unpaired = pl.concat([
         fields.join(slots, on=["topic_id", "name"], how="anti"),
         slots.join(fields, on=["topic_id", "name"], how="anti"),

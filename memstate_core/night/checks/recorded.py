@@ -46,6 +46,7 @@ class Recorded:
         accesses: columns ACCESSES, each access once, those of other shards among them, without what is set aside.
         fresh_accesses: those that the base did not have.
         base: the manifest, as recorded, of the snapshot that the run started from.
+        unseen: the decisions in effect that the base's run may not have seen, all that it took among them.
     """
 
     shard: str
@@ -58,6 +59,7 @@ class Recorded:
     accesses: pl.DataFrame
     fresh_accesses: pl.DataFrame
     base: Manifest | None
+    unseen: pl.DataFrame
 
     def before(self) -> Recorded:
         """The same without the last run's decisions; evidence and accesses are those of the state."""
@@ -78,7 +80,7 @@ def recorded_by_run(store: Store, run: Run) -> Recorded:
     account = (facts.shard, facts.now, facts.policy, facts.shards)
     rows, found = _in_effect(pl.concat([earlier, last]), published)
     decided = (rows, last, _after_night(found, rows))
-    return _recorded(store, account, decided, versions, base)
+    return _recorded(store, account, decided, versions, base, _before_run(published, base))
 
 
 def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
@@ -163,6 +165,16 @@ def _state(manifest: Manifest) -> tuple[Any, ...]:
     return (manifest.now, manifest.policy_hash, manifest.state_hash, *versions)
 
 
+def _before_run(published: list[tuple[int, Manifest]], base: Manifest | None) -> int:
+    """The number of the last transition that was surely there when the run behind a snapshot began; -1 for none."""
+    earlier = [-1]
+    for seq, manifest in published:
+        if base is not None and manifest.number == base.number:
+            return earlier[-1]
+        earlier.append(seq)
+    return -1
+
+
 def _transitions(store: Store, shard: str, version: int | None) -> pl.DataFrame:
     if version is None:
         return empty(TRANSITIONS)
@@ -180,6 +192,7 @@ def _recorded(
     decided: tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame],
     versions: dict[str, int | None],
     base: Manifest | None,
+    since: int = -1,
 ) -> Recorded:
     shard, now, policy, shards = account
     transitions, last, since_night = decided
@@ -199,6 +212,7 @@ def _recorded(
         accesses=accesses,
         fresh_accesses=accesses.join(known, on="access_id", how="anti"),
         base=base,
+        unseen=transitions.filter(pl.col("seq") > since),
     )
 
 

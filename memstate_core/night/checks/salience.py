@@ -32,6 +32,7 @@ def recorded_salience(
     topics: pl.DataFrame,
     now: datetime,
     policy: Policy,
+    doubt: pl.Series | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Salience of topics and fields at a time.
 
@@ -42,6 +43,7 @@ def recorded_salience(
         topics: columns id, scope, topic_kind, on which half-lives depend.
         now: the time.
         policy: weights, half-lives and limits.
+        doubt: ids of the topics whose salience is wanted; None for all.
 
     Returns:
         Topics (columns topic_id, salience, failed_salience, strength, failed_strength, reinforced_at,
@@ -50,15 +52,43 @@ def recorded_salience(
     """
     half_lives = topics.select(topic_id="id", _half_life=value_for("salience_half_life_days", policy))
     used = _accessed(accesses, derived, topics, policy)
+    homes = derived.homes
+    if doubt is not None:
+        homes, used = (rows.filter(pl.col("topic_id").is_in(doubt.implode())) for rows in (homes, used))
     fields = stated.filter(pl.col("part") == "field").select("topic_id", "name", at="observed_at")
     by_field = _levels(_field_events(_weighted(fields, policy), used), half_lives, now, policy)
-    held = derived.homes.select("topic_id", "at", name=pl.lit(None, pl.String))
+    held = homes.select("topic_id", "at", name=pl.lit(None, pl.String))
     whole = used.unique("access_id").select(_EVENT.keys()).with_columns(name=pl.lit(None, pl.String))
     by_topic = _levels(pl.concat([_weighted(held, policy), whole]), half_lives, now, policy)
+    return _of_topics(by_topic.drop("name"), by_field, homes), by_field
+
+
+def aged_salience(
+    topics: pl.DataFrame, fields: pl.DataFrame, derived: Derived, now: datetime, policy: Policy
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Salience of topics and fields at a time, from strengths that were checked (result as of `recorded_salience`).
+
+    Args:
+        topics: columns topic_id, strength, failed_strength, reinforced_at, half_life_days.
+        fields: columns topic_id, name, strength, reinforced_at, half_life_days.
+        derived: the state that the ledger implies.
+        now: the time.
+        policy: limits.
+    """
+    faded = {"salience": _faded("strength", now, policy)}
+    by_field = fields.with_columns(**faded, failed_strength=pl.lit(0.0), failed_salience=pl.lit(0.0))
+    columns = ["strength", "failed_strength", "reinforced_at", "half_life_days", "salience", "failed_salience"]
+    by_topic = topics.with_columns(**faded, failed_salience=_faded("failed_strength", now, policy).fill_null(0.0))
+    known = _of_topics(by_topic.select("topic_id", *columns), by_field, derived.homes)
+    return known, by_field.select("topic_id", "name", *columns)
+
+
+def _of_topics(by_topic: pl.DataFrame, by_field: pl.DataFrame, homes: pl.DataFrame) -> pl.DataFrame:
+    """Topics with the mean salience of their fields, the number of their evidence, and the time of the first."""
     means = by_field.group_by("topic_id").agg(_mean=pl.col("salience").mean())
-    counts = derived.homes.group_by("topic_id").agg(evidence=pl.len().cast(pl.Int64), created_at=pl.col("at").min())
-    rows = counts.join(by_topic.drop("name"), on="topic_id").join(means, on="topic_id", how="left")
-    return rows.with_columns(salience=pl.coalesce("_mean", "salience").round(9)).drop("_mean"), by_field
+    counts = homes.group_by("topic_id").agg(evidence=pl.len().cast(pl.Int64), created_at=pl.col("at").min())
+    rows = counts.join(by_topic, on="topic_id").join(means, on="topic_id", how="left")
+    return rows.with_columns(salience=pl.coalesce("_mean", "salience").round(9)).drop("_mean")
 
 
 def _weighted(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:

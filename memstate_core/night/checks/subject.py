@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import polars as pl
@@ -10,7 +10,7 @@ import polars as pl
 from memstate_core.model.graph_tables import REVISIONS
 from memstate_core.night.checks.derived import Derived, derive
 from memstate_core.night.checks.recorded import Recorded
-from memstate_core.night.checks.salience import recorded_salience
+from memstate_core.night.checks.salience import aged_salience, recorded_salience
 from memstate_core.night.checks.statements import statements
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph
 
@@ -66,6 +66,7 @@ class Subject:
         compressed: the revisions that summaries replace, as stored beside the graph (columns COMPRESSED).
         aliases: columns ALIASES, as stored beside the graph.
         held: the topic of each piece of evidence, as stored beside the graph (columns EVIDENCE_TOPIC).
+        doubt: the topics whose histories, values, citations and strength are examined; None for all.
     """
 
     recorded: Recorded
@@ -73,6 +74,17 @@ class Subject:
     compressed: pl.DataFrame
     aliases: pl.DataFrame
     held: pl.DataFrame
+    doubt: pl.Series | None = None
+
+    def doubtful(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows of topics in doubt (column topic_id among others)."""
+        return rows if self.doubt is None else rows.filter(pl.col("topic_id").is_in(self.doubt.implode()))
+
+    def examining(self, doubt: pl.Series | None) -> Subject:
+        """The same state, with these topics in doubt."""
+        other = replace(self, doubt=doubt)
+        vars(other)["derived"] = self.derived  # it takes seconds and does not depend on the doubt
+        return other
 
     @cached_property
     def derived(self) -> Derived:
@@ -81,8 +93,10 @@ class Subject:
 
     @cached_property
     def stated(self) -> pl.DataFrame:
-        """What evidence states (columns STATEMENTS)."""
-        return statements(self.recorded.evidence, self.derived)
+        """What evidence states of topics in doubt (columns STATEMENTS)."""
+        derived = self.derived
+        own = replace(derived, homes=self.doubtful(derived.homes), segments=self.doubtful(derived.segments))
+        return statements(self.recorded.evidence, own)
 
     @cached_property
     def edges_in_force(self) -> pl.DataFrame:
@@ -93,10 +107,22 @@ class Subject:
 
     @cached_property
     def levels(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Salience of topics and of fields, recomputed from the ledger."""
-        topics = self.graph.living.select("id", "scope", "topic_kind")
-        recorded = self.recorded
-        return recorded_salience(self.stated, recorded.accesses, self.derived, topics, recorded.now, recorded.policy)
+        """Salience of topics and of fields, recomputed from the ledger.
+
+        The strength of topics that are not in doubt was checked in the base, so theirs is computed from it.
+        """
+        recorded, living = self.recorded, self.graph.living
+        topics = living.select("id", "scope", "topic_kind")
+        found = recorded_salience(
+            self.stated, recorded.accesses, self.derived, topics, recorded.now, recorded.policy, self.doubt
+        )
+        if self.doubt is None:
+            return found
+        sure = living.rename({"id": "topic_id"}).join(found[0], on="topic_id", how="anti")
+        rows = self.graph.fields.join(self.doubt.to_frame("topic_id"), on="topic_id", how="anti")
+        kept = aged_salience(sure, rows, self.derived, recorded.now, recorded.policy)
+        both = [pl.concat([one, other.select(one.columns)]) for one, other in zip(found, kept, strict=True)]
+        return both[0], both[1]
 
 
 def read_tables(graph: Graph) -> Tables:

@@ -13,6 +13,7 @@ from memstate_core.night.checks.adaptation import adaptation
 from memstate_core.night.checks.bounds import bounded_state
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.dependency import dependency_consistency
+from memstate_core.night.checks.doubt import in_doubt
 from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.night.checks.recorded import Recorded, recorded_by_run, recorded_for
@@ -34,7 +35,7 @@ CONDITIONS = {
 
 
 def conditions(store: Store, run: Run) -> dict[str, Check]:
-    """The verdicts on a run's working graph, by the names above."""
+    """The verdicts on a run's working graph, by the names above; `doubt` says what they take over from the base."""
     subject = Subject(
         recorded=recorded_by_run(store, run),
         graph=_tables(run.graph),
@@ -42,7 +43,7 @@ def conditions(store: Store, run: Run) -> dict[str, Check]:
         aliases=run.table("aliases", ALIASES),
         held=run.table("links", EVIDENCE_TOPIC),
     )
-    return _verdicts(store, subject)
+    return _verdicts(store, subject, whole=False)
 
 
 def served_conditions(store: Store, snapshot: Snapshot) -> dict[str, Check] | None:
@@ -58,16 +59,18 @@ def served_conditions(store: Store, snapshot: Snapshot) -> dict[str, Check] | No
         aliases=pl.read_parquet(folder / "aliases.parquet", glob=False, columns=list(ALIASES)),
         held=pl.read_parquet(folder / "evidence.parquet", glob=False, columns=list(EVIDENCE_TOPIC)),
     )
-    return _verdicts(store, subject)
+    return _verdicts(store, subject, whole=True)
 
 
-def _verdicts(store: Store, subject: Subject) -> dict[str, Check]:
+def _verdicts(store: Store, subject: Subject, *, whole: bool) -> dict[str, Check]:
+    """The verdicts on all topics, or on those that may differ from a base that was checked."""
     folder, missing = _base_folder(store, subject.recorded)
     base = revisions = None
     if folder is not None:
         base = _tables(folder / GRAPH_FILE)
         compressed = pl.read_parquet(folder / COMPRESSED_FILE, glob=False, columns=list(COMPRESSED))
         revisions = pl.concat([base.revisions, compressed])
+        subject = subject if whole else subject.examining(in_doubt(subject, base, compressed, folder))
     found = [
         query_soundness(subject),
         transition_soundness(subject, revisions, missing),

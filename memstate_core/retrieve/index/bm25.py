@@ -13,6 +13,7 @@ fields. A field is one view of a document: the turn alone, or its window.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,25 +93,91 @@ def _weights(counts: npt.NDArray[Any], postings: pl.DataFrame, sizes: npt.NDArra
     return np.asarray(weights, dtype=np.float32)
 
 
-def write_postings(folder: Path, postings: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
-    """Writes weighted postings.
+@dataclass(frozen=True)
+class Runs:
+    """The postings of one scope, or of several in the order of their names.
+
+    Attributes:
+        terms: how many terms each scope has (columns scope, count).
+        keys: the terms (u64, n).
+        lengths: how many postings each term has (i64, n).
+        rows: the document of each posting, within its scope (m).
+        weights: its weights (f32, m x fields).
+    """
+
+    terms: pl.DataFrame
+    keys: npt.NDArray[np.uint64]
+    lengths: npt.NDArray[np.int64]
+    rows: npt.NDArray[Any]
+    weights: npt.NDArray[np.float32]
+
+
+def runs_of(postings: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> Runs:
+    """The runs of weighted postings.
 
     Args:
-        folder: the folder of the four files, which is created.
         postings: the result of `weigh`.
         layout: the layout given to it.
         fields: its weight columns, in the column order of `Postings.scores`.
+    """
+    vocabulary = postings.group_by("place", "key", maintain_order=True).len()
+    placed = scope_layout(vocabulary.select(scope=layout["scope"].gather(vocabulary["place"])))
+    return Runs(
+        placed.select("scope", "count"),
+        vocabulary["key"].to_numpy(),
+        vocabulary["len"].to_numpy().astype(np.int64),
+        postings["row"].to_numpy(),
+        np.ascontiguousarray(postings.select(fields).to_numpy()),
+    )
+
+
+def read_runs(folder: Path, scope: str, place: tuple[int, int]) -> Runs:
+    """The runs of one scope in an index, given where its terms lie."""
+    first, count = place
+    starts = read_array(folder / "starts.npy")[first : first + count + 1]
+    held = slice(int(starts[0]), int(starts[-1])) if count else slice(0, 0)
+    named = pl.DataFrame({"scope": [scope], "count": [count]}).filter(pl.col("count") > 0)
+    arrays = (read_array(folder / name)[held] for name in ("rows.npy", "weights.npy"))
+    return Runs(named, read_array(folder / "terms.npy")[first : first + count], np.diff(starts), *arrays)
+
+
+def split_runs(runs: Runs) -> dict[str, Runs]:
+    """Runs by scope."""
+    ends = np.append(0, np.cumsum(runs.lengths))
+    found, first = {}, 0
+    for scope, count in runs.terms.iter_rows():
+        held = slice(int(ends[first]), int(ends[first + count]))
+        named = pl.DataFrame({"scope": [scope], "count": [count]})
+        part = slice(first, first + count)
+        found[scope] = Runs(named, runs.keys[part], runs.lengths[part], runs.rows[held], runs.weights[held])
+        first += count
+    return found
+
+
+def write_runs(folder: Path, runs: Sequence[Runs]) -> pl.DataFrame:
+    """Writes runs as an index, in a folder that is created.
+
+    Args:
+        folder: of the four files.
+        runs: in the order of their scopes, at least one.
 
     Returns:
         `scope`, `first` and `count` of each scope's terms.
     """
-    vocabulary = postings.group_by("place", "key", maintain_order=True).len()
     folder.mkdir(parents=True)
-    np.save(folder / "terms.npy", vocabulary["key"].to_numpy())
-    np.save(folder / "starts.npy", np.append(0, np.cumsum(vocabulary["len"].to_numpy())).astype(np.int64))
-    np.save(folder / "rows.npy", postings["row"].to_numpy())
-    np.save(folder / "weights.npy", np.ascontiguousarray(postings.select(fields).to_numpy()))
-    return scope_layout(vocabulary.select(scope=layout["scope"].gather(vocabulary["place"])))
+    np.save(folder / "terms.npy", np.concatenate([each.keys for each in runs]))
+    lengths = np.concatenate([each.lengths for each in runs])
+    np.save(folder / "starts.npy", np.append(0, np.cumsum(lengths)).astype(np.int64))
+    np.save(folder / "rows.npy", np.concatenate([each.rows for each in runs]))
+    np.save(folder / "weights.npy", np.concatenate([each.weights for each in runs]))
+    placed = pl.concat([each.terms for each in runs])
+    first = (pl.col("count").cum_sum() - pl.col("count")).cast(pl.Int64)
+    return placed.select("scope", first=first, count=pl.col("count").cast(pl.Int64))
+
+
+def write_postings(folder: Path, postings: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
+    """Writes weighted postings (arguments as for `runs_of`, result as of `write_runs`)."""
+    return write_runs(folder, [runs_of(postings, layout, fields)])
 
 
 class Postings:

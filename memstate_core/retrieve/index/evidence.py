@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import names_a_topic, spoken
 from memstate_core.model.forms.verification import VERIFICATION
-from memstate_core.model.frames import project
+from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.step_frames import EVIDENCE_INDEX, EVIDENCE_TOPIC
+from memstate_core.retrieve.index.kept_scopes import EarlierIndex
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.run.view import shard_evidence
@@ -19,32 +21,67 @@ _COLUMNS = [
     "topic_id", "topic_key", "topic_kind", "title", "summary", "fields",
 ]  # fmt: skip
 DETAILS = ("tool", "status", "path")
+_KNOWN = {name: dtype for name, dtype in EVIDENCE_INDEX.items() if name != "topic_id"}
+"""What of the index follows from evidence alone."""
 
 
-def evidence_index(store: Store, run: Run) -> tuple[pl.DataFrame, Vectors]:
+def evidence_index(store: Store, run: Run, earlier: EarlierIndex | None = None) -> tuple[pl.DataFrame, Vectors]:
     """Evidence in the order of the index (columns EVIDENCE_INDEX), and the vectors of its turns.
 
     Structured evidence is rendered as text for lexical search; only turns have vectors, which placement has
     put into the cache.
+
+    Args:
+        store: the store.
+        run: the run in progress.
+        earlier: an earlier index, to take over what it has of the same evidence, which never changes.
     """
-    evidence_topic = run.table("links", EVIDENCE_TOPIC).drop("scope")
-    evidence = shard_evidence(store.ledger, run, _COLUMNS).sort("scope", "observed_at", "evidence_id")
+    there = shard_evidence(store.ledger, run, ["evidence_id"])
+    known = empty(_KNOWN) if earlier is None else conform(earlier.rows("evidence.parquet", list(_KNOWN)), _KNOWN)
+    known = known.join(there, on="evidence_id", how="semi")
+    new = None if earlier is None else there.join(known, on="evidence_id", how="anti")["evidence_id"]
+    fresh = _rendered(store, run, new)
+    every = pl.concat([known.with_columns(_said=pl.lit(None, pl.String)), fresh]).sort(
+        "scope", "observed_at", "evidence_id"
+    )
+    turn = pl.col("vector_row").is_not_null()
+    numbered = every.with_columns(_was="vector_row", vector_row=pl.when(turn).then(turn.cum_sum().cast(pl.Int64) - 1))
+    links = run.table("links", EVIDENCE_TOPIC).drop("scope")
+    joined = numbered.join(links, on="evidence_id", how="left", maintain_order="left")
+    turns = numbered.filter(pl.col("vector_row").is_not_null()).select("_was", "_said")
+    return project(joined, EVIDENCE_INDEX), _vectors(store, turns, earlier)
+
+
+def _rendered(store: Store, run: Run, among: pl.Series | None) -> pl.DataFrame:
+    """Evidence (columns _KNOWN and `_said`, the text of a turn's vector); `vector_row` is -1 where it needs one."""
+    evidence = shard_evidence(store.ledger, run, _COLUMNS, among)
     named = names_a_topic()
+    said = pl.when(~named).then(spoken())
     evidence = evidence.with_columns(
-        _turn=~named,
-        _said=spoken(),
+        _said=said,
+        vector_row=pl.when(~named).then(pl.lit(-1, pl.Int64)),
         text=pl.when(is_record()).then(pl.lit("")).when(named).then(rendered()).otherwise("text"),
     )
-    evidence = evidence.join(_details(store, run), on="evidence_id", how="left", maintain_order="left")
-    numbered = evidence.with_columns(vector_row=pl.when("_turn").then(pl.col("_turn").cum_sum().cast(pl.Int64) - 1))
-    joined = numbered.drop("topic_id").join(evidence_topic, on="evidence_id", how="left", maintain_order="left")
-    said = numbered.filter("_turn")["_said"].to_list()
-    return project(joined, EVIDENCE_INDEX), embed(store.home.cache, store.encoder, said).vectors
+    evidence = evidence.join(_details(store, run, among), on="evidence_id", how="left", maintain_order="left")
+    return project(evidence, {**_KNOWN, "_said": pl.String})
 
 
-def _details(store: Store, run: Run) -> pl.DataFrame:
+def _vectors(store: Store, turns: pl.DataFrame, earlier: EarlierIndex | None) -> Vectors:
+    """The vectors of turns, in order: those of an earlier index (row `_was`), and those of the texts `_said`."""
+    new = (turns["_was"] < 0).to_numpy()
+    fresh = embed(store.home.cache, store.encoder, turns.filter(pl.col("_was") < 0)["_said"].to_list()).vectors
+    if earlier is None or new.all():
+        return fresh
+    held = earlier.array("evidence_vectors.npy")
+    vectors = np.empty((len(new), held.shape[1]), dtype=np.float32)
+    vectors[~new] = held[turns["_was"].to_numpy()[~new]]
+    vectors[new] = fresh
+    return vectors
+
+
+def _details(store: Store, run: Run, among: pl.Series | None) -> pl.DataFrame:
     """The details of events by which queries find them (columns evidence_id, tool, status, path)."""
-    rows = shard_evidence(store.ledger, run, ["evidence_id", "payload_json"])
+    rows = shard_evidence(store.ledger, run, ["evidence_id", "payload_json"], among)
     rows = rows.filter(pl.col("payload_json").str.contains('"details":{', literal=True).fill_null(False))
     return rows.select("evidence_id", **details())
 

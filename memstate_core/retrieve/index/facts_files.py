@@ -21,6 +21,7 @@ from memstate_core.retrieve.conflicts import open_rivals
 from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, scope_layout, write_rows
 from memstate_core.retrieve.superseded import SUPERSEDED, superseded_evidence
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, TOPIC, Graph, Table
+from memstate_core.state.kept_tables import Rows
 
 FOLDER = "facts"
 CURRENT = "r.rank = 0 AND r.part = 'field'"
@@ -30,10 +31,8 @@ TABLES: dict[str, Table] = {"fields": FIELD, "revisions": REVISION, "reviews": R
 SUPERSEDED_FILE = f"{FOLDER}/superseded.parquet"
 """Columns scope and SUPERSEDED; snapshots made by earlier versions lack it."""
 
-_HISTORY = ["id", "topic_id", "part", "name", "rank", "evidence_ids", "rivals", "settled_at"]
 
-
-def write_facts(folder: Path, graph: Graph) -> None:
+def write_facts(folder: Path, graph: Rows) -> None:
     """Writes the current facts of a snapshot beside its index.
 
     Args:
@@ -48,15 +47,16 @@ def write_facts(folder: Path, graph: Graph) -> None:
     write_rows(place_scopes(layouts), folder / FOLDER / "places.parquet")
 
 
-def served_facts(graph: Graph) -> dict[str, pl.DataFrame]:
+def served_facts(graph: Rows) -> dict[str, pl.DataFrame]:
     """The rows of each file: the columns of its table and `scope`, sorted by scope, topic and key."""
-    owners = graph.read(TOPIC, ["id", "scope"], f"r.state = '{SERVED_STATE}'").rename({"id": "owner"})
-    fields, edges = graph.read(FIELD), graph.read(EDGE)
+    topics = graph.read(TOPIC, ["id", "scope", "state"]).filter(pl.col("state") == SERVED_STATE)
+    owners = topics.select("scope", owner="id")
+    fields, edges, revisions = graph.read(FIELD), graph.read(EDGE), graph.read(REVISION)
     off = fields.filter("detached").select("topic_id", "name")
-    earlier = superseded_evidence(graph.read(REVISION, _HISTORY, "r.part = 'field'"))
+    earlier = superseded_evidence(revisions)
     attached = {
         "fields": fields.filter(~pl.col("detached")),
-        "revisions": current_revisions(graph).join(off, on=["topic_id", "name"], how="anti"),
+        "revisions": _current(revisions).join(off, on=["topic_id", "name"], how="anti"),
         "reviews": graph.read(REVIEW),
         "edges": edges.filter(~pl.col("detached")),
         "superseded": earlier.join(off, on=["topic_id", "name"], how="anti"),
@@ -66,6 +66,12 @@ def served_facts(graph: Graph) -> dict[str, pl.DataFrame]:
         name: rows.join(owners, left_on=orders[name][0], right_on="owner").sort("scope", *orders[name])
         for name, rows in attached.items()
     }
+
+
+def _current(revisions: pl.DataFrame) -> pl.DataFrame:
+    """Of all revisions the current ones of fields, and those in open conflict with them."""
+    current = revisions.filter((pl.col("rank") == 0) & (pl.col("part") == "field"))
+    return pl.concat([current, revisions.filter(pl.col("id").is_in(open_rivals(current)["rival"].implode()))])
 
 
 def current_revisions(graph: Graph, where: str = "", **given: Any) -> pl.DataFrame:
@@ -83,7 +89,7 @@ def current_revisions(graph: Graph, where: str = "", **given: Any) -> pl.DataFra
     return pl.concat([current, graph.read(REVISION, where="r.id IN $rivals", rivals=rivals)])
 
 
-def fact_problems(folder: Path, graph: Graph) -> list[str]:
+def fact_problems(folder: Path, graph: Rows) -> list[str]:
     """Differences between the files and the graph; empty if there are none or the files were not written."""
     if not (folder / FOLDER).exists():
         return []

@@ -1,15 +1,14 @@
-"""Counts the terms of evidence and topics, and has them weighted and written."""
+"""Counts the terms of evidence and topics, and has them weighted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
 
 from memstate_core.model.terms import terms
 from memstate_core.model.text import embedding_text
-from memstate_core.retrieve.index.bm25 import term_key, weigh, write_postings
+from memstate_core.retrieve.index.bm25 import Runs, runs_of, term_key, weigh
 
 EVIDENCE_FIELDS = ("turn", "window")
 """A piece of evidence as a document: alone, and with the adjacent turns."""
@@ -21,30 +20,24 @@ _CHUNK = 50_000
 _SLICE = 10_000
 
 
-def write_evidence_terms(
-    folder: Path, evidence: pl.DataFrame, layout: pl.DataFrame, members: pl.DataFrame
-) -> pl.DataFrame:
-    """Writes the term index of evidence.
+def evidence_terms(evidence: pl.DataFrame, layout: pl.DataFrame, members: pl.DataFrame) -> list[Runs]:
+    """The term index of evidence, in the order of its scopes.
 
     Args:
-        folder: the folder of the index.
         evidence: column text, in the order of the file.
         layout: `scope`, `first` and `count` of each scope's rows.
         members: the result of `window_members`.
-
-    Returns:
-        `scope`, `first` and `count` of each scope's terms.
     """
     texts = _numbered(evidence["text"])
     postings = [_weigh_evidence(texts[low:high], layout, members) for low, high in _chunks(layout)]
     whole = pl.concat(postings or [_weigh_evidence(texts, layout, members)])
-    return write_postings(folder, whole, layout, EVIDENCE_FIELDS)
+    return [runs_of(whole, layout, EVIDENCE_FIELDS)]
 
 
-def write_topic_terms(folder: Path, topics: pl.DataFrame, layout: pl.DataFrame) -> pl.DataFrame:
-    """Writes the term index of topics (columns scope, title, summary); returns its layout."""
+def topic_terms(topics: pl.DataFrame, layout: pl.DataFrame) -> list[Runs]:
+    """The term index of topics (columns scope, title, summary), in the order of their scopes."""
     texts = _numbered(topics.select(text=embedding_text(pl.col("title"), pl.col("summary")))["text"])
-    return write_postings(folder, weigh(_counts(texts, "text"), layout, TOPIC_FIELDS), layout, TOPIC_FIELDS)
+    return [runs_of(weigh(_counts(texts, "text"), layout, TOPIC_FIELDS), layout, TOPIC_FIELDS)]
 
 
 def _numbered(texts: pl.Series) -> pl.DataFrame:

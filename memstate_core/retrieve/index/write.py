@@ -27,21 +27,22 @@ from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.frames import conform
 from memstate_core.model.graph_tables import TOPICS
 from memstate_core.model.step_frames import EVIDENCE_INDEX
-from memstate_core.retrieve.index.bm25 import POSTING_FILES
+from memstate_core.retrieve.index.bm25 import POSTING_FILES, write_runs
 from memstate_core.retrieve.index.facts_files import fact_problems
+from memstate_core.retrieve.index.kept_scopes import SCOPES_FILE, EarlierIndex, joined_rows, joined_terms
 from memstate_core.retrieve.index.layout import SERVED_STATE, place_scopes, placed_scopes, scope_layout, write_rows
 from memstate_core.retrieve.index.notes import NOTES_FILE
-from memstate_core.retrieve.index.term_counts import write_evidence_terms, write_topic_terms
+from memstate_core.retrieve.index.term_counts import evidence_terms, topic_terms
 from memstate_core.retrieve.index.windows import MISSING, session_windows, window_lengths, window_members
 from memstate_core.state.files import link_or_copy
-from memstate_core.state.graph import TOPIC, VECTOR, Graph
+from memstate_core.state.graph import TOPIC, VECTOR
+from memstate_core.state.kept_tables import Rows
 
 TOPIC_COLUMNS = (
     "id", "scope", "title", "summary", "topic_kind", "salience", "failed_salience", "state", "created_at"
 )  # fmt: skip
-SCOPES_FILE = "scopes.parquet"
 EVIDENCE_FILES = ("evidence.parquet", "windows.npy", "window_lengths.npy", "evidence_vectors.npy")
-EVIDENCE_TERMS = "lexical/evidence"
+EVIDENCE_TERMS, TOPIC_TERMS = "lexical/evidence", "lexical/topics"
 Layouts = dict[str, pl.DataFrame]
 """Where scopes lie in files (`scope_layout`), by the names that `scopes.parquet` has for them."""
 
@@ -62,20 +63,33 @@ def write_index(
     write_topic_index(folder, topics, vectors, write_evidence_index(folder, evidence, evidence_vectors))
 
 
-def write_evidence_index(folder: Path, evidence: pl.DataFrame, evidence_vectors: Vectors) -> Layouts:
-    """Writes the index files of evidence (arguments as for `write_index`); returns where its scopes lie in them."""
+def write_evidence_index(
+    folder: Path, evidence: pl.DataFrame, evidence_vectors: Vectors, earlier: EarlierIndex | None = None
+) -> Layouts:
+    """Writes the index files of evidence; returns where its scopes lie in them.
+
+    Args:
+        folder: as for `write_index`.
+        evidence: as for `write_index`.
+        evidence_vectors: as for `write_index`.
+        earlier: an earlier index, to take over what it has of scopes with the same evidence.
+    """
     evidence = conform(evidence, EVIDENCE_INDEX)
     write_rows(evidence, folder / "evidence.parquet")
     np.save(folder / "evidence_vectors.npy", np.ascontiguousarray(evidence_vectors, dtype=np.float32))
     layout = scope_layout(evidence)
-    starts = evidence.select("scope").join(layout, on="scope", maintain_order="left")["first"].to_numpy()
-    windows = session_windows(evidence, starts)
-    vector_rows = evidence["vector_row"].fill_null(MISSING).to_numpy()
-    np.save(folder / "windows.npy", windows)
-    np.save(folder / "window_lengths.npy", window_lengths(windows, starts, vector_rows, evidence_vectors))
-    members = window_members(windows, starts)
-    terms = write_evidence_terms(folder / EVIDENCE_TERMS, evidence, layout, members)
-    return {"evidence": layout, "evidence_term": terms}
+    same = set[str]() if earlier is None else earlier.same(evidence.select("scope", "evidence_id"), "evidence.parquet")
+    part = evidence.filter(~pl.col("scope").is_in(list(same)))
+    own = scope_layout(part)
+    starts = part.select("scope").join(own, on="scope", maintain_order="left")["first"].to_numpy()
+    windows = session_windows(part, starts)
+    vector_rows = part["vector_row"].fill_null(MISSING).to_numpy()
+    lengths = window_lengths(windows, starts, vector_rows, evidence_vectors)
+    for file, rows in (("windows.npy", windows), ("window_lengths.npy", lengths)):
+        np.save(folder / file, joined_rows(earlier, layout, same, file, rows, part))
+    made = evidence_terms(part, own, window_members(windows, starts))
+    terms = joined_terms(earlier, layout["scope"], same, (EVIDENCE_TERMS, "evidence_term"), made)
+    return {"evidence": layout, "evidence_term": write_runs(folder / EVIDENCE_TERMS, terms)}
 
 
 def link_evidence_index(folder: Path, base: Path) -> Layouts:
@@ -88,13 +102,33 @@ def link_evidence_index(folder: Path, base: Path) -> Layouts:
     return {name: placed_scopes(places, name) for name in ("evidence", "evidence_term")}
 
 
-def write_topic_index(folder: Path, topics: pl.DataFrame, vectors: pl.DataFrame, of_evidence: Layouts) -> None:
-    """Writes the index files of topics (arguments as for `write_index`), and where scopes lie in all files."""
+def write_topic_index(
+    folder: Path,
+    topics: pl.DataFrame,
+    vectors: pl.DataFrame,
+    of_evidence: Layouts,
+    earlier: EarlierIndex | None = None,
+) -> None:
+    """Writes the index files of topics, and where scopes lie in all files.
+
+    Args:
+        folder: as for `write_index`.
+        topics: as for `write_index`.
+        vectors: as for `write_index`.
+        of_evidence: where scopes lie in the index files of evidence.
+        earlier: an earlier index, to take over what it has of scopes with the same topics.
+    """
     active = served_topics(topics, vectors)
     write_rows(active.select(TOPIC_COLUMNS), folder / "topics.parquet")
     np.save(folder / "topic_vectors.npy", matrix(active["embedding"]))
     layout = scope_layout(active)
-    terms = write_topic_terms(folder / "lexical" / "topics", active, layout)
+    documents = active.select("scope", "id", "title", "summary")
+    same = set[str]() if earlier is None else earlier.same(documents, "topics.parquet")
+    part = active.filter(~pl.col("scope").is_in(list(same)))
+    made = topic_terms(part, scope_layout(part))
+    terms = write_runs(
+        folder / TOPIC_TERMS, joined_terms(earlier, layout["scope"], same, (TOPIC_TERMS, "topic_term"), made)
+    )
     write_rows(place_scopes({**of_evidence, "topic": layout, "topic_term": terms}), folder / SCOPES_FILE)
 
 
@@ -105,7 +139,7 @@ def served_topics(topics: pl.DataFrame, vectors: pl.DataFrame) -> pl.DataFrame:
     return active.join(vectors.select("id", "embedding"), on="id").sort("scope", "id")
 
 
-def index_problems(folder: Path, graph: Graph) -> list[str]:
+def index_problems(folder: Path, graph: Rows) -> list[str]:
     """Differences between the index files and the graph; empty if there are none."""
     topics = graph.read(TOPIC)
     expected = served_topics(topics, graph.read(VECTOR))

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from zlib import crc32
@@ -16,18 +17,22 @@ import pytest
 
 from memstate_core.embed.encoder import Encoder, Vectors
 from memstate_core.forget.manual_actions import pin_decisions
+from memstate_core.model.errors import RollbackRefused
 from memstate_core.model.ledger_tables import ACCESSES
 from memstate_core.night import resting
 from memstate_core.night.corrections import correct
 from memstate_core.night.rebuild import fold_recorded, rebuild
+from memstate_core.night.rollback import roll_back
 from memstate_core.night.verify import verify
 from memstate_core.retrieve.index.write import EVIDENCE_FILES, EVIDENCE_TERMS
 from memstate_core.revise.undo import undo_decisions
 from memstate_core.revise.verdicts import verdict_decisions
+from memstate_core.run import apply, refold
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served, read_served
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.graph import NODE_TABLES, REVIEW, VECTOR, open_graph
+from memstate_core.state.refold import Refolded
 from memstate_core.state.snapshots import PROBLEMS_FILE
 from tests.core.revise.nights import night, record_by_key
 from tests.core.strategies import day
@@ -138,12 +143,18 @@ def bounded(store: Store, draw: random.Random, _at: int) -> None:
     _with_policy(store.home.root, draw.randrange(3, 12))
 
 
+def rolled_back(store: Store, _draw: random.Random, at: int) -> None:
+    """The state of the last snapshot before the served one, where there is another."""
+    with suppress(RollbackRefused):
+        roll_back(store, shard(store), f"rollback-{at}", day(at), None, "a person said so")
+
+
 def nothing(_store: Store, _draw: random.Random, _at: int) -> None:
     """A day on which nothing arrives."""
 
 
 EVENTS: tuple[Callable[[Store, random.Random, int], None], ...] = (
-    said, accessed, merged, undone, pinned, bounded, nothing, nothing,
+    said, said, accessed, merged, undone, pinned, bounded, rolled_back, nothing, nothing,
 )  # fmt: skip
 
 
@@ -176,7 +187,7 @@ def assert_whole(store: Store, folder: Path) -> None:
     assert sorted(problems.rows()) == sorted(pl.read_parquet(folded.run.scratch / "tables/problems.parquet").rows())
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_every_night_gives_the_state_of_a_whole_fold(
     store: Store, rested: list[str], tmp_path: Path, seed: int
 ) -> None:
@@ -220,7 +231,7 @@ def _late_judgement(store: Store) -> None:
 
 
 @pytest.mark.parametrize("change", ["evidence", "access", "policy", "decision", "version"])
-def test_after_any_change_everything_is_folded(
+def test_after_any_change_the_state_of_the_base_is_not_taken_over(
     store: Store, rested: list[str], monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     draw = random.Random(0)
@@ -237,3 +248,46 @@ def test_after_any_change_everything_is_folded(
             monkeypatch.setattr(resting, "__version__", "another")
     night(open_store(store.home.root, {}), 6)
     assert rested == []
+
+
+@pytest.fixture
+def folded(monkeypatch: pytest.MonkeyPatch) -> list[Refolded]:
+    """The folds of the step `topics`."""
+    found: list[Refolded] = []
+    own = apply.fold_run
+    monkeypatch.setattr(apply, "fold_run", lambda *given: (found.append(own(*given)), found[-1])[1])
+    return found
+
+
+@pytest.mark.parametrize("change", ["evidence", "access"])
+def test_a_night_folds_the_topics_that_changed(
+    store: Store, folded: list[Refolded], tmp_path: Path, change: str
+) -> None:
+    draw = random.Random(0)
+    topics = len(_living(store))
+    if change == "evidence":
+        record_by_key(store, {"key-new": {"title": "Quiet dune"}}, 5)
+    else:
+        accessed(store, draw, 5)
+    night(open_store(store.home.root, {}), 6)
+    (fold,) = folded
+    assert fold.owners is not None
+    assert 0 < fold.state.topics.height < topics
+    assert_whole(store, tmp_path / "fold")
+
+
+@pytest.mark.parametrize("change", ["policy", "version"])
+def test_a_night_in_doubt_folds_everything(
+    store: Store, folded: list[Refolded], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    draw = random.Random(0)
+    said(store, draw, 5)
+    night(open_store(store.home.root, {}), 6)
+    match change:
+        case "policy":
+            bounded(store, draw, 7)
+        case _:
+            monkeypatch.setattr(refold, "__version__", "another")
+    said(open_store(store.home.root, {}), draw, 8)
+    night(open_store(store.home.root, {}), 8)
+    assert [fold.owners is None for fold in folded] == [False, True]

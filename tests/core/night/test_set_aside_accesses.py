@@ -20,6 +20,7 @@ from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.view import shard_accesses
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.decisions import SET_ASIDE
+from tests.core.failing_folds import break_folds
 from tests.core.forget.lives import Life, owner
 from tests.core.night.corrections import undo
 from tests.core.revise.nights import topics
@@ -41,16 +42,12 @@ def life(tmp_path: Path) -> Life:
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A fold that fails on any access of a field of this name, once `failing` is asked to."""
-    fold = apply.fold
-
-    def fail(*given: Any) -> Any:
-        accesses = given[5]
-        if accesses["fields"].list.contains(POISON).any():
-            raise OverflowError("a value too large for this machine")
-        return fold(*given)
-
-    monkeypatch.setattr(apply, "fold", fail)
+    break_folds(monkeypatch, lambda *given: has_poison(given[4]), OverflowError("a value too large for this machine"))
     return monkeypatch
+
+
+def has_poison(accesses: pl.DataFrame) -> bool:
+    return bool(accesses["fields"].list.contains(POISON).any())
 
 
 def fails(life: Life, at: float) -> EvidenceSetAside:
@@ -134,14 +131,11 @@ def test_evidence_and_accesses_that_each_break_a_step_are_found_together(
     life.accesses(1.5, "yard", fields=[POISON])
     life.says(1, {"shed": owner("Ines", title="The shed", summary=POISON)})
     collected(life, 2)
-    fold = apply.fold
 
-    def fail(*given: Any) -> Any:
-        if given[5]["fields"].list.contains(POISON).any() or (given[0]["summary"] == POISON).any():
-            raise OverflowError("a value too large for this machine")
-        return fold(*given)
+    def is_broken(*given: Any) -> bool:
+        return has_poison(given[4]) or bool((given[0]["summary"] == POISON).any())
 
-    monkeypatch.setattr(apply, "fold", fail)
+    break_folds(monkeypatch, is_broken, OverflowError("a value too large for this machine"))
     error = fails(life, 2)
     assert [len(error.facts[name]) for name in ("evidence_ids", "access_ids")] == [1, 1]
     assert "1 pieces of evidence" in error.message

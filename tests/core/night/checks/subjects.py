@@ -75,6 +75,7 @@ def subject_of(
         accesses=empty(ACCESSES) if accesses is None else accesses,
         fresh_accesses=empty(ACCESSES) if fresh is None else fresh,
         base=None,
+        unseen=pl.concat([earlier, own]),
     )
     given = {"compressed": empty(COMPRESSED), "aliases": empty(ALIASES), "held": empty(EVIDENCE_TOPIC)} | beside
     return Subject(recorded, tables(graph), **given)
