@@ -6,8 +6,7 @@ import io
 import json
 import os
 import pty
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,8 @@ import pytest
 from memstate_core.model.progress import Progress, progress_to, report_progress
 from memstate_pipeline.cli.progress import LiveProgress, _display, live_progress
 from memstate_pipeline.progress import STEPS
+from tests import warm
+from tests.pipeline.cli.test_revise import read_until_closed
 from tests.pipeline.conftest import clean_environment
 
 pytestmark = pytest.mark.slow
@@ -54,20 +55,13 @@ def test_the_display_keeps_one_line_for_steps_and_one_for_the_phase() -> None:
 def on_terminal(arguments: list[str]) -> tuple[str, str]:
     """The stdout of a command, and what it showed on stderr, which is a terminal."""
     controller, terminal = pty.openpty()
-    command = [sys.executable, "-m", "memstate_pipeline", *arguments]
     environment = clean_environment(TERM="xterm", COLUMNS="120")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
-        os.close(terminal)
-        shown = b""
-        while True:
-            try:
-                part = os.read(controller, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            shown += part
-        answer = process.stdout.read() if process.stdout else b""
+    with tempfile.TemporaryFile() as stdout:
+        with os.fdopen(terminal, "w+b", buffering=0) as stderr:
+            process = warm.Process(["-m", "memstate_pipeline", *arguments], environment, stdout, stderr)
+        shown = b"".join(read_until_closed(controller))
+        assert process.wait(timeout=120) == 0, shown.decode()
+        stdout.seek(0)
+        answer = stdout.read()
     os.close(controller)
-    assert process.returncode == 0, shown.decode()
     return answer.decode(), shown.decode(errors="replace")
