@@ -88,7 +88,8 @@ class PreparedQuestion:
         vector: its unit vector (float32, d), or None to compare terms only.
         unnamed: the unit vector of the question without the names of speakers, for evidence: a turn seldom names its
             speaker, and turns that address the person would be nearer than those by them.
-        dated: whether dates in the question count.
+        dated: whether dates in the question count, and what is newer.
+        present: whether it asks for what holds now.
         at: the time of asking, to which relative dates refer; they are ignored if it is None.
         model: the name on record of the model that made the vectors.
     """
@@ -99,6 +100,7 @@ class PreparedQuestion:
     vector: Vectors | None
     unnamed: Vectors | None
     dated: bool
+    present: bool = False
     at: datetime | None = None
     model: str = ""
 

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,33 @@ def _night(data: Path, home: Path) -> None:
     program = [sys.executable, "-m", "memstate_pipeline", "--home", str(home)]
     for command in (["import", str(data / "turns.jsonl")], ["maintain", "--now", NOW]):
         subprocess.run([*program, *command, "--json"], check=True, stdout=subprocess.DEVNULL)
+
+
+def opened(
+    stack: ExitStack, folder: Path, facts: str, people: int, seed: int, missed: float | None = None
+) -> tuple[SnapshotReader, list[dict[str, Any]]]:
+    """Makes chats and their store below a folder, or takes those that are there.
+
+    Args:
+        stack: closes the reader.
+        folder: keeps chats and store.
+        facts: the set of facts.
+        people: how many people talk.
+        seed: of the chats.
+        missed: the share of statements that an extractor misses; None without one.
+
+    Returns:
+        The reader of the store and the truth.
+    """
+    home = folder / f"{facts}-{people}-{seed}{'' if missed is None else f'-missed-{missed}'}"
+    data = home / "chats"
+    made_updates.write(data, people, seed, made_updates.FACT_SETS[facts])
+    if current_snapshot(Home(home), "s0") is None:
+        prepared(data, home, None if missed is None else read_statements(data / "statements.jsonl", missed, seed))
+    snapshot = current_snapshot(Home(home), "s0")
+    assert snapshot is not None
+    updates = [json.loads(line) for line in (data / "updates.jsonl").read_text().splitlines()]
+    return stack.enter_context(SnapshotReader(snapshot)), updates
 
 
 def answered(reader: SnapshotReader, updates: list[dict[str, Any]]) -> pl.DataFrame:
@@ -120,19 +148,11 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--extractor", action="store_true", help="a scripted language model extracts the facts")
     parser.add_argument("--missed", type=float, default=0.0, help="the share of statements that it misses")
     args = parser.parse_args(given)
-    with tempfile.TemporaryDirectory() as scratch:
-        name = f"{args.facts}-{args.people}-{args.seed}{f'-missed-{args.missed}' if args.extractor else ''}"
-        data, home = Path(scratch) / "data", (args.homes or Path(scratch)) / name
-        made_updates.write(data, args.people, args.seed, made_updates.FACT_SETS[args.facts])
-        home.mkdir(parents=True, exist_ok=True)
-        statements = read_statements(data / "statements.jsonl", args.missed, args.seed) if args.extractor else None
-        if current_snapshot(Home(home), "s0") is None:
-            prepared(data, home, statements)
-        updates = [json.loads(line) for line in (data / "updates.jsonl").read_text().splitlines()]
-        snapshot = current_snapshot(Home(home), "s0")
-        assert snapshot is not None
-        with SnapshotReader(snapshot) as reader:
-            print(report(answered(reader, updates), args.seed))
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        folder = args.homes or Path(scratch)
+        missed = args.missed if args.extractor else None
+        reader, updates = opened(stack, folder, args.facts, args.people, args.seed, missed)
+        print(report(answered(reader, updates), args.seed))
 
 
 if __name__ == "__main__":
