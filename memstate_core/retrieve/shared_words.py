@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -42,41 +43,61 @@ class SharedWords:
         self._weights: list[float] = []
         self._names: list[str | tuple[str, ...]] = []
         self._units: dict[int, Units] = {}
+        self._reading = Lock()
 
     def between(self, some: npt.NDArray[np.intp], others: npt.NDArray[np.intp]) -> Floats:
         """The weight of the words that each of some rows (m) shares with each of others (n) (float32, m x n)."""
-        said = [self._of(row) for row in (*some.tolist(), *others.tolist())]
-        if not said:
-            return np.zeros((0, 0), dtype=np.float32)
-        units, columns, counts = np.unique(np.concatenate(said), return_inverse=True, return_counts=True)
-        places = np.repeat(np.arange(len(said)), [len(each) for each in said])
-        has = np.zeros((len(said), len(units)), dtype=np.float32)
-        has[places, columns] = 1
-        has = has[:, counts > 1]
-        weighed = has * np.array(self._weights, dtype=np.float32)[units[counts > 1]]
-        shared: Floats = np.matmul(has[None, : len(some)], weighed[len(some) :, :, None])[:, :, 0].T
+        first, second = ([self._of(row) for row in rows.tolist()] for rows in (some, others))
+        if not first or not second:
+            return np.zeros((len(first), len(second)), dtype=np.float32)
+        known = np.unique(np.concatenate(first))
+        weights = np.array([self._weights[unit] for unit in known.tolist()], dtype=np.float32)
+        have, had = _incidence(second, known), _incidence(first, known) * weights
+        shared: Floats = np.matmul(have[None, :, :], had[:, :, None])[:, :, 0]  # small products, not for threads
         return shared
 
-    def of(self, rows: npt.NDArray[np.intp], least: float) -> list[str]:
-        """The distinct words of some rows that weigh at least so much."""
-        units = np.unique(np.concatenate([self._of(row) for row in rows.tolist()])) if len(rows) else ()
+    def of(self, row: int, least: float) -> list[str]:
+        """The words of a row that weigh at least so much."""
+        units = self._of(row).tolist()
         return [name for unit in units if isinstance(name := self._names[unit], str) and self._weights[unit] >= least]
 
     def _of(self, row: int) -> Units:
-        """The words and sentences of a row, each once."""
+        """The words and sentences of a row, each once, ascending by number."""
         known = self._units.get(row)
         if known is None:
-            sentences = [tuple(_WORD.findall(part)) for part in _END.split((self._texts[row] or "")[:LONGEST].lower())]
-            words = sorted({word for sentence in sentences for word in sentence})
-            idf = dict(zip(words, self._weigh(words).tolist(), strict=True)) if words else {}
-            units = [self._number(word, idf[word]) for word in words]
-            units += [self._number(each, -sum(idf[word] for word in set(each))) for each in set(sentences) if each]
-            known = self._units[row] = np.array(units, dtype=np.int64)
+            with self._reading:
+                known = self._units[row] = self._read(self._texts[row] or "")
         return known
 
-    def _number(self, unit: str | tuple[str, ...], weight: float) -> int:
-        number = self._numbers.setdefault(unit, len(self._weights))
-        if number == len(self._weights):
-            self._weights.append(weight)
-            self._names.append(unit)
-        return number
+    def _read(self, text: str) -> Units:
+        sentences = {tuple(_WORD.findall(part)) for part in _END.split(text[:LONGEST].lower())}
+        self._weigh_new(sorted({word for sentence in sentences for word in sentence}))
+        units = {self._numbers[word] for sentence in sentences for word in sentence}
+        return np.array(sorted(units | {self._sentence(each) for each in sentences}), dtype=np.int64)
+
+    def _weigh_new(self, words: list[str]) -> None:
+        new = [word for word in words if word not in self._numbers]
+        for word, weight in zip(new, self._weigh(new).tolist() if new else (), strict=True):
+            self._add(word, weight)
+
+    def _sentence(self, sentence: tuple[str, ...]) -> int:
+        """The number of a sentence, which takes the weight of its words away."""
+        if sentence not in self._numbers:
+            self._add(sentence, -sum(self._weights[self._numbers[word]] for word in set(sentence)))
+        return self._numbers[sentence]
+
+    def _add(self, unit: str | tuple[str, ...], weight: float) -> None:
+        self._numbers[unit] = len(self._weights)
+        self._weights.append(weight)
+        self._names.append(unit)
+
+
+def _incidence(said: list[Units], known: Units) -> Floats:
+    """Whether each turn (n) has each of the known units (m), 1 or 0 (float32, n x m)."""
+    units = np.concatenate(said)
+    turns = np.repeat(np.arange(len(said)), [len(each) for each in said])
+    places = np.minimum(np.searchsorted(known, units), len(known) - 1)
+    found = known[places] == units if len(known) else np.zeros(len(units), dtype=np.bool_)
+    has = np.zeros((len(said), len(known)), dtype=np.float32)
+    has[turns[found], places[found]] = 1
+    return has
