@@ -23,19 +23,19 @@ EXCHANGED = 0.003
 Who asks for the present wants the later one, and little is lost: it is among the first places anyhow.
 """
 
-COMES_UP, DISPLACES = 0.2, 0.6
-"""The least probability at which one comes up from below: where the last of the first places stands far below the
-first one, and elsewhere. Lower, what is displaced would often be an answer (`tests/benchmarks/retrieval.py`)."""
-
-FAR_BELOW = 0.3
-"""The most that the fifth row stands above the last of the pool, as a share of the first's, to be worth little."""
-
 DOUBTED = 0.15
 """The least probability at which a statement names a later one that may have replaced it.
 
-Low, since what was withdrawn must not look current; so 8 per cent of the newest statements are doubted, too
+Low, since what was withdrawn must not look current; so some of the newest statements are doubted, too
 (`tests/benchmarks/updates.py`).
 """
+
+DISPLACES = 0.6
+"""The least probability at which a replacement comes up from below; `DOUBTED` where the last of the first places is
+worth little. Lower, what is displaced would often be an answer (`tests/benchmarks/retrieval.py`)."""
+
+FAR_BELOW = 0.3
+"""The most that the fifth row stands above the last of the pool, as a share of the first's, to be worth little."""
 
 
 def newer(pool: Pool | None, scores: Array, seen: Flags, stated: Statements) -> Array:
@@ -102,7 +102,7 @@ def _exchanged(pool: Pool) -> Rows:
 def _with_successor(pool: Pool, order: Rows) -> Rows:
     """The order with the likeliest replacement from below, before the first statement that it replaces."""
     below = pool.probability[:PLACES, PLACES:]
-    if not below.size or below.max() < (COMES_UP if _ends_far_below(pool.scores[:POOL]) else DISPLACES):
+    if not below.size or below.max() < (DOUBTED if _ends_far_below(pool.scores[:POOL]) else DISPLACES):
         return order
     old, new = divmod(int(below.argmax()), below.shape[1])
     place = int(np.flatnonzero(order == old)[0])

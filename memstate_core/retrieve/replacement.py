@@ -30,20 +30,23 @@ FURTHER = 20
 RARE = 0.6
 """The least weight of shared words, as a share of that of a word that one turn only contains."""
 
-FEW = 10.0
+FEW = 10
 """How many further turns a rank is worth among none that were compared."""
 
-TRAITS = {
-    "shares a rare word": 1.24,
-    "names a change": 2.80,
-    "rank among earlier turns": -1.07,
-    "rank among later turns": -1.06,
-    "score below the best": -0.52,
-    "place of the earlier turn": -2.16,
-}
-"""The coefficient of each trait of a pair. Ranks are by cosine; they and places count as log(1 + those before it)."""
+SMALL = 20
+"""In a pool of fewer rows ranks say nothing: without a word of change nothing is replaced."""
 
-INTERCEPT = 0.82
+TRAITS = {
+    "shares a rare word": 1.20,
+    "names a change": 2.86,
+    "rank among earlier turns": -1.06,
+    "rank among later turns": -1.09,
+    "score below the best": -2.08,
+    "place of the earlier turn": -2.36,
+}
+"""The coefficient of each trait of a pair. Ranks (by cosine), places and differences of scores count as log(1 + x)."""
+
+INTERCEPT = 1.81
 
 
 @dataclass(frozen=True)
@@ -122,16 +125,18 @@ def traits(evidence: EvidenceSlice, scores: Array, rows: Rows, first: int) -> tu
     """
     cosines, early = _following(evidence, rows), rows[:first]
     near, pairs = cosines[:first], cosines > -1
+    among, changes = pairs.sum(axis=0), evidence.changes[rows]
     shared = evidence.shared_words.between(early, rows)
     found = [
         shared >= _rare(evidence),
-        np.broadcast_to(evidence.changes[rows], near.shape),
-        _rank((cosines[None, :, :] > near[:, None, :]).sum(axis=1), pairs.sum(axis=0)[None, :]),
+        np.broadcast_to(changes, near.shape),
+        _rank((cosines[None, :, :] > near[:, None, :]).sum(axis=1), among[None, :]),
         _rank((near[:, None, :] > near[:, :, None]).sum(axis=2), pairs[:first].sum(axis=1)[:, None]),
-        np.broadcast_to(scores[:1] - scores, near.shape),
+        np.broadcast_to(np.log1p(scores[:1] - scores), near.shape),
         np.broadcast_to(np.log1p(np.arange(len(early)))[:, None], near.shape),
     ]
-    return np.stack(found, axis=-1).astype(np.float64), pairs[:first]
+    counted = pairs[:first] & (changes | (len(rows) >= SMALL))[None, :]
+    return np.stack(found, axis=-1).astype(np.float64), counted
 
 
 def _rank(before: npt.NDArray[np.intp], among: npt.NDArray[np.intp]) -> Array:
