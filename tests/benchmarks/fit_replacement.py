@@ -81,7 +81,7 @@ def held_out(known: Pairs) -> np.ndarray:
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Prints the coefficients, and how well they tell replacements."""
+    """Prints the coefficients, and how well they find replacements."""
     parser = argparse.ArgumentParser(description="Fit how likely a later turn replaced an earlier one.")
     parser.add_argument("--people", type=int, default=15)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 3, 5])

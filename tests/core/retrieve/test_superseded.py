@@ -187,10 +187,10 @@ def test_a_turn_that_states_a_value_is_found_by_what_its_topic_is_called(moved: 
 def test_a_turn_that_states_a_value_comes_before_one_like_it_that_states_none(store: Store, opened: Opened) -> None:
     store.topic("ines", title="Ines")
     store.field("ines", "home", (0, "Oslo"))
-    told, chatted = (store.says("ines", "I live in Oslo town", session_id=each, turn=1) for each in "ab")
-    store.revisions[-1]["evidence_ids"] = [chatted]
+    plain, stating = (store.says("ines", "I live in Oslo town", session_id=each, turn=1) for each in "ab")
+    store.revisions[-1]["evidence_ids"] = [stating]
     first, last = asked(opened(store), store, "Did Ines live in Oslo?")
-    assert [first["observation_id"], last["observation_id"]] == [chatted, told]
+    assert [first["observation_id"], last["observation_id"]] == [stating, plain]
 
 
 def test_where_nothing_states_a_value_topics_add_nothing(store: Store, opened: Opened) -> None:
