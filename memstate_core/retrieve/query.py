@@ -248,7 +248,7 @@ def _asked(
         whole, unnamed = vectors[0], vectors[-1]
     said = without_question_words(terms) if present else terms
     at, dated = question.as_of or question.asked_at, "temporal" in question.stages
-    return PreparedQuestion(question.text, terms, said, whole, unnamed, dated, at, encoder.model)
+    return PreparedQuestion(question.text, terms, said, whole, unnamed, dated, present, at, encoder.model)
 
 
 def _scopes(reader: SnapshotReader, question: Question) -> list[str]:

@@ -15,6 +15,7 @@ from memstate_core.retrieve.coherence import context_weight
 from memstate_core.retrieve.index.bm25 import Postings, Scores
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING, Floats, Ints
+from memstate_core.retrieve.shared_words import SharedWords
 from memstate_core.retrieve.speaker_names import SpeakerNames
 from memstate_core.retrieve.turn_traits import asking_shares, says_changed, text_lengths
 
@@ -38,6 +39,10 @@ class ScopeTerms:
     def weights(self, terms: list[str]) -> Scores:
         """The weight of each term in this scope: its idf."""
         return self.postings.weights(terms, first=self.first, count=self.count, documents=self.documents)
+
+    def rows(self, terms: list[str]) -> Rows:
+        """The documents with any of the terms, ascending."""
+        return self.postings.rows(terms, first=self.first, count=self.count)
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,16 @@ class EvidenceSlice:
     def changes(self) -> Flags:
         """Whether each text says that something changed (n)."""
         return says_changed(self.frame["text"])
+
+    @cached_property
+    def shared_words(self) -> SharedWords:
+        """The words that rows share."""
+        return SharedWords(self.frame["text"], self.terms.weights)
+
+    @cached_property
+    def contradicting(self) -> dict[int, Rows]:
+        """For rows that were asked for, the rows that may contradict each by naming the same thing."""
+        return {}
 
     @cached_property
     def without_topic(self) -> Flags:

@@ -52,6 +52,9 @@ SESSION, SEGMENT = 0.2, 0.3
 """The share of the score of the best turn of a session, and of a segment, that the others get: answers are near their
 context, and a segment is nearer than a whole session."""
 
+STATES = 1.5
+"""What a turn gains that states a value of a field: what somebody took a fact from answers more often."""
+
 TOPIC_TEXT = 0.5
 """The weight of the text of its topic for a turn that states a value; of other turns it says too little."""
 
@@ -88,7 +91,8 @@ class PreparedQuestion:
         vector: its unit vector (float32, d), or None to compare terms only.
         unnamed: the unit vector of the question without the names of speakers, for evidence: a turn seldom names its
             speaker, and turns that address the person would be nearer than those by them.
-        dated: whether dates in the question count.
+        dated: whether dates in the question count, and what is newer.
+        present: whether it asks for what holds now.
         at: the time of asking, to which relative dates refer; they are ignored if it is None.
         model: the name on record of the model that made the vectors.
     """
@@ -99,6 +103,7 @@ class PreparedQuestion:
     vector: Vectors | None
     unnamed: Vectors | None
     dated: bool
+    present: bool = False
     at: datetime | None = None
     model: str = ""
 
@@ -200,7 +205,7 @@ def topic_parts(topics: TopicSlice, asked: PreparedQuestion, best_evidence: Arra
 
 
 def topic_text_part(evidence: EvidenceSlice, similarity: Array, homes: Rows, stating: Flags) -> Array:
-    """What a turn that states a value of a field gains by the text of its topic, which says what the value is of.
+    """What a turn gains that states a value of a field, and by the text of its topic, which says what the value is of.
 
     Args:
         evidence: the evidence of a scope (n rows).
@@ -210,7 +215,7 @@ def topic_text_part(evidence: EvidenceSlice, similarity: Array, homes: Rows, sta
     """
     said = stating & (evidence.vector_rows != MISSING)
     of_topics = standardised(np.append(similarity, np.nan)[homes], COSINE_PRIOR)
-    part: Array = TOPIC_TEXT * np.where(said, of_topics, 0.0)
+    part: Array = np.where(said, STATES + TOPIC_TEXT * of_topics, 0.0)
     return part
 
 

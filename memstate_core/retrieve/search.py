@@ -24,6 +24,7 @@ from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS
 from memstate_core.retrieve.newest_first import newer, replaced_by
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.replacement import PLACES, pool_of
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
 from memstate_core.retrieve.scoring import (
     Array,
@@ -118,12 +119,13 @@ def search_scope(
         seen &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
     if only is not None:
         seen &= evidence.frame.select(only).to_series().to_numpy()
+    pool = None
     if asked.dated:
-        parts["newer"] = newer(evidence, asked.text, scores, seen, stated)
+        pool = pool_of(evidence, scores, seen, stated.stating, max(PLACES, evidence_k)) if asked.present else None
+        parts["newer"] = newer(pool, scores, seen, stated)
         scores = total(parts)
     rows = highest(scores, np.flatnonzero(seen), evidence_k)
-    text = asked.text if asked.dated else None
-    replaced = replaced_by(evidence, text, scores, seen, rows, stated)
+    replaced = replaced_by(evidence, pool, seen, rows, stated)
     of_evidence, by_topic = Moments.of(scores[seen], parts), total(topic_scores)
     return Found(
         topics,

@@ -11,11 +11,22 @@ _ASKS = rf"[?\u{{61f}}]+[!?]*{_CLOSING}(?:\s|$)|[\u{{ff1f}}]+"
 _ENDS = rf"[.!?\u{{61f}}\u{{2026}}]+{_CLOSING}(?:\s|$)|[\u{{3002}}\u{{ff01}}\u{{ff1f}}]+"
 """Ends of sentences; the marks of scripts without spaces end one wherever they stand."""
 
-_CHANGE = (
-    r"(?i)\b(?:no longer|any ?more|no more|now|nowadays|these days|new|changed?|switched|swapped|moved|replaced|"
-    r"instead|stopped|quit|gave up|giv(?:e|en) up|cancel\w*|called off|got rid|dropped|left|sold|closed|split up|"
-    r"broke up|retired|since|used to)\b"
+_ENDED = (
+    r"no longer|(?:any|no) ?more|any longer|never|used to|former|stop(?:ped|ping)?|quit|ceased|end(?:ed|ing)|finished|"
+    r"drop(?:ped|ping)|cancel\w*|call(?:ed|ing) off|g(?:ave|iven?|iving) (?:up|away)|abandon\w*|left|leaving|lost|sold|"
+    r"died|got rid|threw (?:away|out)|resign\w*|retired?|stepp(?:ed|ing) down|dissolved|disbanded|clos(?:ed|ing) down|"
+    r"closed|shut|(?:broke|split) up|break-?up|divorc\w+|separated|expired|ran out|unsubscribed|fired|laid off|let go|"
+    r"moved (?:out|away)|(?:done|through|fed up) with|(?:is|are|was|were) (?:off|over)|gone off"
 )
+_BEGAN = (
+    r"now|nowadays|these days|lately|recently|currently|from now on|as of|since|for good|new|another|different|"
+    r"start(?:ed|ing)?|began|begun|joined|signed up|took (?:up|over)|moved"
+)
+_EXCHANGED = (
+    r"instead|rather than|in place of|not [^.!?]{1,40}\bbut|chang(?:ed|ing)|switch\w*|swap(?:ped|ping)?|replac\w+|"
+    r"traded|exchanged|upgraded|transferred|mistaken|wrong|turned out|correction"
+)
+_CHANGE = rf"(?i)\b(?:{_ENDED}|{_BEGAN}|{_EXCHANGED})\b"
 
 Values = npt.NDArray[np.float64]
 

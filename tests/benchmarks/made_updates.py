@@ -1,11 +1,11 @@
 """Makes chats in which people say facts about themselves, and later that they changed: a labelled set with its truth.
 
-    python tests/benchmarks/made_updates.py DIR [--people 15] [--seed 1]
+    python tests/benchmarks/made_updates.py DIR [--people 15] [--seed 1] [--facts fresh]
 
 `DIR/turns.jsonl` has the observations, `DIR/updates.jsonl` one line for each fact of a person: its questions, the turn
-with what holds now (`newest`), those that it superseded (`superseded`) and how it was said (`kind`), and
-`DIR/statements.jsonl` the fact and value of each turn that states one (`actor`, `text`, `fact`, `value`). People talk
-of other things and of other people in between, and an assistant answers.
+with what holds now (`newest`), those that it superseded (`superseded`), how it was said (`kind`) and to which `part` of
+the facts it belongs, and `DIR/statements.jsonl` the fact and value of each turn that states one (`actor`, `text`,
+`fact`, `value`). People talk of other things and of other people in between, and an assistant answers.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from random import Random
 from typing import Any
 
 from changed_facts import FACTS, LEADS, REPLIES, SMALL_TALK, Fact
+from fresh_facts import FRESH_FACTS
 from vocabulary import PEOPLE
 
 START = datetime(2025, 1, 6, 18, tzinfo=UTC)
 SESSIONS = 60
 KINDS = ("changed", "changed", "restated", "restated", "changed twice", "withdrawn")
 """How an update is said, drawn with equal chance."""
+
+FACT_SETS = {"first": FACTS, "fresh": FRESH_FACTS}
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,11 @@ class Chat:
     statements: list[dict[str, Any]]
 
 
-def chat(person: str, seed: int) -> Chat:
+def chat(person: str, seed: int, facts: Sequence[Fact] = FACTS) -> Chat:
     """The chat of one person."""
     rng = Random(f"{seed}/{person}")
-    kinds = [rng.choice(KINDS) for _ in FACTS]
-    said = [each for number, fact in enumerate(FACTS) for each in statements(number, fact, kinds[number], rng)]
+    kinds = [rng.choice(KINDS) for _ in facts]
+    said = [each for number, fact in enumerate(facts) for each in statements(number, fact, kinds[number], rng)]
     turns: list[dict[str, Any]] = []
     stated: list[dict[str, Any]] = []
     places: dict[tuple[int, int], str] = {}
@@ -91,8 +94,9 @@ def chat(person: str, seed: int) -> Chat:
             if isinstance(text, Statement) and text.step is not None:
                 places[text.fact, text.step] = turns[-2]["observation_id"]
                 own_turn = {"actor": person, "text": turns[-2]["text"]}
-                stated.append(own_turn | {"fact": FACTS[text.fact].name, "value": text.value})
-    return Chat(turns, [_truth(person, number, kinds[number], places, rng) for number in range(len(FACTS))], stated)
+                stated.append(own_turn | {"fact": facts[text.fact].name, "value": text.value})
+    truth = [_truth(person, facts, number, kinds[number], places, rng) for number in range(len(facts))]
+    return Chat(turns, truth, stated)
 
 
 def _exchange(person: str, session: int, count: int, said: Statement | str, rng: Random) -> Iterator[dict[str, Any]]:
@@ -113,12 +117,15 @@ def _exchange(person: str, session: int, count: int, said: Statement | str, rng:
         }
 
 
-def _truth(person: str, number: int, kind: str, places: dict[tuple[int, int], str], rng: Random) -> dict[str, Any]:
-    fact = FACTS[number]
+def _truth(
+    person: str, facts: Sequence[Fact], number: int, kind: str, places: dict[tuple[int, int], str], rng: Random
+) -> dict[str, Any]:
+    fact = facts[number]
     steps = [places[number, step] for step in range(3) if (number, step) in places]
     return {
         "scope": f"user:{person}",
         "fact": number,
+        "part": "fresh" if facts is FRESH_FACTS else ("seen", "held back")[number % 2],
         "kind": kind,
         "now": [question.replace("<who>", person) for question in fact.now],
         "before": rng.choice(fact.before).replace("<who>", person),
@@ -127,10 +134,10 @@ def _truth(person: str, number: int, kind: str, places: dict[tuple[int, int], st
     }
 
 
-def write(folder: Path, people: int, seed: int) -> None:
+def write(folder: Path, people: int, seed: int, facts: Sequence[Fact] = FACTS) -> None:
     """Writes the turns and the truth."""
     folder.mkdir(parents=True, exist_ok=True)
-    chats = [chat(person, seed) for person in PEOPLE[:people]]
+    chats = [chat(person, seed, facts) for person in PEOPLE[:people]]
     for part in fields(Chat):
         rows = [row for each in chats for row in getattr(each, part.name)]
         (folder / f"{part.name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -140,10 +147,11 @@ def main(given: Sequence[str] | None = None) -> None:
     """Writes one set."""
     parser = argparse.ArgumentParser(description="Make chats in which facts change.")
     parser.add_argument("folder", type=Path, metavar="DIR")
-    parser.add_argument("--people", type=int, default=15, help=f"1 to {len(PEOPLE)}; each has {len(FACTS)} facts")
+    parser.add_argument("--people", type=int, default=15, help=f"1 to {len(PEOPLE)}; each has every fact of the set")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--facts", choices=FACT_SETS, default="first", help="the set of facts")
     args = parser.parse_args(given)
-    write(args.folder, args.people, args.seed)
+    write(args.folder, args.people, args.seed, FACT_SETS[args.facts])
 
 
 if __name__ == "__main__":

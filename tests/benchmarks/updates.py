@@ -5,7 +5,8 @@ is answered in this process, with the defaults of a query. A question for what h
 so is among the first five and before every turn that it supersedes; one for what held before, if the last superseded
 turn is among the first five. An answer shows an old statement as current if a superseded turn among the first five does
 not name a later one (`replaced_by`), and doubts the newest if that names one. Facts at even places of
-`changed_facts.FACTS` were looked at while ranking was designed; the others were held back.
+`changed_facts.FACTS` were looked at while ranking was designed; the others were held back. `--facts fresh` asks about
+those of `fresh_facts.py`.
 
 With `--extractor` a language model's part is played from the truth (`scripted_extractor.py`), which measures what
 memstate makes of right answers; `--missed` is the share of statements that it misses.
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,8 @@ from memstate_core.state.home import Home
 EXTRACTOR = '[extractor]\nbase_url = "{url}"\nmodel = "m"\nmax_requests = 100000\nmax_tokens = 100000000\n'
 NOW = "2026-01-05T00:00:00Z"
 FIRST = 5
+PARTS = ["seen", "held back", "fresh"]
+"""What each fact was when ranking was designed."""
 
 
 def prepared(data: Path, home: Path, statements: Statements | None = None) -> None:
@@ -55,6 +59,33 @@ def _night(data: Path, home: Path) -> None:
         subprocess.run([*program, *command, "--json"], check=True, stdout=subprocess.DEVNULL)
 
 
+def opened(
+    stack: ExitStack, folder: Path, facts: str, people: int, seed: int, missed: float | None = None
+) -> tuple[SnapshotReader, list[dict[str, Any]]]:
+    """Makes chats and their store below a folder, or takes those that are there.
+
+    Args:
+        stack: closes the reader.
+        folder: keeps chats and store.
+        facts: the set of facts.
+        people: how many people talk.
+        seed: of the chats.
+        missed: the share of statements that an extractor misses; None without one.
+
+    Returns:
+        The reader of the store and the truth.
+    """
+    home = folder / f"{facts}-{people}-{seed}{'' if missed is None else f'-missed-{missed}'}"
+    data = home / "chats"
+    made_updates.write(data, people, seed, made_updates.FACT_SETS[facts])
+    if current_snapshot(Home(home), "s0") is None:
+        prepared(data, home, None if missed is None else read_statements(data / "statements.jsonl", missed, seed))
+    snapshot = current_snapshot(Home(home), "s0")
+    assert snapshot is not None
+    updates = [json.loads(line) for line in (data / "updates.jsonl").read_text().splitlines()]
+    return stack.enter_context(SnapshotReader(snapshot)), updates
+
+
 def answered(reader: SnapshotReader, updates: list[dict[str, Any]]) -> pl.DataFrame:
     """One row for each question: its fact, the kind of update, what it asks for and whether the answer is right."""
     encoder = QuestionEncoder(reader.snapshot.manifest.embedding_model, cached=1)
@@ -65,9 +96,7 @@ def _rows(reader: SnapshotReader, encoder: QuestionEncoder, update: dict[str, An
     for asks, texts in (("now", update["now"]), ("before", [update["before"]])):
         for text in texts:
             found = answer([reader], encoder, None, Question(text, (update["scope"],)))["evidence"]
-            yield {"half": update["fact"] % 2, "kind": update["kind"], "asks": asks} | judged(
-                found[:FIRST], update, asks
-            )
+            yield {"part": update["part"], "kind": update["kind"], "asks": asks} | judged(found[:FIRST], update, asks)
 
 
 def judged(first: list[dict[str, Any]], update: dict[str, Any], asks: str) -> dict[str, bool]:
@@ -87,15 +116,24 @@ def judged(first: list[dict[str, Any]], update: dict[str, Any], asks: str) -> di
 def report(answers: pl.DataFrame, seed: int) -> str:
     """The table, in per cent, with 95 per cent bootstrap intervals."""
     groups = answers.with_columns(pl.concat_list("kind", pl.lit("all")).alias("kind")).explode("kind")
-    names = ("asks for", "kind of update", "half", "questions", "found @5", "right", "old as current", "newest doubted")
+    names = (
+        "asks for",
+        "kind of update",
+        "facts",
+        "questions",
+        "found @5",
+        "right",
+        "old as current",
+        "newest doubted",
+    )
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
-    keys = ["asks", "kind", "half"]
-    for key, rows in sorted(groups.group_by(keys), key=lambda each: [str(part) for part in each[0]]):
-        asks, kind, half = key
+    keys = ["asks", "kind", "part"]
+    for key, rows in sorted(groups.group_by(keys), key=lambda each: (*each[0][:2], PARTS.index(each[0][2]))):
+        asks, kind, part = key
         right = bootstrapped(100 * rows["right"].to_numpy().astype(np.float64), seed)
         found, old, doubted = (f"{100 * rows[name].mean():.1f}" for name in ("found", "old", "doubted"))  # type: ignore[operator]
         shown = f"{right.mean:.1f} ({right.low:.1f} to {right.high:.1f})"
-        cells = [asks, kind, "held back" if half else "seen", rows.height, found, shown, old, doubted]
+        cells = [asks, kind, part, rows.height, found, shown, old, doubted]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
@@ -103,22 +141,18 @@ def report(answers: pl.DataFrame, seed: int) -> str:
 def main(given: Sequence[str] | None = None) -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description="Measure whether newer statements come first.")
-    parser.add_argument("--people", type=int, default=15, help="each has 20 facts that change")
+    parser.add_argument("--people", type=int, default=15, help="each has every fact of the set")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--facts", choices=made_updates.FACT_SETS, default="first", help="the set of facts that change")
+    parser.add_argument("--homes", type=Path, metavar="DIR", help="keep the store here, and use one that is here")
     parser.add_argument("--extractor", action="store_true", help="a scripted language model extracts the facts")
     parser.add_argument("--missed", type=float, default=0.0, help="the share of statements that it misses")
     args = parser.parse_args(given)
-    with tempfile.TemporaryDirectory() as scratch:
-        data, home = Path(scratch) / "data", Path(scratch) / "home"
-        made_updates.write(data, args.people, args.seed)
-        home.mkdir()
-        statements = read_statements(data / "statements.jsonl", args.missed, args.seed) if args.extractor else None
-        prepared(data, home, statements)
-        updates = [json.loads(line) for line in (data / "updates.jsonl").read_text().splitlines()]
-        snapshot = current_snapshot(Home(home), "s0")
-        assert snapshot is not None
-        with SnapshotReader(snapshot) as reader:
-            print(report(answered(reader, updates), args.seed))
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        folder = args.homes or Path(scratch)
+        missed = args.missed if args.extractor else None
+        reader, updates = opened(stack, folder, args.facts, args.people, args.seed, missed)
+        print(report(answered(reader, updates), args.seed))
 
 
 if __name__ == "__main__":

@@ -213,6 +213,11 @@ class Postings:
         """The idf of terms in one scope, one a term; arguments as for `scores`."""
         return _idf(self._runs(terms, first, count), documents)
 
+    def rows(self, terms: Sequence[str], *, first: int, count: int) -> npt.NDArray[np.intp]:
+        """The documents of one scope with any of the terms in any field, ascending; arguments as for `scores`."""
+        runs = [self._rows[low:high] for low, high in self._runs(terms, first, count)] if terms else []
+        return np.unique(np.concatenate(runs)).astype(np.intp) if runs else np.zeros(0, dtype=np.intp)
+
     def _runs(self, terms: Sequence[str], first: int, count: int) -> list[tuple[int, int]]:
         """The run of each term's postings; empty for a term that is unknown in the scope."""
         keys = _keys(terms)

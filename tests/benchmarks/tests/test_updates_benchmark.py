@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1]
@@ -80,3 +81,28 @@ def test_a_superseded_turn_is_shown_as_current_unless_it_names_a_later_one(updat
 def test_what_held_before_is_the_last_superseded_turn(updates: ModuleType) -> None:
     assert updates.judged(hits("c", "b"), UPDATE, "before")["right"]
     assert not updates.judged(hits("c", "a"), UPDATE, "before")["right"]
+
+
+def test_fresh_facts_are_a_set_of_their_own(updates: ModuleType, tmp_path: Path) -> None:
+    sets = updates.made_updates.FACT_SETS
+    assert not {fact.name for fact in sets["first"]} & {fact.name for fact in sets["fresh"]}
+    for fact in sets["fresh"]:
+        assert all("<new>" in form for form in (*fact.changed, *fact.restated))
+        assert all("<old>" in form and "<new>" not in form for form in (*fact.stated, *fact.withdrawn))
+        assert all("<who>" in form for form in (*fact.now, *fact.before))
+    updates.made_updates.write(tmp_path, 1, 1, sets["fresh"])
+    assert [row["part"] for row in lines(tmp_path / "updates.jsonl")] == ["fresh"] * 10
+    updates.made_updates.write(tmp_path, 1, 1)
+    assert [row["part"] for row in lines(tmp_path / "updates.jsonl")] == ["seen", "held back"] * 10
+
+
+@pytest.mark.usefixtures("updates")
+def test_a_fact_is_judged_by_coefficients_of_the_others() -> None:
+    fit = importlib.import_module("fit_replacement")
+    shown = np.tile([0.0, 1.0], 20)[:, None]
+    pairs = [fit.Pairs(np.full(40, fact), shown * [1, sign], shown[:, 0] == 1) for fact, sign in enumerate((1, 1, -1))]
+    known = fit.joined(pairs)
+    assert known.traits.shape == (120, 2)
+    found = fit.held_out(known)
+    assert ((found > 0.5) == known.replaced)[:80].all()
+    assert found[2 * 40 + 1] < fit.fitted(known).predict_proba(known.traits)[2 * 40 + 1, 1]

@@ -80,33 +80,39 @@ def test_what_follows_in_the_same_session_replaces_nothing(store, opened):
 
 
 def beneath(store, noise: str, count: int = 10) -> tuple[str, str]:
-    """An answer, a later statement that is near it and far from the question, and earlier turns that rank between."""
+    """An answer, a later statement that takes it back far from the question, and earlier turns that rank between."""
     store.topic("chat", title="Chat")
     for at in range(count):
         store.says("chat", noise + "!" * at, actor="Ines", session_id="n", turn=at)
     old = store.says(
         "chat", "I own this dwelling and address, Oslo harbour", actor="Ines", session_id="a", turn=1, on=1
     )
-    new = store.says("chat", "Oslo harbour", actor="Ines", session_id="z", turn=1, on=60)
+    for at in range(12):
+        store.says("chat", noise + "?!" * at, actor="Ines", session_id="m", turn=at, on=30)
+    new = store.says("chat", "Sold, Oslo harbour", actor="Ines", session_id="z", turn=1, on=60)
     return old, new
 
 
 def test_a_later_statement_comes_up_where_the_last_place_is_worth_little(store, opened):
     old, new = beneath(store, "Yesterday somebody repainted seventeen warehouses beside those long canals")
     readers = opened(store)
-    found = ask(readers, "Which dwelling and address does Ines own?", store, evidence_k=12)["evidence"]
+    found = ask(readers, "Which dwelling and address does Ines own?", store, evidence_k=30)["evidence"]
     assert [hit["observation_id"] for hit in found[:2]] == [new, old]
+    assert found[1]["replaced_by"] == new
     assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
     assert new not in said(ask(readers, "Which dwelling and address did Ines own?", store, evidence_k=5))
 
 
-def test_nothing_comes_up_or_is_exchanged_among_a_few_turns(store, opened):
+@pytest.mark.parametrize(("noise", "first"), [(6, 0), (20, 1)])
+def test_nothing_is_exchanged_among_a_few_turns_without_a_word_of_change(store, opened, noise, first):
     """The nearest of a few turns may be about anything."""
-    old, _ = beneath(store, "Yesterday somebody repainted seventeen warehouses beside those long canals", 6)
-    store.says("chat", "This dwelling leaks", actor="Ines", session_id="y", turn=1, on=61)
+    store.topic("chat", title="Chat")
+    for at in range(noise):
+        store.says("chat", f"Yesterday somebody repainted warehouse {at}", actor="Ines", session_id="n", turn=at)
+    texts = ("I own this dwelling and address", "This dwelling leaks")
+    owns = [store.says("chat", text, actor="Ines", session_id=text, turn=1, on=60) for text in texts]
     found = ask(opened(store), "Which dwelling and address does Ines own?", store, explain=True)["evidence"]
-    assert found[0]["observation_id"] == old
-    assert {hit["explain"]["parts"]["newer"] for hit in found} == {0}
+    assert found[0]["observation_id"] == owns[first]
 
 
 def test_nothing_comes_up_where_the_last_place_is_worth_much(store, opened):

@@ -14,6 +14,7 @@ from memstate_core.model.graph_tables import REVISIONS
 from memstate_core.retrieve.index.facts_files import SUPERSEDED_FILE, fact_problems
 from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.scoring import STATES
 from memstate_core.retrieve.superseded import statements, superseded_evidence
 from memstate_core.state.graph import open_graph
 from tests.core.frames import filled
@@ -180,6 +181,16 @@ def test_a_turn_that_states_a_value_is_found_by_what_its_topic_is_called(moved: 
     assert [name for name, gain in gains.items() if gain > 0] == ["o0007", "o0002"]
     assert found[0]["observation_id"] == "o0007"
     assert gains["o0008"] == gains["o0000"] == 0.0
+    assert gains["o0007"] > STATES
+
+
+def test_a_turn_that_states_a_value_comes_before_one_like_it_that_states_none(store: Store, opened: Opened) -> None:
+    store.topic("ines", title="Ines")
+    store.field("ines", "home", (0, "Oslo"))
+    plain, stating = (store.says("ines", "I live in Oslo town", session_id=each, turn=1) for each in "ab")
+    store.revisions[-1]["evidence_ids"] = [stating]
+    first, last = asked(opened(store), store, "Did Ines live in Oslo?")
+    assert [first["observation_id"], last["observation_id"]] == [stating, plain]
 
 
 def test_where_nothing_states_a_value_topics_add_nothing(store: Store, opened: Opened) -> None:

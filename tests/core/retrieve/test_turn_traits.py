@@ -7,7 +7,7 @@ import math
 import polars as pl
 import pytest
 
-from memstate_core.retrieve.turn_traits import asking_shares, text_lengths
+from memstate_core.retrieve.turn_traits import asking_shares, says_changed, text_lengths
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,31 @@ def test_a_length_is_logarithmic_and_unknown_without_text() -> None:
     known, *unknown = text_lengths(pl.Series([" boats ", "  ", None], dtype=pl.String))
     assert known == pytest.approx(math.log(5))
     assert all(math.isnan(length) for length in unknown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We no longer rent the boat.",
+        "I don't row any more",
+        "I don't row any longer.",
+        "I gave up the garden.",
+        "Giving up rowing was hard.",
+        "They called off the race.",
+        "She broke up with Bo.",
+        "I sold it.",
+        "I quit.",
+        "The club is off.",
+        "It is not Bergen but Oslo.",
+        "From now on it is Oslo.",
+        "Oslo instead of Bergen.",
+        "I SWITCHED to tea",
+    ],
+)
+def test_words_of_change_are_recognised(text: str) -> None:
+    assert says_changed(pl.Series([text])).tolist() == [True]
+
+
+@pytest.mark.parametrize("text", ["I live in Oslo.", "We know the news.", "It is not here. But I came.", "", None])
+def test_other_texts_say_of_no_change(text: str | None) -> None:
+    assert says_changed(pl.Series([text], dtype=pl.String)).tolist() == [False]

@@ -66,6 +66,17 @@ def test_an_empty_index_and_an_empty_question_score_nothing(tmp_path):
     assert not postings.scores([], first=0, count=2, documents=2).any()
 
 
+def test_the_documents_with_any_of_some_terms_are_those_of_one_scope(tmp_path):
+    postings, places = write(tmp_path / "words", {"x": [["a"], ["b"], ["a", "c"]], "y": [["d"], ["a"]]})
+    rows = {
+        scope: postings.rows(["a", "c", "none"], first=first, count=count) for scope, (first, count) in places.items()
+    }
+    assert {scope: found.tolist() for scope, found in rows.items()} == {"x": [0, 2], "y": [1]}
+    first, count = places["x"]
+    assert not len(postings.rows([], first=first, count=count))
+    assert not len(postings.rows(["none"], first=first, count=count))
+
+
 def test_counts_of_one_term_in_one_document_add_up():
     layout = pl.DataFrame({"scope": ["x"], "first": [0], "count": [2]})
     once = pl.DataFrame({"row": [0, 0, 1], "key": [7, 7, 7], "n": [1, 2, 3]}, schema_overrides={"key": pl.UInt64})
