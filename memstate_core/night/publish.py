@@ -151,11 +151,13 @@ def _written(store: Store, run: Run) -> Snapshot:
 
 
 def _earlier_index(store: Store, run: Run) -> EarlierIndex | None:
-    """The index of the base, where this version made it with the same model."""
+    """The index of the base, where this version made it with the same model, of a ledger that nothing rewrote since."""
     base = None if run.facts.base is None else load_snapshot(store.home, run.facts.shard, run.facts.base)
-    if base is None or base.manifest.made_by != __version__:
+    made = None if base is None else base.manifest
+    if base is None or made is None or made.ledger_head is None or made.made_by != __version__:
         return None
-    return EarlierIndex(base.path) if base.manifest.embedding_model == run.facts.embedding_model else None
+    rewritten = store.ledger.chain.versions_at(made.ledger_head) is None
+    return None if rewritten or made.embedding_model != run.facts.embedding_model else EarlierIndex(base.path)
 
 
 def _evidence_files(store: Store, run: Run, folder: Path, earlier: EarlierIndex | None) -> tuple[Layouts, int]:

@@ -92,7 +92,7 @@ def night(home: Path, changes: int, *, anew: bool) -> float:
     now = served.manifest.now + timedelta(days=1)
     if changes:
         _change(store, changes, served.manifest.number, now.isoformat())
-    with _everything_anew() if anew else ExitStack():
+    with everything_anew() if anew else ExitStack():
         began = time.process_time()
         maintain(store, now)
         return time.process_time() - began
@@ -120,7 +120,7 @@ def _change(store: Store, changes: int, seed: int, at: str) -> None:
 
 
 @contextmanager
-def _everything_anew() -> Iterator[None]:
+def everything_anew() -> Iterator[None]:
     """Nights take nothing over from their base."""
     with ExitStack() as patches:
         for module, name, answer in ANEW:

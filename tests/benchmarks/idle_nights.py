@@ -15,9 +15,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import made_store
+from changed_nights import everything_anew
 
 from memstate_core.embed.encoder import Encoder
-from memstate_core.night import resting
 from memstate_core.run.store import open_store
 from memstate_core.state.current import current_snapshot
 from memstate_pipeline.run import maintain
@@ -32,7 +32,7 @@ def night(home: Path, *, whole: bool) -> dict[str, float]:
     served = current_snapshot(store.home, "s0")
     assert served is not None
     wall, cpu = time.perf_counter(), time.process_time()
-    with patch.object(resting, "_is_unchanged", lambda *_: False) if whole else nullcontext():
+    with everything_anew() if whole else nullcontext():
         done = maintain(store, served.manifest.now + timedelta(days=1))
     seconds = dict(done.summary["seconds"])
     totals = {"all steps": sum(seconds.values()), "wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}

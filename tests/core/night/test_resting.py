@@ -21,6 +21,7 @@ from memstate_core.model.errors import RollbackRefused
 from memstate_core.model.ledger_tables import ACCESSES
 from memstate_core.night import resting
 from memstate_core.night.corrections import correct
+from memstate_core.night.publish import draft
 from memstate_core.night.rebuild import fold_recorded, rebuild
 from memstate_core.night.rollback import roll_back
 from memstate_core.night.verify import verify
@@ -171,7 +172,10 @@ def _correct(store: Store, decisions: pl.DataFrame | None, at: int) -> None:
 
 
 def assert_whole(store: Store, folder: Path) -> None:
-    """The served state is that of a whole fold: its hash, and every column of every table but the review queue."""
+    """The served state is that of a whole fold.
+
+    The same are its hash, every column of every table but the review queue, and the bytes of the index.
+    """
     served = shard(store).snapshot
     folded = fold_recorded(store, "s0", folder, "whole")
     assert folded.state_hash == served.manifest.state_hash
@@ -185,6 +189,9 @@ def assert_whole(store: Store, folder: Path) -> None:
             assert found.equals(expected, null_equal=True), table.name
     problems = pl.read_parquet(served.path / PROBLEMS_FILE)
     assert sorted(problems.rows()) == sorted(pl.read_parquet(folded.run.scratch / "tables/problems.parquet").rows())
+    anew = draft(folded.store, folded.run).manifest.files
+    index = [name for name in anew if name.startswith((*EVIDENCE_FILES, "lexical", "scopes", "topic_vectors"))]
+    assert {name: served.manifest.files[name] for name in index} == {name: anew[name] for name in index}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
