@@ -34,7 +34,10 @@ FEW = 10
 """How many further turns a rank is worth among none that were compared."""
 
 SMALL = 20
-"""In a pool of fewer rows ranks say nothing: without a word of change nothing is replaced."""
+"""In a pool of fewer rows ranks say nothing: only a turn that is near, with a word of change, replaces another."""
+
+NEAR = 0.3
+"""The least cosine of turns that are near, where ranks say nothing."""
 
 TRAITS = {
     "shares a rare word": 1.20,
@@ -135,7 +138,7 @@ def traits(evidence: EvidenceSlice, scores: Array, rows: Rows, first: int) -> tu
         np.broadcast_to(np.log1p(scores[:1] - scores), near.shape),
         np.broadcast_to(np.log1p(np.arange(len(early)))[:, None], near.shape),
     ]
-    counted = pairs[:first] & (changes | (len(rows) >= SMALL))[None, :]
+    counted = pairs[:first] & ((near >= NEAR) & changes | (len(rows) >= SMALL))
     return np.stack(found, axis=-1).astype(np.float64), counted
 
 

@@ -63,10 +63,12 @@ def test_a_turn_that_only_asks_replaces_nothing(store, opened) -> None:
     assert likely(store, opened, old, new) == 0
 
 
-def test_among_few_turns_only_a_word_of_change_says_something(store, opened) -> None:
-    old, plain, left = chat(store, "Oslo harbour is rainy", "I left Oslo harbour", noise=3)
+def test_among_few_turns_only_a_near_one_with_a_word_of_change_replaces(store, opened) -> None:
+    later = ("Oslo harbour is rainy", "New tyres today", "I left Oslo harbour")
+    old, plain, far, left = chat(store, *later, noise=3)
     pool, place = judged(store, opened)
-    assert pool.probability[place[old], place[plain]] == 0 < pool.probability[place[old], place[left]]
+    chances = pool.probability[place[old]]
+    assert chances[place[plain]] == chances[place[far]] == 0 < chances[place[left]]
 
 
 def test_of_two_turns_that_state_values_only_histories_know(store, opened) -> None:
