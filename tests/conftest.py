@@ -23,8 +23,11 @@ import pytest
 import typer.main
 from hypothesis import settings
 
-if "PYTEST_XDIST_WORKER" in os.environ:
+from tests.cores import on_a_core_of_its_own
+
+if (worker := os.environ.get("PYTEST_XDIST_WORKER")) is not None:
     os.environ.setdefault("POLARS_MAX_THREADS", "1")  # read when Polars is imported
+    on_a_core_of_its_own(int(worker.removeprefix("gw")))
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 from memstate_core.embed import encoder
