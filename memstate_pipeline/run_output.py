@@ -2,7 +2,8 @@
 
 To show output in the UI as well, Dagster starts four processes for each run, two of them Python: a tenth of the CPU
 time of a small night. Output of a run that the command line begins is on the terminal or in the mail of cron, so only
-runs that Dagster launches are captured.
+runs that Dagster launches are captured. This module is the one that names the class that captures nothing, which
+Dagster does not export.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("memstate_core", "memstate_pipeline")
 ADAPTERS = {
     "memstate_pipeline/run_history.py": {"dagster._core.storage.event_log", "dagster._core.storage.runs"},
+    "memstate_pipeline/run_output.py": {"dagster._core.storage.noop_compute_log_manager"},
     "memstate_pipeline/run_origin.py": {"dagster._core.remote_origin", "dagster._core.types.loadable_target_origin"},
 }
 """Modules that may use private names of a library, each with the names; every one explains itself in its docstring."""

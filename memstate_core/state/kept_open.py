@@ -136,7 +136,7 @@ def _close_some(everything: list[_Kept], used: _Kept) -> None:
 
 
 def _identity(path: Path, writes: bool) -> tuple[int, ...]:
-    """What tells a file from another: where it lies on the disk, and of one that is only read also its last change."""
+    """Identifies a file: where it lies on the disk, and of one that is only read also its last change."""
     with suppress(FileNotFoundError):
         found = path.stat()
         place = (found.st_dev, found.st_ino)
