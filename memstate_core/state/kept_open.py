@@ -8,6 +8,7 @@ The invariant: what is handed out is the file that its path names now, and a fil
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -88,7 +89,7 @@ def opened(path: Path, writes: bool, open_: Open) -> Iterator[Any]:
     kept.users += 1
     try:
         yield kept.database
-        kept.file = _identity(path, kept.writes) if path.stat().st_size <= SMALL else ()
+        kept.file = _identity(path, kept.writes, SMALL)
     except BaseException:
         kept.file = ()
         raise
@@ -135,10 +136,14 @@ def _close_some(everything: list[_Kept], used: _Kept) -> None:
         kept.close()
 
 
-def _identity(path: Path, writes: bool) -> tuple[int, ...]:
-    """Identifies a file: where it lies on the disk, and of one that is only read also its last change."""
+def _identity(path: Path, writes: bool, most: float = math.inf) -> tuple[int, ...]:
+    """Identifies a file: where it lies on the disk, and of one that is only read also its last change.
+
+    It is empty where there is no file, or one of more bytes than given.
+    """
     with suppress(FileNotFoundError):
         found = path.stat()
         place = (found.st_dev, found.st_ino)
-        return place if writes else (*place, found.st_size, found.st_mtime_ns)
+        if found.st_size <= most:
+            return place if writes else (*place, found.st_size, found.st_mtime_ns)
     return ()

@@ -104,6 +104,15 @@ def test_what_failed_while_it_was_used_is_closed(files: Files) -> None:
         assert files.open == []
 
 
+def test_a_file_that_is_removed_while_it_is_used_is_closed_and_missing_afterwards(files: Files) -> None:
+    with kept_open():
+        with module.opened(files.folder / "a", False, lambda: files._open("a")):
+            (files.folder / "a").unlink()
+        assert files.open == []
+        with pytest.raises(FileNotFoundError):
+            files.use("a")
+
+
 def test_a_file_that_is_not_small_is_closed_after_each_use(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SMALL", 3)
     files.write("large", "four")
