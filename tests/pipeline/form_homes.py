@@ -10,7 +10,7 @@ from typing import Any
 from memstate_core.model.forms.form import Form
 from memstate_core.model.forms.registry import FORMS
 from tests.core.forms import sample
-from tests.pipeline.conftest import run_memstate
+from tests.pipeline.conftest import fork_memstate
 from tests.pipeline.erased_homes import dump
 
 AYA, BEN = {"type": "user", "id": "aya"}, {"type": "user", "id": "ben"}
@@ -97,7 +97,7 @@ NEW = rows("zq7c", AYA, "2026-03-01T12:00:00Z"), rows("zq7d", BEN, "2026-01-01T0
 
 
 def document(home: Path, *command: str) -> dict[str, Any]:
-    answer = run_memstate(home, *command, "--json")
+    answer = fork_memstate(home, *command, "--json")
     assert answer.code == 0, answer.stderr + answer.stdout
     found: dict[str, Any] = answer.document
     return found

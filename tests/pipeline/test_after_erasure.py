@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memstate_core.run.store import open_store
-from tests.pipeline.conftest import Answer, run_memstate
+from tests.pipeline.conftest import Answer, fork_memstate
 from tests.pipeline.erased_homes import dump, holding, state
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ class Life:
         self.home = home
 
     def run(self, *arguments: str, code: int = 0) -> Answer:
-        answer = run_memstate(self.home, *arguments)
+        answer = fork_memstate(self.home, *arguments)
         assert answer.code == code, (arguments, answer.stderr)
         assert "Traceback" not in answer.stderr
         return answer
@@ -75,7 +75,7 @@ class Life:
     def sound(self) -> None:
         """Nothing of the subject is anywhere, and the store verifies."""
         assert holding(self.home, MARK) == []
-        verified = run_memstate(self.home, "verify", "--deep")
+        verified = fork_memstate(self.home, "verify", "--deep")
         assert verified.code == 0, verified.stdout
 
 
@@ -115,7 +115,7 @@ def test_corrections_and_nights_bring_nothing_back(life: Life, lived: Path) -> N
     served = life.document("status")["snapshot"]
     for merge in before["merges"]:
         life.run("undo", merge["id"], code=1)
-        run_memstate(life.home, "restore", merge["dropped"]["id"], merge["survivor"]["id"])
+        fork_memstate(life.home, "restore", merge["dropped"]["id"], merge["survivor"]["id"])
     for command in (["undo", "--run", before["merges"][0]["run_id"]], ["rebuild"], ["quarantine", "list"]):
         life.run(*command)
     gate, budget = before["topics"][f"Gate {MARK}"], before["topics"]["Budget of the spring"]

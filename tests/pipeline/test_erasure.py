@@ -21,7 +21,7 @@ from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import make_folder
 from memstate_pipeline.erasure import complete_erasure
 from memstate_pipeline.run import maintain
-from tests.pipeline.conftest import run_memstate
+from tests.pipeline.conftest import fork_memstate
 from tests.pipeline.erased_homes import AT, dump, erase, holding, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
@@ -92,26 +92,26 @@ def store(homes: Path, tmp_path: Path) -> Store:
 
 def test_a_scope_is_erased_from_every_byte(store: Store, homes: Path, tmp_path: Path) -> None:
     home = store.home.root
-    assert run_memstate(home, "backup", str(tmp_path / "backups")).code == 0
+    assert fork_memstate(home, "backup", str(tmp_path / "backups")).code == 0
     (home / "notifications.json").write_text(json.dumps({"message": f"the night failed at {MARK}"}))
     assert len(holding(home, MARK)) > 10
     before = state(store)
-    dry = run_memstate(home, "erase", "--scope", SCOPE, "--dry-run", "--json")
+    dry = fork_memstate(home, "erase", "--scope", SCOPE, "--dry-run", "--json")
     assert dry.code == 0, dry.stderr
     assert state(store) == before
-    answer = run_memstate(home, "erase", "--scope", SCOPE, "--now", "2026-04-09T00:00:00Z", "--json")
+    answer = fork_memstate(home, "erase", "--scope", SCOPE, "--now", "2026-04-09T00:00:00Z", "--json")
     assert answer.code == 0, answer.stderr
     assert answer.document["removed"]["evidence"] == dry.document["removed"]["evidence"] == 7
     assert holding(home, MARK) == []
     assert holding(tmp_path / "backups", MARK) == []
     assert state(open_store(home)) == state(open_store(homes / "b" / "home"))
-    verified = run_memstate(home, "verify", "--deep", "--json")
+    verified = fork_memstate(home, "verify", "--deep", "--json")
     assert verified.code == 0, verified.stdout
-    again = run_memstate(home, "import", str(dump(tmp_path / "again.jsonl", marked()[:7])), "--json")
+    again = fork_memstate(home, "import", str(dump(tmp_path / "again.jsonl", marked()[:7])), "--json")
     assert (again.document["accepted"], again.document["reasons"]) == (0, {"erased": 7})
-    night = run_memstate(home, "maintain", "--now", "2026-04-10T02:00:00Z", "--json")
+    night = fork_memstate(home, "maintain", "--now", "2026-04-10T02:00:00Z", "--json")
     assert night.code == 0, night.stderr
-    assert run_memstate(home, "query", "yard", "--json").document["candidates"]
+    assert fork_memstate(home, "query", "yard", "--json").document["candidates"]
 
 
 def test_the_rest_of_a_segment_is_placed_again(store: Store) -> None:
@@ -122,18 +122,18 @@ def test_the_rest_of_a_segment_is_placed_again(store: Store) -> None:
     (topic,) = {row["topic_id"] for row in served_topics(store) if row["title"] == "Old Ferry Yard"}
     assert erase(store, "topic", topic).removed["evidence"] == 2
     assert erase(store, "session", "c").removed["evidence"] == 2
-    assert run_memstate(store.home.root, "verify", "--deep").code == 0
+    assert fork_memstate(store.home.root, "verify", "--deep").code == 0
 
 
 def test_an_id_that_several_scopes_have_is_erased_in_the_named_one(store: Store, tmp_path: Path) -> None:
     home, other = store.home.root, {"type": "user", "id": "bo"}
     row = {"scope": other, "observed_at": "2026-04-06T00:00:00Z", "text": "Chestnuts for the avenue"}
     rows = [row | {"observation_id": "c0", "session_id": "c", "turn": 0}]
-    assert run_memstate(home, "import", str(dump(tmp_path / "more.jsonl", rows))).code == 0
+    assert fork_memstate(home, "import", str(dump(tmp_path / "more.jsonl", rows))).code == 0
     for option, value in (("--session", "c"), ("--observation", "c0")):
-        refused = run_memstate(home, "erase", option, value, "--json")
+        refused = fork_memstate(home, "erase", option, value, "--json")
         assert (refused.code, "user:bo, user:ines" in refused.stderr) == (1, True)
-    erased = run_memstate(home, "erase", "--session", "c", "--scope", "user:bo", "--json")
+    erased = fork_memstate(home, "erase", "--session", "c", "--scope", "user:bo", "--json")
     assert erased.document["removed"]["evidence"] == 1
     assert store.ledger.scan("evidence").filter(pl.col("session_id") == "c").collect().height == 4
 
@@ -159,7 +159,7 @@ def test_a_record_of_runs_that_may_be_of_others_goes_or_stays_as_a_person_says(
     runs, command = ended_runs(shared), ("erase", "--scope", SCOPE, "--json")
     assert runs > 0
     before, outside = state(store), {"DAGSTER_HOME": str(shared)}
-    refused = run_memstate(store.home.root, *command, **outside)
+    refused = fork_memstate(store.home.root, *command, **outside)
     assert (refused.code, refused.document["error"]["type"]) == (2, "RunHistoryShared")
     assert (state(store), ended_runs(shared)) == (before, runs)
     assert not store.home.erasures.exists()
@@ -174,7 +174,9 @@ def test_a_record_of_runs_that_may_be_of_others_goes_or_stays_as_a_person_says(
     assert any(f"record of runs in {shared}" in place for place in certificate.out_of_reach)
     assert (ended_runs(shared), ended_runs(store.home.dagster)) == (runs, 0)
 
-    done = run_memstate(store.home.root, "erase", "--scope", "user:ines", "--run-history", "clear", "--json", **outside)
+    done = fork_memstate(
+        store.home.root, "erase", "--scope", "user:ines", "--run-history", "clear", "--json", **outside
+    )
     assert (done.code, done.document["removed"]["runs"]) == (0, runs), done.stderr
     assert ended_runs(shared) == 0
 
@@ -184,7 +186,7 @@ def interrupted(*_: object) -> None:
 
 
 def served_topics(store: Store) -> list[dict[str, Any]]:
-    found = run_memstate(store.home.root, "export", "--json").document["topics"]
+    found = fork_memstate(store.home.root, "export", "--json").document["topics"]
     return [{"topic_id": topic["id"], "title": topic["title"]} for topic in found]
 
 
@@ -234,7 +236,7 @@ def test_every_command_that_writes_completes_it_first(store: Store, homes: Path,
     assert holding(home, MARK)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
-        answer = run_memstate(home, *COMPLETING[command])
+        answer = fork_memstate(home, *COMPLETING[command])
     assert answer.code == (1 if command in ("undo", "feedback") else 0), answer.stderr
     assert not store.home.begun_erasure.exists()
     assert MARK not in answer.stdout

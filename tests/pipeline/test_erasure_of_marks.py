@@ -21,7 +21,7 @@ from memstate_pipeline.run import maintain
 from tests.core.llm.scripted import Request, Response, says, serving
 from tests.core.revise import nights
 from tests.core.strategies import EPOCH
-from tests.pipeline.conftest import run_memstate
+from tests.pipeline.conftest import fork_memstate
 from tests.pipeline.erased_homes import dump, left, state
 from tests.pipeline.marked_inputs import Marks, exports, observation, packed, put, refused, turns, twins
 
@@ -141,7 +141,7 @@ class Marked(Life):
 
     def topics(self) -> list[str]:
         """The topics of the scope that are served."""
-        exported = run_memstate(self.home, "export", "--json").document["topics"]
+        exported = fork_memstate(self.home, "export", "--json").document["topics"]
         return [topic["id"] for topic in exported if topic["scope"] == self.named]
 
     def understood(self, number: int) -> None:
@@ -169,9 +169,9 @@ class Marked(Life):
 
     def decide(self) -> None:
         """What people do: undo, verdicts, pins, feedback, questions, dismissals, with reasons that quote."""
-        merges = run_memstate(self.home, "merges", "--json").document["merges"]
+        merges = fork_memstate(self.home, "merges", "--json").document["merges"]
         topics, marked = self.topics(), self.m.given
-        row = run_memstate(self.home, "quarantine", "list", "--json").document["rows"][0]["quarantine_id"]
+        row = fork_memstate(self.home, "quarantine", "list", "--json").document["rows"][0]["quarantine_id"]
         quoting = f"asked by {self.named}"
         commands = [
             ("undo", merges[0]["id"]),
@@ -185,7 +185,7 @@ class Marked(Life):
             ("backup", str(self.home.parent / "backups")),
         ]
         for command in commands:
-            answer = run_memstate(self.home, *command)
+            answer = fork_memstate(self.home, *command)
             assert answer.code == (1 if "replay" in command else 0), (command, answer.stderr)
         self.tick()
         (self.home / "notifications.json").write_text(json.dumps({"message": f"failed at {self.m()}"}))
@@ -233,15 +233,17 @@ def test_no_byte_of_two_hundred_marks_is_left(lives: tuple[Marked, Life]) -> Non
     assert len(set().union(*before.values())) == len(marks)
     backups = home.parent / "backups"
     assert left(backups, marks)
-    erased = run_memstate(home, "erase", "--scope", marked.named, "--json")
+    erased = fork_memstate(home, "erase", "--scope", marked.named, "--json")
     assert erased.code == 0, erased.stderr
     assert left(home, marks) == {}
     assert left(backups, marks) == {}
     assert any("unreadable.jsonl.gz cannot be read" in place for place in erased.document["out_of_reach"])
     assert state(marked.store) == state(other.store)
-    verified = run_memstate(home, "verify", "--deep")
+    verified = fork_memstate(home, "verify", "--deep")
     assert verified.code == 0, verified.stdout
-    for life in (marked, other):
-        life.sleep(NIGHTS)
+    other.sleep(NIGHTS)
+    marked.read_rest(NIGHTS)
+    slept = fork_memstate(home, "maintain", "--now", iso(night(NIGHTS)))
+    assert slept.code == 0, slept.stderr
     assert left(home, marks) == {}
     assert state(marked.store) == state(other.store)

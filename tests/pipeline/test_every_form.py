@@ -26,7 +26,7 @@ from tests.core.night.checks.damage import Damage, Home, delete, update
 from tests.core.serve.conftest import Client, served
 from tests.core.serve.mcp.calls import call, over_http
 from tests.core.serve.scopes.two_scopes import key_for
-from tests.pipeline.conftest import clean_environment, run_memstate
+from tests.pipeline.conftest import clean_environment, fork_memstate
 from tests.pipeline.erased_homes import dump, erase, left
 from tests.pipeline.form_homes import (
     FIRST,
@@ -114,13 +114,13 @@ def test_the_store_has_every_form(calm: Path) -> None:
 def test_a_copied_folder_opened_elsewhere_answers_alike(calm: Path, tmp_path: Path) -> None:
     copied = Path(shutil.copytree(calm, tmp_path / "elsewhere" / "copy"))
     assert answers(copied) == answers(calm)
-    assert run_memstate(copied, "verify", "--deep").code == 0
+    assert fork_memstate(copied, "verify", "--deep").code == 0
 
 
 def test_a_rebuild_has_the_same_state(calm: Path, expected: str, tmp_path: Path) -> None:
     again = Path(shutil.copytree(calm, tmp_path / "home"))
     assert document(again, "rebuild")["state_hash"] == expected
-    assert run_memstate(again, "verify", "--deep").code == 0
+    assert fork_memstate(again, "verify", "--deep").code == 0
 
 
 @pytest.mark.parametrize("point", ["before the graph is written", "with its name, before the ledger knows"])
@@ -129,7 +129,7 @@ def test_a_night_that_was_killed_and_repeated_has_the_same_state(own: Path, expe
     killed = warm.run(["-c", DIE_AT.format(module=module, name=name, night=SECOND), str(own)], clean_environment())
     assert killed.returncode == 137, killed.stderr
     assert night(own, SECOND) == expected
-    assert run_memstate(own, "verify").code == 0
+    assert fork_memstate(own, "verify").code == 0
 
 
 def test_a_plan_is_applied_as_planned(own: Path, expected: str, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_undo_of_a_completed_session_holds_through_a_rebuild(calm: Path, tmp_pat
     before = document(again, "status")["state_hash"]
     assert document(again, "rebuild")["state_hash"] == before
     assert session_of(again)["state"] == "active"
-    assert run_memstate(again, "verify", "--deep").code == 0
+    assert fork_memstate(again, "verify", "--deep").code == 0
 
 
 def session_of(home: Path) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def undone(calm: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[s
     run = document(again, "maintain", "--now", THIRD)["run_id"]
     after = shown(again)
     document(again, "undo", "--run", run, "--now", THIRD)
-    assert run_memstate(again, "verify").code == 0
+    assert fork_memstate(again, "verify").code == 0
     return before, after, shown(again)
 
 
@@ -265,7 +265,7 @@ def test_nothing_of_an_erased_subject_is_left_in_any_byte(calm: Path, tmp_path: 
     document(again, "erase", *subject, "--yes", "--why", "asked", "--now", THIRD)
     assert left(again, marks) == {}
     assert left(again, ["zq7bcontent"]), "another scope keeps its own"
-    assert run_memstate(again, "verify", "--deep").code == 0
+    assert fork_memstate(again, "verify", "--deep").code == 0
 
 
 # Damage that digests do not show, since they are corrected

@@ -15,7 +15,7 @@ import pytest
 
 from memstate_core.model.ids import uuid_text
 from tests.core.serve.conftest import Client, serving_process
-from tests.pipeline.conftest import clean_environment, run_memstate
+from tests.pipeline.conftest import clean_environment, fork_memstate
 from tests.pipeline.erased_homes import dump, holding
 
 pytestmark = [
@@ -53,10 +53,10 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
         row("said", SCOPE, actor="Bo", session_id="s", turn=0, text=f"The {MARK} boat needs paint."),
         row("yard", other, topic_key="yard", title="Boat yard", summary="Where boats are painted"),
     ]
-    assert run_memstate(home, "import", str(dump(home.parent / "d.jsonl", rows))).code == 0
-    assert run_memstate(home, "maintain", "--now", "2026-04-06T02:00:00Z").code == 0
+    assert fork_memstate(home, "import", str(dump(home.parent / "d.jsonl", rows))).code == 0
+    assert fork_memstate(home, "maintain", "--now", "2026-04-06T02:00:00Z").code == 0
     late = row("late", SCOPE, topic_key="late", title=f"Late {MARK}", text=f"The {MARK} boat was sold.")
-    assert run_memstate(home, "import", str(dump(home.parent / "e.jsonl", [late]))).code == 0
+    assert fork_memstate(home, "import", str(dump(home.parent / "e.jsonl", [late]))).code == 0
     return home
 
 
@@ -103,7 +103,7 @@ def eventually(found: Callable[[], list[str]]) -> list[str]:
 
 
 def erase(home: Path) -> None:
-    erased = run_memstate(home, "erase", "--scope", f"user:{MARK}-user")
+    erased = fork_memstate(home, "erase", "--scope", f"user:{MARK}-user")
     assert erased.code == 0, erased.stderr
 
 
@@ -121,7 +121,7 @@ def test_a_server_answers_and_keeps_nothing_of_what_was_erased(home: Path) -> No
         process.wait(60)
     (home / "serve.log").unlink()
     assert holding(home, MARK) == []
-    collected = run_memstate(home, "maintain", "--now", "2026-04-08T02:00:00Z")
+    collected = fork_memstate(home, "maintain", "--now", "2026-04-08T02:00:00Z")
     assert collected.code == 0, collected.stderr
     assert holding(home, MARK) == []
 
