@@ -2,7 +2,7 @@
 
 Each opens the store from its files, as a process does, and costs a tenth of a second less, a night four tenths. What is
 about processes (signals, kills, priority, limits of the system, first imports) is tested in those of `tests.warm`.
-So are erasures: Kuzu may write memory that it did not clear into a graph, and this process has had what was erased.
+So are erasures, as their users start them: a process that has had what was erased is a harder case of its own.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from memstate_core.model.errors import DimensionMismatch
 from memstate_core.model.frames import Schema, conform, empty
 from memstate_core.model.graph_tables import EDGES, FIELDS, REVIEWS, REVISIONS, TOPICS, VECTORS, vector_columns
 from memstate_core.state import kept_open
+from memstate_core.state.cleared_memory import cleared_memory
 from memstate_core.state.files import require_space
 from memstate_core.state.memory import reserving
 
@@ -298,6 +299,7 @@ def open_graph(
         require_space(path.parent, 0 if is_new else path.stat().st_size)
     with (
         kept_open.opened(path, not read_only, lambda: _database(path, buffer_mib, read_only)) as database,
+        nullcontext() if database.read_only else cleared_memory(),
         kuzu.Connection(database) as connection,
     ):
         if read_only and not database.read_only:  # kept open by an earlier step, which writes
@@ -313,11 +315,15 @@ def open_graph(
 @contextmanager
 def _database(path: Path, buffer_mib: int, read_only: bool) -> Iterator[kuzu.Database]:
     space, buffer = _read_space(path) if read_only else _WRITE_SPACE, buffer_mib << 20
-    with (
-        reserving(space + buffer),
-        kuzu.Database(str(path), buffer_pool_size=buffer, read_only=read_only, max_db_size=space) as database,
-    ):
-        yield database
+    clearing = nullcontext if read_only else cleared_memory
+    with reserving(space + buffer):
+        with clearing():
+            database = kuzu.Database(str(path), buffer_pool_size=buffer, read_only=read_only, max_db_size=space)
+        try:
+            yield database
+        finally:
+            with clearing():
+                database.close()
 
 
 def _read_space(path: Path) -> int:
