@@ -128,8 +128,9 @@ def _written(store: Store, run: Run) -> Snapshot:
     folder = run.scratch / _FOLDER
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    earlier = _earlier_index(store, run)
-    layouts, evidence = _evidence_files(store, run, folder, earlier)
+    base = None if run.facts.base is None else load_snapshot(store.home, run.facts.shard, run.facts.base)
+    earlier = _earlier_index(store, run, base)
+    layouts, evidence = _evidence_files(store, run, folder, base, earlier)
     with open_graph(run.graph, read_only=True) as graph:
         tables = KeptTables(graph)
         topics, topic_vectors = tables.read(TOPIC), tables.read(VECTOR)
@@ -143,37 +144,38 @@ def _written(store: Store, run: Run) -> Snapshot:
     compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")
     compressed.write_parquet(folder / COMPRESSED_FILE, row_group_size=10_000)
     run.table("problems", PROBLEMS).write_parquet(folder / PROBLEMS_FILE)
-    manifest = _manifest(store, run, folder, counts, hashed)
+    manifest = _manifest(run, folder, counts, hashed, base)
     (folder / MANIFEST).write_bytes(msgjson.format(msgjson.encode(manifest)))
     for path in [*folder.rglob("*"), folder]:
         sync_path(path)
     return Snapshot(folder, manifest)
 
 
-def _earlier_index(store: Store, run: Run) -> EarlierIndex | None:
+def _earlier_index(store: Store, run: Run, base: Snapshot | None) -> EarlierIndex | None:
     """The index of the base, where this version made it with the same model, of a ledger that nothing rewrote since."""
-    base = None if run.facts.base is None else load_snapshot(store.home, run.facts.shard, run.facts.base)
-    made = None if base is None else base.manifest
-    if base is None or made is None or made.ledger_head is None or made.made_by != __version__:
+    if base is None or base.manifest.ledger_head is None or base.manifest.made_by != __version__:
         return None
-    rewritten = store.ledger.chain.versions_at(made.ledger_head) is None
-    return None if rewritten or made.embedding_model != run.facts.embedding_model else EarlierIndex(base.path)
+    rewritten = store.ledger.chain.versions_at(base.manifest.ledger_head) is None
+    return None if rewritten or not _is_of_model(base, run) else EarlierIndex(base.path)
 
 
-def _evidence_files(store: Store, run: Run, folder: Path, earlier: EarlierIndex | None) -> tuple[Layouts, int]:
+def _is_of_model(base: Snapshot, run: Run) -> bool:
+    return base.manifest.embedding_model == run.facts.embedding_model
+
+
+def _evidence_files(
+    store: Store, run: Run, folder: Path, base: Snapshot | None, earlier: EarlierIndex | None
+) -> tuple[Layouts, int]:
     """Writes the index of evidence, or shares the base's if it is the same; where its scopes lie, and its rows."""
-    if run.rests and run.facts.base is not None:
-        base = load_snapshot(store.home, run.facts.shard, run.facts.base)
-        if base.manifest.embedding_model == run.facts.embedding_model:
-            return link_evidence_index(folder, base.path), base.manifest.counts["evidence"]
+    if run.rests and base is not None and _is_of_model(base, run):
+        return link_evidence_index(folder, base.path), base.manifest.counts["evidence"]
     notes_index(store, run).write_parquet(folder / NOTES_FILE)
     evidence, vectors = evidence_index(store, run, earlier)
     return write_evidence_index(folder, evidence, vectors, earlier), evidence.height
 
 
-def _manifest(store: Store, run: Run, folder: Path, counts: dict[str, int], hashed: str) -> Manifest:
+def _manifest(run: Run, folder: Path, counts: dict[str, int], hashed: str, base: Snapshot | None) -> Manifest:
     facts, size = run.facts, (folder / GRAPH_FILE).stat().st_size
-    base = None if facts.base is None else load_snapshot(store.home, facts.shard, facts.base)
     return Manifest(
         schema_version=SCHEMA_VERSION,
         shard=facts.shard,

@@ -113,6 +113,7 @@ def test_nothing_is_exchanged_among_a_few_turns_without_a_word_of_change(store, 
     owns = [store.says("chat", text, actor="Ines", session_id=text, turn=1, on=60) for text in texts]
     found = ask(opened(store), "Which dwelling and address does Ines own?", store, explain=True)["evidence"]
     assert found[0]["observation_id"] == owns[first]
+    assert ({hit["explain"]["parts"]["newer"] for hit in found} == {0}) == (first == 0)
 
 
 def test_nothing_comes_up_where_the_last_place_is_worth_much(store, opened):
