@@ -24,7 +24,7 @@ from memstate_core.revise.matching.decision import Decision, decide, identical, 
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.nearest import Ints
-from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, signs
+from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, repeats, signs
 from memstate_core.revise.matching.siblings import joined as joined_signs
 from memstate_core.revise.matching.sources import Origins, learn_origins
 from memstate_core.revise.matching.title_formats import learn_formats
@@ -96,7 +96,7 @@ def deduplicate(
     merged = earlier or EarlierMerges.none(len(corpus))
     pairs = nearest_neighbours(corpus)
     plain = compare(corpus, pairs)
-    origins = learn_origins(corpus, pairs, plain.rankings, merged.absorbed)
+    origins = learn_origins(corpus, pairs, plain.rankings, repeats(corpus, pairs), merged.absorbed)
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)

@@ -5,7 +5,8 @@ and Splink): each level of each comparison has a probability among matches (m) a
 (u); log(m / u) is its weight, and the weights add up to the logarithm of the odds. Five additions
 keep the fit from drifting:
 
-* m starts from, and is always mixed with, what matches look like in general (`priors`);
+* the first probabilities are those of the priors, and m is always mixed with what matches look like in general: a
+  first u from all candidates would hold the matches, which in small strata can leave no evidence for any match;
 * u depends on the stratum of title similarity, since candidates were chosen for their titles or in spite
   of them;
 * the weights of a comparison rise with its levels (isotonic regression);
@@ -105,18 +106,16 @@ def fit(
         displaced: how many candidates the merged topics would have beside these.
     """
     eligible = ~relations.same
-    probability = np.where(eligible & ~different, MATCH_RATE, 0.0)
     recorded = _merge_counts(compared.names, merged)
     earlier = merged.unique("pair")["probability"]
     candidates = eligible.sum() + earlier.len() + displaced
-    rate, model = MATCH_RATE, _model(compared, MATCH_RATE, np.zeros((len(compared.names), len(STRATA) + 1, LEVELS)))
-    for turn in range(ROUNDS):
-        weights = _weights(compared, eligible, probability, recorded, learn=turn > 0)
-        if turn > 0:
-            found = probability[eligible].sum() + earlier.sum() + MATCH_RATE * RATE_PAIRS
-            rate = float(np.clip(found / (candidates + RATE_PAIRS), *RATE_BOUNDS))
-        model = _model(compared, rate, weights)
+    model = _model(compared, MATCH_RATE, _weights(compared.names, recorded))
+    for _ in range(ROUNDS):
         probability = np.where(different, 0.0, score(model, compared, relations).probability)
+        found = probability[eligible].sum() + earlier.sum() + MATCH_RATE * RATE_PAIRS
+        rate = float(np.clip(found / (candidates + RATE_PAIRS), *RATE_BOUNDS))
+        counts = _pair_counts(compared, eligible, probability) + recorded
+        model = _model(compared, rate, _weights(compared.names, counts))
     return model
 
 
@@ -142,19 +141,21 @@ def contributions(model: MatchModel, compared: Compared) -> Reals:
     return np.where(place == NONE, 0.0, found)
 
 
-def _weights(
-    compared: Compared, eligible: NDArray[np.bool_], probability: Reals, recorded: Reals, *, learn: bool
-) -> Reals:
-    """Weights by comparison, stratum and level, from the current probabilities and what is recorded."""
+def _pair_counts(compared: Compared, eligible: NDArray[np.bool_], probability: Reals) -> Reals:
+    """Others and matches among eligible pairs, by comparison, stratum and level, from the current probabilities."""
     used = eligible[compared.pair]
     pair, comparison, level = (part[used] for part in (compared.pair, compared.comparison, compared.level))
     shape = (len(compared.names), len(STRATA) + 1, LEVELS)
     flat = (comparison * shape[1] + compared.stratum[pair]) * LEVELS + level
-    size = int(np.prod(shape))
-    matches = np.bincount(flat, probability[pair], minlength=size).reshape(shape) * learn + recorded[1]
-    others = np.bincount(flat, 1 - probability[pair], minlength=size).reshape(shape) + recorded[0]
-    weights = np.zeros(shape)
-    for i, name in enumerate(compared.names):
+    shares = (1 - probability[pair], probability[pair])
+    return np.stack([np.bincount(flat, share, minlength=int(np.prod(shape))).reshape(shape) for share in shares])
+
+
+def _weights(names: tuple[str, ...], counts: Reals) -> Reals:
+    """Weights by comparison, stratum and level, from counts of others and matches and the priors."""
+    others, matches = counts
+    weights = np.zeros(others.shape)
+    for i, name in enumerate(names):
         weights[i] = _comparison_weights(name, matches[i], others[i])
     return weights
 

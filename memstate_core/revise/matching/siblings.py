@@ -119,6 +119,16 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
     )
 
 
+def repeats(corpus: Corpus, pairs: Candidates) -> Flags:
+    """Pairs with the same title in which no field contradicts (pairs,)."""
+    same = np.flatnonzero(corpus.title_code[pairs.a] == corpus.title_code[pairs.b])
+    found = np.zeros(len(pairs), bool)
+    found[same] = True
+    contradicting = _fields(corpus, pairs.where(found)).filter("contradicts")["pair"].to_numpy()
+    found[same[contradicting]] = False
+    return found
+
+
 def joined(one: Signs, other: Signs) -> Signs:
     """The signs of both sets of pairs, the second after the first."""
     flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "stem", "formatted")

@@ -3,7 +3,9 @@
 A catalogue, a CRM export or a curated list usually has one record per thing. If a source repeated itself as
 often as it repeats others, the share of its best-agreeing pairs that lie within it would be the share expected
 by chance. A source with far fewer such pairs is treated as duplicate-free (`distinct`). Sources with too few
-topics for an estimate are pooled.
+topics for an estimate are pooled. What agrees best depends on the ranking: one that counts fields puts pairs within
+a source with gaps last. So a source is not distinct, either, if it holds its share of plain repeats: pairs with the
+same title in which no field contradicts.
 """
 
 from __future__ import annotations
@@ -97,7 +99,9 @@ class SourceRelations:
         return np.asarray(self.a_competes | self.b_competes)
 
 
-def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float64], absorbed: Ints) -> Origins:
+def learn_origins(
+    corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float64], repeats: NDArray[np.bool_], absorbed: Ints
+) -> Origins:
     """Estimates which sources repeat themselves.
 
     Pairs that earlier runs merged count as the best ones.
@@ -106,6 +110,7 @@ def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float6
         corpus: the topics.
         pairs: candidate pairs.
         rankings: ways to rank pairs by agreement (rankings, pairs); the one with the lowest bound decides.
+        repeats: pairs with the same title in which nothing contradicts (pairs,).
         absorbed: how many topics earlier runs merged into each topic (topics,).
     """
     member = _membership(corpus)
@@ -115,7 +120,33 @@ def learn_origins(corpus: Corpus, pairs: Candidates, rankings: NDArray[np.float6
     share = _shares(corpus, member, np.arange(count), best)[:count]
     unsure = np.isnan(share)
     rest = _shares(corpus, member, np.where(unsure, count, np.arange(count)), best)[-1]
-    return Origins(member, np.where(unsure, rest, share))
+    plain = _repeated_share(corpus, member, pairs.where(repeats), merged)
+    return Origins(member, np.fmax(np.where(unsure, rest, share), plain))
+
+
+def _repeated_share(corpus: Corpus, member: Any, repeated: Candidates, merged: pl.DataFrame) -> NDArray[np.float64]:
+    """A lower bound of each source's share of internal pairs among repeats, relative to chance (sources,).
+
+    NaN for sources without such a pair. About two standard deviations of a Poisson count are subtracted.
+
+    Args:
+        corpus: the topics.
+        member: which topics have evidence from which source, CSR (topics, sources).
+        repeated: plain repeats.
+        merged: sources of pairs that were repeats before earlier runs merged them (columns a, b).
+    """
+    source, count = _first_source(member), member.shape[1]
+    one = np.concatenate([source[repeated.a], merged["a"].to_numpy()])
+    other = np.concatenate([source[repeated.b], merged["b"].to_numpy()])
+    known = (one != NONE) & (other != NONE)
+    one, other = one[known], other[known]
+    within = np.bincount(one[one == other], minlength=count)
+    ends = np.bincount(one, minlength=count) + np.bincount(other, minlength=count) - within
+    chances = _chances(corpus, member, np.arange(count))
+    chance = np.full(count, np.nan)
+    chance[chances["party"].to_numpy()] = chances["chance"].to_numpy()
+    lower = within - 2 * np.sqrt(within)
+    return np.divide(lower, ends * chance, out=np.full(count, np.nan), where=ends * chance > 0)
 
 
 def _merged_pairs(member: Any, absorbed: Ints) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from msgspec import json as msgjson
 from memstate_core.revise.matching.blocking import nearest_neighbours
 from memstate_core.revise.matching.comparisons import compare
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
+from memstate_core.revise.matching.siblings import repeats
 from memstate_core.revise.matching.sources import learn_origins
 from memstate_core.revise.merge_memory import earlier_merges, merges_in_force
 from memstate_core.run.store import Store, open_store
@@ -105,11 +106,22 @@ def test_topics_of_two_sources_show_that_their_sources_are_distinct() -> None:
     of = corpus([*both, *left])
     pairs = nearest_neighbours(of)
     rankings = compare(of, pairs).rankings
-    absorbed = np.array([1] * 200 + [0] * 60)
-    assert learn_origins(of, pairs, rankings, absorbed).distinct.tolist() == [True, True]
-    assert learn_origins(of, pairs, rankings, np.zeros(260, np.int64)).distinct.tolist() == [False, False]
-    within = learn_origins(of, pairs, rankings, absorbed * 3)
+    absorbed, plain = np.array([1] * 200 + [0] * 60), np.zeros(len(pairs), bool)
+    assert learn_origins(of, pairs, rankings, plain, absorbed).distinct.tolist() == [True, True]
+    assert learn_origins(of, pairs, rankings, plain, np.zeros(260, np.int64)).distinct.tolist() == [False, False]
+    within = learn_origins(of, pairs, rankings, plain, absorbed * 3)
     assert within.distinct.tolist() == [False, True]
+
+
+def test_the_few_repeats_that_are_left_within_a_source_count_beside_those_that_were_merged() -> None:
+    both = [{"id": f"m{n:03}", "title": f"thing {n}", "sources": ["north", "south"]} for n in range(200)]
+    left = [{"id": f"n{n:03}", "title": f"panel {n % 10}", "sources": ["north"]} for n in range(20)]
+    of = corpus([*both, *left])
+    pairs = nearest_neighbours(of)
+    rankings, absorbed = compare(of, pairs).rankings, np.array([1] * 200 + [0] * 20)
+    assert repeats(of, pairs).sum() == 10
+    assert learn_origins(of, pairs, rankings, repeats(of, pairs), absorbed).distinct.tolist() == [True, True]
+    assert not learn_origins(of, pairs, rankings, repeats(of, pairs), absorbed * 0).distinct.any()
 
 
 def test_merges_count_for_the_match_rate_like_the_candidates_that_they_were() -> None:

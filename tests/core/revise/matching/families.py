@@ -147,6 +147,30 @@ def memories() -> list[Topic]:
     return [*preferences, *facts, *people, *tasks, *versions, *children]
 
 
+def households(count: int, seed: int) -> Store:
+    """People of one list by household, who share an address and a telephone, and half of them in a second list."""
+    chance = random.Random(seed)
+    topics: list[Topic] = []
+    things: list[int] = []
+    for home in range(count):
+        name = _syllables(chance.randrange(30)).title()
+        shared = {"address": f"{home % 97 + 1} {_syllables(home % 12)} street", "phone": str(4_000_000 + home * 7919)}
+        shared["city"] = PLACES[chance.randrange(10)]
+        for first in chance.sample(NAMES, chance.choice((1, 1, 2, 3, 4))):
+            mail = {"email": f"{first}.{name}@mail.example".lower()} if chance.random() < 0.7 else {}
+            thing, summary = len(set(things)), f"Contact of the club in {shared['city']}"
+            person = {"title": f"{first} {name}", "summary": summary, "fields": shared | mail, "sources": ["crm"]}
+            topics.append(person)
+            things.append(thing)
+            if chance.random() < 0.5:
+                known = {key: value for key, value in (shared | mail).items() if chance.random() < 0.6}
+                title = chance.choice((f"{first} {name}", f"{name}, {first}", f"{first} {_typo(name, chance)}"))
+                summary = f"Member since {chance.randrange(1999, 2025)}"
+                topics.append({"title": title, "summary": summary, "fields": known, "sources": ["old"]})
+                things.append(thing)
+    return Store(topics, things)
+
+
 REWRITINGS: dict[str, Callable[[str, random.Random], str]] = {
     "case": lambda text, _: text.upper(),
     "punctuation": lambda text, _: text.replace(" ", "  ") + ".",

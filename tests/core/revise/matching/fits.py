@@ -54,7 +54,7 @@ def fitted(
     of = corpus(topics)
     pairs = every_pair(of)
     plain = compare(of, pairs)
-    member = learn_origins(of, pairs, plain.rankings, np.zeros(len(of), np.int64)).member
+    member = learn_origins(of, pairs, plain.rankings, np.zeros(len(pairs), bool), np.zeros(len(of), np.int64)).member
     relations = Origins(member, np.full(member.shape[1], 0.0 if distinct else 1.0)).relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(of))
     apart = np.zeros(len(pairs), bool) if different is None else different

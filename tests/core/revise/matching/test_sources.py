@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from memstate_core.revise.matching.blocking import nearest_neighbours
+from memstate_core.revise.matching.blocking import Candidates, nearest_neighbours
 from memstate_core.revise.matching.comparisons import compare
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.siblings import repeats
 from memstate_core.revise.matching.sources import DEPTHS, MAX_SHARE, Origins, learn_origins
 from tests.core.revise.matching.corpora import corpus, every_pair
 
@@ -38,7 +39,7 @@ def nothing_merged(of: Corpus) -> Ints:
 def origins(topics: list[dict[str, Any]]) -> Origins:
     of = corpus(topics)
     pairs = nearest_neighbours(of)
-    return learn_origins(of, pairs, compare(of, pairs).rankings, nothing_merged(of))
+    return learn_origins(of, pairs, compare(of, pairs).rankings, repeats(of, pairs), nothing_merged(of))
 
 
 def test_two_duplicate_free_catalogues_are_distinct() -> None:
@@ -58,6 +59,36 @@ def test_the_same_records_under_random_sources_are_not_distinct(seed: int) -> No
 def test_a_catalogue_with_as_many_duplicates_within_as_across_is_not_distinct() -> None:
     again = [record | {"id": f"{record['id']}-again", "title": record["title"].upper()} for record in records(100)]
     assert not origins(records(100) + again).distinct.any()
+
+
+def scraped(count: int) -> tuple[Corpus, Candidates, Any]:
+    """A catalogue, and a source that names each of its things twice, with a ranking that puts the latter pairs last."""
+    said = [("list", ""), ("web", "-1"), ("web", "-2")]
+    of = corpus([
+        {"id": f"{source}{number:04}{copy}", "title": record["title"], "sources": [source]}
+        for number, record in enumerate(records(count))
+        for source, copy in said
+    ])  # fmt: skip
+    pairs = nearest_neighbours(of)
+    first = learn_origins(of, pairs, np.zeros((1, len(pairs))), np.zeros(len(pairs), bool), nothing_merged(of)).first
+    return of, pairs, np.array([first[pairs.a] != first[pairs.b]], np.float64)
+
+
+def test_a_source_that_plainly_repeats_itself_is_not_distinct_by_a_ranking_that_puts_its_repeats_last() -> None:
+    of, pairs, ranking = scraped(200)
+    blind = np.zeros(len(pairs), bool)
+    assert learn_origins(of, pairs, ranking, blind, nothing_merged(of)).distinct.tolist() == [True, True]
+    assert learn_origins(of, pairs, ranking, repeats(of, pairs), nothing_merged(of)).distinct.tolist() == [True, False]
+
+
+def test_repeats_whose_fields_contradict_say_nothing_about_a_source() -> None:
+    of = corpus([
+        {"id": str(at), "title": "Acme", "sources": ["list"], "fields": {"year": year}}
+        for at, year in enumerate((2001, 2001, 2007))
+    ])  # fmt: skip
+    pairs = every_pair(of)
+    found = {(int(a), int(b)) for a, b, same in zip(pairs.a, pairs.b, repeats(of, pairs), strict=True) if same}
+    assert found == {(0, 1)}
 
 
 def diary(count: int = TWICE) -> list[dict[str, Any]]:
@@ -110,7 +141,7 @@ FOUR = [{"sources": ["crm"]}, {"sources": ["crm"]}, {"sources": ["erp"]}, {}]
 
 def test_pairs_of_one_source_are_distinct_and_pairs_over_two_compete() -> None:
     of = corpus([{"title": "Acme"} | topic for topic in FOUR])
-    member = learn_origins(of, every_pair(of), np.zeros((1, 6)), nothing_merged(of)).member
+    member = learn_origins(of, every_pair(of), np.zeros((1, 6)), np.zeros(6, bool), nothing_merged(of)).member
     relations = Origins(member, np.full(member.shape[1], 0.1)).relations(every_pair(of))
     assert relations.same.tolist() == [True, False, False, False, False, False]
     assert relations.competing.tolist() == [False, True, False, True, False, False]
@@ -126,7 +157,7 @@ def test_pairs_of_one_source_are_distinct_and_pairs_over_two_compete() -> None:
 def test_a_topic_of_two_sources_is_of_both() -> None:
     of = corpus([{"title": "Acme", "sources": sources} for sources in (["crm", "erp"], ["erp"], ["web"])])
     assert of.sources.select(pl.len()).item() == 4
-    member = learn_origins(of, every_pair(of), np.zeros((1, 3)), nothing_merged(of)).member
+    member = learn_origins(of, every_pair(of), np.zeros((1, 3)), np.zeros(3, bool), nothing_merged(of)).member
     relations = Origins(member, np.full(member.shape[1], 0.1)).relations(every_pair(of))
     assert relations.same.tolist() == [True, False, False]
     assert relations.competing.tolist() == [False, True, True]

@@ -137,6 +137,7 @@ def test_an_observation_with_other_content_is_refused_by_every_worker(
 
 def test_a_killed_worker_is_replaced_and_the_other_answers_meanwhile(running: Running, home: Path) -> None:
     client, process = running
+    ask(client)
     before, counted = children(process.pid), count(client, "memstate_uses_noted_total")
     assert counted > 0
     os.kill(before[0], signal.SIGKILL)
