@@ -150,10 +150,9 @@ def _repeated_share(corpus: Corpus, member: Any, repeated: Candidates, merged: p
 
 
 def _merged_pairs(member: Any, absorbed: Ints) -> pl.DataFrame:
-    """Sources of the pairs that were merged into each topic (columns a, b).
+    """Sources of the pairs that were merged into each topic (columns a, b, tie).
 
-    Its first source pairs with each of its others, and with itself for what was merged beyond that. The pairs are in
-    the order of the topics, so that any depth shows the same shares.
+    Its first source pairs with each of its others, and with itself for what was merged beyond that. All of them tie.
     """
     first = _first_source(member)
     rows, columns = (ends.astype(np.int64) for ends in member.nonzero())
@@ -162,8 +161,7 @@ def _merged_pairs(member: Any, absorbed: Ints) -> pl.DataFrame:
     within = np.where(first != NONE, absorbed - np.bincount(rows[across], minlength=len(first)), 0)
     topic = np.concatenate([rows[across], np.repeat(np.arange(len(first)), within)])
     other = np.concatenate([columns[across], np.repeat(first, within)])
-    order = np.argsort(topic, kind="stable")
-    return pl.DataFrame({"a": first[topic[order]], "b": other[order]})
+    return pl.DataFrame({"a": first[topic], "b": other, "tie": np.zeros(len(topic), np.int64)})
 
 
 def _membership(corpus: Corpus) -> Any:
@@ -189,12 +187,13 @@ def _first_source(member: Any) -> Ints:
 
 
 def _best_pairs(source: Ints, pairs: Candidates, score: NDArray[np.float64]) -> pl.DataFrame:
-    """Pairs of which each topic is the other's best, the best first (columns a, b: the sources of both)."""
+    """Pairs of which each topic is the other's best, the best first (columns a, b: the sources of both; tie)."""
     among = (source[pairs.a] != NONE) & (source[pairs.b] != NONE)
     some, ranked = pairs.where(among), score[among]
     mutual = np.flatnonzero(mutual_best(some, ranked, len(source)))
     order = mutual[np.argsort(-ranked[mutual], kind="stable")]
-    return pl.DataFrame({"a": source[some.a[order]], "b": source[some.b[order]]})
+    tie = pl.Series(-ranked[order], dtype=pl.Float64).round(9).rank("dense").cast(pl.Int64)
+    return pl.DataFrame({"a": source[some.a[order]], "b": source[some.b[order]], "tie": tie})
 
 
 def _shares(corpus: Corpus, member: Any, party_of: Ints, best: list[pl.DataFrame]) -> NDArray[np.float64]:
@@ -227,14 +226,20 @@ def _upper(count: pl.Expr) -> pl.Expr:
 
 
 def _counted(ranked: pl.DataFrame, party_of: Ints) -> pl.DataFrame:
-    """How many of a party's best pairs lie within a source (columns party, depth, count), at each of DEPTHS."""
+    """How many of a party's best pairs lie within a source (columns party, depth, count), at each of DEPTHS.
+
+    Of pairs that tie across a depth, the mean counts: their order would be that of ids.
+    """
     a, b = ranked["a"].to_numpy(), ranked["b"].to_numpy()
     within = pl.Series("within", a == b, dtype=pl.Int64)
-    ends = [pl.DataFrame({"party": party_of[end], "within": within}).with_row_index("at") for end in (a, b)]
-    placed = pl.concat(ends).unique(["party", "at"]).sort("party", "at")
-    depth, count = pl.int_range(1, pl.len() + 1), pl.col("within").cum_sum()
-    counted = placed.select("party", depth=depth.over("party"), count=count.over("party"))
-    return counted.filter(pl.col("depth").is_in(DEPTHS))
+    ends = [ranked.select("tie", within, party=pl.Series(party_of[end])).with_row_index("at") for end in (a, b)]
+    ties = pl.concat(ends).unique(["party", "at"]).group_by("party", "tie").agg(pl.len(), pl.col("within").sum())
+    last, passed = (pl.col(name).cast(pl.Float64).cum_sum().over("party") for name in ("len", "within"))
+    spans = ties.sort("party", "tie").with_columns(last=last, passed=passed)
+    met = spans.join(pl.DataFrame({"depth": DEPTHS}), how="cross")
+    missing = pl.col("last") - pl.col("depth")
+    met = met.filter((missing >= 0) & (missing < pl.col("len")))
+    return met.select("party", "depth", count=pl.col("passed") - missing * pl.col("within") / pl.col("len"))
 
 
 def _chances(corpus: Corpus, member: Any, party_of: Ints) -> pl.DataFrame:

@@ -81,6 +81,23 @@ def test_a_source_that_plainly_repeats_itself_is_not_distinct_by_a_ranking_that_
     assert learn_origins(of, pairs, ranking, repeats(of, pairs), nothing_merged(of)).distinct.tolist() == [True, False]
 
 
+def test_pairs_that_tie_count_by_their_mean_so_ids_decide_nothing() -> None:
+    """Branches of chains: many pairs of a source have one title and agree equally well."""
+    said = [("guide", 3), ("list", 1)]
+    branches = [
+        {"title": record["title"][:6], "sources": [source]}
+        for record in records(60)
+        for source, copies in said
+        for _ in range(copies)
+    ]
+    shares = []
+    for seed in range(3):
+        order = random.Random(seed).sample(range(len(branches)), len(branches))
+        shares.append(origins([{"id": f"t{at:03}", **branches[row]} for at, row in enumerate(order)]).share.tolist())
+    assert shares[1:] == [pytest.approx(shares[0]), pytest.approx(shares[0])]
+    assert np.isfinite(shares[0]).all()
+
+
 def test_repeats_whose_fields_contradict_say_nothing_about_a_source() -> None:
     of = corpus([
         {"id": str(at), "title": "Acme", "sources": ["list"], "fields": {"year": year}}
