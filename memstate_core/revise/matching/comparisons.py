@@ -75,8 +75,14 @@ class Compared:
         return len(self.stratum)
 
 
-def compare(corpus: Corpus, pairs: Candidates) -> Compared:
-    """Compares candidate pairs."""
+def compare(corpus: Corpus, pairs: Candidates, values: pl.DataFrame | None = None) -> Compared:
+    """Compares candidate pairs.
+
+    Args:
+        corpus: the topics.
+        pairs: the pairs.
+        values: the values of their fields (`Corpus.value_pairs`), where they are known already.
+    """
     a, b = pairs.a, pairs.b
     overlap = corpus.title_units.overlap(a, b)
     letters = pair_products(corpus.title_groups, corpus.title_groups, a, b)
@@ -91,7 +97,7 @@ def compare(corpus: Corpus, pairs: Candidates) -> Compared:
         "summary": _summary(corpus, pairs),
         "time": _time(corpus, pairs),
     }
-    fields = _fields(corpus, pairs)
+    fields = _fields(corpus.value_pairs(a, b) if values is None else values)
     names = corpus.fields["name"].unique().sort().to_list()
     position = {name: len(levels) + i for i, name in enumerate(names)}
     made = [np.flatnonzero(level != NOTHING) for level in levels.values()]
@@ -186,9 +192,8 @@ def _time(corpus: Corpus, pairs: Candidates) -> Levels:
     return np.where(np.isnan(days), NOTHING, _level(days, TIME_EDGES))
 
 
-def _fields(corpus: Corpus, pairs: Candidates) -> pl.DataFrame:
+def _fields(both: pl.DataFrame) -> pl.DataFrame:
     """Values of the same name on both sides (columns pair, name, similarity in [0, 1])."""
-    both = corpus.value_pairs(pairs.a, pairs.b)
     one, other = pl.col("number"), pl.col("number_b")
     distance = (one - other).abs() / pl.max_horizontal(one.abs(), other.abs(), 1e-12)
     numeric = pl.when(one == other).then(1.0).otherwise(_near(distance / FAR_NUMBERS))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memstate_core.model.text import normalised
 from memstate_core.revise.matching.nearest import Ints, pair_products, tfidf
-from memstate_core.revise.matching.tokens import letter_groups, words
+from memstate_core.revise.matching.tokens import letter_groups, units, words
 from memstate_core.revise.matching.typed_values import day, number
 from memstate_core.revise.matching.unit_overlap import UnitIndex, unit_rarity
 
@@ -108,6 +108,11 @@ class Corpus:
         ]
         enough = np.array([len(row) >= _MIN_REMAINDER for row in added], dtype=bool)
         return tfidf([" ".join(row) for row in added], words), enough
+
+    @cached_property
+    def summary_units(self) -> list[list[str]]:
+        """The units of each summary."""
+        return [units(text) for text in self.topics["summary"].fill_null("")]
 
     @cached_property
     def beside_title(self) -> tuple[Any, NDArray[np.float32]]:

@@ -95,23 +95,28 @@ def deduplicate(
     """
     merged = earlier or EarlierMerges.none(len(corpus))
     pairs = nearest_neighbours(corpus)
-    plain = compare(corpus, pairs)
-    origins = learn_origins(corpus, pairs, plain.rankings, repeats(corpus, pairs), merged.absorbed)
+    values = corpus.value_pairs(pairs.a, pairs.b)
+    plain = compare(corpus, pairs, values)
+    origins = learn_origins(corpus, pairs, plain.rankings, repeats(corpus, pairs, values), merged.absorbed)
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
-    found = signs(corpus, pairs, formats, relations)
-    by_title = contradiction(found, pairs, relations, merged.fields) == BY_TITLE
-    different = constraints.different(corpus, pairs) | by_title
-    model = fit(compared, relations, different, merged.levels, merged.displaced(pairs, ~relations.same))
-    more = within_groups(corpus, pairs, score(model, compared, relations).probability >= PROBABLE)
-    pairs, plain = joined(pairs, more), together(plain, compare(corpus, more))
-    found = joined_signs(found, signs(corpus, more, formats, origins.relations(more)))
-    relations = origins.relations(pairs)
-    compared = ranked(plain, pairs, ~relations.same, len(corpus))
+    found = signs(corpus, pairs, formats, relations, values)
     contradicts = contradiction(found, pairs, relations, merged.fields)
+    different = constraints.different(corpus, pairs) | (contradicts == BY_TITLE)
+    model = fit(compared, relations, different, merged.levels, merged.displaced(pairs, ~relations.same))
+    scored = score(model, compared, relations)
+    more = within_groups(corpus, pairs, scored.probability >= PROBABLE)
+    if len(more):
+        values = corpus.value_pairs(more.a, more.b)
+        pairs, plain = joined(pairs, more), together(plain, compare(corpus, more, values))
+        found = joined_signs(found, signs(corpus, more, formats, origins.relations(more), values))
+        relations = origins.relations(pairs)
+        compared = ranked(plain, pairs, ~relations.same, len(corpus))
+        contradicts = contradiction(found, pairs, relations, merged.fields)
+        scored = score(model, compared, relations)
     same = identical(found, contradicts, relations)
-    scored = lifted(score(model, compared, relations), same)
+    scored = lifted(scored, same)
 
     def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
         kept_apart = constraints.apart(corpus, some, weight) | origins.relations(some).same

@@ -109,55 +109,93 @@ def fit(
     recorded = _merge_counts(compared.names, merged)
     earlier = merged.unique("pair")["probability"]
     candidates = eligible.sum() + earlier.len() + displaced
-    model = _model(compared, MATCH_RATE, _weights(compared.names, recorded))
+    scorer, cells = Scorer(compared, relations), _cells(compared)
+    used = eligible[compared.pair]
+    seen = (compared.pair, cells) if used.all() else (compared.pair[used], cells[used])
+    rate, weights = MATCH_RATE, _weights(compared.names, recorded)
     for _ in range(ROUNDS):
-        probability = np.where(different, 0.0, score(model, compared, relations).probability)
+        probability = np.where(different, 0.0, scorer.scored(rate, weights.ravel()[cells]).probability)
         found = probability[eligible].sum() + earlier.sum() + MATCH_RATE * RATE_PAIRS
         rate = float(np.clip(found / (candidates + RATE_PAIRS), *RATE_BOUNDS))
-        counts = _pair_counts(compared, eligible, probability) + recorded
-        model = _model(compared, rate, _weights(compared.names, counts))
-    return model
+        weights = _weights(compared.names, _pair_counts(*seen, probability, recorded.shape[1:]) + recorded)
+    return _model(compared, rate, weights)
 
 
 def score(model: MatchModel, compared: Compared, relations: SourceRelations) -> Scored:
     """Scores pairs; a comparison that the model does not know adds nothing."""
-    added = contributions(model, compared)
-    is_text = np.isin(compared.comparison, [i for i, name in enumerate(compared.names) if name in TEXT])
-    count = len(compared)
-    text = np.bincount(compared.pair[is_text], added[is_text], minlength=count).astype(np.float64)
-    other = np.bincount(compared.pair[~is_text], added[~is_text], minlength=count).astype(np.float64)
-    text += np.log(model.match_rate / (1 - model.match_rate))
-    bound = np.where(relations.competing, np.inf, ceiling(compared.surprise, compared.same_title))
-    weight = np.clip(np.minimum(text, bound) + other, -_MAX_LOGIT, _MAX_LOGIT)
-    return Scored(weight, _exclusive(np.where(relations.same, 0.0, np.exp(weight)), relations))
+    return Scorer(compared, relations).scored(model.match_rate, contributions(model, compared))
+
+
+class Scorer:
+    """Scores pairs by what their comparisons add, which a fit does many times.
+
+    Args:
+        compared: what was compared of the pairs.
+        relations: how their sources relate.
+    """
+
+    def __init__(self, compared: Compared, relations: SourceRelations) -> None:
+        self._relations, self._count = relations, len(compared)
+        is_text = np.isin(compared.names, TEXT)[compared.comparison]
+        self._parts = [(rows, compared.pair[rows]) for rows in (np.flatnonzero(is_text), np.flatnonzero(~is_text))]
+        self._competing = bool(relations.competing.any())
+        self._bound = np.where(relations.competing, np.inf, ceiling(compared.surprise, compared.same_title))
+
+    def scored(self, rate: float, added: Reals) -> Scored:
+        """The scores.
+
+        Args:
+            rate: the share of matches among candidates.
+            added: what each single comparison adds to its pair's weight (observations,).
+        """
+        text, other = (
+            np.bincount(pair, added[rows], minlength=self._count).astype(np.float64) for rows, pair in self._parts
+        )
+        text += np.log(rate / (1 - rate))
+        weight = np.clip(np.minimum(text, self._bound) + other, -_MAX_LOGIT, _MAX_LOGIT)
+        odds = np.where(self._relations.same, 0.0, np.exp(weight))
+        return Scored(weight, _exclusive(odds, self._relations) if self._competing else odds / (1 + odds))
 
 
 def contributions(model: MatchModel, compared: Compared) -> Reals:
     """What each single comparison adds to its pair's weight (observations,)."""
     known = {name: i for i, name in enumerate(model.comparisons)}
     place = np.array([known.get(name, NONE) for name in compared.names], dtype=np.int64)[compared.comparison]
-    table = np.asarray(model.weights).reshape(len(model.comparisons), len(STRATA) + 1, LEVELS)
+    table = np.asarray(model.weights).reshape(_shape(model.comparisons))
     found = table[place, compared.stratum[compared.pair], compared.level]
     return np.where(place == NONE, 0.0, found)
 
 
-def _pair_counts(compared: Compared, eligible: NDArray[np.bool_], probability: Reals) -> Reals:
-    """Others and matches among eligible pairs, by comparison, stratum and level, from the current probabilities."""
-    used = eligible[compared.pair]
-    pair, comparison, level = (part[used] for part in (compared.pair, compared.comparison, compared.level))
-    shape = (len(compared.names), len(STRATA) + 1, LEVELS)
-    flat = (comparison * shape[1] + compared.stratum[pair]) * LEVELS + level
-    shares = (1 - probability[pair], probability[pair])
-    return np.stack([np.bincount(flat, share, minlength=int(np.prod(shape))).reshape(shape) for share in shares])
+def _shape(names: tuple[str, ...]) -> tuple[int, int, int]:
+    """That of a table by comparison, stratum and level."""
+    return len(names), len(STRATA) + 1, LEVELS
+
+
+def _cells(compared: Compared) -> NDArray[np.int64]:
+    """The place of each single comparison in a flat table by comparison, stratum and level (observations,)."""
+    _, strata, levels = _shape(compared.names)
+    return np.asarray((compared.comparison * strata + compared.stratum[compared.pair]) * levels + compared.level)
+
+
+def _pair_counts(
+    pair: NDArray[np.int64], cells: NDArray[np.int64], probability: Reals, shape: tuple[int, ...]
+) -> Reals:
+    """Others and matches by comparison, stratum and level, from the current probabilities.
+
+    Args:
+        pair: the pair of each single comparison of pairs that may match (observations,).
+        cells: its place (as of `_cells`) (observations,).
+        probability: of a match (pairs,).
+        shape: of a table by comparison, stratum and level.
+    """
+    size, each = int(np.prod(shape)), probability[pair]
+    return np.stack([np.bincount(cells, share, minlength=size).reshape(shape) for share in (1 - each, each)])
 
 
 def _weights(names: tuple[str, ...], counts: Reals) -> Reals:
     """Weights by comparison, stratum and level, from counts of others and matches and the priors."""
     others, matches = counts
-    weights = np.zeros(others.shape)
-    for i, name in enumerate(names):
-        weights[i] = _comparison_weights(name, matches[i], others[i])
-    return weights
+    return np.stack([_comparison_weights(*row) for row in zip(names, matches, others, strict=True)])
 
 
 def _merge_counts(names: tuple[str, ...], merged: pl.DataFrame) -> Reals:
@@ -214,5 +252,5 @@ def _model(compared: Compared, rate: float, weights: Reals) -> MatchModel:
 
 def explained(model: MatchModel) -> Mapping[str, list[list[float]]]:
     """The weights of each comparison by stratum (titles unlike to alike) and level, to four decimals."""
-    table = np.asarray(model.weights).reshape(len(model.comparisons), len(STRATA) + 1, LEVELS)
+    table = np.asarray(model.weights).reshape(_shape(model.comparisons))
     return {name: table[i, :, : levels_of(name)].round(4).tolist() for i, name in enumerate(model.comparisons)}

@@ -10,6 +10,7 @@ other topic has, or one adds letters to the code of the other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,7 @@ from memstate_core.revise.matching.nearest import Floats, Ints, pair_products
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.title_formats import TitleFormats
 from memstate_core.revise.matching.tokens import is_number, units
+from memstate_core.revise.matching.unit_overlap import UnitIndex
 
 Flags = NDArray[np.bool_]
 
@@ -87,7 +89,13 @@ class Signs:
     formatted: Flags
 
 
-def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: SourceRelations) -> Signs:
+def signs(
+    corpus: Corpus,
+    pairs: Candidates,
+    formats: TitleFormats,
+    relations: SourceRelations,
+    values: pl.DataFrame | None = None,
+) -> Signs:
     """What contradicts in pairs.
 
     Args:
@@ -95,18 +103,18 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
         pairs: the pairs.
         formats: which fields sources write into their titles.
         relations: how the sources of the pairs relate.
+        values: the values of the pairs' fields (`Corpus.value_pairs`), where they are known already.
     """
     index, a, b, stated = corpus.title_units, pairs.a, pairs.b, formats.stated(corpus, pairs, relations)
     strict, numbers = index.differences(a, b, stated), index.differences(a, b, stated, numeric=True)
-    loose, misspelt = (index.differences(a, b, stated, same=same) for same in ("variants", "misspelt"))
     same, equal = ~_both(strict), (strict[0] <= 0) & (strict[1] <= 0)
     summary, template = _summaries(corpus, pairs)
-    fields = _fields(corpus, pairs)
+    fields = _fields(corpus.value_pairs(a, b) if values is None else values)
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
     return Signs(
         shared=index.overlap(a, b).shared,
         titles=corpus.title_code,
-        title=np.where(relations.competing, _both(misspelt), _both(loose)),
+        title=_differing_titles(index, pairs, stated, relations.competing),
         strict=~same,
         equal=equal,
         identical=(corpus.title_code[a] == corpus.title_code[b]) & summary & (differing <= 1),
@@ -119,13 +127,17 @@ def signs(corpus: Corpus, pairs: Candidates, formats: TitleFormats, relations: S
     )
 
 
-def repeats(corpus: Corpus, pairs: Candidates) -> Flags:
-    """Pairs with the same title in which no field contradicts (pairs,)."""
-    same = np.flatnonzero(corpus.title_code[pairs.a] == corpus.title_code[pairs.b])
-    found = np.zeros(len(pairs), bool)
-    found[same] = True
-    contradicting = _fields(corpus, pairs.where(found)).filter("contradicts")["pair"].to_numpy()
-    found[same[contradicting]] = False
+def repeats(corpus: Corpus, pairs: Candidates, values: pl.DataFrame) -> Flags:
+    """Pairs with the same title in which no field contradicts (pairs,).
+
+    Args:
+        corpus: the topics.
+        pairs: the pairs.
+        values: the values of the pairs' fields (`Corpus.value_pairs`).
+    """
+    found = np.asarray(corpus.title_code[pairs.a] == corpus.title_code[pairs.b])
+    shown = _fields(values.filter(pl.col("pair").is_in(np.flatnonzero(found))))
+    found[shown.filter("contradicts")["pair"].to_numpy()] = False
     return found
 
 
@@ -184,6 +196,26 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
     return contradicts
 
 
+def _differing_titles(index: UnitIndex, pairs: Candidates, stated: tuple[Any, Any], competing: Flags) -> Flags:
+    """Pairs of which each title has units that the other lacks, other than variants (`Signs.title`) (pairs,).
+
+    Args:
+        index: the titles.
+        pairs: the pairs.
+        stated: units of a's and of b's title that the other topic states elsewhere, CSR of ones (pairs, units).
+        competing: pairs with a duplicate-free source, whose titles may also differ by one edit of a word (pairs,).
+    """
+    differing = np.zeros(len(pairs), bool)
+    variants: tuple[tuple[Flags, Literal["variants", "misspelt"]], ...]
+    variants = ((~competing, "variants"), (competing, "misspelt"))
+    for among, same in variants:
+        rows = np.flatnonzero(among)
+        if len(rows):
+            some = stated[0][rows], stated[1][rows]
+            differing[rows] = _both(index.differences(pairs.a[rows], pairs.b[rows], some, same=same))
+    return differing
+
+
 def _both(only: tuple[Floats, Floats]) -> Flags:
     return np.asarray((only[0] > 0) & (only[1] > 0))
 
@@ -202,9 +234,8 @@ def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:
     return np.asarray(np.minimum(*counts) - 1, np.int64)
 
 
-def _fields(corpus: Corpus, pairs: Candidates) -> pl.DataFrame:
+def _fields(values: pl.DataFrame) -> pl.DataFrame:
     """Fields of which both topics have a value (columns pair, name, contradicts)."""
-    values = corpus.value_pairs(pairs.a, pairs.b)
     one, other = values["number"], values["number_b"]
     whole = (one == one.round()) & (other == other.round())
     size = pl.select(pl.max_horizontal(one.abs(), other.abs(), 1e-12)).to_series()
@@ -250,8 +281,7 @@ def _abbreviations(cut: list[list[str]]) -> csr_matrix:
 
 def _summaries(corpus: Corpus, pairs: Candidates) -> tuple[Flags, Flags]:
     """Pairs of summaries with the same units, and pairs of one template with words or numbers that differ."""
-    cut = [units(text) for text in corpus.topics["summary"].fill_null("")]
-    every, numeric = _incidence(cut)
+    every, numeric = _incidence(corpus.summary_units)
     size = np.asarray(every.sum(axis=1)).ravel()
     frequency = np.asarray(every.sum(axis=0)).ravel()
     distinctive = every.multiply((numeric | (frequency <= RARE))[None, :]).tocsr()
@@ -259,7 +289,7 @@ def _summaries(corpus: Corpus, pairs: Candidates) -> tuple[Flags, Flags]:
     template = shared >= TEMPLATE * np.maximum(np.minimum(size[pairs.a], size[pairs.b]), 1)
     identical = (shared >= size[pairs.a]) & (shared >= size[pairs.b])
     short = np.minimum(size[pairs.a], size[pairs.b]) <= SHORT_SUMMARY
-    only = _only(every, pairs.a, pairs.b)
+    only = size[pairs.a] - shared, size[pairs.b] - shared
     replaced = short & _both(only) & (np.maximum(*only) <= REPLACED)
     differs = _both(_only(distinctive, pairs.a, pairs.b)) | replaced
     return np.asarray(identical), np.asarray(template & differs)

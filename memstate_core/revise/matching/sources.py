@@ -146,7 +146,7 @@ def _repeated_share(corpus: Corpus, member: Any, repeated: Candidates, merged: p
     chance = np.full(count, np.nan)
     chance[chances["party"].to_numpy()] = chances["chance"].to_numpy()
     lower = within - 2 * np.sqrt(within)
-    return np.divide(lower, ends * chance, out=np.full(count, np.nan), where=ends * chance > 0)
+    return np.asarray(np.divide(lower, ends * chance, out=np.full(count, np.nan), where=ends * chance > 0))
 
 
 def _merged_pairs(member: Any, absorbed: Ints) -> pl.DataFrame:

@@ -2,17 +2,22 @@
 
 A unit is a word, or a code such as `KDL-40V4100`, without its inner punctuation, which varies between writers. A number
 with leading zeros before a hyphen and a word, as in `007-Ballade`, is a number of its own, without the zeros.
+
+Texts repeat the same words, so what is cut of a word is kept for the next text, of the last `_KEPT` words.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
+from itertools import chain
 
 _WORD = re.compile(r"[^\W_]+")
 _CODE = re.compile(r"[^\W_]+|(?<=\d)\.(?=\d)")
 _ORDINAL = re.compile(r"\b0+([1-9]\d*)[-_.](?=[^\W\d])(?![^\W\d]{3,9}[-_.]\d)")  # but no date such as 01-May-2026
 _BREAK = re.compile(r"[\s/,;:()\[\]{}\"|+&]+")
+_KEPT, _LETTERS = 2**16, 3
 _ROMAN = re.compile(r"x{0,3}(ix|iv|v?i{0,3})")
 _EDGE = ".'!?-_*#<>=~`\u2018\u2019\u201c\u201d"
 
@@ -32,31 +37,41 @@ def words(text: str) -> list[str]:
 
 def units(text: str) -> list[str]:
     """Distinct words and codes, sorted; of a code's inner punctuation only decimal points stay."""
+    return sorted(frozenset().union(*map(_units_of, text.split())))
+
+
+@lru_cache(_KEPT)
+def _units_of(written: str) -> frozenset[str]:
+    """The units of a text without white space. Units never cross it, so they are all that a text has."""
     found: set[str] = set()
-    for part in _BREAK.split(_ORDINAL.sub(r"\1 ", folded(text))):
+    for part in _BREAK.split(_ORDINAL.sub(r"\1 ", folded(written))):
         stripped = part.strip(_EDGE)
         if any(char.isdigit() for char in stripped):
             found.add("".join(_CODE.findall(stripped)))
         else:
             found.update(_WORD.findall(stripped))
-    return sorted(found - {""})
+    return frozenset(found - {""})
 
 
+@lru_cache(_KEPT)
 def is_number(unit: str) -> bool:
     """Whether a unit counts as a number or code: it has a digit, or is a Roman numeral of two letters or more."""
     return any(char.isdigit() for char in unit) or (len(unit) > 1 and _ROMAN.fullmatch(unit) is not None)
 
 
-def letter_groups(text: str, size: int = 3) -> list[str]:
-    """Overlapping groups of letters of each word, its ends marked."""
-    groups: list[str] = []
-    for word in words(text):
-        marked = f" {word} "
-        groups += [marked[i : i + size] for i in range(max(1, len(marked) - size + 1))]
-    return groups
+def letter_groups(text: str) -> list[str]:
+    """Overlapping groups of three letters of each word, its ends marked."""
+    return list(chain.from_iterable(map(_letter_groups_of, words(text))))
 
 
-def unit_groups(unit: str) -> list[str]:
+@lru_cache(_KEPT)
+def _letter_groups_of(word: str) -> tuple[str, ...]:
+    marked = f" {word} "
+    return tuple(marked[i : i + _LETTERS] for i in range(max(1, len(marked) - _LETTERS + 1)))
+
+
+@lru_cache(_KEPT)
+def unit_groups(unit: str) -> tuple[str, ...]:
     """Groups of two and three letters of one unit, to detect spelling variants."""
     marked = f" {unit} "
-    return [marked[i : i + size] for size in (2, 3) for i in range(len(marked) - size + 1)]
+    return tuple(marked[i : i + size] for size in (2, 3) for i in range(len(marked) - size + 1))

@@ -14,12 +14,11 @@ from msgspec import json as msgjson
 from memstate_core.revise.matching.blocking import nearest_neighbours
 from memstate_core.revise.matching.comparisons import compare
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
-from memstate_core.revise.matching.siblings import repeats
 from memstate_core.revise.matching.sources import learn_origins
 from memstate_core.revise.merge_memory import earlier_merges, merges_in_force
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.decisions import MATCH_MODEL
-from tests.core.revise.matching.corpora import corpus
+from tests.core.revise.matching.corpora import corpus, plain_repeats
 from tests.core.revise.nights import Night, Topic, night, record, transitions
 from tests.core.revise.test_verdicts import ledger, merged, unmerged
 
@@ -119,9 +118,9 @@ def test_the_few_repeats_that_are_left_within_a_source_count_beside_those_that_w
     of = corpus([*both, *left])
     pairs = nearest_neighbours(of)
     rankings, absorbed = compare(of, pairs).rankings, np.array([1] * 200 + [0] * 20)
-    assert repeats(of, pairs).sum() == 10
-    assert learn_origins(of, pairs, rankings, repeats(of, pairs), absorbed).distinct.tolist() == [True, True]
-    assert not learn_origins(of, pairs, rankings, repeats(of, pairs), absorbed * 0).distinct.any()
+    assert plain_repeats(of, pairs).sum() == 10
+    assert learn_origins(of, pairs, rankings, plain_repeats(of, pairs), absorbed).distinct.tolist() == [True, True]
+    assert not learn_origins(of, pairs, rankings, plain_repeats(of, pairs), absorbed * 0).distinct.any()
 
 
 def test_merges_count_for_the_match_rate_like_the_candidates_that_they_were() -> None:

@@ -18,6 +18,7 @@ from memstate_core.revise.constraints import Constraints, constraints
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
+from memstate_core.revise.matching.siblings import repeats
 from memstate_core.revise.matching.tokens import words
 from tests.core.revise.test_verdicts import ledger
 
@@ -54,6 +55,11 @@ def every_pair(of: Corpus) -> Candidates:
     """All pairs, whatever their scope, as if every view had seen them."""
     a, b = np.triu_indices(len(of), 1)
     return Candidates(a.astype(np.int64), b.astype(np.int64), np.ones((len(a), 3), bool))
+
+
+def plain_repeats(of: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
+    """Which pairs are plain repeats (pairs,)."""
+    return repeats(of, pairs, of.value_pairs(pairs.a, pairs.b))
 
 
 def dedupe(topics: Sequence[Mapping[str, Any]], limits: Constraints | None = None, sure: float = 0.9) -> Deduplicated:

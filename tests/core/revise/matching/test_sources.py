@@ -13,9 +13,8 @@ from memstate_core.revise.matching.blocking import Candidates, nearest_neighbour
 from memstate_core.revise.matching.comparisons import compare
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Ints
-from memstate_core.revise.matching.siblings import repeats
 from memstate_core.revise.matching.sources import DEPTHS, MAX_SHARE, Origins, learn_origins
-from tests.core.revise.matching.corpora import corpus, every_pair
+from tests.core.revise.matching.corpora import corpus, every_pair, plain_repeats
 
 TWICE = 2 * DEPTHS[1]
 
@@ -39,7 +38,7 @@ def nothing_merged(of: Corpus) -> Ints:
 def origins(topics: list[dict[str, Any]]) -> Origins:
     of = corpus(topics)
     pairs = nearest_neighbours(of)
-    return learn_origins(of, pairs, compare(of, pairs).rankings, repeats(of, pairs), nothing_merged(of))
+    return learn_origins(of, pairs, compare(of, pairs).rankings, plain_repeats(of, pairs), nothing_merged(of))
 
 
 def test_two_duplicate_free_catalogues_are_distinct() -> None:
@@ -78,7 +77,10 @@ def test_a_source_that_plainly_repeats_itself_is_not_distinct_by_a_ranking_that_
     of, pairs, ranking = scraped(200)
     blind = np.zeros(len(pairs), bool)
     assert learn_origins(of, pairs, ranking, blind, nothing_merged(of)).distinct.tolist() == [True, True]
-    assert learn_origins(of, pairs, ranking, repeats(of, pairs), nothing_merged(of)).distinct.tolist() == [True, False]
+    assert learn_origins(of, pairs, ranking, plain_repeats(of, pairs), nothing_merged(of)).distinct.tolist() == [
+        True,
+        False,
+    ]
 
 
 def test_pairs_that_tie_count_by_their_mean_so_ids_decide_nothing() -> None:
@@ -104,7 +106,7 @@ def test_repeats_whose_fields_contradict_say_nothing_about_a_source() -> None:
         for at, year in enumerate((2001, 2001, 2007))
     ])  # fmt: skip
     pairs = every_pair(of)
-    found = {(int(a), int(b)) for a, b, same in zip(pairs.a, pairs.b, repeats(of, pairs), strict=True) if same}
+    found = {(int(a), int(b)) for a, b, same in zip(pairs.a, pairs.b, plain_repeats(of, pairs), strict=True) if same}
     assert found == {(0, 1)}
 
 

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from memstate_core.revise.matching import tokens
 from memstate_core.revise.matching.tokens import folded, is_number, letter_groups, unit_groups, units, words
 from memstate_core.revise.matching.unit_overlap import Overlap, UnitIndex
 
 COMMON = ["Alpha", "Beta", "Gamma"]
+WRITTEN = [
+    "007-",
+    "01.",
+    "01-May-2026",
+    "Ballade",
+    "a1",
+    "\u00a8",
+    "\u0301",
+    "-",
+    "_",
+    "'",
+    "/",
+    " ",
+    "\u2003",
+    "\x1c",
+    "\n",
+]
+"""What texts are made of that punctuation, white space or an accent of its own may cut or join."""
 
 
 def overlap(one: str, other: str, *, numeric: bool | None = None) -> Overlap:
@@ -46,6 +67,13 @@ def test_units_are_words_and_codes_without_their_punctuation(text: str, cut: lis
     assert units(text) == cut
 
 
+@given(st.lists(st.sampled_from(WRITTEN), max_size=12).map("".join) | st.text(max_size=24))
+def test_units_of_a_text_are_those_of_its_parts_between_white_space(text: str) -> None:
+    """Only then may what is kept of a part be used in another text."""
+    uncached = tokens._units_of.__wrapped__
+    assert units(text) == sorted(uncached(text))
+
+
 def test_words_keep_their_order_and_repetition() -> None:
     assert words("Plan B, plan b!") == ["plan", "b", "plan", "b"]
 
@@ -67,7 +95,7 @@ def test_words_and_single_letters_are_no_numbers(unit: str) -> None:
 def test_letter_groups_mark_the_ends_of_words() -> None:
     assert letter_groups("ab c") == [" ab", "ab ", " c "]
     assert letter_groups("") == []
-    assert unit_groups("ab") == [" a", "ab", "b ", " ab", "ab "]
+    assert unit_groups("ab") == (" a", "ab", "b ", " ab", "ab ")
 
 
 # Comparing
