@@ -16,6 +16,7 @@ import typer.main
 import memstate_core
 import memstate_pipeline
 from memstate_core.embed import openvino_model, sentence_model
+from memstate_core.embed.openvino_import import openvino
 from memstate_core.state.home import Home
 from memstate_pipeline.cli.main import app
 from memstate_pipeline.definitions import build_defs
@@ -26,11 +27,12 @@ from tests.huge_pages import into_huge_pages
 from tests.run_history import hurried
 
 gc.disable()  # what is loaded stays
+openvino()
 for name in (
     "alembic.command", "dagster", "dagster._core.execution.execute_in_process", "dagster._core.executor.in_process",
     "dagster._core.instance.runs", "dagster._core.storage.base_storage",
     "dagster._core.storage.local_compute_log_manager", "deltalake", "fastapi", "jinja2", "kuzu",
-    "matplotlib.backends.backend_svg", "matplotlib.figure", "mcp.server", "msgspec", "numpy", "openvino", "polars",
+    "matplotlib.backends.backend_svg", "matplotlib.figure", "mcp.server", "msgspec", "numpy", "polars",
     "polars_hash", "pyarrow.compute", "pyarrow.parquet", "scipy.cluster.hierarchy", "scipy.sparse.csgraph",
     "sentence_transformers", "sklearn.feature_extraction.text", "sklearn.linear_model", "sqlalchemy.dialects.sqlite",
     "torch", "transformers.models.bert.modeling_bert", "typer.rich_utils", "upath", "uvicorn",

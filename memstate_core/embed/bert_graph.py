@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from memstate_core.embed.openvino_import import openvino
+
 _USUAL = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
 
 
@@ -35,9 +37,10 @@ def bert_graph(folder: Path) -> Any:
         NotSupported: it is no BERT with absolute positions and GELU.
         OSError: a file cannot be read.
     """
-    from openvino import Model, opset13
     from safetensors.numpy import load_file
 
+    runtime = openvino()
+    opset13 = runtime.opset13
     config = json.loads((folder / "config.json").read_text())
     for key, usual in _USUAL.items():
         if config.get(key, usual if key == "position_embedding_type" else None) != usual:
@@ -52,7 +55,7 @@ def bert_graph(folder: Path) -> Any:
             states = parts.transformed(states, mask, f"encoder.layer.{layer}")
     except KeyError as missing:
         raise NotSupported(f"model.safetensors has no {missing.args[0]}") from missing
-    return Model([opset13.result(states)], [ids, mask], "bert")
+    return runtime.Model([opset13.result(states)], [ids, mask], "bert")
 
 
 @dataclass(frozen=True)

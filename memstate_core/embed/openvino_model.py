@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memstate_core.embed.bert_graph import NotSupported, bert_graph
+from memstate_core.embed.openvino_import import openvino
 
 Vectors = npt.NDArray[np.float32]
 BFLOAT16, FLOAT32 = "bfloat16", "float32"
@@ -42,11 +43,10 @@ class OpenVinoModel:
     """
 
     def __init__(self, folder: Path, *, is_exact: bool = False, threads: int | None = None) -> None:
-        import openvino
-
+        runtime = openvino()
         self._pooled = _pooling(folder)
         self._tokenizer = _tokenizer(folder)
-        core = openvino.Core()
+        core = runtime.Core()
         self.precision = BFLOAT16 if not is_exact and _has_bfloat16(core) else FLOAT32
         options = {
             "INFERENCE_PRECISION_HINT": _HINTS[self.precision],
@@ -54,7 +54,7 @@ class OpenVinoModel:
             "ENABLE_CPU_PINNING": False,  # pinned threads of two processes wait for the same core
         } | ({} if threads is None else {"INFERENCE_NUM_THREADS": threads})
         self._request = core.compile_model(bert_graph(folder), "CPU", options).create_infer_request()
-        self.description = f"OpenVINO {openvino.__version__.split('-')[0]} in {self.precision}"
+        self.description = f"OpenVINO {runtime.__version__.split('-')[0]} in {self.precision}"
 
     def encode(self, texts: Sequence[str], batch_size: int) -> Vectors:
         """Unit vectors, one row per text (float32).

@@ -20,7 +20,6 @@ from memstate_core.embed.openvino_model import FLOAT32, OpenVinoModel
 from memstate_core.embed.sentence_model import PACKAGED_MODEL, SentenceModel, model_folder
 from memstate_core.embed.verified import BOUNDS
 
-pytest.importorskip("openvino")
 pytestmark = pytest.mark.slow
 FOLDER = model_folder(PACKAGED_MODEL)
 WORDS = ["the", "Boat", "sank", "14", "März", "déjà", "中文", "\U0001f600", "a-b,", "it's", "€3.50;", "ok?\n"]
