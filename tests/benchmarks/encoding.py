@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from language_chats import LANGUAGES, chat
+from measures import Measure
 
 from memstate_core.embed.encoder import PACKAGED_MODEL, Encoder, Runtime, Vectors
 from memstate_core.embed.sentence_model import model_folder
@@ -125,6 +127,41 @@ def measured(texts: Sequence[str], asked: Sequence[str], rounds: int) -> list[di
         }
         for name in RUNTIMES
     ]
+
+
+def compared(folders: Sequence[Path], count: int, questions: int, rounds: int) -> list[Measure]:
+    """The figures of the runtime that is chosen by default, and their ratios to sentence-transformers.
+
+    Args:
+        folders: of labelled chats; the chats of `chats/` if there are none.
+        count: texts.
+        questions: questions, each encoded alone.
+        rounds: how often all texts are encoded.
+    """
+    texts, asked = distinct_texts(folders, count) if folders else written_texts(count)
+    rows = {row["runtime"]: row for row in measured(texts, asked[:questions], rounds)}
+    plain, own = rows[RUNTIMES[0]], rows["auto"]
+    return [
+        Measure(f"{len(texts):,} texts: rate against sentence-transformers", own["times"], "times", least=3.0),
+        Measure("the same by CPU", own["times by CPU"], "times"),
+        Measure("least cosine to its vectors", own["least cosine"], "", least=0.9999),
+        Measure("same ten nearest", own["same ten nearest"], "", least=0.99),
+        Measure(
+            "a question against sentence-transformers", own["question ms"] / plain["question ms"], "times", most=1 / 3
+        ),
+        Measure("a question", own["question ms"], "ms"),
+        Measure("from process start to first vector", own["first vector s"], "s", most=1.5),
+        Measure("the same, sentence-transformers", plain["first vector s"], "s"),
+    ]
+
+
+def written_texts(count: int) -> tuple[list[str], list[str]]:
+    """Distinct turns and questions of the chats of `chats/`, and the questions alone."""
+    read = [chat(language) for language in LANGUAGES]
+    asked = [row["question"] for each in read for row in each.questions]
+    texts = list(dict.fromkeys([turn["text"] for each in read for turn in each.turns] + asked))
+    random.Random(7).shuffle(texts)
+    return texts[:count], asked
 
 
 def main() -> None:

@@ -262,15 +262,20 @@ def growth(folder: Path, sizes: Sequence[float], seed: int) -> str:
     return "\n".join(lines)
 
 
-def encoded(folder: Path, rows: int, seed: int) -> str:
-    """Turns a second from file to published snapshot, all vectors made."""
-    path, home = write_dump(folder, "observations", said(rows, seed)), folder / "home"
+def all_the_way(folder: Path, format: str, rows: int, seed: int) -> tuple[float, dict[str, Any]]:
+    """Seconds from file to published snapshot, all vectors made, and the summary of the night."""
+    path, home = write_dump(folder, format, said(rows, seed)), folder / "home"
     program = [sys.executable, "-m", "memstate_pipeline", "--home", str(home)]
     began = time.perf_counter()
     subprocess.run([*program, "import", str(path), "--json"], check=True, stdout=subprocess.DEVNULL)
     night = [*program, "maintain", "--now", "2026-02-01T00:00:00Z", "--json"]
     summary = json.loads(subprocess.run(night, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    seconds = time.perf_counter() - began
+    return time.perf_counter() - began, summary
+
+
+def encoded(folder: Path, rows: int, seed: int) -> str:
+    """Turns a second from file to published snapshot."""
+    seconds, summary = all_the_way(folder, "observations", rows, seed)
     placing = summary["seconds"]["placements"]
     return (
         f"{rows:,} turns imported, placed, embedded and published in {seconds:.0f} s: {rows / seconds:.0f} turns/s "

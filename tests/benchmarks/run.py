@@ -39,12 +39,28 @@ class Given:
         small: take little time.
         base: the commit to compare with.
         workers: worker processes of a server.
+        chats: folders of labelled chats, as for `retrieval.py`; the chats of `chats/` if there are none.
     """
 
     folder: Path
     small: bool
     base: str
     workers: int
+    chats: tuple[Path, ...] = ()
+
+
+def encoding(given: Given) -> list[Measure]:
+    """The encoder beside `SentenceTransformer.encode` on real short texts."""
+    from encoding import compared
+
+    return compared(given.chats, *((60, 10, 1) if given.small else (5_000, 200, 3)))
+
+
+def pairs(given: Given) -> list[Measure]:
+    """All pairs of vectors above a cosine, beside semhash and an exact product."""
+    from near_pairs import measured
+
+    return measured(2_000 if given.small else 100_000, 0.8)
 
 
 def questions(given: Given) -> list[Measure]:
@@ -90,6 +106,8 @@ def nights(given: Given) -> list[Measure]:
 
 
 BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {
+    "encoding": encoding,
+    "pairs": pairs,
     "questions": questions,
     "starting": starting,
     "packs": packs,
@@ -136,6 +154,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--small", action="store_true", help="see in a minute that they run")
     parser.add_argument("--base", default=BASE, help="the commit to compare with")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--chats", type=Path, nargs="*", default=[], help="folders of labelled chats, for `encoding`")
     parser.add_argument("--stores", type=Path, help="where stores are kept; a folder that is removed if left out")
     parser.add_argument("--out", type=Path, help="where results.json and README.md are written")
     args = parser.parse_args(given)
@@ -146,7 +165,7 @@ def main(given: Sequence[str] | None = None) -> None:
         folder = args.stores or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         chosen = args.names or list(BENCHMARKS)
-        wanted = Given(folder.resolve(), args.small, args.base, args.workers)
+        wanted = Given(folder.resolve(), args.small, args.base, args.workers, tuple(args.chats))
         results = {name: BENCHMARKS[name](wanted) for name in chosen}
     shown = table(machine, results)
     sys.stdout.write(shown)

@@ -14,7 +14,8 @@ from memstate_core.model.progress import tracked
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
-_PAIR_BLOCK = 200_000
+_PAIR_BLOCK, _DENSE_PAIRS = 200_000, 1_000
+"""Pairs of rows that are multiplied at once; dense rows are copied, and so few stay in the CPU's cache."""
 _ROW_CELLS = 20_000_000
 """Cells of a dense block of similarities: 80 MB of float32."""
 LARGE = 10_000
@@ -50,8 +51,9 @@ def distinct(parts: Sequence[Ints]) -> Ints:
 def pair_products(left: Any, right: Any, a: Ints, b: Ints) -> Floats:
     """Inner products of row a[i] of one matrix with row b[i] of another; dense or sparse, float32 (pairs,)."""
     out = np.empty(len(a), np.float32)
-    for start in range(0, len(a), _PAIR_BLOCK):
-        stop = start + _PAIR_BLOCK
+    step = _DENSE_PAIRS if isinstance(left, np.ndarray) else _PAIR_BLOCK
+    for start in range(0, len(a), step):
+        stop = start + step
         rows, others = left[a[start:stop]], right[b[start:stop]]
         if isinstance(rows, np.ndarray):
             out[start:stop] = np.einsum("ij,ij->i", rows, others)
