@@ -63,6 +63,16 @@ def pairs(given: Given) -> list[Measure]:
     return measured(2_000 if given.small else 100_000, 0.8)
 
 
+def chats(given: Given) -> list[Measure]:
+    """A made ChatGPT export, from the file to the published snapshot."""
+    from importing import all_the_way
+
+    turns = 120 if given.small else 100_000
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        seconds, _ = all_the_way(Path(folder), "chatgpt", turns, 7)
+    return [Measure(f"{turns:,} turns, ChatGPT export to snapshot", turns / seconds, "turns/s", least=250.0)]
+
+
 def questions(given: Given) -> list[Measure]:
     """Questions over HTTP against a commit."""
     from questions import compared
@@ -108,6 +118,7 @@ def nights(given: Given) -> list[Measure]:
 BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {
     "encoding": encoding,
     "pairs": pairs,
+    "chats": chats,
     "questions": questions,
     "starting": starting,
     "packs": packs,
