@@ -18,9 +18,9 @@ from memstate_core.model.errors import BackupDamaged, BackupUnreachable
 from memstate_core.night.backup.back_up import back_up, last_backup
 from memstate_core.night.backup.folder import BackupFolder
 from memstate_core.night.backup.restore import restore_backup
-from memstate_core.night.backup.storage import object_name
 from memstate_core.night.backup.verify import verify_backups
 from memstate_core.run.store import Store
+from memstate_core.storage.storage import object_name
 from tests.core.night.backup.conftest import AT, failures, rows
 from tests.core.night.backup.test_restore import killed
 from tests.pipeline.conftest import run_memstate
@@ -63,7 +63,7 @@ def names(bucket: ObjectStore) -> set[str]:
 
 def test_a_store_comes_back_from_a_bucket(bucket: ObjectStore, store: Store, restored: Path) -> None:
     home = store.home.root
-    sends = ("memstate_core.night.backup.cloud_storage", "object_name", 30, True)
+    sends = ("memstate_core.storage.cloud", "object_name", 30, True)
     killed(sends, home, "backup", URL)
     sent = names(bucket)
     assert {name.partition("/")[0] for name in sent} == {"objects", "backup.lock"}
