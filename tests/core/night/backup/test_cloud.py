@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,37 +18,22 @@ from memstate_core.run.store import Store
 from memstate_core.storage.storage import object_name
 from tests.core.night.backup.conftest import AT, failures, rows
 from tests.core.night.backup.test_restore import killed
+from tests.core.storage.s3 import SECRET, empty_bucket, s3_server
 from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.slow
 URL = "s3://bucket/of a store"
-SECRET = "a-secret-of-the-test"
 
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    log = tmp_path_factory.mktemp("moto") / "log.txt"
-    with log.open("w") as output:
-        server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", "0"], stdout=output, stderr=output)
-    try:
-        while not (found := re.search(r"Running on (\S+)", log.read_text())):
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.05)
-        yield found[1]
-    finally:
-        server.kill()
-        server.wait()
+    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture
 def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    for method, path in (("POST", "/moto-api/reset"), ("PUT", "/bucket")):
-        urllib.request.urlopen(urllib.request.Request(endpoint + path, data=b"", method=method)).close()
+    empty_bucket(endpoint, monkeypatch)
     return from_url(URL)
 
 
