@@ -9,6 +9,7 @@ Invariant: CURRENT moves by a conditional put, last of all, so what it names was
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, convert
@@ -38,10 +39,17 @@ class Entry(Struct, frozen=True):
     Attributes:
         number: its number in its shard.
         manifest: the SHA-256 of its manifest, which names the object that holds it.
+        written_at: when it was written, by the clock of the machine that did.
     """
 
     number: int
     manifest: str
+    written_at: datetime
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What distinguishes it from other snapshots of its shard."""
+        return self.number, self.manifest
 
 
 class Published(Struct, frozen=True):

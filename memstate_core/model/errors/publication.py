@@ -62,11 +62,10 @@ class SourceUnreachable(MemstateError):
 class NotOnReplica(MemstateError):
     """A request needs the store that writes, and this server is a read-only replica."""
 
-    def __init__(self, what: str, source: str, writer: str = "") -> None:
-        place = writer or f"the server of the store that publishes to {source}"
+    def __init__(self, what: str, writer: str = "") -> None:
+        place = writer or "the server of the store that writes (its setting publish.writer_url names it here)"
         super().__init__(
-            f"this server is a read-only replica and {what}. Send the request to {place}.",
+            f"this server is a read-only replica: it {what}. Send the request to {place}.",
             what=what,
-            source=source,
             writer=writer or None,
         )

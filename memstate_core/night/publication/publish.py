@@ -161,7 +161,7 @@ class _Publisher:
         if there is None or (served is not None and there.number < served.manifest.number):
             return
         here = "no snapshot" if served is None else served.name
-        if served is None or there.number > served.manifest.number or _entry(served) != there:
+        if served is None or there.number > served.manifest.number or _entry(served).key != there.key:
             problem = f"its {self._shard}/{there.number} is not from here, where {here} is served"
             raise PublicationConflict(self._place.where, problem)
 
@@ -211,7 +211,8 @@ def unpublished_shards(store: Store, where: str) -> list[str]:
     for shard in store.shards:
         there = read_current(shard_storage(where, shard, PUBLICATION), PUBLICATION)
         served = current_snapshot(store.home, shard)
-        if (there and there[0].served) != (None if served is None else _entry(served)):
+        entry = None if there is None else there[0].served
+        if _key(entry) != _key(None if served is None else _entry(served)):
             found.append(shard)
     return found
 
@@ -227,7 +228,11 @@ def _digests(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _entry(snapshot: Snapshot) -> Entry:
-    return Entry(snapshot.manifest.number, file_digest(snapshot.path / MANIFEST))
+    return Entry(snapshot.manifest.number, file_digest(snapshot.path / MANIFEST), snapshot.written_at())
+
+
+def _key(entry: Entry | None) -> tuple[int, str] | None:
+    return None if entry is None else entry.key
 
 
 def _same(home: Home, shard: str, entry: Entry) -> list[Snapshot]:

@@ -90,7 +90,7 @@ EXAMPLES: list[tuple[MemstateError, int, list[str]]] = [
     (PublicationUnreachable("s3://b/x", "no route"), 1, ["s3://b/x", "no route", "credentials", "memstate publish"]),
     (PublicationConflict("s3://b/x", "s0/4 is newer"), 1, ["s3://b/x", "s0/4 is newer", "--take-over"]),
     (SourceUnreachable("s3://b/x", "no route"), 1, ["s3://b/x", "no route", "asks again"]),
-    (NotOnReplica("takes no feedback", "s3://b", "https://w"), 1, ["takes no feedback", "https://w"]),
+    (NotOnReplica("takes no feedback", "https://w"), 1, ["takes no feedback", "https://w"]),
     (BackupNotFound("/b", [1, 3], 2), 1, ["/b", "no backup 2", "1, 3", "--list"]),
     (BackupDamaged("backup 2 in /b", ["objects/ab/cd is missing"]), 4, ["backup 2", "objects/ab/cd", "another backup"]),
     (RestoreRefused("/home/aya", "it holds a store"), 2, ["/home/aya", "a store", "another --home"]),
