@@ -80,5 +80,5 @@ def there(where: str, shard: str = "s0") -> There:
         manifest = msgjson.decode(content(entry.manifest), type=Manifest)
         assert (manifest.shard, manifest.number) == (shard, entry.number)
         files = {name: content(digest) for name, digest in manifest.files.items()}
-        graphs.append(files["graph"].decode())
+        graphs.append(files.get("graph", b"").decode())
     return There([entry.number for entry in current[0].snapshots], graphs, set(place.sizes(OBJECTS)) - named)
