@@ -85,11 +85,11 @@ def publish_to(
         SnapshotDamaged: a served snapshot has other files than its manifest says; CURRENT was not moved.
         StoreLocked: another process of this home has been publishing for ten minutes.
     """
-    found = []
+    found, chosen = [], [*(store.shards if shards is None else shards)]
     with exclusive(store.home.work("publication").with_suffix(".lock"), _holder(), _WAIT_SECONDS):
-        with note_outcome(store.home, where, store.shards):
+        with note_outcome(store.home, where, chosen):
             _require_place(store, where)
-        for shard in store.shards if shards is None else shards:
+        for shard in chosen:
             with note_outcome(store.home, where, [shard]) as noted:
                 found.append(_publish(store, where, shard, take_over=take_over, resend=resend))
                 noted.append(found[-1].snapshot)

@@ -64,7 +64,7 @@ class Follower:
             "asked_at": None if self.asked_at is None else iso(self.asked_at),
             "problems": [
                 {"shard": shard, "detail": each.detail, "since": iso(each.since)}
-                for shard, each in sorted(self.problems.items())
+                for shard, each in sorted(self.problems.copy().items())
             ],
         }
 
