@@ -24,6 +24,7 @@ HOLDS = {
     "run": "one run of one shard",
     "ingest": "formats, validation, quarantine",
     "placement": "segments, titles, topics",
+    "storage": "folders, object storage",
     "state": "ledger, fold, graph, snapshots",
     "conformance": "C1 to C6 as a score, adapters",
     "policy": "settings, rules",

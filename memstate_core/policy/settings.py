@@ -17,6 +17,7 @@ from memstate_core.policy.gates import GateSettings
 from memstate_core.policy.loading import Section, TomlFile, explained, literal, read_toml
 from memstate_core.policy.notify import NotifySettings
 from memstate_core.policy.policy import Override, Policy
+from memstate_core.policy.publish import PublishSettings
 from memstate_core.policy.recall import RecallSettings
 from memstate_core.policy.retention import RetentionSettings
 from memstate_core.policy.sections import (
@@ -82,6 +83,8 @@ class Settings(Section):
     """What a night may look at to verify what memories noted."""
     notify: NotifySettings = NotifySettings()
     """Who is notified of nights that fail, warn or recover."""
+    publish: PublishSettings = PublishSettings()
+    """Where snapshots go for replicas on other machines."""
     retention: RetentionSettings = RetentionSettings()
     """How long reports, records of runs and dumps that were read are kept."""
     ui: UiSettings = UiSettings()

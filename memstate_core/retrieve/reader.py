@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 import numpy as np
 import polars as pl
 
-from memstate_core.model.errors import SnapshotDamaged
+from memstate_core.model.errors import NotOnReplica, SnapshotDamaged
 from memstate_core.model.frames import empty
 from memstate_core.model.graph_tables import EDGES, REVISIONS
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_INDEX
@@ -32,6 +32,7 @@ from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import Graph, open_graph
+from memstate_core.state.replica_note import writer_of
 from memstate_core.state.snapshots import COMPRESSED_FILE, Snapshot
 
 if TYPE_CHECKING:
@@ -221,6 +222,8 @@ class SnapshotReader:
         """The ledger beside the snapshots; its digests are compared, since no run has just done so."""
         from memstate_core.state.ledger import Ledger
 
+        if self.snapshot.home.replica.exists():
+            raise NotOnReplica("has no ledger, so it does not answer as of a past time", writer_of(self.snapshot.home))
         return Ledger(self.snapshot.home.ledger, checked=True)
 
     def _read_past(self, scope: str, moment: datetime) -> Past:

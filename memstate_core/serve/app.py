@@ -48,7 +48,7 @@ _COMPONENT = "#/components/schemas/{name}"
 def application(service: Service) -> ASGIApp:
     """The service over HTTP with all middleware. Service and application start and stop together."""
     options = service.options
-    keyring = Keyring(service.store.home.keys, options.api_key, time.monotonic)
+    keyring = Keyring(service.keys, options.api_key, time.monotonic)
     routes = api(service)
     guarded = Authentication(BodyLimits(Deadline(routes, options), options), options, keyring, service.shared)
     return Measured(Traced(AccessLog(guarded, options), route_of), routes.state.metrics)

@@ -35,6 +35,9 @@ class Options:
             believed; from all others these headers are ignored.
         settle: the process only serves, so objects loaded with the first snapshot are exempt from garbage collection;
             each full collection over the model stopped every thread for a third of a second.
+        replica_of: the URL that a read-only replica serves from; None for a server on its own store.
+        follow_seconds: how often a replica asks its source for what is published.
+        cache_mib: how many MiB of fetched objects a replica keeps beside those that it serves.
     """
 
     api_key: str | None = None
@@ -54,6 +57,9 @@ class Options:
     max_age: float | None = None
     trusted_proxies: tuple[str, ...] = ()
     settle: bool = False
+    replica_of: str | None = None
+    follow_seconds: float = 5.0
+    cache_mib: int = 4096
 
 
 def api_key(environ: Mapping[str, str]) -> str | None:

@@ -34,10 +34,19 @@ def address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def service(store: Store, options: Options, shared: Shared | None = None) -> Service:
+    """The service of a store, or of a replica if the options name a source; errors as for `ReplicaService`."""
+    if options.replica_of is None:
+        return Service(store, options, shared)
+    from memstate_core.serve.replica.service import ReplicaService
+
+    return ReplicaService(store, options.replica_of, options, shared)
+
+
 def server(store: Store, options: Options, shared: Shared | None = None) -> uvicorn.Server:
     """A server that is not running yet."""
     config = uvicorn.Config(
-        application(Service(store, options, shared)),
+        application(service(store, options, shared)),
         log_config=None,
         access_log=False,
         server_header=False,

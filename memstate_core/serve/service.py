@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.timestamps import Clock
@@ -36,6 +37,11 @@ class Service(Reading):
         super().__init__(store, options, shared)
         self._known = KnownContents(lambda: self._pending.waiting(clock()))
         self._inbox = InboxWriter(store.home.inbox, store.home.inbox_key, self._known.expire)
+
+    @property
+    def keys(self) -> Path:
+        """The file of the keys that it accepts."""
+        return self.store.home.keys
 
     def start(self) -> None:
         """Starts the background threads and returns; `readiness` reports when a snapshot is served.

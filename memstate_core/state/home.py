@@ -98,6 +98,16 @@ class Home:
         return self.root / "last_backup.json"
 
     @property
+    def last_publication(self) -> Path:
+        """A note on what was published to a URL."""
+        return self.root / "last_publication.json"
+
+    @property
+    def replica(self) -> Path:
+        """The note that marks the folder of a replica, which has snapshots alone."""
+        return self.root / "replica.json"
+
+    @property
     def erasures(self) -> Path:
         """Certificates of erasures."""
         return self.root / "erasures"

@@ -8,6 +8,7 @@ from memstate_core.night.publish import publish
 from memstate_core.night.set_aside import quarantine_set_aside
 from memstate_pipeline.asset_plots import growth_of, seconds_of
 from memstate_pipeline.assets.common import asset
+from memstate_pipeline.publication import publish_shard, unpublished
 from memstate_pipeline.report.collect import growth
 from memstate_pipeline.report.run_report import report_run
 from memstate_pipeline.resources import StoreResource
@@ -26,14 +27,17 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         quarantine_set_aside(store.store, run)
         published = materialize(context, store.store, run, lambda: publish(store.store, run))
         record_published(context, store.store, run.facts.shard, published.metadata or {})
-        return published
+        uploaded = publish_shard(store.store, run.facts.shard, context.run.tags)
+        if "not_published" in uploaded:
+            context.log.error(f"the snapshot is served here, but not published: {uploaded['not_published']}")
+        return published._replace(metadata={**(published.metadata or {}), **uploaded})
 
     @asset(partitions, "publish", "html", "report", after=["snapshot"])
     def maintenance_report(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[None]:
         """Writes the page of the run, as HTML and as JSON; nothing in the published state makes it fail."""
         run = store.run(context.partition_key)
         timed = seconds_of(run.notes())  # the report ends the run, with its notes
-        report = report_run(store.store, run)
+        report = report_run(store.store, run, *unpublished(store.store, [run.facts.shard], context.run.tags))
         if report is None:
             context.log.error(
                 "the snapshot is published, its report is not written: two attempts killed their processes"

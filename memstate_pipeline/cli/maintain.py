@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.options import Accept, Now, Why, accepted_gates, moment
-from memstate_pipeline.cli.output import Json, as_uri, show
+from memstate_pipeline.cli.output import Json, as_uri, note, show
 from memstate_pipeline.cli.priority import lower_priority
 from memstate_pipeline.cli.progress import live_progress
 
@@ -33,13 +33,20 @@ def maintain(
     A night that a gate refuses can be let through once with --accept and --why.
     """
     from memstate_pipeline import run
+    from memstate_pipeline.publication import unpublished
 
     store: Store = context.obj.store
     at, given = moment(now), accepted_gates(accept, why)
     lower_priority(store)
     with step_progress(store):
         done = run.maintain(store, at, given=given)
-    show(done.summary, as_json, lambda: summary_lines(done.summary, done.pages))
+    problems = unpublished(store)
+    summary = {**done.summary, "not_published": problems} if problems else done.summary
+    show(summary, as_json, lambda: summary_lines(summary, done.pages))
+    for problem in problems:
+        note(problem)
+    if problems:
+        raise typer.Exit(1)
 
 
 def summary_lines(summary: Mapping[str, Any], pages: Sequence[Path]) -> Iterator[str]:

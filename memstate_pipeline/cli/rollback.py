@@ -11,7 +11,7 @@ import typer
 
 from memstate_pipeline.cli.corrections import correcting
 from memstate_pipeline.cli.options import moment
-from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.output import Json, note, show
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,9 +41,17 @@ def rollback(
     Undoes every decision since. Evidence and accesses stay, and belong to the next run. What merges had joined since is
     kept apart.
     """
+    from memstate_pipeline.publication import publish_shard
+
     at, store = moment(now), context.obj.store
     document = _rolled_back(store, _shard(store, shard), number, at, why)
+    problem = publish_shard(store, _shard(store, shard), {}).get("not_published")
+    if problem is not None:
+        document["not_published"] = problem
     show(document, as_json, lambda: _lines(document))
+    if problem is not None:
+        note(f"the rollback is done here, but not published: {problem}")
+        raise typer.Exit(1)
 
 
 def _shard(store: Store, name: str | None) -> str:

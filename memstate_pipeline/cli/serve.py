@@ -47,11 +47,22 @@ def serve(
         int,
         typer.Option(min=1, max=64, metavar="N", help="Processes that answer on the port; about one for each core."),
     ] = 1,
+    replica_of: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Serve read-only what `memstate publish` puts at this URL."),
+    ] = None,
+    follow_seconds: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How often a replica asks for a new snapshot.")
+    ] = 5.0,
+    cache_mib: Annotated[
+        int, typer.Option(min=0, metavar="N", help="What a replica keeps beside the snapshots it serves, in MiB.")
+    ] = 4096,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Serve the published snapshot over HTTP.
 
-    Accepts observations and feedback for the next run.
+    Accepts observations and feedback for the next run. With --replica-of it is a read-only replica: the home has its
+    settings, keys and the fetched files.
     """
     from memstate_core.serve.auth import key_file
     from memstate_core.serve.options import KEY_VARIABLE, Options, api_key, is_loopback
@@ -68,15 +79,6 @@ def serve(
     except ImportError as error:
         report(missing_extra(error, "serve"), as_json)
         raise typer.Exit(1) from None
-    try:
-        listening = server.bound(host, port)
-    except OSError as error:
-        message = f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"
-        report(Failure("OSError", message), as_json)
-        raise typer.Exit(1) from None
-    url = server.address(listening)
-    show({"url": url, "docs": f"{url}/docs"}, as_json, lambda: [url])
-    note("Press Ctrl-C to stop.")
     options = Options(
         settle=True,
         api_key=key,
@@ -86,7 +88,23 @@ def serve(
         request_seconds=request_seconds,
         max_age=None if max_age is None else 3600 * max_age,
         trusted_proxies=tuple(proxies or ()),
+        replica_of=replica_of,
+        follow_seconds=follow_seconds,
+        cache_mib=cache_mib,
     )
+    if replica_of is not None:
+        from memstate_core.serve.replica.service import mirror_of
+
+        mirror_of(store.home, replica_of, options).shards()  # fails before anything listens
+    try:
+        listening = server.bound(host, port)
+    except OSError as error:
+        message = f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"
+        report(Failure("OSError", message), as_json)
+        raise typer.Exit(1) from None
+    url = server.address(listening)
+    show({"url": url, "docs": f"{url}/docs"}, as_json, lambda: [url])
+    note("Press Ctrl-C to stop.")
     if workers == 1:
         server.run(store, listening, options)
     else:

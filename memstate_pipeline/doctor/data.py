@@ -10,6 +10,8 @@ from memstate_core.ingest.quarantine import open_count
 from memstate_core.model.errors import MemstateError
 from memstate_core.night.backup.back_up import last_backup
 from memstate_core.night.ledger_audit import UNREADABLE
+from memstate_core.night.publication.note import last_publication
+from memstate_core.night.publication.publish import unpublished_shards
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
 from memstate_core.state.ledger import TABLES
@@ -82,6 +84,20 @@ def refused_input(store: Store) -> Finding:
         advice = "mend them and move them back into the folder above, or remove them"
         return Finding("refused input", False, f"{', '.join(failed[:5])} could not be read: {advice}; {rows}")
     return Finding("refused input", True, rows)
+
+
+def publication(store: Store) -> Finding:
+    """Whether what is served is at the URL for replicas; with a URL in the settings, what is there is read."""
+    note, url = last_publication(store.home), store.settings.publish.url
+    if not url:
+        return Finding("publication", True, f"last to {note.where}" if note else "none is on record")
+    try:
+        behind = unpublished_shards(store, url)
+    except MemstateError as error:
+        return Finding("publication", False, error.message)
+    if behind:
+        return Finding("publication", False, f"{url} lacks what {', '.join(behind)} serve; run `memstate publish`")
+    return Finding("publication", True, f"{url} has what is served")
 
 
 def backup(store: Store) -> Finding:

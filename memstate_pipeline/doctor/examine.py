@@ -34,6 +34,7 @@ def examine(given_home: str | None, now: datetime) -> list[Finding]:
         data.ledger(store),
         data.refused_input(store),
         data.backup(store),
+        data.publication(store),
         notifications(store),
     ]
     if not root.exists():

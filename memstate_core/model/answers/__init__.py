@@ -13,8 +13,10 @@ from memstate_core.model.answers.health import (
     LastRun,
     Readiness,
     RefusedSnapshot,
+    ReplicaState,
     RunRecord,
     RunsAnswer,
+    SourceProblem,
 )
 from memstate_core.model.answers.parts import (
     ConflictingValue,
@@ -82,10 +84,12 @@ __all__ = [
     "QueryAnswer",
     "Readiness",
     "RefusedSnapshot",
+    "ReplicaState",
     "ResourcesPage",
     "Revision",
     "RunRecord",
     "RunsAnswer",
+    "SourceProblem",
     "TopicField",
     "TopicRecord",
     "TopicWarning",

@@ -50,10 +50,27 @@ class RefusedSnapshot(Answer, frozen=True):
     since: str
 
 
+class SourceProblem(Answer, frozen=True):
+    """A shard that a replica could not fetch when it asked last, why, and since when."""
+
+    shard: str
+    detail: str
+    since: str
+
+
+class ReplicaState(Answer, frozen=True):
+    """How far a read-only replica follows its source; without problems it has what was published at `asked_at`."""
+
+    source: str
+    problems: list[SourceProblem]
+    asked_at: str | None = None
+
+
 class Readiness(Answer, frozen=True):
     """Whether a snapshot is served and whether it is stale; callers who see every scope get the other keys too.
 
     `last_run` produced the served snapshot; `unpublished_run` began after it and is still running, or has failed.
+    Replicas alone have `replica`.
     """
 
     status: str
@@ -65,6 +82,7 @@ class Readiness(Answer, frozen=True):
     unpublished_run: Sometimes[LastRun] = None
     refused_snapshot: Sometimes[RefusedSnapshot] = None
     missing_shards: Sometimes[list[MissingShard]] = None
+    replica: Sometimes[ReplicaState] = None
 
 
 class Health(Answer, frozen=True):

@@ -41,6 +41,11 @@
     ├── BackupDamaged        a backup lacks something, or holds other bytes than were written
     ├── BackupUnreachable    object storage with backups does not answer, or refuses
     ├── CloudUnavailable     the package for object storage is missing
+    ├── PublicationRefused   a folder or URL cannot take published snapshots
+    ├── PublicationUnreachable object storage does not answer, so a snapshot was not published there
+    ├── PublicationConflict  another publisher, or another copy of the store, was there first
+    ├── SourceUnreachable    the source of a replica does not answer, or lacks what it names
+    ├── NotOnReplica         a request needs the store that writes
     ├── RestoreRefused       a backup cannot be restored into a folder
     ├── ErasureNotRepeated   a backup is older than an erasure, which cannot be made again in it
     ├── EraseRefused         an erasure could not be complete, so it was not begun
@@ -106,6 +111,13 @@ from memstate_core.model.errors.inputs import (
     UnreadableDump,
     VerdictRefused,
 )
+from memstate_core.model.errors.publication import (
+    NotOnReplica,
+    PublicationConflict,
+    PublicationRefused,
+    PublicationUnreachable,
+    SourceUnreachable,
+)
 from memstate_core.model.errors.runs import (
     ChainNotBegun,
     CheckRefused,
@@ -164,10 +176,14 @@ __all__ = [
     "ModelUnavailable",
     "NotAllowed",
     "NotFound",
+    "NotOnReplica",
     "NotStale",
     "NothingToUndo",
     "PlanInvalid",
     "PlanStale",
+    "PublicationConflict",
+    "PublicationRefused",
+    "PublicationUnreachable",
     "RateLimited",
     "RebuildMismatch",
     "RequestInvalid",
@@ -180,6 +196,7 @@ __all__ = [
     "SettingsError",
     "ShardsFailed",
     "SnapshotDamaged",
+    "SourceUnreachable",
     "StagingMissing",
     "StagingOfAnotherRun",
     "StepFailed",

@@ -20,10 +20,12 @@ from msgspec import Struct
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import BackupDamaged, BackupNotFound
-from memstate_core.night.backup.objects import Objects
-from memstate_core.night.backup.storage import LISTS, Unreadable, storage
+from memstate_core.storage.objects import Objects
+from memstate_core.storage.purpose import BACKUPS
+from memstate_core.storage.storage import Unreadable, storage
 
 FORMAT = 1
+LISTS = BACKUPS.mark
 _LIST = re.compile(rf"{LISTS}/([0-9]+)\.json").fullmatch
 
 

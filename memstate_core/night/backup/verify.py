@@ -10,11 +10,11 @@ from memstate_core.model.errors import BackupDamaged, BackupNotFound, StoreNotFo
 from memstate_core.model.progress import tracked
 from memstate_core.night.backup.folder import Backup, BackupFolder
 from memstate_core.night.backup.restore import restore_files
-from memstate_core.night.backup.storage import Unreadable, object_name
 from memstate_core.night.verify import Verdict, chain_verdicts, verify_store
 from memstate_core.run.store import open_store
 from memstate_core.state.files import require_space
 from memstate_core.state.ledger_chain import CHAIN, parsed_chain
+from memstate_core.storage.storage import Unreadable, object_name
 
 
 def verify_backups(where: Path | str, *, deep: bool) -> dict[str, list[Verdict]]:

@@ -35,6 +35,8 @@ from memstate_core.night.erasure.files import (
 from memstate_core.night.erasure.republish import republish
 from memstate_core.night.erasure.subject import SCOPE, Found, Subject, find
 from memstate_core.night.erasure.tables import changes, counts
+from memstate_core.night.publication.note import publication_url
+from memstate_core.night.publication.publish import publish_to
 from memstate_core.policy.settings import FILE_NAME
 from memstate_core.run.base_check import require_chain
 from memstate_core.run.store import Store
@@ -152,7 +154,13 @@ def _finish(store: Store, begun: Begun) -> Certificate:
     for folder in _histories(store, history):
         clear_runs(folder)
     republish(store, f"erasure-{erasures(store.home) + 1}")
-    out_of_reach = [*_left(store, begun), *_runs_left(history), *_backups(store, begun.at), *_ALWAYS]
+    out_of_reach = [
+        *_left(store, begun),
+        *_runs_left(history),
+        *_backups(store, begun.at),
+        *_published(store),
+        *_ALWAYS,
+    ]
     certificate = certify(store, begun, served_state(store), out_of_reach)
     cut_journals(store.home, found)
     store.home.begun_erasure.unlink()
@@ -209,6 +217,19 @@ def _backups(store: Store, at: datetime) -> list[str]:
     others = BackupFolder(known.folder).numbers()[:-1]
     named = ", ".join(map(str, others))
     return [f"backups {named} in {known.folder}, which were made of another home"] if others else []
+
+
+def _published(store: Store) -> list[str]:
+    """Publishes to the URL of the store again, which removes what was there before; says what it could not reach."""
+    url = publication_url(store.home, store.settings)
+    if url is None:
+        return []
+    replicas = f"caches of replicas of {url} that are not running, which remove it when they start"
+    try:
+        publish_to(store, url)
+    except (MemstateError, OSError) as error:
+        return [f"snapshots at {url}: {error}", replicas]
+    return [replicas]
 
 
 def served_state(store: Store) -> str | None:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,42 +13,27 @@ from memstate_core.model.errors import BackupDamaged, BackupUnreachable
 from memstate_core.night.backup.back_up import back_up, last_backup
 from memstate_core.night.backup.folder import BackupFolder
 from memstate_core.night.backup.restore import restore_backup
-from memstate_core.night.backup.storage import object_name
 from memstate_core.night.backup.verify import verify_backups
 from memstate_core.run.store import Store
+from memstate_core.storage.storage import object_name
 from tests.core.night.backup.conftest import AT, failures, rows
 from tests.core.night.backup.test_restore import killed
+from tests.core.storage.s3 import SECRET, empty_bucket, s3_server
 from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.slow
 URL = "s3://bucket/of a store"
-SECRET = "a-secret-of-the-test"
 
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    log = tmp_path_factory.mktemp("moto") / "log.txt"
-    with log.open("w") as output:
-        server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", "0"], stdout=output, stderr=output)
-    try:
-        while not (found := re.search(r"Running on (\S+)", log.read_text())):
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.05)
-        yield found[1]
-    finally:
-        server.kill()
-        server.wait()
+    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture
 def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    for method, path in (("POST", "/moto-api/reset"), ("PUT", "/bucket")):
-        urllib.request.urlopen(urllib.request.Request(endpoint + path, data=b"", method=method)).close()
+    empty_bucket(endpoint, monkeypatch)
     return from_url(URL)
 
 
@@ -63,7 +43,7 @@ def names(bucket: ObjectStore) -> set[str]:
 
 def test_a_store_comes_back_from_a_bucket(bucket: ObjectStore, store: Store, restored: Path) -> None:
     home = store.home.root
-    sends = ("memstate_core.night.backup.cloud_storage", "object_name", 30, True)
+    sends = ("memstate_core.storage.cloud", "object_name", 30, True)
     killed(sends, home, "backup", URL)
     sent = names(bucket)
     assert {name.partition("/")[0] for name in sent} == {"objects", "backup.lock"}

@@ -12,9 +12,9 @@ from memstate_core.model.errors import BackupDamaged, DiskFull, RestoreRefused
 from memstate_core.night.backup.back_up import back_up
 from memstate_core.night.backup.folder import BackupFolder
 from memstate_core.night.backup.restore import restore_backup
-from memstate_core.night.backup.storage import object_name
 from memstate_core.night.backup.verify import verify_backups
 from memstate_core.run.store import open_store
+from memstate_core.storage.storage import object_name
 from tests import warm
 from tests.core.night.backup.conftest import AT, NIGHTS, failures, flip, observations
 from tests.pipeline.conftest import clean_environment, run_memstate, shared
@@ -43,14 +43,14 @@ main()
 BACKUP = {
     "while it captures": ("memstate_core.night.backup.capture", "_inbox", 1, False),
     "with everything captured": ("memstate_core.night.backup.back_up", "_trusted", 1, False),
-    "before the tenth object has its name": ("memstate_core.night.backup.folder_storage", "make_folder", 21, True),
-    "before the list": ("memstate_core.night.backup.folder_storage", "replace_file", 1, False),
-    "after the list": ("memstate_core.night.backup.folder_storage", "replace_file", 1, True),
-    "while it removes older ones": ("memstate_core.night.backup.folder_storage", "sync_path", 1, False),
+    "before the tenth object has its name": ("memstate_core.storage.folder", "make_folder", 21, True),
+    "before the list": ("memstate_core.storage.folder", "replace_file", 1, False),
+    "after the list": ("memstate_core.storage.folder", "replace_file", 1, True),
+    "while it removes older ones": ("memstate_core.storage.folder", "sync_path", 1, False),
 }
 RESTORE = {
-    "before the first file": ("memstate_core.night.backup.objects", "copied", 1, False),
-    "after some files": ("memstate_core.night.backup.objects", "copied", 12, True),
+    "before the first file": ("memstate_core.storage.objects", "copied", 1, False),
+    "after some files": ("memstate_core.storage.objects", "copied", 12, True),
     "with all files, before they are flushed": ("memstate_core.night.backup.restore", "sync_path", 1, False),
 }
 

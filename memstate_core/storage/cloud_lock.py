@@ -20,8 +20,8 @@ from msgspec import json as msgjson
 
 from memstate_core.model.errors import StoreLocked
 from memstate_core.model.text import iso
-from memstate_core.night.backup.storage import LOCK
 from memstate_core.state.home import Home
+from memstate_core.storage.storage import LOCK
 
 if TYPE_CHECKING:
     from obstore import PutMode

@@ -1,4 +1,4 @@
-"""Backups in object storage: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure Blob Storage.
+"""Contents in object storage: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure Blob Storage.
 
 Credentials come from the environment, as the libraries of these services read them; none is kept or shown.
 
@@ -12,15 +12,15 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memstate_core.model.errors import BackupRefused, BackupUnreachable, CloudUnavailable
-from memstate_core.night.backup.cloud_lock import CloudLock
-from memstate_core.night.backup.storage import BLOCK, LISTS, LOCK, OBJECTS, Unreadable, blocks_of, object_name
+from memstate_core.model.errors import CloudUnavailable
 from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
+from memstate_core.storage.cloud_lock import CloudLock
+from memstate_core.storage.purpose import BACKUPS, Purpose
+from memstate_core.storage.storage import BLOCK, LOCK, OBJECTS, Conflict, Unreadable, blocks_of, object_name
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -35,23 +35,25 @@ class CloudStorage:
     Args:
         where: its URL.
         store: the object storage, opened at that prefix.
+        purpose: what it is used for.
     """
 
-    def __init__(self, where: str, store: ObjectStore) -> None:
+    def __init__(self, where: str, store: ObjectStore, purpose: Purpose = BACKUPS) -> None:
         self.where = where
-        self._store = store
+        self._store, self._purpose = store, purpose
         self.lock = CloudLock(store, where)
 
     def require_usable(self, _home: Home, /) -> None:
-        """Refuses a prefix that holds other things; any home can be backed up there."""
+        """Refuses a prefix that holds other things; any home may use it."""
         import obstore
 
         with self._reached():
             found = obstore.list_with_delimiter(self._store)
         names = {*found["common_prefixes"], *(each["path"] for each in found["objects"])}
-        others = sorted(names - {LISTS, OBJECTS, LOCK})
-        if others and LISTS not in names:
-            raise BackupRefused(self.where, f"it holds other files, such as {others[0]}")
+        mark = self._purpose.mark
+        others = sorted(names - {mark, OBJECTS, LOCK})
+        if others and mark not in names:
+            raise self._purpose.refused(self.where, f"it holds other files, such as {others[0]}")
 
     def require_room(self, size: int) -> None:
         """There is always room."""
@@ -91,6 +93,31 @@ class CloudStorage:
             self.lock.require()
             obstore.put(self._store, name, content)
 
+    def read(self, name: str) -> tuple[bytes, str] | None:
+        """An object with its ETag."""
+        import obstore
+
+        with self._reached():
+            try:
+                answer = obstore.get(self._store, name)
+            except FileNotFoundError:
+                return None
+            return bytes(answer.bytes()), str(answer.meta["e_tag"])
+
+    def replace(self, name: str, content: bytes, version: str | None) -> None:
+        """Puts an object, if it has this ETag still; a conditional put that the storage decides."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        with self._reached():
+            try:
+                obstore.put(self._store, name, content, mode="create" if version is None else {"e_tag": version})
+                return
+            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+                found = self.read(name)
+            if found is None or found[0] != content:  # else an earlier attempt of this put, whose answer was lost
+                raise Conflict
+
     def add(self, source: Path, expected: str | None) -> tuple[str, int]:
         """Sends a file under the digest that it has, which is computed again as it is sent."""
         import obstore
@@ -116,25 +143,26 @@ class CloudStorage:
             running.update(block)
             yield block
         if running.hexdigest() != digest:
-            raise BackupUnreachable(self.where, f"{source} changed while it was sent")
+            raise self._purpose.unreachable(self.where, f"{source} changed while it was sent")
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Turns errors of the storage into ones of backups, without what might be a secret."""
+        """Turns errors of the storage into ones of memstate, without what might be a secret."""
         from obstore.exceptions import BaseError
 
         try:
             yield
         except (BaseError, OSError) as error:
-            raise BackupUnreachable(self.where, _shown(error)) from None
+            raise self._purpose.unreachable(self.where, _shown(error)) from None
 
 
-def cloud_storage(where: str) -> CloudStorage:
+def cloud_storage(where: str, purpose: Purpose = BACKUPS) -> CloudStorage:
     """The storage of a URL.
 
     Raises:
         CloudUnavailable: the package obstore is missing.
-        BackupUnreachable: the environment has no settings, or wrong ones, for this service.
+        BackupUnreachable: the environment has no settings, or wrong ones, for this service; for another purpose its
+            own error.
     """
     try:
         from obstore.exceptions import BaseError
@@ -142,10 +170,10 @@ def cloud_storage(where: str) -> CloudStorage:
     except ImportError:
         raise CloudUnavailable(where) from None
     try:
-        store = from_url(where, retry_config={"max_retries": 5, "retry_timeout": timedelta(minutes=2)})
+        store = from_url(where, retry_config={"max_retries": purpose.retries, "retry_timeout": purpose.patience})
     except (BaseError, ValueError, TypeError) as error:
-        raise BackupUnreachable(where, _shown(error)) from None
-    return CloudStorage(where, store)
+        raise purpose.unreachable(where, _shown(error)) from None
+    return CloudStorage(where, store, purpose)
 
 
 def _shown(error: Exception) -> str:

@@ -10,10 +10,10 @@ import pytest
 from obstore.store import MemoryStore
 
 from memstate_core.model.errors import StoreLocked
-from memstate_core.night.backup import cloud_lock
-from memstate_core.night.backup.cloud_lock import CloudLock
-from memstate_core.night.backup.cloud_storage import CloudStorage
 from memstate_core.state.home import Home
+from memstate_core.storage import cloud_lock
+from memstate_core.storage.cloud import CloudStorage
+from memstate_core.storage.cloud_lock import CloudLock
 
 AYA, BEN = Home(Path("/srv/aya")), Home(Path("/srv/ben"))
 

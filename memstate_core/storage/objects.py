@@ -1,4 +1,4 @@
-"""The objects of a storage: contents named after the SHA-256 of their bytes, shared by all backups in it."""
+"""The objects of a storage: contents named after the SHA-256 of their bytes, shared by all that name them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from memstate_core.night.backup.storage import OBJECTS, Storage, Unreadable, copied, object_name
+from memstate_core.storage.storage import OBJECTS, Storage, Unreadable, copied, object_name
 
 _NAME = re.compile(rf"{OBJECTS}/[0-9a-f]{{2}}/[0-9a-f]{{62}}").fullmatch
 

@@ -10,11 +10,11 @@ import pytest
 from obstore.store import MemoryStore
 
 from memstate_core.model.errors import BackupUnreachable
-from memstate_core.night.backup import cloud_storage
-from memstate_core.night.backup.cloud_storage import CloudStorage
-from memstate_core.night.backup.folder_storage import FolderStorage
-from memstate_core.night.backup.objects import Objects
-from memstate_core.night.backup.storage import Storage, object_name
+from memstate_core.storage import cloud
+from memstate_core.storage.cloud import CloudStorage
+from memstate_core.storage.folder import FolderStorage
+from memstate_core.storage.objects import Objects
+from memstate_core.storage.storage import Storage, object_name
 
 ONE = hashlib.sha256(b"one").hexdigest()
 
@@ -61,13 +61,13 @@ def test_other_bytes_than_expected_leave_nothing(storage: Storage, source: Path)
 
 def test_bytes_that_change_while_they_are_sent_leave_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage = CloudStorage("memory://", MemoryStore())
-    real = cloud_storage.blocks_of
+    real = cloud.blocks_of
 
     def changed(path: Path) -> Any:
         path.write_bytes(b"two")
         return real(path)
 
-    monkeypatch.setattr(cloud_storage, "blocks_of", changed)
+    monkeypatch.setattr(cloud, "blocks_of", changed)
     with pytest.raises(BackupUnreachable, match="changed while it was sent"):
         Objects(storage).add(source)
     assert storage.sizes("objects") == {}

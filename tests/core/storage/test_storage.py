@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memstate_core.model.errors import BackupRefused, BackupUnreachable, CloudUnavailable
-from memstate_core.night.backup.cloud_storage import CloudStorage
-from memstate_core.night.backup.folder_storage import FolderStorage
-from memstate_core.night.backup.storage import storage
+from memstate_core.storage.cloud import CloudStorage
+from memstate_core.storage.folder import FolderStorage
+from memstate_core.storage.storage import storage
 
 
 @pytest.mark.parametrize("address", ["{}/a b", "file://{}/a%20b", "file://localhost{}/a%20b"])

@@ -1,4 +1,4 @@
-"""Backups in a folder, on this machine or mounted.
+"""Contents in a folder, on this machine or mounted.
 
 Invariant: an object gets its name when it is complete and flushed. A killed writer leaves a draft, which the next one
 overwrites.
@@ -6,19 +6,23 @@ overwrites.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from memstate_core.model.errors import BackupRefused
-from memstate_core.night.backup.storage import LISTS, LOCK, OBJECTS, Unreadable, blocks_of, copied, object_name
 from memstate_core.state.files import make_folder, replace_file, require_space, sync_path
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
+from memstate_core.storage.purpose import BACKUPS, Purpose
+from memstate_core.storage.storage import LOCK, OBJECTS, Conflict, Unreadable, blocks_of, copied, object_name
 
 _BESIDE = {LOCK, "backup.holder.json", "lost+found"}
-"""What a folder may hold before its first backup."""
+"""What a folder may hold before it is first used."""
 _DRAFT = ".part"
+_WAIT_SECONDS = 30.0
+"""How long a process waits for another one that replaces the same file."""
 
 
 class FolderStorage:
@@ -26,10 +30,11 @@ class FolderStorage:
 
     Args:
         root: the folder.
+        purpose: what it is used for.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, purpose: Purpose = BACKUPS) -> None:
+        self._root, self._purpose = root, purpose
         self._grown: set[Path] = set()
         self.where = str(root.absolute())
 
@@ -37,20 +42,20 @@ class FolderStorage:
         """Refuses a part of the home, and a folder that holds other things."""
         root = self._root
         if root.resolve().is_relative_to(home.root.resolve()):
-            raise BackupRefused(str(root), f"it is part of the home {home.root}, and would be lost with it")
+            raise self._purpose.refused(str(root), f"it is part of the home {home.root}, and would be lost with it")
         if root.exists() and not root.is_dir():
-            raise BackupRefused(str(root), "it is a file")
+            raise self._purpose.refused(str(root), "it is a file")
         others = sorted(path.name for path in root.iterdir() if path.name not in _BESIDE) if root.is_dir() else []
-        if others and not (root / LISTS).is_dir():
-            raise BackupRefused(str(root), f"it holds other files, such as {others[0]}")
+        if others and not (root / self._purpose.mark).is_dir():
+            raise self._purpose.refused(str(root), f"it holds other files, such as {others[0]}")
 
     def require_room(self, size: int) -> None:
         """Refuses what the disk has no room for."""
         require_space(self._root, size)
 
     def locked(self, home: Home, holder: str) -> AbstractContextManager[None]:
-        """Makes the folder, marks it as one for backups, and holds its lock file."""
-        make_folder(self._root / LISTS)
+        """Makes the folder, marks it, and holds its lock file."""
+        make_folder(self._root / self._purpose.mark)
         return exclusive(self._root / LOCK, f"{holder} of {home.root}")
 
     def sizes(self, folder: str) -> Mapping[str, int]:
@@ -78,6 +83,25 @@ class FolderStorage:
         self._grown.clear()
         replace_file(self._root / name, content)
 
+    def read(self, name: str) -> tuple[bytes, str] | None:
+        """A file with the digest of its content."""
+        try:
+            content = (self._root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._purpose.unreachable(self.where, f"{name} cannot be read: {error.strerror}") from None
+        return content, hashlib.sha256(content).hexdigest()
+
+    def replace(self, name: str, content: bytes, version: str | None) -> None:
+        """Replaces a file while no other process does, if its content has this digest."""
+        path = self._root / name
+        with exclusive(path.with_name(f".{path.name}.lock"), f"process {os.getpid()}", _WAIT_SECONDS):
+            found = self.read(name)
+            if (None if found is None else found[1]) != version:
+                raise Conflict
+            self.write(name, content)
+
     def add(self, source: Path, expected: str | None) -> tuple[str, int]:
         """Copies a file; the digest is that of the bytes that were copied."""
         draft = self._root / OBJECTS / _DRAFT
@@ -93,7 +117,9 @@ class FolderStorage:
         return digest, size
 
     def remove(self, names: Collection[str]) -> None:
-        """Removes files and flushes the list of backups."""
+        """Removes files for good."""
         for name in names:
             (self._root / name).unlink(missing_ok=True)
-        sync_path(self._root / LISTS)
+        for folder in sorted({(self._root / name).parent for name in names}):
+            if folder.is_dir():
+                sync_path(folder)

@@ -1,4 +1,4 @@
-"""Where backups are kept: a folder, or object storage named by a URL.
+"""Where contents are kept by name: a folder, or object storage named by a URL.
 
 Names in a storage are relative, with `/` between their parts. Invariant: what has a name is complete.
 """
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from memstate_core.model.errors import BackupRefused
 from memstate_core.state.files import PRIVATE_FILE
 from memstate_core.state.home import Home
+from memstate_core.storage.purpose import BACKUPS, Purpose
 
-LISTS, OBJECTS, LOCK = "backups", "objects", "backup.lock"
+OBJECTS, LOCK = "objects", "backup.lock"
 BLOCK = 1 << 20
 CLOUD = ("s3", "gs", "az")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/").match
@@ -29,8 +29,12 @@ class Unreadable(Exception):
     """Something in a storage is missing or cannot be read; the text continues a sentence that names it."""
 
 
+class Conflict(Exception):
+    """A content is not the one that was read before; nothing was written."""
+
+
 class Storage(Protocol):
-    """What backups need of the place where they are kept.
+    """What backups, and snapshots that are published for replicas, need of the place where they are kept.
 
     Attributes:
         where: its address, as messages and the note of the last backup name it.
@@ -39,7 +43,7 @@ class Storage(Protocol):
     where: str
 
     def require_usable(self, home: Home, /) -> None:
-        """Refuses a place that cannot hold backups of a home; raises BackupRefused."""
+        """Refuses a place that is part of a home, or holds other things; raises BackupRefused or PublicationRefused."""
 
     def require_room(self, size: int) -> None:
         """Refuses bytes that there is no room for, where that can be known; raises DiskFull."""
@@ -56,6 +60,16 @@ class Storage(Protocol):
     def write(self, name: str, content: bytes) -> None:
         """Writes or replaces a small content in one step; what was added before is durable then."""
 
+    def read(self, name: str) -> tuple[bytes, str] | None:
+        """A small content with its version, by which `replace` knows it again; None if there is none."""
+
+    def replace(self, name: str, content: bytes, version: str | None) -> None:
+        """Replaces a small content in one step, if it is of this version still; None: if there is none.
+
+        Raises:
+            Conflict: it is not; nothing was written.
+        """
+
     def add(self, source: Path, expected: str | None) -> tuple[str, int]:
         """Adds a file as an object, unless it has another digest than expected; returns its digest and size."""
 
@@ -63,30 +77,35 @@ class Storage(Protocol):
         """Removes names; one that is gone already is no error."""
 
 
-def storage(where: Path | str) -> Storage:
+def storage(where: Path | str, purpose: Purpose = BACKUPS) -> Storage:
     """The storage of an address: a folder, or a URL.
 
     Raises:
-        BackupRefused: the URL is of no kind that is known, or holds credentials.
+        BackupRefused: the URL is of no kind that is known, or holds credentials; PublicationRefused likewise.
         CloudUnavailable: the package for object storage is missing.
     """
-    from memstate_core.night.backup.folder_storage import FolderStorage
+    from memstate_core.storage.folder import FolderStorage
 
     address = str(where)
     if not _URL(address):
-        return FolderStorage(Path(where))
+        return FolderStorage(Path(where), purpose)
     parts = urlsplit(address)
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise BackupRefused(
+        raise purpose.refused(
             f"{parts.scheme}://…", "its address holds credentials or options, expected in the environment"
         )
     if "://" in address and parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
-        return FolderStorage(Path(unquote(parts.path)))
+        return FolderStorage(Path(unquote(parts.path)), purpose)
     if parts.scheme not in CLOUD or not parts.netloc:
-        raise BackupRefused(address, f"it is no URL of a folder or bucket ({_SCHEMES})")
-    from memstate_core.night.backup.cloud_storage import cloud_storage
+        raise purpose.refused(address, f"it is no URL of a folder or bucket ({_SCHEMES})")
+    from memstate_core.storage.cloud import cloud_storage
 
-    return cloud_storage(address.rstrip("/"))
+    return cloud_storage(address.rstrip("/"), purpose)
+
+
+def below(where: Path | str, name: str) -> Path | str:
+    """The address of a folder below an address."""
+    return f"{str(where).rstrip('/')}/{name}" if _URL(str(where)) else Path(where) / name
 
 
 def object_name(sha256: str) -> str:

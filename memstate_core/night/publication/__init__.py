@@ -1,0 +1,1 @@
+"""Publishing the served snapshots to object storage, from which replicas serve them."""

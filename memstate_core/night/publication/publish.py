@@ -1,0 +1,245 @@
+"""Publishes the served snapshots of a store to a URL: objects first, then CURRENT by a conditional put, then removal.
+
+What a killed publisher sent stays without a name, and is used or removed by the next one. What the store no longer
+keeps, such as snapshots from before an erasure, is named by no CURRENT any more and removed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import json as msgjson
+
+from memstate_core.model.errors import PublicationConflict, PublicationRefused, SnapshotDamaged
+from memstate_core.night.publication.note import note_outcome
+from memstate_core.run.store import Store
+from memstate_core.state.current import current_snapshot
+from memstate_core.state.erasures import erasures
+from memstate_core.state.files import file_digest
+from memstate_core.state.home import Home
+from memstate_core.state.lock import exclusive
+from memstate_core.state.snapshots import MANIFEST, Snapshot, load_snapshot
+from memstate_core.storage.objects import Objects
+from memstate_core.storage.published import (
+    CURRENT,
+    STORE,
+    Entry,
+    Published,
+    StoreNote,
+    read_current,
+    read_note,
+    shard_storage,
+)
+from memstate_core.storage.purpose import PUBLICATION
+from memstate_core.storage.storage import OBJECTS, Conflict, Storage, object_name, storage
+
+KEPT = 2
+"""Snapshots of a shard that stay at the URL: the served one, and the one that replicas may still be fetching."""
+
+_WAIT_SECONDS = 600.0
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was published of a shard.
+
+    Attributes:
+        shard: its name.
+        snapshot: the name of the snapshot that CURRENT names now; None if the shard serves none.
+        sent: how many objects were sent.
+        sent_bytes: their bytes.
+        removed: how many objects that no kept snapshot names were removed.
+        moved: whether CURRENT moved.
+    """
+
+    shard: str
+    snapshot: str | None
+    sent: int
+    sent_bytes: int
+    removed: int
+    moved: bool
+
+
+def publish_to(
+    store: Store, where: str, shards: Iterable[str] | None = None, *, take_over: bool = False, resend: bool = False
+) -> list[Outcome]:
+    """Publishes what shards serve to a URL; repeating it completes what was interrupted.
+
+    Args:
+        store: the store.
+        where: a URL, or a folder.
+        shards: some of its shards; all by default.
+        take_over: replace what another copy of the store published there.
+        resend: send every object again, since what lies there may have other bytes than it should.
+
+    Raises:
+        PublicationRefused: the place holds other things, or a store of another number of shards.
+        PublicationUnreachable: the storage does not answer, or refuses; CURRENT of a shard has moved or not.
+        PublicationConflict: another publisher was there first, or a newer snapshot is there; CURRENT was not moved.
+        CloudUnavailable: the package for object storage is missing.
+        SnapshotDamaged: a served snapshot has other files than its manifest says; CURRENT was not moved.
+        StoreLocked: another process of this home has been publishing for ten minutes.
+    """
+    found, chosen = [], [*(store.shards if shards is None else shards)]
+    with exclusive(store.home.work("publication").with_suffix(".lock"), _holder(), _WAIT_SECONDS):
+        with note_outcome(store.home, where, chosen):
+            _require_place(store, where)
+        for shard in chosen:
+            with note_outcome(store.home, where, [shard]) as noted:
+                found.append(_publish(store, where, shard, take_over=take_over, resend=resend))
+                noted.append(found[-1].snapshot)
+    return found
+
+
+def _holder() -> str:
+    return f"process {os.getpid()} (publishing)"
+
+
+def _require_place(store: Store, where: str) -> None:
+    place, wanted = storage(where, PUBLICATION), StoreNote(len(store.shards))
+    found = read_note(place, PUBLICATION)
+    if found is None:
+        place.require_usable(store.home)
+        with _first(place, STORE):
+            place.replace(STORE, msgjson.encode(wanted), None)
+    elif found[0] != wanted:
+        problem = f"it holds a store of {found[0].shards} shards, this one has {wanted.shards}"
+        raise PublicationRefused(place.where, problem)
+
+
+@contextmanager
+def _first(place: Storage, name: str) -> Iterator[None]:
+    try:
+        yield
+    except Conflict:
+        problem = f"{name} was changed by another publisher since it was read"
+        raise PublicationConflict(place.where, problem) from None
+
+
+def _publish(store: Store, where: str, shard: str, *, take_over: bool, resend: bool) -> Outcome:
+    """Begins anew with the snapshot that is served now, if the one that was being sent is pruned meanwhile."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _Publisher(store, where, shard, take_over).publish(resend)
+        except FileNotFoundError as error:
+            if attempt == _ATTEMPTS - 1:
+                raise SnapshotDamaged(shard, [f"{error.filename} is missing"]) from None
+    raise AssertionError
+
+
+class _Publisher:
+    """Publishes one shard once."""
+
+    def __init__(self, store: Store, where: str, shard: str, take_over: bool) -> None:
+        self._home, self._shard = store.home, shard
+        self._place = shard_storage(where, shard, PUBLICATION)
+        self._before = read_current(self._place, PUBLICATION)
+        self._writer = store.settings.publish.writer_url
+        served = current_snapshot(store.home, shard)
+        if not take_over:
+            self._require_newest(served)
+        self._kept = [] if served is None else [served, *self._earlier(served)]
+
+    def publish(self, resend: bool) -> Outcome:
+        there = set(self._place.sizes(OBJECTS))
+        sent = self._send(resend)
+        moved = self._move()
+        again = self._send(resend=False)  # another publisher may have removed what had no name until now
+        unused = there - {object_name(digest) for each in self._kept for digest in _digests(each).values()}
+        self._place.remove(unused)
+        name = self._kept[0].name if self._kept else None
+        return Outcome(self._shard, name, len(sent + again), sum(sent + again), len(unused), moved)
+
+    def _require_newest(self, served: Snapshot | None) -> None:
+        """Refuses to go back, or to replace a snapshot of the same number: both are of another copy of the store."""
+        there = None if self._before is None else self._before[0].served
+        if there is None or (served is not None and there.number < served.manifest.number):
+            return
+        here = "no snapshot" if served is None else served.name
+        if served is None or there.number > served.manifest.number or _entry(served).key != there.key:
+            problem = f"its {self._shard}/{there.number} is not from here, where {here} is served"
+            raise PublicationConflict(self._place.where, problem)
+
+    def _earlier(self, served: Snapshot) -> list[Snapshot]:
+        """The newest snapshots at the URL before the served one that the store keeps as they are there."""
+        entries = [] if self._before is None else self._before[0].snapshots
+        found: list[Snapshot] = []
+        for entry in entries:
+            if entry.number < served.manifest.number and len(found) < KEPT - 1:
+                found += _same(self._home, self._shard, entry)
+        return found
+
+    def _send(self, resend: bool) -> list[int]:
+        """Sends the objects of the kept snapshots that are not there, manifests last; returns their sizes."""
+        objects, sizes = Objects(self._place), []
+        for snapshot, name, digest in ((each, *file) for each in self._kept for file in _digests(each).items()):
+            file = snapshot.path / name
+            if not resend and objects.has(digest, file.stat().st_size):
+                continue
+            found, size = objects.add(file, digest)
+            if found != digest:
+                raise SnapshotDamaged(snapshot.name, [f"{name}: SHA-256 is {found}, expected {digest}"])
+            sizes.append(size)
+        return sizes
+
+    def _move(self) -> bool:
+        """Moves CURRENT, unless it is as it should be."""
+        document = Published([_entry(each) for each in self._kept], erasures_begun(self._home), self._writer)
+        if self._before is None and not self._kept:
+            return False
+        if self._before is not None and self._before[0] == document:
+            return False
+        with _first(self._place, CURRENT):
+            self._place.replace(CURRENT, msgjson.encode(document), None if self._before is None else self._before[1])
+        return True
+
+
+def unpublished_shards(store: Store, where: str) -> list[str]:
+    """The shards whose served snapshot is not the one that CURRENT at a URL names.
+
+    Raises:
+        PublicationRefused: what is there is no publication of this version.
+        PublicationUnreachable: the storage does not answer, or refuses.
+        CloudUnavailable: the package for object storage is missing.
+    """
+    found = []
+    for shard in store.shards:
+        there = read_current(shard_storage(where, shard, PUBLICATION), PUBLICATION)
+        served = current_snapshot(store.home, shard)
+        entry = None if there is None else there[0].served
+        if _key(entry) != _key(None if served is None else _entry(served)):
+            found.append(shard)
+    return found
+
+
+def erasures_begun(home: Home) -> int:
+    """How many erasures a home has had, one that is about to get its certificate included."""
+    return erasures(home) + home.begun_erasure.exists()
+
+
+def _digests(snapshot: Snapshot) -> dict[str, str]:
+    """The digest of every file of a snapshot, its manifest the last."""
+    return snapshot.manifest.files | {MANIFEST: file_digest(snapshot.path / MANIFEST)}
+
+
+def _entry(snapshot: Snapshot) -> Entry:
+    return Entry(snapshot.manifest.number, file_digest(snapshot.path / MANIFEST), snapshot.written_at())
+
+
+def _key(entry: Entry | None) -> tuple[int, str] | None:
+    return None if entry is None else entry.key
+
+
+def _same(home: Home, shard: str, entry: Entry) -> list[Snapshot]:
+    """The snapshot of an entry, if the store keeps it with this manifest and all its files."""
+    path: Path = home.snapshots(shard) / str(entry.number)
+    try:
+        snapshot = load_snapshot(home, shard, entry.number)
+        return [snapshot] if file_digest(path / MANIFEST) == entry.manifest and not snapshot.missing() else []
+    except (SnapshotDamaged, FileNotFoundError):
+        return []

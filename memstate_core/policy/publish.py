@@ -1,0 +1,19 @@
+"""The section `[publish]` of `memstate.toml`: where snapshots go for replicas on other machines."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from memstate_core.policy.loading import Section
+
+
+class PublishSettings(Section):
+    """Where each night publishes its snapshot for replicas, beside this home; by default nowhere."""
+
+    url: Annotated[str, Field(pattern=r"^$|^(s3|gs|az|file)://[^@?#]+$")] = ""
+    """Address that nights, corrections by `memstate rollback` and erasures publish to: s3://, gs://, az:// or file://.
+    Credentials come from the environment. Empty: nowhere."""
+    writer_url: Annotated[str, Field(pattern=r"^$|^https?://[^@?#]+$")] = ""
+    """Address of the server that takes writes, which replicas name to those who send them one. Empty: unknown."""

@@ -1,0 +1,237 @@
+"""The local folder of a replica, laid out like a home with nothing but snapshots, and kept like what is published.
+
+Invariant: CURRENT of the folder names a snapshot whose every file had its digest when it was fetched. Processes that
+share the folder fetch one after another, and each sees what the others fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from msgspec import ValidationError
+from msgspec import json as msgjson
+
+from memstate_core.model.errors import SourceUnreachable
+from memstate_core.model.scope import shard_names
+from memstate_core.serve.replica.object_cache import ObjectCache
+from memstate_core.state.current import move_current
+from memstate_core.state.files import file_digest, make_folder, replace_file, sync_path
+from memstate_core.state.home import Home
+from memstate_core.state.lock import exclusive
+from memstate_core.state.replica_note import ReplicaNote, read_replica_note
+from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, Manifest, Snapshot
+from memstate_core.storage.published import Entry, Published, read_current, read_note, shard_storage
+from memstate_core.storage.purpose import SOURCE
+from memstate_core.storage.storage import Storage, storage
+
+_WAIT_SECONDS = 60.0
+
+
+class Mirror:
+    """The folder of a replica.
+
+    Args:
+        root: where the folders of replicas are.
+        source: the address of what is published.
+        limit: how many bytes of objects are kept beside those of the kept snapshots.
+    """
+
+    def __init__(self, root: Path, source: str, limit: int) -> None:
+        self.source = source
+        self.home = Home(root / hashlib.sha256(source.encode()).hexdigest()[:16])
+        self._cache = ObjectCache(self.home.root / "cache", limit)
+
+    @property
+    def note(self) -> ReplicaNote | None:
+        """What is known of the source; None before it was first read."""
+        return read_replica_note(self.home)
+
+    def shards(self) -> int:
+        """The number of shards of the source, as it says, or as it said before if it does not answer.
+
+        Raises:
+            SourceUnreachable: it does not answer and never did, or nothing is published there.
+            PublicationRefused: the address, or what is there, is not of a publication.
+            CloudUnavailable: the package for object storage is missing.
+        """
+        known = self.note
+        try:
+            found = read_note(storage(self.source, SOURCE), SOURCE)
+            if found is None:
+                raise SourceUnreachable(self.source, "nothing is published there yet")
+            return found[0].shards
+        except SourceUnreachable:
+            if known is None:
+                raise
+            return known.shards
+
+    def open(self) -> int:
+        """The number of shards, after what is here was compared with its digests; errors as for `shards`.
+
+        Snapshots with files that are not as they were fetched are removed, to be fetched again.
+        """
+        known, shards = self.note, self.shards()
+        with self._locked():
+            if known is None or known.shards != shards:
+                self._write(ReplicaNote(self.source, shards))
+            for shard in shard_names(shards):
+                self._remove_damaged(shard)
+        return shards
+
+    def follow(self, shard: str) -> bool:
+        """Fetches what CURRENT of a shard names, if it is another one than here; whether anything changed.
+
+        Raises:
+            SourceUnreachable: the source does not answer, or lacks something; what is here stays, unless there was an
+                erasure since: then it is removed.
+            PublicationRefused: CURRENT is not as it was written.
+            StoreLocked: another process has been fetching for a minute.
+            DiskFull: the disk has no room.
+        """
+        place = shard_storage(self.source, shard, SOURCE)
+        found = read_current(place, SOURCE)
+        if found is None and self._numbers(shard):
+            raise SourceUnreachable(place.where, "CURRENT is missing")
+        published = Published() if found is None else found[0]
+        if self._has(shard, published):
+            return False
+        with self._locked():
+            if self._has(shard, published):
+                return False
+            return self._take(place, shard, published)
+
+    def _take(self, place: Storage, shard: str, published: Published) -> bool:
+        erased = published.erasures > self._erasures(shard)
+        try:
+            if published.served is not None:
+                self._fetch(place, shard, published.served)
+        except BaseException:
+            if erased:
+                self._keep(shard, [])
+                self._erase()
+            raise
+        kept = {entry.number for entry in published.snapshots}
+        if published.served is not None:
+            move_current(self.home, shard, published.served.number)
+        self._keep(shard, [each for each in self._numbers(shard) if each in kept])
+        if erased:
+            self._erase()
+        self._cache.evict(all_unlinked=erased)
+        self._record(shard, published)
+        return True
+
+    def _has(self, shard: str, published: Published) -> bool:
+        """Whether what is published is here, with all its files."""
+        note, entry = self.note, published.served
+        if note is None or note.erasures.get(shard, 0) != published.erasures or note.writer != published.writer:
+            return False
+        if entry is None:
+            return not self._numbers(shard)
+        current = self.home.snapshots(shard) / "CURRENT"
+        return self._is_whole(shard, entry) and current.is_file() and current.read_text() == f"{entry.number}\n"
+
+    def _is_whole(self, shard: str, entry: Entry) -> bool:
+        path = self.home.snapshots(shard) / str(entry.number)
+        try:
+            if file_digest(path / MANIFEST) != entry.manifest:
+                return False
+            return not Snapshot(path, _manifest((path / MANIFEST).read_bytes())).missing()
+        except (OSError, ValidationError, ValueError):
+            return False
+
+    def _fetch(self, place: Storage, shard: str, entry: Entry) -> None:
+        """Makes the folder of a snapshot, which gets its name when all its files are there and flushed."""
+        if self._is_whole(shard, entry):
+            return
+        folder = self.home.snapshots(shard)
+        draft, final = folder / f".{entry.number}.part", folder / str(entry.number)
+        shutil.rmtree(draft, ignore_errors=True)
+        make_folder(draft)
+        self._link(place, entry.manifest, draft / "object")
+        shutil.copyfile(draft / "object", draft / MANIFEST)  # its time is that of the snapshot
+        (draft / "object").unlink()
+        manifest = self._checked(place, shard, entry, (draft / MANIFEST).read_bytes())
+        for name, digest in manifest.files.items():
+            self._link(place, digest, draft / name)
+        os.utime(draft / MANIFEST, (entry.written_at.timestamp(),) * 2)
+        for path in [*(each for each in draft.rglob("*") if each.is_dir()), draft]:
+            sync_path(path)
+        if final.exists():  # of another copy of the store, or damaged
+            shutil.rmtree(final)
+        draft.rename(final)
+        sync_path(folder)
+
+    def _checked(self, place: Storage, shard: str, entry: Entry, content: bytes) -> Manifest:
+        try:
+            manifest = _manifest(content)
+        except (ValidationError, ValueError) as error:
+            raise SourceUnreachable(place.where, f"the manifest of {shard}/{entry.number}: {error}") from None
+        if manifest.schema_version != SCHEMA_VERSION:
+            problem = f"{shard}/{entry.number} has schema {manifest.schema_version}, expected {SCHEMA_VERSION}"
+            raise SourceUnreachable(place.where, problem)
+        wrong = [name for name in manifest.files if Path(name).is_absolute() or ".." in Path(name).parts]
+        if (manifest.shard, manifest.number) != (shard, entry.number) or wrong:
+            raise SourceUnreachable(place.where, f"the manifest is not that of {shard}/{entry.number}")
+        return manifest
+
+    def _link(self, place: Storage, digest: str, target: Path) -> None:
+        problem = self._cache.link(place, digest, target)
+        if problem is not None:
+            raise SourceUnreachable(place.where, problem)
+
+    def _numbers(self, shard: str) -> list[int]:
+        folder = self.home.snapshots(shard)
+        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
+
+    def _keep(self, shard: str, kept: list[int]) -> None:
+        """Removes the other snapshots, and CURRENT if none is left."""
+        folder = self.home.snapshots(shard)
+        if not kept:
+            (folder / "CURRENT").unlink(missing_ok=True)
+        for number in set(self._numbers(shard)) - set(kept):
+            shutil.rmtree(folder / str(number))
+
+    def _remove_damaged(self, shard: str) -> None:
+        kept = [each for each in self._numbers(shard) if not is_damaged(self.home.snapshots(shard) / str(each))]
+        self._keep(shard, kept)
+
+    def _erase(self) -> None:
+        """Has servers let go of what they hold open, as after an erasure in a home; removes unlinked objects."""
+        self._cache.evict(all_unlinked=True)
+        make_folder(self.home.erasures)
+        os.utime(self.home.erasures)
+
+    def _erasures(self, shard: str) -> int:
+        note = self.note
+        return 0 if note is None else note.erasures.get(shard, 0)
+
+    def _record(self, shard: str, published: Published) -> None:
+        note = self.note
+        erasures = {} if note is None else note.erasures
+        shards = 1 if note is None else note.shards
+        fresh = {**erasures, shard: published.erasures}
+        self._write(ReplicaNote(self.source, shards, fresh, published.writer))
+
+    def _write(self, note: ReplicaNote) -> None:
+        make_folder(self.home.root)
+        replace_file(self.home.replica, msgjson.encode(note))
+
+    def _locked(self) -> AbstractContextManager[None]:
+        make_folder(self.home.root)
+        return exclusive(self.home.root / "replica.lock", f"process {os.getpid()} (fetching)", _WAIT_SECONDS)
+
+
+def _manifest(content: bytes) -> Manifest:
+    return msgjson.decode(content, type=Manifest)
+
+
+def is_damaged(folder: Path) -> bool:
+    """Whether a snapshot lacks its manifest, or has other files than that says; every byte is read."""
+    try:
+        return bool(Snapshot(folder, _manifest((folder / MANIFEST).read_bytes())).damage())
+    except (OSError, ValidationError, ValueError):
+        return True

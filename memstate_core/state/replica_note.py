@@ -1,0 +1,38 @@
+"""The note that marks a folder as that of a replica: it has the snapshots of another store, and nothing else."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec import json as msgjson
+
+from memstate_core.state.home import Home
+
+
+class ReplicaNote(Struct, frozen=True):
+    """What a replica knows of its source.
+
+    Attributes:
+        source: its address.
+        shards: the number of shards.
+        erasures: how many erasures of each shard's CURRENT it follows.
+        writer: where the store takes writes; empty if unknown.
+    """
+
+    source: str
+    shards: int
+    erasures: dict[str, int] = {}
+    writer: str = ""
+
+
+def read_replica_note(home: Home) -> ReplicaNote | None:
+    """The note that marks a folder as that of a replica; None if it is none."""
+    try:
+        return msgjson.decode(home.replica.read_bytes(), type=ReplicaNote)
+    except (OSError, ValueError):
+        return None
+
+
+def writer_of(home: Home) -> str:
+    """Where the store of a replica takes writes; empty if unknown."""
+    note = read_replica_note(home)
+    return "" if note is None else note.writer

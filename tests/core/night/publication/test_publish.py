@@ -1,0 +1,254 @@
+"""Publishing to a folder and to a real server of the protocol of S3: each object once, CURRENT last, nothing lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memstate_core.model.errors import (
+    PublicationConflict,
+    PublicationRefused,
+    PublicationUnreachable,
+    SnapshotDamaged,
+)
+from memstate_core.night.publication import publish as publishing
+from memstate_core.night.publication.note import last_publication
+from memstate_core.night.publication.publish import publish_to, unpublished_shards
+from memstate_core.run.store import Store
+from memstate_core.storage.cloud import CloudStorage
+from memstate_core.storage.folder import FolderStorage
+from memstate_core.storage.storage import Storage
+from tests.core.night.publication.conftest import There, new_store, snapshot, there
+from tests.core.storage.s3 import SECRET, Faults, empty_bucket, fault_proxy, s3_server, use_endpoint
+
+STEPS = ("read", "replace", "sizes", "add", "remove")
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(params=["s3", "file"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "file":
+        return f"file://{tmp_path}/published"
+    empty_bucket(request.getfixturevalue("endpoint"), monkeypatch)
+    return "s3://bucket/a store"
+
+
+@pytest.fixture
+def proxied(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
+    """The faults of a proxy before an empty bucket."""
+    empty_bucket(endpoint, monkeypatch)
+    with fault_proxy(endpoint) as (address, faults):
+        use_endpoint(address, monkeypatch)
+        yield faults
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    made = new_store(tmp_path / "home")
+    snapshot(made, 1, "one")
+    return made
+
+
+def test_each_object_is_sent_once_and_current_moves(url: str, store: Store) -> None:
+    first = publish_to(store, url)
+    assert [(each.snapshot, each.sent, each.moved) for each in first] == [("s0/1", 4, True)]
+    again = publish_to(store, url)
+    assert [(each.sent, each.removed, each.moved) for each in again] == [(0, 0, False)]
+    assert unpublished_shards(store, url) == []
+    snapshot(store, 2, "two")
+    assert unpublished_shards(store, url) == ["s0"]
+    assert [(each.snapshot, each.sent) for each in publish_to(store, url)] == [("s0/2", 2)]
+    assert (there(url).numbers, there(url).graphs) == ([2, 1], ["two of s0", "one of s0"])
+    snapshot(store, 3, "three")
+    assert publish_to(store, url)[0].removed == 2
+    assert there(url) == There([3, 2], ["three of s0", "two of s0"], set())
+
+
+def test_shards_move_by_themselves(url: str, tmp_path: Path) -> None:
+    store = new_store(tmp_path / "home", shards=2)
+    for shard in store.shards:
+        snapshot(store, 1, "one", shard)
+    assert [each.shard for each in publish_to(store, url, ["s1"])] == ["s1"]
+    assert there(url, "s0").numbers == []
+    publish_to(store, url)
+    assert there(url, "s0").graphs == ["one of s0"]
+    with pytest.raises(PublicationRefused, match="a store of 2 shards, this one has 1"):
+        publish_to(new_store(tmp_path / "other"), url)
+
+
+def test_what_the_store_no_longer_keeps_is_removed(url: str, store: Store) -> None:
+    publish_to(store, url)
+    snapshot(store, 2, "two")
+    shutil.rmtree(store.home.snapshots("s0") / "1")  # as an erasure does
+    publish_to(store, url)
+    assert there(url) == There([2], ["two of s0"], set())
+
+
+@pytest.mark.parametrize("step", range(11))
+def test_a_publisher_that_dies_leaves_a_whole_snapshot_and_the_next_completes(
+    url: str, store: Store, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_to(store, url)
+    snapshot(store, 2, "two")
+    with monkeypatch.context() as patch, suppress(Killed):
+        kill_after(patch, step, url)
+        publish_to(store, url)
+        assert step >= 9  # it was done before
+    assert there(url).numbers in ([1], [2, 1])
+    publish_to(store, url)
+    assert there(url) == There([2, 1], ["two of s0", "one of s0"], set())
+
+
+def test_of_two_publishers_one_moves_current(url: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish_to(store, url)
+    snapshot(store, 2, "two")
+    other = new_store(store.home.root.with_name("copy"))
+    shutil.copytree(store.home.root, other.home.root)
+    snapshot(other, 3, "three")
+    real = publishing._Publisher._move
+
+    def late(self: Any) -> bool:
+        monkeypatch.setattr(publishing._Publisher, "_move", real)
+        publish_to(other, url)
+        return real(self)
+
+    monkeypatch.setattr(publishing._Publisher, "_move", late)
+    with pytest.raises(PublicationConflict, match="changed by another publisher"):
+        publish_to(store, url)
+    assert there(url).graphs[0] == "three of s0"
+    with pytest.raises(PublicationConflict, match="s0/3 is not from here, where s0/2 is served"):
+        publish_to(store, url)
+    snapshot(store, 4, "four")
+    publish_to(store, url)
+    assert there(url) == There([4, 1], ["four of s0", "one of s0"], set())
+
+
+def test_a_store_that_went_back_takes_over_only_on_request(url: str, store: Store, tmp_path: Path) -> None:
+    snapshot(store, 2, "two")
+    publish_to(store, url)
+    restored = new_store(tmp_path / "restored")
+    snapshot(restored, 1, "one")
+    with pytest.raises(PublicationConflict, match=r"memstate publish --take-over"):
+        publish_to(restored, url)
+    publish_to(restored, url, take_over=True)
+    assert there(url).graphs == ["one of s0"]
+
+
+def test_other_places_are_refused(url: str, store: Store, tmp_path: Path) -> None:
+    from memstate_core.storage.purpose import PUBLICATION
+    from memstate_core.storage.storage import storage
+
+    if url.startswith("file"):
+        (tmp_path / "published").mkdir()
+    storage(url, PUBLICATION).write("letters.txt", b"")
+    with pytest.raises(PublicationRefused, match=r"it holds other files, such as letters\.txt"):
+        publish_to(store, url)
+    with pytest.raises(PublicationRefused, match="it is part of the home"):
+        publish_to(store, str(store.home.root / "published"))
+
+
+def test_damage_at_home_is_not_published(url: str, store: Store) -> None:
+    publish_to(store, url)
+    (snapshot(store, 2, "two") / "graph").write_text("ten of s0")
+    with pytest.raises(SnapshotDamaged, match="s0/2"):
+        publish_to(store, url)
+    assert there(url).graphs == ["one of s0"]
+
+
+def test_damage_at_the_url_is_sent_again(url: str, store: Store) -> None:
+    from memstate_core.state.files import file_digest
+    from memstate_core.storage.published import shard_storage
+    from memstate_core.storage.purpose import PUBLICATION
+    from memstate_core.storage.storage import object_name
+
+    publish_to(store, url)
+    name = object_name(file_digest(store.home.snapshots("s0") / "1" / "graph"))
+    shard_storage(url, "s0", PUBLICATION).write(name, b"bytes")
+    assert publish_to(store, url)[0].sent == 1
+    shard_storage(url, "s0", PUBLICATION).write(name, b"one of s1")  # of the same size
+    assert publish_to(store, url)[0].sent == 0
+    assert publish_to(store, url, resend=True)[0].sent == 4
+    assert there(url).graphs == ["one of s0"]
+
+
+@pytest.mark.parametrize(
+    ("matching", "methods"),
+    [("CURRENT", ("GET",)), ("objects/", ("PUT",)), ("CURRENT", ("PUT",)), ("delete", ("POST",))],
+)
+def test_a_refusing_storage_is_an_error_and_the_next_run_completes(
+    proxied: Faults, store: Store, matching: str, methods: tuple[str, ...]
+) -> None:
+    url = "s3://bucket/store"
+    publish_to(store, url)
+    snapshot(store, 2, "two")
+    publish_to(store, url)
+    snapshot(store, 3, "three")
+    proxied.matching, proxied.methods, proxied.status = matching, methods, 403
+    with pytest.raises(PublicationUnreachable, match="memstate publish") as caught:
+        publish_to(store, url)
+    note = last_publication(store.home)
+    assert note is not None
+    assert note.shards["s0"].snapshot == "s0/2"
+    assert note.problems == {"s0": caught.value.message}
+    proxied.none()
+    publish_to(store, url)
+    note = last_publication(store.home)
+    assert note is not None
+    assert note.problems == {}
+    assert there(url) == There([3, 2], ["three of s0", "two of s0"], set())
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_failing_storage_is_an_error_after_some_attempts(proxied: Faults, store: Store, status: int) -> None:
+    proxied.matching, proxied.methods, proxied.status = "objects/", ("PUT",), status
+    with pytest.raises(PublicationUnreachable) as caught:
+        publish_to(store, "s3://bucket/store")
+    assert SECRET not in caught.value.message
+    assert sum(each.startswith("PUT") and "objects" in each for each in proxied.seen) == 4
+    proxied.none()
+    publish_to(store, "s3://bucket/store")
+    assert there("s3://bucket/store").numbers == [1]
+
+
+def test_a_storage_that_is_down_is_an_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_endpoint("http://127.0.0.1:9", monkeypatch)
+    with pytest.raises(PublicationUnreachable, match="HTTP error"):
+        publish_to(store, "s3://bucket/store")
+    note = last_publication(store.home)
+    assert note is not None
+    assert set(note.problems) == {"s0"}
+    assert not any(SECRET in path.read_text() for path in store.home.root.rglob("*") if path.is_file())
+
+
+class Killed(BaseException):
+    """The process is gone: no handler of the publisher runs."""
+
+
+def kill_after(patch: pytest.MonkeyPatch, steps: int, url: str) -> None:
+    """Kills the publisher before the step after so many of its storage."""
+    kind: type[Storage] = FolderStorage if url.startswith("file") else CloudStorage
+    left = [steps]
+
+    def counted(name: str) -> Any:
+        real = getattr(kind, name)
+
+        def call(*given: Any) -> Any:
+            if left[0] == 0:
+                raise Killed
+            left[0] -= 1
+            return real(*given)
+
+        return call
+
+    for name in STEPS:
+        patch.setattr(kind, name, counted(name))

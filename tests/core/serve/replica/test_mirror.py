@@ -1,0 +1,273 @@
+"""The folder of a replica follows what is published, over a server of the protocol of S3 that fails in every way."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import obstore
+import pytest
+from obstore.store import from_url
+
+from memstate_core.model.errors import MemstateError, PublicationRefused, SourceUnreachable
+from memstate_core.night.publication.publish import publish_to
+from memstate_core.run.store import Store
+from memstate_core.serve.replica.mirror import Mirror, is_damaged
+from memstate_core.state.current import current_number
+from memstate_core.state.erasures import erasure_mark
+from memstate_core.state.files import file_digest
+from memstate_core.state.snapshots import MANIFEST
+from memstate_core.storage.storage import object_name
+from tests.core.night.publication.conftest import COMMON, new_store, snapshot
+from tests.core.storage.s3 import SECRET, Faults, empty_bucket, fault_proxy, s3_server, use_endpoint
+
+URL = "s3://bucket/store"
+MANY = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def faults(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
+    empty_bucket(endpoint, monkeypatch)
+    with fault_proxy(endpoint) as (address, faults):
+        use_endpoint(address, monkeypatch)
+        yield faults
+
+
+@pytest.fixture
+def store(tmp_path: Path, faults: Faults) -> Store:  # noqa: ARG001, the bucket
+    made = new_store(tmp_path / "home", writer="https://writer.example")
+    snapshot(made, 1, "one")
+    publish_to(made, URL)
+    return made
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, store: Store) -> Mirror:  # noqa: ARG001, what is published
+    made = Mirror(tmp_path / "replica", URL, MANY)
+    assert made.open() == 1
+    assert made.follow("s0")
+    return made
+
+
+def text(mirror: Mirror, shard: str = "s0") -> str:
+    """What the mirror serves, whose every digest is compared."""
+    number = current_number(mirror.home, shard)
+    assert number is not None
+    folder = mirror.home.snapshots(shard) / str(number)
+    assert not is_damaged(folder)
+    return (folder / "graph").read_text()
+
+
+def publish_second(store: Store) -> None:
+    snapshot(store, 2, "two")
+    publish_to(store, URL)
+
+
+def cached(mirror: Mirror) -> set[str]:
+    root = mirror.home.root / "cache"
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+
+def test_a_replica_follows_what_is_published(store: Store, mirror: Mirror, faults: Faults) -> None:
+    assert text(mirror) == "one of s0"
+    assert not mirror.follow("s0")
+    publish_second(store)
+    faults.seen.clear()
+    assert mirror.follow("s0")
+    assert text(mirror) == "two of s0"
+    assert len(faults.seen) == 3  # CURRENT, the manifest, and the one file that differs
+    written = [each.home.snapshots("s0") / "2" / MANIFEST for each in (store, mirror)]
+    assert abs(written[0].stat().st_mtime - written[1].stat().st_mtime) < 1e-3
+    assert mirror.note is not None
+    assert mirror.note.writer == "https://writer.example"
+    assert not any(SECRET in path.read_text() for path in mirror.home.root.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("status", [403, 404, 500, 503])
+@pytest.mark.parametrize("matching", ["CURRENT", "objects/"])
+def test_a_failing_storage_leaves_the_old_snapshot(
+    store: Store, mirror: Mirror, faults: Faults, status: int, matching: str
+) -> None:
+    publish_second(store)
+    faults.status, faults.matching = status, matching
+    with pytest.raises(SourceUnreachable) as caught:
+        mirror.follow("s0")
+    assert SECRET not in caught.value.message
+    assert text(mirror) == "one of s0"
+    faults.none()
+    assert mirror.follow("s0")
+    assert text(mirror) == "two of s0"
+
+
+def test_a_storage_that_is_down_leaves_the_old_snapshot(
+    mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_endpoint("http://127.0.0.1:9", monkeypatch)
+    with pytest.raises(SourceUnreachable, match="asks again"):
+        mirror.follow("s0")
+    assert text(mirror) == "one of s0"
+    assert Mirror(tmp_path / "replica", URL, MANY).open() == 1  # a server that starts meanwhile serves it
+    with pytest.raises(SourceUnreachable):
+        Mirror(tmp_path / "another", URL, MANY).open()
+
+
+def test_a_partial_body_is_not_taken(store: Store, mirror: Mirror, faults: Faults) -> None:
+    publish_second(store)
+    faults.cut, faults.matching = 0.5, "objects/"
+    with pytest.raises(SourceUnreachable):
+        mirror.follow("s0")
+    assert text(mirror) == "one of s0"
+    faults.none()
+    mirror.follow("s0")
+    assert text(mirror) == "two of s0"
+
+
+def test_a_half_uploaded_snapshot_is_not_taken(store: Store, mirror: Mirror) -> None:
+    publish_second(store)
+    name = object_name(file_digest(store.home.snapshots("s0") / "2" / "graph"))
+    place = f"shards/s0/{name}"
+    bucket = from_url(URL)
+    obstore.put(bucket, place, b"ten of s0")
+    with pytest.raises(SourceUnreachable, match="has SHA-256"):
+        mirror.follow("s0")
+    obstore.delete(bucket, place)
+    with pytest.raises(SourceUnreachable, match="is missing"):
+        mirror.follow("s0")
+    assert text(mirror) == "one of s0"
+    publish_to(store, URL)
+    mirror.follow("s0")
+    assert text(mirror) == "two of s0"
+
+
+def test_a_current_that_is_gone_or_garbage_changes_nothing(mirror: Mirror) -> None:
+    bucket = from_url(URL)
+    obstore.put(bucket, "shards/s0/CURRENT", b"2\n")
+    with pytest.raises(PublicationRefused, match="CURRENT"):
+        mirror.follow("s0")
+    obstore.delete(bucket, "shards/s0/CURRENT")
+    with pytest.raises(SourceUnreachable, match="CURRENT is missing"):
+        mirror.follow("s0")
+    assert text(mirror) == "one of s0"
+
+
+def test_what_was_erased_leaves_the_replica(store: Store, mirror: Mirror) -> None:
+    mark = erasure_mark(mirror.home)
+    erase(store)
+    publish_to(store, URL)
+    assert mirror.follow("s0")
+    assert erasure_mark(mirror.home) != mark
+    assert not any("one of s0" in path.read_text() for path in mirror.home.root.rglob("*") if path.is_file())
+    assert text(mirror) == "two of s0"
+
+
+def test_what_was_erased_leaves_a_replica_that_cannot_fetch_what_follows(
+    store: Store, mirror: Mirror, faults: Faults
+) -> None:
+    erase(store)
+    publish_to(store, URL)
+    faults.status, faults.matching = 403, "objects/"
+    with pytest.raises(SourceUnreachable):
+        mirror.follow("s0")
+    assert current_number(mirror.home, "s0") is None
+    assert not any("one of s0" in path.read_text() for path in mirror.home.root.rglob("*") if path.is_file())
+    faults.none()
+    mirror.follow("s0")
+    assert text(mirror) == "two of s0"
+
+
+def test_a_corrupted_cache_is_fetched_again(mirror: Mirror, faults: Faults) -> None:
+    graph = mirror.home.snapshots("s0") / "1" / "graph"
+    graph.write_text("ten of s0")  # the object is the same file
+    Mirror(mirror.home.root.parent, URL, MANY).open()
+    assert not graph.exists()
+    faults.seen.clear()
+    assert mirror.follow("s0")
+    assert text(mirror) == "one of s0"
+    assert len(faults.seen) == 2
+
+    shutil.rmtree(mirror.home.root / "cache")
+    (graph.parent / "empty").unlink()
+    assert mirror.follow("s0")
+    assert text(mirror) == "one of s0"
+
+
+def test_the_cache_is_bounded_and_keeps_what_is_served(tmp_path: Path, store: Store) -> None:
+    bounded = Mirror(tmp_path / "bounded", URL, 0)
+    kept = Mirror(tmp_path / "kept", URL, MANY)
+    for number in range(2, 6):
+        snapshot(store, number, f"number {number}")
+        publish_to(store, URL)
+        for each in (bounded, kept):
+            each.open()
+            each.follow("s0")
+            assert text(each) == f"number {number} of s0"
+    assert len(cached(bounded)) == 4  # two graphs, and what they share
+    assert len(cached(kept)) == 10
+    one = Mirror(tmp_path / "kept", URL, 1000)
+    snapshot(store, 6, "number 6")
+    publish_to(store, URL)
+    one.follow("s0")
+    assert 4 < len(cached(one)) < 10
+
+
+def test_processes_share_the_folder(tmp_path: Path, store: Store, mirror: Mirror, faults: Faults) -> None:
+    publish_second(store)
+    faults.seen.clear()
+    others = [Mirror(tmp_path / "replica", URL, MANY) for _ in range(4)]
+    done: list[bool | MemstateError] = []
+
+    def follow(each: Mirror) -> None:
+        try:
+            done.append(each.follow("s0"))
+        except MemstateError as error:
+            done.append(error)
+
+    threads = [threading.Thread(target=follow, args=(each,)) for each in others]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(repr, done)) == ["False", "False", "False", "True"]
+    assert sum("objects/" in each for each in faults.seen) == 2
+    assert text(mirror) == "two of s0"
+
+
+def test_a_slow_storage_delays_nobody_who_reads(store: Store, mirror: Mirror, faults: Faults) -> None:
+    publish_second(store)
+    faults.seconds, faults.matching = 0.4, "objects/"
+    thread = threading.Thread(target=mirror.follow, args=("s0",))
+    thread.start()
+    begun = time.monotonic()
+    assert text(mirror) == "one of s0"
+    assert time.monotonic() - begun < 0.3
+    thread.join()
+    assert text(mirror) == "two of s0"
+
+
+@pytest.mark.usefixtures("faults")
+def test_shards_are_those_of_the_source(tmp_path: Path) -> None:
+    store = new_store(tmp_path / "wide", shards=3)
+    snapshot(store, 1, "one", "s1")
+    publish_to(store, URL)
+    mirror = Mirror(tmp_path / "replica", URL, MANY)
+    assert mirror.open() == 3
+    assert [mirror.follow(shard) for shard in store.shards] == [False, True, False]
+    assert text(mirror, "s1") == "one of s1"
+    assert (mirror.home.snapshots("s1") / "1" / "index" / "words").read_bytes() == COMMON
+
+
+def erase(store: Store) -> None:
+    """What an erasure leaves: a new snapshot, no older one, and a certificate."""
+    snapshot(store, 2, "two")
+    shutil.rmtree(store.home.snapshots("s0") / "1")
+    store.home.erasures.mkdir()
+    (store.home.erasures / "1.json").write_text("{}")

@@ -1,0 +1,139 @@
+"""A real server that speaks the protocol of S3, and a proxy before it that fails on request."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+SECRET = "a-secret-of-the-test"
+
+
+@contextmanager
+def s3_server(folder: Path) -> Iterator[str]:
+    """Moto's server; its address."""
+    log = folder / "log.txt"
+    with log.open("w") as output:
+        server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", "0"], stdout=output, stderr=output)
+    try:
+        while not (found := re.search(r"Running on (\S+)", log.read_text())):
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.05)
+        yield found[1]
+    finally:
+        server.kill()
+        server.wait()
+
+
+def use_endpoint(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the environment name a server and credentials for it."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+
+
+def empty_bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the server hold one bucket, `bucket`, without objects."""
+    use_endpoint(endpoint, monkeypatch)
+    for method, path in (("POST", "/moto-api/reset"), ("PUT", "/bucket")):
+        urllib.request.urlopen(urllib.request.Request(endpoint + path, data=b"", method=method)).close()
+
+
+@dataclass
+class Faults:
+    """What the proxy does to requests whose path matches.
+
+    Attributes:
+        matching: which paths; all by default.
+        methods: which methods.
+        status: answer with this status instead; 0: forward the request.
+        cut: forward only this share of the body of an answer, then close the connection.
+        seconds: wait before the answer.
+        seen: the requests that came, as `METHOD path`.
+    """
+
+    matching: str = ""
+    methods: tuple[str, ...] = ("GET", "PUT", "POST", "DELETE", "HEAD")
+    status: int = 0
+    cut: float = 1.0
+    seconds: float = 0.0
+    seen: list[str] = field(default_factory=list)
+
+    def none(self) -> None:
+        """Forwards everything from now on."""
+        self.matching, self.status, self.cut, self.seconds = "", 0, 1.0, 0.0
+        self.methods = Faults.methods
+
+
+@contextmanager
+def fault_proxy(endpoint: str) -> Iterator[tuple[str, Faults]]:
+    """A proxy before a server: its address, and its faults, which may be changed at any time."""
+    faults, target = Faults(), urlsplit(endpoint)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1
+
+        def _forward(self) -> None:
+            faults.seen.append(f"{self.command} {self.path}")
+            hit = self.command in faults.methods and re.search(faults.matching, self.path)
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            time.sleep(faults.seconds if hit else 0)
+            if hit and faults.status:
+                self.send_response(faults.status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=10)
+            connection.request(self.command, self.path, body, dict(self.headers))
+            answer = connection.getresponse()
+            content = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("transfer-encoding", "content-length", "connection", "date", "server"):
+                    self.send_header(name, value)
+            length = answer.getheader("Content-Length") if self.command == "HEAD" else str(len(content))
+            self.send_header("Content-Length", length or "0")
+            self.end_headers()
+            connection.close()
+            if hit and faults.cut < 1:
+                self.wfile.write(content[: int(len(content) * faults.cut)])
+                self.close_connection = True
+            elif self.command != "HEAD":
+                self.wfile.write(content)
+
+        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _forward
+
+        def log_message(self, *_: object) -> None:
+            """Writes nothing."""
+
+        def handle(self) -> None:
+            try:
+                super().handle()
+            except OSError:  # the client went away
+                self.close_connection = True
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", faults
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
