@@ -137,6 +137,9 @@ def test_backups(columns: int, terminal: Terminal, tmp_path: Path) -> None:
     terminal.run("verify", "--deep")
     terminal.run("restore-backup", str(tmp_path / "backups"))
     terminal.run("restore-backup", str(tmp_path / "nothing"))
+    terminal.run("publish")
+    terminal.run("publish", str(tmp_path / "published"))
+    terminal.run("publish")
     compare("backups", columns, terminal.text)
 
 

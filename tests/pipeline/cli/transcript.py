@@ -33,6 +33,7 @@ _MASKS = {
     r"(?<=published )(just now|\d+ (seconds|minutes) ago)": "N minutes ago",
     r"(?<=backup \d  )\S+Z": "TIME",
     r"\b[1-9]\d* files, \d+\.\d MiB": "N files, N MiB",
+    r"\b[1-9]\d* objects, \d+\.\d MiB": "N objects, N MiB",
     r"(?m)(?<=^sizes: ).*": "…",
     r"(?<=; )run by .*": "run by RUNTIME",
 }
