@@ -4,8 +4,8 @@
     python tests/benchmarks/run.py questions starting --base 6f52504 --out results
 
 Every figure is of this machine, and those with a target either a ratio within one run or a time that a person waits.
-`--small` shows in about a minute that all benchmarks run; its figures mean little. The committed table is
-`results/README.md`.
+`--small` shows in about a minute that all benchmarks run; its figures mean little. Figures that were kept are in
+`README.md`, each beside its command.
 """
 
 from __future__ import annotations
