@@ -203,7 +203,7 @@ def _shares(corpus: Corpus, member: Any, party_of: Ints, best: list[pl.DataFrame
         corpus: the topics.
         member: which topics have evidence from which source, CSR (topics, sources).
         party_of: the party that each source belongs to: its own number, or that of a pool (sources,).
-        best: rankings of pairs (columns a, b: their sources).
+        best: rankings of pairs (columns a, b: their sources; tie, the same for pairs that agree equally well).
 
     Returns:
         The lowest bound over depths and rankings; NaN where so few pairs have an end in the party that even

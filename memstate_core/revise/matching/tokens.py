@@ -3,21 +3,26 @@
 A unit is a word, or a code such as `KDL-40V4100`, without its inner punctuation, which varies between writers. A number
 with leading zeros before a hyphen and a word, as in `007-Ballade`, is a number of its own, without the zeros.
 
-Texts repeat the same words, so what is cut of a word is kept for the next text, of the last `_KEPT` words.
+Texts repeat the same words, so what is cut of a word is kept for the next text, of the last `_KEPT` words that are not
+longer than `_LONGEST`: a text without spaces may be of any length.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from itertools import chain
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _WORD = re.compile(r"[^\W_]+")
 _CODE = re.compile(r"[^\W_]+|(?<=\d)\.(?=\d)")
 _ORDINAL = re.compile(r"\b0+([1-9]\d*)[-_.](?=[^\W\d])(?![^\W\d]{3,9}[-_.]\d)")  # but no date such as 01-May-2026
 _BREAK = re.compile(r"[\s/,;:()\[\]{}\"|+&]+")
-_KEPT, _LETTERS = 2**16, 3
+_KEPT, _LONGEST, _LETTERS = 2**16, 40, 3
 _ROMAN = re.compile(r"x{0,3}(ix|iv|v?i{0,3})")
 _EDGE = ".'!?-_*#<>=~`\u2018\u2019\u201c\u201d"
 
@@ -35,12 +40,23 @@ def words(text: str) -> list[str]:
     return _WORD.findall(folded(text))
 
 
+def _kept(cut: Callable[[str], T]) -> Callable[[str], T]:
+    """A function of a word that keeps its results for words of usual length."""
+    known = lru_cache(_KEPT)(cut)
+
+    @wraps(cut)
+    def of(word: str) -> T:
+        return known(word) if len(word) <= _LONGEST else cut(word)
+
+    return of
+
+
 def units(text: str) -> list[str]:
     """Distinct words and codes, sorted; of a code's inner punctuation only decimal points stay."""
     return sorted(frozenset().union(*map(_units_of, text.split())))
 
 
-@lru_cache(_KEPT)
+@_kept
 def _units_of(written: str) -> frozenset[str]:
     """The units of a text without white space. Units never cross it, so they are all that a text has."""
     found: set[str] = set()
@@ -53,7 +69,7 @@ def _units_of(written: str) -> frozenset[str]:
     return frozenset(found - {""})
 
 
-@lru_cache(_KEPT)
+@_kept
 def is_number(unit: str) -> bool:
     """Whether a unit counts as a number or code: it has a digit, or is a Roman numeral of two letters or more."""
     return any(char.isdigit() for char in unit) or (len(unit) > 1 and _ROMAN.fullmatch(unit) is not None)
@@ -64,13 +80,13 @@ def letter_groups(text: str) -> list[str]:
     return list(chain.from_iterable(map(_letter_groups_of, words(text))))
 
 
-@lru_cache(_KEPT)
+@_kept
 def _letter_groups_of(word: str) -> tuple[str, ...]:
     marked = f" {word} "
     return tuple(marked[i : i + _LETTERS] for i in range(max(1, len(marked) - _LETTERS + 1)))
 
 
-@lru_cache(_KEPT)
+@_kept
 def unit_groups(unit: str) -> tuple[str, ...]:
     """Groups of two and three letters of one unit, to detect spelling variants."""
     marked = f" {unit} "

@@ -182,3 +182,14 @@ def test_a_vocabulary_of_nothing_has_nothing_in_common(titles: list[str]) -> Non
     result = UnitIndex(titles).overlap(every, every)
     for part in (result.shared, result.only_a, result.only_b, result.conflict):
         np.testing.assert_array_equal(part, np.zeros(len(titles), np.float32))
+
+
+def test_what_is_cut_of_a_word_is_kept_unless_it_is_longer_than_words_are() -> None:
+    """A text without spaces, such as an encoded picture, is one word; 65,536 of them would fill the memory."""
+    cut: list[str] = []
+    count = tokens._kept(lambda word: cut.append(word) or len(word))
+    usual, long = "w" * tokens._LONGEST, "w" * (tokens._LONGEST + 1)
+    assert [count(word) for word in (usual, usual, long, long)] == [40, 40, 41, 41]
+    assert cut == [usual, long, long]
+    long_text = "a-b" * 50_000
+    assert units(long_text) == units(f" {long_text} ")
