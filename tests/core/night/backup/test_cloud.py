@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import obstore
@@ -18,22 +17,16 @@ from memstate_core.run.store import Store
 from memstate_core.storage.storage import object_name
 from tests.core.night.backup.conftest import AT, failures, rows
 from tests.core.night.backup.test_restore import killed
-from tests.core.storage.s3 import SECRET, empty_bucket, s3_server
+from tests.core.storage.s3 import SECRET, empty_bucket
 from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.slow
 URL = "s3://bucket/of a store"
 
 
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
-        yield endpoint
-
-
 @pytest.fixture
-def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
-    empty_bucket(endpoint, monkeypatch)
+def bucket(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    empty_bucket(s3_endpoint, monkeypatch)
     return from_url(URL)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,32 +23,17 @@ from memstate_core.storage.cloud import CloudStorage
 from memstate_core.storage.folder import FolderStorage
 from memstate_core.storage.storage import Storage
 from tests.core.night.publication.conftest import There, new_store, snapshot, there
-from tests.core.storage.s3 import SECRET, Faults, empty_bucket, fault_proxy, s3_server, use_endpoint
+from tests.core.storage.s3 import SECRET, Faults, empty_bucket, use_endpoint
 
 STEPS = ("read", "replace", "sizes", "add", "remove")
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
-        yield endpoint
 
 
 @pytest.fixture(params=["s3", "file"])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "file":
         return f"file://{tmp_path}/published"
-    empty_bucket(request.getfixturevalue("endpoint"), monkeypatch)
+    empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
     return "s3://bucket/a store"
-
-
-@pytest.fixture
-def proxied(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
-    """The faults of a proxy before an empty bucket."""
-    empty_bucket(endpoint, monkeypatch)
-    with fault_proxy(endpoint) as (address, faults):
-        use_endpoint(address, monkeypatch)
-        yield faults
 
 
 @pytest.fixture
@@ -186,21 +170,21 @@ def test_damage_at_the_url_is_sent_again(url: str, store: Store) -> None:
     [("CURRENT", ("GET",)), ("objects/", ("PUT",)), ("CURRENT", ("PUT",)), ("delete", ("POST",))],
 )
 def test_a_refusing_storage_is_an_error_and_the_next_run_completes(
-    proxied: Faults, store: Store, matching: str, methods: tuple[str, ...]
+    s3_faults: Faults, store: Store, matching: str, methods: tuple[str, ...]
 ) -> None:
     url = "s3://bucket/store"
     publish_to(store, url)
     snapshot(store, 2, "two")
     publish_to(store, url)
     snapshot(store, 3, "three")
-    proxied.matching, proxied.methods, proxied.status = matching, methods, 403
+    s3_faults.matching, s3_faults.methods, s3_faults.status = matching, methods, 403
     with pytest.raises(PublicationUnreachable, match="memstate publish") as caught:
         publish_to(store, url)
     note = last_publication(store.home)
     assert note is not None
     assert note.shards["s0"].snapshot == "s0/2"
     assert note.problems == {"s0": caught.value.message}
-    proxied.none()
+    s3_faults.none()
     publish_to(store, url)
     note = last_publication(store.home)
     assert note is not None
@@ -209,13 +193,13 @@ def test_a_refusing_storage_is_an_error_and_the_next_run_completes(
 
 
 @pytest.mark.parametrize("status", [500, 503])
-def test_a_failing_storage_is_an_error_after_some_attempts(proxied: Faults, store: Store, status: int) -> None:
-    proxied.matching, proxied.methods, proxied.status = "objects/", ("PUT",), status
+def test_a_failing_storage_is_an_error_after_some_attempts(s3_faults: Faults, store: Store, status: int) -> None:
+    s3_faults.matching, s3_faults.methods, s3_faults.status = "objects/", ("PUT",), status
     with pytest.raises(PublicationUnreachable) as caught:
         publish_to(store, "s3://bucket/store")
     assert SECRET not in caught.value.message
-    assert sum(each.startswith("PUT") and "objects" in each for each in proxied.seen) == 4
-    proxied.none()
+    assert sum(each.startswith("PUT") and "objects" in each for each in s3_faults.seen) == 4
+    s3_faults.none()
     publish_to(store, "s3://bucket/store")
     assert there("s3://bucket/store").numbers == [1]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import obstore
@@ -22,28 +21,14 @@ from memstate_core.state.files import file_digest
 from memstate_core.state.snapshots import MANIFEST
 from memstate_core.storage.storage import object_name
 from tests.core.night.publication.conftest import COMMON, new_store, snapshot
-from tests.core.storage.s3 import SECRET, Faults, empty_bucket, fault_proxy, s3_server, use_endpoint
+from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 URL = "s3://bucket/store"
 MANY = 1 << 20
 
 
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
-        yield endpoint
-
-
 @pytest.fixture
-def faults(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
-    empty_bucket(endpoint, monkeypatch)
-    with fault_proxy(endpoint) as (address, faults):
-        use_endpoint(address, monkeypatch)
-        yield faults
-
-
-@pytest.fixture
-def store(tmp_path: Path, faults: Faults) -> Store:  # noqa: ARG001, the bucket
+def store(tmp_path: Path, s3_faults: Faults) -> Store:  # noqa: ARG001, the bucket
     made = new_store(tmp_path / "home", writer="https://writer.example")
     snapshot(made, 1, "one")
     publish_to(made, URL)
@@ -77,14 +62,14 @@ def cached(mirror: Mirror) -> set[str]:
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
 
 
-def test_a_replica_follows_what_is_published(store: Store, mirror: Mirror, faults: Faults) -> None:
+def test_a_replica_follows_what_is_published(store: Store, mirror: Mirror, s3_faults: Faults) -> None:
     assert text(mirror) == "one of s0"
     assert not mirror.follow("s0")
     publish_second(store)
-    faults.seen.clear()
+    s3_faults.seen.clear()
     assert mirror.follow("s0")
     assert text(mirror) == "two of s0"
-    assert len(faults.seen) == 3  # CURRENT, the manifest, and the one file that differs
+    assert len(s3_faults.seen) == 3  # CURRENT, the manifest, and the one file that differs
     written = [each.home.snapshots("s0") / "2" / MANIFEST for each in (store, mirror)]
     assert abs(written[0].stat().st_mtime - written[1].stat().st_mtime) < 1e-3
     assert mirror.note is not None
@@ -95,15 +80,15 @@ def test_a_replica_follows_what_is_published(store: Store, mirror: Mirror, fault
 @pytest.mark.parametrize("status", [403, 404, 500, 503])
 @pytest.mark.parametrize("matching", ["CURRENT", "objects/"])
 def test_a_failing_storage_leaves_the_old_snapshot(
-    store: Store, mirror: Mirror, faults: Faults, status: int, matching: str
+    store: Store, mirror: Mirror, s3_faults: Faults, status: int, matching: str
 ) -> None:
     publish_second(store)
-    faults.status, faults.matching = status, matching
+    s3_faults.status, s3_faults.matching = status, matching
     with pytest.raises(SourceUnreachable) as caught:
         mirror.follow("s0")
     assert SECRET not in caught.value.message
     assert text(mirror) == "one of s0"
-    faults.none()
+    s3_faults.none()
     assert mirror.follow("s0")
     assert text(mirror) == "two of s0"
 
@@ -120,13 +105,13 @@ def test_a_storage_that_is_down_leaves_the_old_snapshot(
         Mirror(tmp_path / "another", URL, MANY).open()
 
 
-def test_a_partial_body_is_not_taken(store: Store, mirror: Mirror, faults: Faults) -> None:
+def test_a_partial_body_is_not_taken(store: Store, mirror: Mirror, s3_faults: Faults) -> None:
     publish_second(store)
-    faults.cut, faults.matching = 0.5, "objects/"
+    s3_faults.cut, s3_faults.matching = 0.5, "objects/"
     with pytest.raises(SourceUnreachable):
         mirror.follow("s0")
     assert text(mirror) == "one of s0"
-    faults.none()
+    s3_faults.none()
     mirror.follow("s0")
     assert text(mirror) == "two of s0"
 
@@ -170,29 +155,29 @@ def test_what_was_erased_leaves_the_replica(store: Store, mirror: Mirror) -> Non
 
 
 def test_what_was_erased_leaves_a_replica_that_cannot_fetch_what_follows(
-    store: Store, mirror: Mirror, faults: Faults
+    store: Store, mirror: Mirror, s3_faults: Faults
 ) -> None:
     erase(store)
     publish_to(store, URL)
-    faults.status, faults.matching = 403, "objects/"
+    s3_faults.status, s3_faults.matching = 403, "objects/"
     with pytest.raises(SourceUnreachable):
         mirror.follow("s0")
     assert current_number(mirror.home, "s0") is None
     assert not any("one of s0" in path.read_text() for path in mirror.home.root.rglob("*") if path.is_file())
-    faults.none()
+    s3_faults.none()
     mirror.follow("s0")
     assert text(mirror) == "two of s0"
 
 
-def test_a_corrupted_cache_is_fetched_again(mirror: Mirror, faults: Faults) -> None:
+def test_a_corrupted_cache_is_fetched_again(mirror: Mirror, s3_faults: Faults) -> None:
     graph = mirror.home.snapshots("s0") / "1" / "graph"
     graph.write_text("ten of s0")  # the object is the same file
     Mirror(mirror.home.root.parent, URL, MANY).open()
     assert not graph.exists()
-    faults.seen.clear()
+    s3_faults.seen.clear()
     assert mirror.follow("s0")
     assert text(mirror) == "one of s0"
-    assert len(faults.seen) == 2
+    assert len(s3_faults.seen) == 2
 
     shutil.rmtree(mirror.home.root / "cache")
     (graph.parent / "empty").unlink()
@@ -219,9 +204,9 @@ def test_the_cache_is_bounded_and_keeps_what_is_served(tmp_path: Path, store: St
     assert 4 < len(cached(one)) < 10
 
 
-def test_processes_share_the_folder(tmp_path: Path, store: Store, mirror: Mirror, faults: Faults) -> None:
+def test_processes_share_the_folder(tmp_path: Path, store: Store, mirror: Mirror, s3_faults: Faults) -> None:
     publish_second(store)
-    faults.seen.clear()
+    s3_faults.seen.clear()
     others = [Mirror(tmp_path / "replica", URL, MANY) for _ in range(4)]
     done: list[bool | MemstateError] = []
 
@@ -237,13 +222,13 @@ def test_processes_share_the_folder(tmp_path: Path, store: Store, mirror: Mirror
     for thread in threads:
         thread.join()
     assert sorted(map(repr, done)) == ["False", "False", "False", "True"]
-    assert sum("objects/" in each for each in faults.seen) == 2
+    assert sum("objects/" in each for each in s3_faults.seen) == 2
     assert text(mirror) == "two of s0"
 
 
-def test_a_slow_storage_delays_nobody_who_reads(store: Store, mirror: Mirror, faults: Faults) -> None:
+def test_a_slow_storage_delays_nobody_who_reads(store: Store, mirror: Mirror, s3_faults: Faults) -> None:
     publish_second(store)
-    faults.seconds, faults.matching = 0.4, "objects/"
+    s3_faults.seconds, s3_faults.matching = 0.4, "objects/"
     thread = threading.Thread(target=mirror.follow, args=("s0",))
     thread.start()
     begun = time.monotonic()
@@ -253,7 +238,7 @@ def test_a_slow_storage_delays_nobody_who_reads(store: Store, mirror: Mirror, fa
     assert text(mirror) == "two of s0"
 
 
-@pytest.mark.usefixtures("faults")
+@pytest.mark.usefixtures("s3_faults")
 def test_shards_are_those_of_the_source(tmp_path: Path) -> None:
     store = new_store(tmp_path / "wide", shards=3)
     snapshot(store, 1, "one", "s1")

@@ -16,26 +16,12 @@ from memstate_core.serve.replica.service import FOLDER
 from memstate_core.state.home import Home
 from tests.core.serve.conftest import Client, Publish, harbour, served
 from tests.core.serve.test_swap import edition
-from tests.core.storage.s3 import Faults, empty_bucket, fault_proxy, s3_server, use_endpoint
+from tests.core.storage.s3 import Faults
 from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.slow
 URL = "s3://bucket/store"
 OPTIONS = Options(replica_of=URL, poll_seconds=0.02, follow_seconds=0.05)
-
-
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def faults(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
-    empty_bucket(endpoint, monkeypatch)
-    with fault_proxy(endpoint) as (address, faults):
-        use_endpoint(address, monkeypatch)
-        yield faults
 
 
 @pytest.fixture
@@ -44,7 +30,7 @@ def local(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def published(tmp_path: Path, publish: Publish, faults: Faults) -> Store:  # noqa: ARG001, the bucket
+def published(tmp_path: Path, publish: Publish, s3_faults: Faults) -> Store:  # noqa: ARG001, the bucket
     store = publish(tmp_path / "home", edition(1))
     publish_to(store, URL)
     return store
@@ -78,8 +64,8 @@ def second(published: Store, publish: Publish) -> None:
     publish_to(published, URL)
 
 
-def test_a_replica_answers_as_the_store_does(tmp_path: Path, publish: Publish, faults: Faults, local: Store) -> None:
-    assert faults.seen == []
+def test_a_replica_answers_as_the_store_does(tmp_path: Path, publish: Publish, s3_faults: Faults, local: Store) -> None:
+    assert s3_faults.seen == []
     store = publish(tmp_path / "home", harbour)
     publish_to(store, URL)
     asked = {"q": "ferry yard gate", "scope": ["user:a"]}
@@ -92,14 +78,14 @@ def test_a_replica_answers_as_the_store_does(tmp_path: Path, publish: Publish, f
 
 
 def test_a_replica_follows_and_survives_its_source(
-    replica: Client, published: Store, publish: Publish, faults: Faults
+    replica: Client, published: Store, publish: Publish, s3_faults: Faults
 ) -> None:
     state = replica.get("/readyz").document["replica"]
     assert (state["source"], state["problems"]) == (URL, [])
-    faults.status, faults.matching = 503, ""
+    s3_faults.status, s3_faults.matching = 503, ""
     until(lambda: problems(replica) != [])
     assert snapshot(replica) == "s0/1"
-    faults.none()
+    s3_faults.none()
     until(lambda: problems(replica) == [])
     second(published, publish)
     until(lambda: snapshot(replica) == "s0/2")
