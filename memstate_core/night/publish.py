@@ -106,8 +106,15 @@ def draft(store: Store, run: Run) -> Snapshot:
     Raises:
         SnapshotDamaged: what was written reads back otherwise.
     """
-    made = _written(store, run)
-    problems = _problems(made)
+    folder = run.scratch / _FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    close_kept(run.graph)
+    shutil.copyfile(run.graph, folder / GRAPH_FILE)
+    with open_graph(folder / GRAPH_FILE, read_only=True) as graph:
+        tables = KeptTables(graph)
+        made = _written(store, run, folder, tables)
+        problems = _problems(run, made, tables)
     if problems:
         raise SnapshotDamaged(f"{made.name} (not published)", problems)
     return made
@@ -124,27 +131,19 @@ def _left_draft(run: Run) -> Snapshot | None:
     return None
 
 
-def _written(store: Store, run: Run) -> Snapshot:
-    folder = run.scratch / _FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+def _written(store: Store, run: Run, folder: Path, tables: Rows) -> Snapshot:
+    """Writes what lies beside the graph, from the tables of the copy that is published."""
     base = None if run.facts.base is None else load_snapshot(store.home, run.facts.shard, run.facts.base)
     earlier = _earlier_index(store, run, base)
     layouts, evidence = _evidence_files(store, run, folder, base, earlier)
-    with open_graph(run.graph, read_only=True) as graph:
-        tables = KeptTables(graph)
-        topics, topic_vectors = tables.read(TOPIC), tables.read(VECTOR)
-        counts = graph_counts(tables) | {"evidence": evidence}
-        hashed = state_hash(tables)
-        write_facts(folder, tables)
-    close_kept(run.graph)
-    shutil.copyfile(run.graph, folder / GRAPH_FILE)
-    write_topic_index(folder, topics, topic_vectors, layouts, earlier)
+    counts = graph_counts(tables) | {"evidence": evidence}
+    write_facts(folder, tables)
+    write_topic_index(folder, tables.read(TOPIC), tables.read(VECTOR), layouts, earlier)
     run.table("aliases", ALIASES).write_parquet(folder / "aliases.parquet")
     compressed = run.table("compressed", REVISIONS).sort("topic_id", "name", "rank")
     compressed.write_parquet(folder / COMPRESSED_FILE, row_group_size=10_000)
     run.table("problems", PROBLEMS).write_parquet(folder / PROBLEMS_FILE)
-    manifest = _manifest(run, folder, counts, hashed, base)
+    manifest = _manifest(run, folder, counts, state_hash(tables), base)
     (folder / MANIFEST).write_bytes(msgjson.format(msgjson.encode(manifest)))
     for path in [*folder.rglob("*"), folder]:
         sync_path(path)
@@ -191,7 +190,7 @@ def _manifest(run: Run, folder: Path, counts: dict[str, int], hashed: str, base:
         counts=counts,
         state_hash=hashed,
         graph_fresh_bytes=size if base is None or facts.fresh_graph else base.manifest.graph_fresh_bytes,
-        files=file_digests(folder),
+        files=file_digests(folder, base),
         made_by=__version__,
         checked_by=__version__ if _is_checked(run) else "",
     )
@@ -203,15 +202,12 @@ def _is_checked(run: Run) -> bool:
     return held.issuperset(CONDITIONS)
 
 
-def _problems(draft: Snapshot) -> list[str]:
-    left = [f"{path.name} is left beside the graph" for path in leftovers(draft.path / GRAPH_FILE)]
-    with open_graph(draft.path / GRAPH_FILE, read_only=True) as graph:
-        tables = KeptTables(graph)
-        found = state_hash(tables)
-        index = index_problems(draft.path, tables)
-    expected = draft.manifest.state_hash
-    changed = [] if found == expected else [f"reading it again gives state {found}, expected {expected}"]
-    return left + changed + index + draft.damage()
+def _problems(run: Run, made: Snapshot, tables: Rows) -> list[str]:
+    """What is wrong with a draft: its graph is not the working graph, or its files do not hold what that has."""
+    left = [f"{path.name} is left beside the graph" for path in leftovers(made.path / GRAPH_FILE)]
+    found, expected = made.manifest.files[GRAPH_FILE], file_digest(run.graph)
+    changed = [] if found == expected else [f"{GRAPH_FILE}: SHA-256 is {found}, that of the working graph {expected}"]
+    return left + changed + index_problems(made.path, tables)
 
 
 def _record(store: Store, run: Run, manifest: Manifest) -> None:

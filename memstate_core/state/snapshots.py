@@ -96,10 +96,22 @@ class Snapshot:
         ]
 
 
-def file_digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file below a folder except its manifest, by relative path."""
+def file_digests(folder: Path, base: Snapshot | None = None) -> dict[str, str]:
+    """SHA-256 of every file below a folder except its manifest, by relative path.
+
+    Args:
+        folder: the folder.
+        base: a snapshot that was compared with its manifest; files shared with it are not read again.
+    """
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
-    return {str(file.relative_to(folder)): file_digest(file) for file in files}
+    named = {str(file.relative_to(folder)): file for file in files}
+    return {name: _shared_digest(base, name, file) or file_digest(file) for name, file in named.items()}
+
+
+def _shared_digest(base: Snapshot | None, name: str, file: Path) -> str | None:
+    """The recorded digest of a file that is one with a snapshot's, None where it is not."""
+    known = None if base is None else base.manifest.files.get(name)
+    return known if base is not None and known and file.samefile(base.path / name) else None
 
 
 def load_snapshot(home: Home, shard: str, number: int) -> Snapshot:

@@ -14,6 +14,7 @@ from memstate_core.night.gates import measure
 from memstate_core.night.gates.recall_loss import RecallLoss, recall_loss
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.kept_tables import Rows
 from memstate_core.state.snapshots import Snapshot
 from memstate_pipeline.run import maintain
 from tests.core.night.corrections import merge
@@ -148,8 +149,8 @@ def test_the_draft_that_was_asked_is_published_if_it_is_whole(
 ) -> None:
     written: list[Path] = []
 
-    def writing(store: Store, run: Run) -> Snapshot:
-        made = write_draft(store, run)
+    def writing(store: Store, run: Run, folder: Path, tables: Rows) -> Snapshot:
+        made = write_draft(store, run, folder, tables)
         written.append(made.path)
         return made
 
