@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from memstate_core.model.text import normalised
 from memstate_core.revise.matching.nearest import Ints, pair_products, tfidf
@@ -124,6 +125,14 @@ class Corpus:
     def value_units(self) -> tuple[Any, NDArray[np.float32]]:
         """Field values as units of titles (CSR of ones, (rows of `fields`, units)), and how many units each has."""
         return self.title_units.known(self.fields["text"].to_list())
+
+    @cached_property
+    def single_values(self) -> Any:
+        """Units of titles that are the whole value of a field of a topic, CSR of ones (topics, units)."""
+        units, size = self.value_units
+        single = np.flatnonzero(size == 1)
+        entries = np.ones(len(single), np.float32), (self.fields["row"].to_numpy()[single], single)
+        return (csr_matrix(entries, shape=(len(self), len(size))) @ units).sign().tocsr()
 
     @cached_property
     def values(self) -> Any:

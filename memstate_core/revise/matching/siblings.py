@@ -66,7 +66,8 @@ class Signs:
         equal: neither title has units that the other lacks (pairs,).
         identical: titles have the same words in the same order, summaries the same units, or neither topic has a
             summary, and at most one field contradicts (pairs,).
-        number: one title has numbers where the other has none of its own (pairs,).
+        number: one title has numbers where the other has none of its own, other than values of the other topic's
+            fields (`Trip 2024` and `Trip` of the year 2024) (pairs,).
         fields: fields of which both topics have a value: columns pair, name, contradicts (the two name different
             things); sorted.
         summary: both summaries follow one template with different numbers or rare words (pairs,).
@@ -106,7 +107,8 @@ def signs(
         values: the values of the pairs' fields (`Corpus.value_pairs`), where they are known already.
     """
     index, a, b, stated = corpus.title_units, pairs.a, pairs.b, formats.stated(corpus, pairs, relations)
-    strict, numbers = index.differences(a, b, stated), index.differences(a, b, stated, numeric=True)
+    strict, single = index.differences(a, b, stated), corpus.single_values
+    numbers = index.differences(a, b, (single[b], single[a]), numeric=True)
     same, equal = ~_both(strict), (strict[0] <= 0) & (strict[1] <= 0)
     summary, template = _summaries(corpus, pairs)
     fields = _fields(corpus.value_pairs(a, b) if values is None else values)

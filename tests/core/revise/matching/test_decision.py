@@ -85,6 +85,24 @@ def test_witnesses_outweigh_a_field_that_contradicts(witnesses: int) -> None:
     assert result.probability[at[0, 1]] == (np.nextafter(SURE, 0) if witnesses >= WITNESSES else 0)
 
 
+@pytest.mark.parametrize(
+    ("fields", "contradicts"),
+    [
+        ({"year": "2024"}, False),
+        ({"year": 2024}, False),
+        ({"year": "2025"}, True),
+        ({"before": "Trip 2024"}, True),
+        ({}, True),
+    ],
+)
+def test_a_number_of_one_title_contradicts_unless_it_is_a_value_of_the_other_topic(
+    fields: dict[str, Any], contradicts: bool
+) -> None:
+    result, at = decided([{"title": "Trip to Oslo 2024"}, {"title": "Trip to Oslo", "fields": fields}])
+    assert result.contradicted == contradicts
+    assert (result.probability[at[0, 1]] < SURE) == contradicts
+
+
 def test_no_witness_outweighs_titles_that_contradict() -> None:
     trips = [{"title": "Trip to Oslo"}, {"title": "Trip to Graz"}]
     result, at = decided([*trips, *({"title": "Trip to"} for _ in range(WITNESSES + 2))])
