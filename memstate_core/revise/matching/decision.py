@@ -17,9 +17,10 @@ from scipy.sparse.csgraph import connected_components
 
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.fellegi_sunter import Scored
 from memstate_core.revise.matching.nearest import Ints, pair_products
-from memstate_core.revise.matching.siblings import BY_TITLE, Flags, Signs
+from memstate_core.revise.matching.siblings import BY_TITLE, Signs
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.unit_overlap import BACKGROUND
 
