@@ -69,3 +69,16 @@ class NotOnReplica(MemstateError):
             what=what,
             writer=writer or None,
         )
+
+
+class InboxUnreachable(MemstateError):
+    """The inbox at a URL, where replicas leave what they accept for the store, does not answer or refuses."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(
+            f"the inbox at {where} failed: {problem}. What was accepted lies there and is not lost; a request that got "
+            "no answer has to be sent again. Check the address, and in the environment the credentials, region and "
+            "endpoint; the next night or `memstate fetch-inbox` in the home that writes fetches what lies there.",
+            where=where,
+            problem=problem,
+        )
