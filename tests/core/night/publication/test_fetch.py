@@ -12,7 +12,9 @@ import pytest
 
 from memstate_core.ingest.accesses.collect import collect_accesses
 from memstate_core.ingest.accesses.record import AccessRecord, heading, written
-from memstate_core.ingest.inbox import import_inbox
+from memstate_core.ingest.api_files import make_key
+from memstate_core.ingest.divided_files import divide
+from memstate_core.ingest.inbox import import_inbox, move_into
 from memstate_core.ingest.report import ImportReport
 from memstate_core.model.errors import InboxUnreachable, PublicationConflict
 from memstate_core.model.text import iso
@@ -296,3 +298,19 @@ def test_two_processes_fetch_one_after_another(url: str, store: Store) -> None:
         found = list(pool.map(lambda _: fetch_inbox(store, url, NOW).fetched, range(2)))
     assert sorted(found) == [0, 5]
     assert import_all(store).accepted == 5
+
+
+def test_a_divided_file_is_not_in_the_ledger_before_its_last_piece(url: str, store: Store) -> None:
+    """A file with which processes died is processed when its pieces are written; they are yet to be imported."""
+    name = leave(url, "inbox", rows("one", "two"))
+    fetch_inbox(store, url, NOW)
+    (path,) = store.home.inbox.glob("api-*")
+    pieces = divide(path, make_key(store.home.inbox_key))
+    move_into(path, store.home.processed)
+    assert [release_imported(store, url), names(url)] == [0, [name]]
+    move_into(pieces[0], store.home.failed)
+    assert import_all(store).accepted == 1
+    assert [release_imported(store, url), names(url)] == [0, [name]]
+    move_into(store.home.failed / pieces[0].name, store.home.inbox)
+    assert import_all(store).accepted == 1
+    assert [release_imported(store, url), names(url)] == [1, []]
