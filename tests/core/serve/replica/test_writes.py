@@ -175,6 +175,18 @@ def test_feedback_and_accesses_reach_the_store_once(replicas: list[Client], stor
     assert len(accesses(store)) == 2
 
 
+def test_what_queries_return_is_recorded_as_on_any_server_and_stored_at_the_end(tmp_path: Path, store: Store) -> None:
+    patient = replace(OPTIONS, rotate_seconds=600, record=True)
+    with served(Store(Home(tmp_path / "first"), Settings()), patient) as client:
+        client.until_ready()
+        for record in ({}, {"record": False}):
+            assert client.post("/v1/query", {"q": "ferry yard", "top_k": 1} | record).status == 200
+        assert names() == []
+    assert len(names()) == 1
+    night(store)
+    assert accesses(store) == [("yard", False)]
+
+
 @pytest.mark.parametrize("status", [403, 500, 503])
 def test_a_storage_that_fails_is_503_and_nothing_acknowledged_is_lost(
     replicas: list[Client], store: Store, s3_faults: Faults, status: int
