@@ -35,7 +35,7 @@ class Options:
             believed; from all others these headers are ignored.
         settle: the process only serves, so objects loaded with the first snapshot are exempt from garbage collection;
             each full collection over the model stopped every thread for a third of a second.
-        replica_of: the URL that a read-only replica serves from; None for a server on its own store.
+        replica_of: the URL that a replica serves from; None for a server on its own store.
         follow_seconds: how often a replica asks its source for what is published.
         accept_writes: whether a replica takes writes for its store, which has to fetch them.
         cache_mib: how many MiB of fetched objects a replica keeps beside those that it serves.

@@ -132,6 +132,11 @@ class Service(Reading):
         else:
             self.serving.read(lambda generation: check(generation.readers))
 
+    def _keep_feedback(self, access: Access) -> None:
+        """Makes an access durable."""
+        self._accesses.record([access])
+        self._accesses.flush()
+
     def feedback(
         self, who: Principal, topic_id: str, fields: Sequence[str] | None, failed: bool, at: datetime | None
     ) -> Document:
@@ -150,8 +155,7 @@ class Service(Reading):
         when = iso(at or now)
         Clock.at(now, self.store.settings).spelling(when, "$.at")
         access = Access(found["topic_id"], at or now, found["scope"], fields or None, failed)
-        self._accesses.record([access])
-        self._accesses.flush()
+        self._keep_feedback(access)
         return {"topic_id": access.topic_id, "fields": list(fields) if fields else None, "failed": failed, "at": when}
 
 

@@ -75,7 +75,7 @@ class FetchState(Answer, frozen=True):
 
 
 class ReplicaState(Answer, frozen=True):
-    """How far a read-only replica follows its source; without problems it has what was published at `asked_at`."""
+    """How far a replica follows its source; without problems it has what was published at `asked_at`."""
 
     source: str
     problems: list[SourceProblem]

@@ -60,12 +60,12 @@ class SourceUnreachable(MemstateError):
 
 
 class NotOnReplica(MemstateError):
-    """A request needs the store that writes, and this server is a read-only replica."""
+    """A request needs the store that writes, and this server is a replica."""
 
     def __init__(self, what: str, writer: str = "") -> None:
         place = writer or "the server of the store that writes (its setting publish.writer_url names it here)"
         super().__init__(
-            f"this server is a read-only replica: it {what}. Send the request to {place}.",
+            f"this server is a replica: it {what}. Send the request to {place}.",
             what=what,
             writer=writer or None,
         )

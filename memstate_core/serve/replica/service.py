@@ -18,7 +18,7 @@ from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store
-from memstate_core.serve.accesses import AccessRecorder
+from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.inbox_writer import Inbox
 from memstate_core.serve.options import Options
@@ -28,6 +28,7 @@ from memstate_core.serve.replica.mirror import Mirror
 from memstate_core.serve.replica.writes import RemoteInbox
 from memstate_core.serve.service import Service
 from memstate_core.serve.snapshots.lost_topics import LostTopics
+from memstate_core.serve.telemetry.counters import Count
 from memstate_core.serve.topic_ids import Owned
 from memstate_core.serve.workers.shared import Shared
 from memstate_core.state.home import Home
@@ -149,6 +150,12 @@ class ReplicaService(Service):
     def _recorder(self) -> AccessRecorder:
         home, lost = self.store.home, LostTopics(self.serving, self.store.home)
         return AccessRecorder(home.accesses, self.options, self.counters, lost, self._remote.journal)
+
+    def _keep_feedback(self, access: Access) -> None:
+        """Stores it by itself: what was refused must not be stored later, since it is sent again."""
+        self._remote.put_access(access)
+        self.counters.add(Count.ACCESSES_RECORDED)
+        self.counters.add(Count.ACCESSES_FLUSHED)
 
     def _is_recorded(self, record: bool | None) -> bool:
         return super()._is_recorded(record) and self.takes_writes

@@ -18,10 +18,12 @@ from typing import Any
 from memstate_core.ingest.accesses.record import AccessRecord, heading, written
 from memstate_core.model.errors import InboxUnreachable
 from memstate_core.model.text import iso
+from memstate_core.serve.accesses import SOURCE, Access
 from memstate_core.storage.purpose import INBOX as PURPOSE
 from memstate_core.storage.remote_inbox import ACCESSES, INBOX, put_once
 from memstate_core.storage.storage import Storage, storage
 
+_FEEDBACK = "feedback"
 _log = logging.getLogger("memstate.serve")
 
 
@@ -63,6 +65,15 @@ class RemoteInbox:
             if self._place is None:
                 self._place = storage(self._source, PURPOSE)
             return put_once(self._place, folder, content)
+
+    def put_access(self, access: Access) -> None:
+        """Stores an access as a segment of its own; one that is equal to the microsecond is the same.
+
+        Raises:
+            InboxUnreachable: the storage does not answer, or refuses.
+        """
+        how = {"fields": access.fields, "failed": access.failed, "scope": access.scope}
+        self.put(ACCESSES, written(heading(_FEEDBACK)) + _line(access.topic_id, access.at, SOURCE, **how))
 
     def journal(self) -> RemoteJournal:
         """A journal of accesses whose segments are objects."""
@@ -118,11 +129,11 @@ class RemoteJournal:
         Raises:
             InboxUnreachable: no more fit in memory, and the storage does not answer; this one is dropped.
         """
-        access = AccessRecord(topic_id=topic_id, at=iso(at), source=source, fields=fields, failed=failed, scope=scope)
+        line = _line(topic_id, at, source, fields=fields, failed=failed, scope=scope)
         with self._lock:
             if len(self._lines) >= self._limit:
                 self._flush()
-            self._lines.append(written(access))
+            self._lines.append(line)
 
     def flush(self) -> None:
         """Stores all recorded accesses.
@@ -149,3 +160,8 @@ class RemoteJournal:
     def _send(self) -> None:
         self._inbox.put(ACCESSES, self._segment)
         self._segment = b""
+
+
+def _line(topic_id: str, at: datetime, source: str, **how: Any) -> bytes:
+    """An access as a line of a segment."""
+    return written(AccessRecord(topic_id=topic_id, at=iso(at), source=source, **how))

@@ -206,8 +206,11 @@ def test_a_storage_that_fails_is_503_and_nothing_acknowledged_is_lost(
     s3_faults.none()
     assert client.post("/v1/ingest", [more]).status == 202
     assert client.get("/readyz").document["replica"]["writes"] == {"accepted": True, "problem": None, "since": None}
-    until(lambda: len(names()) == 3)  # the feedback was kept, and is stored with the next flush
+    at = {"topic_id": "yard", "used": True, "at": "2026-05-01"}
+    assert [client.post("/v1/feedback", at).status for _ in range(2)] == [202, 202]
+    assert len(names()) == 3
     assert night(store) == sorted([ROW["text"], more["text"]])
+    assert accesses(store) == [("yard", False)]
 
 
 def test_a_slow_storage_is_waited_for(replicas: list[Client], store: Store, s3_faults: Faults) -> None:
