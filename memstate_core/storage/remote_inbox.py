@@ -68,16 +68,32 @@ def _mend(place: Storage, name: str, content: bytes) -> None:
             _mend(place, name, content)
 
 
-def waiting_objects(place: Storage) -> tuple[list[WaitingObject], list[str]]:
-    """What lies in the inbox at a URL, the oldest first, and the names of what no replica put there."""
+@dataclass(frozen=True)
+class RemoteContents:
+    """What lies in the inbox at a URL.
+
+    Attributes:
+        objects: the objects, the oldest first.
+        drafts: the names of drafts, which only folders have, with the times of their last change.
+        others: the names of what no replica put there.
+    """
+
+    objects: list[WaitingObject]
+    drafts: dict[str, datetime]
+    others: list[str]
+
+
+def waiting_objects(place: Storage) -> RemoteContents:
+    """Lists the inbox at a URL; raises InboxUnreachable."""
     listed: dict[str, Listed] = {**place.listed(INBOX), **place.listed(ACCESSES)}
     found = [
         WaitingObject(name, match[1], each.size, each.written_at)
         for name, each in listed.items()
         if (match := _NAME(name)) is not None
     ]
-    others = sorted(name for name in listed if _NAME(name) is None and _DRAFT(name) is None)
-    return sorted(found, key=lambda each: (each.written_at, each.name)), others
+    drafts = {name: each.written_at for name, each in listed.items() if _DRAFT(name) is not None}
+    others = listed.keys() - drafts.keys() - {each.name for each in found}
+    return RemoteContents(sorted(found, key=lambda each: (each.written_at, each.name)), drafts, sorted(others))
 
 
 def content_of(place: Storage, waiting: WaitingObject) -> bytes | None:

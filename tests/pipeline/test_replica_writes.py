@@ -65,7 +65,7 @@ def leave_access(url: str, topic_id: str) -> str:
 
 
 def names(url: str) -> list[str]:
-    return [each.name for each in waiting_objects(storage(url, INBOX))[0]]
+    return [each.name for each in waiting_objects(storage(url, INBOX)).objects]
 
 
 def opened(home: Path) -> Store:

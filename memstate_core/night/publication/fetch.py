@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from memstate_core.model.errors import InboxUnreachable, MemstateError
+from memstate_core.model.errors import InboxUnreachable, MemstateError, PublicationUnreachable
 from memstate_core.night.publication.local_copies import keep_copy, local_copies
 from memstate_core.night.publication.publish import require_own
 from memstate_core.policy.settings import Settings
@@ -28,6 +28,7 @@ from memstate_core.storage.remote_inbox import WaitingObject, content_of, waitin
 from memstate_core.storage.storage import Storage, Unreadable, storage
 
 _WAIT_SECONDS = 60.0
+_STALE = timedelta(days=1)
 _AT_ONCE = 8
 """How many objects are fetched at the same time."""
 
@@ -67,12 +68,12 @@ def fetch_inbox(store: Store, where: str, at: datetime) -> Fetched:
         InboxUnreachable: the storage does not answer, or refuses; what was copied stays.
         PublicationConflict: another copy of the store published there last; nothing was fetched.
         PublicationRefused: the address is none, or what is there is no publication.
-        PublicationUnreachable: CURRENT there cannot be read.
         CloudUnavailable: the package for object storage is missing.
         StoreLocked: another process of this home has been fetching for a minute.
         OSError: a copy cannot be written.
     """
     with _looking(store, where, at) as look:
+        look.sweep(at)
         removed = look.remove(local_copies(store.home).committed)
         held = local_copies(store.home).held
         fetched = look.copy([each for each in look.waiting if each.sha256 not in held])
@@ -98,27 +99,34 @@ def release_imported(store: Store, where: str, *, all_copied: bool = False) -> i
         return look.remove(copies.held if all_copied else copies.committed)
 
 
-@dataclass
 class _Look:
     """What lies in the inbox at a URL.
 
-    Attributes:
+    Args:
         home: the home that fetches.
         place: the storage of the URL.
+
+    Attributes:
         waiting: the objects there.
         others: other names there.
     """
 
-    home: Home
-    place: Storage
-    waiting: list[WaitingObject]
-    others: list[str]
+    def __init__(self, home: Home, place: Storage) -> None:
+        self._home, self._place = home, place
+        found = waiting_objects(place)
+        self.waiting, self.others, self._drafts = found.objects, found.others, found.drafts
+
+    def sweep(self, now: datetime) -> None:
+        """Removes old drafts of killed replicas; none of them was acknowledged."""
+        old = [name for name, at in self._drafts.items() if now - at > _STALE]
+        if old:
+            self._place.remove(old)
 
     def remove(self, digests: Collection[str]) -> int:
         """Removes the objects of some digests."""
         gone = [each for each in self.waiting if each.sha256 in digests]
         if gone:
-            self.place.remove([each.name for each in gone])
+            self._place.remove([each.name for each in gone])
             self.waiting = [each for each in self.waiting if each.sha256 not in digests]
         return len(gone)
 
@@ -129,11 +137,11 @@ class _Look:
 
     def _copy(self, waiting: WaitingObject) -> bool:
         try:
-            content = content_of(self.place, waiting)
+            content = content_of(self._place, waiting)
         except Unreadable as error:
-            raise InboxUnreachable(self.place.where, f"{waiting.name} {error}") from None
+            raise InboxUnreachable(self._place.where, f"{waiting.name} {error}") from None
         if content is not None:
-            keep_copy(self.home, waiting, content)
+            keep_copy(self._home, waiting, content)
         return content is not None
 
 
@@ -149,9 +157,8 @@ def _looking(store: Store, where: str, at: datetime | None) -> Iterator[_Look]:
     lock = store.home.work("fetch").with_suffix(".lock")
     with exclusive(lock, f"process {os.getpid()} (fetching)", _WAIT_SECONDS):
         try:
-            require_own(store, where)
-            place = storage(where, INBOX)
-            look = _Look(store.home, place, *waiting_objects(place))
+            _require_own(store, where)
+            look = _Look(store.home, storage(where, INBOX))
             yield look
         except (MemstateError, OSError) as error:
             problem = error.message if isinstance(error, MemstateError) else str(error)
@@ -159,6 +166,13 @@ def _looking(store: Store, where: str, at: datetime | None) -> Iterator[_Look]:
             raise
         fetched_at = at or _known(store.home, where).at
         write_fetch_note(store.home, FetchNote(where, fetched_at, len(look.waiting), look.others))
+
+
+def _require_own(store: Store, where: str) -> None:
+    try:
+        require_own(store, where)
+    except PublicationUnreachable as error:
+        raise InboxUnreachable(where, str(error.facts["problem"])) from None
 
 
 def _known(home: Home, where: str) -> FetchNote:

@@ -10,7 +10,7 @@ import pytest
 
 from memstate_core.model.errors import InboxUnreachable
 from memstate_core.storage.purpose import INBOX
-from memstate_core.storage.remote_inbox import content_of, put_once, waiting_objects
+from memstate_core.storage.remote_inbox import RemoteContents, content_of, put_once, waiting_objects
 from memstate_core.storage.storage import Storage, Unreadable, storage
 from tests.core.storage.s3 import SECRET, Faults, empty_bucket, use_endpoint
 
@@ -30,30 +30,30 @@ def test_a_content_is_stored_once(place: Storage) -> None:
         names = list(pool.map(lambda _: put_once(place, "inbox", ROWS), range(24)))
     assert set(names) == {f"inbox/{hashlib.sha256(ROWS).hexdigest()}.jsonl"}
     put_once(place, "accesses", ROWS)
-    found, others = waiting_objects(place)
-    assert [(each.size, content_of(place, each)) for each in found] == [(len(ROWS), ROWS)] * 2
-    assert others == []
+    found = waiting_objects(place)
+    assert [(each.size, content_of(place, each)) for each in found.objects] == [(len(ROWS), ROWS)] * 2
+    assert (found.others, found.drafts) == ([], {})
 
 
 def test_other_bytes_under_its_name_are_mended(place: Storage) -> None:
     name = put_once(place, "inbox", ROWS)
     place.write(name, ROWS[:-3])
     assert put_once(place, "inbox", ROWS) == name
-    assert content_of(place, waiting_objects(place)[0][0]) == ROWS
+    assert content_of(place, waiting_objects(place).objects[0]) == ROWS
 
 
 def test_what_nobody_puts_there_is_named_and_what_is_gone_is_none(place: Storage) -> None:
     put_once(place, "inbox", ROWS)
-    (waiting,) = waiting_objects(place)[0]
+    (waiting,) = waiting_objects(place).objects
     place.write("inbox/letter.jsonl", b"")
-    assert waiting_objects(place) == ([waiting], ["inbox/letter.jsonl"])
+    assert waiting_objects(place) == RemoteContents([waiting], {}, ["inbox/letter.jsonl"])
     place.remove([waiting.name])
     assert content_of(place, waiting) is None
 
 
 def test_bytes_that_changed_since_they_were_listed_are_not_taken(place: Storage) -> None:
     name = put_once(place, "inbox", ROWS)
-    (waiting,) = waiting_objects(place)[0]
+    (waiting,) = waiting_objects(place).objects
     place.write(name, ROWS[:-3])
     with pytest.raises(Unreadable, match=f"has {len(ROWS)} bytes, of which {len(ROWS) - 3} arrived"):
         content_of(place, waiting)
@@ -74,7 +74,7 @@ def test_an_answer_that_is_lost_makes_no_second_object(s3_faults: Faults) -> Non
     s3_faults.lost, s3_faults.methods = 1, ("PUT",)
     put_once(place, "inbox", ROWS)
     assert sum(each.startswith("PUT") for each in s3_faults.seen) == 2
-    assert len(waiting_objects(place)[0]) == 1
+    assert len(waiting_objects(place).objects) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

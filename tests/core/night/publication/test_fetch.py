@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -64,7 +65,7 @@ def leave(url: str, folder: str, content: bytes) -> str:
 
 
 def names(url: str) -> list[str]:
-    return [each.name for each in waiting_objects(storage(url, INBOX))[0]]
+    return [each.name for each in waiting_objects(storage(url, INBOX)).objects]
 
 
 def import_all(store: Store, run: str = "night") -> ImportReport:
@@ -281,12 +282,22 @@ def test_a_slow_storage_loses_nothing(s3_faults: Faults, store: Store) -> None:
 
 def test_a_storage_that_is_down_is_noted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     use_endpoint("http://127.0.0.1:9", monkeypatch)
-    with pytest.raises(Exception, match="HTTP error"):
+    with pytest.raises(InboxUnreachable, match="HTTP error"):
         fetch_inbox(store, S3, NOW)
     note = read_fetch_note(store.home)
     assert note is not None
     assert note.at is None
     assert "HTTP error" in (note.problem or "")
+
+
+def test_old_drafts_of_killed_replicas_are_removed(tmp_path: Path, store: Store) -> None:
+    url, inbox = f"file://{tmp_path}/published", tmp_path / "published" / "inbox"
+    leave(url, "inbox", rows("one"))
+    for name in ("old", "fresh"):
+        (inbox / f".{name}.part").write_bytes(b'{"text"')
+    os.utime(inbox / ".old.part", (0, 0))
+    assert fetch_inbox(store, url, datetime.now(UTC)).others == []
+    assert [path.name for path in inbox.glob(".*")] == [".fresh.part"]
 
 
 def test_two_processes_fetch_one_after_another(url: str, store: Store) -> None:

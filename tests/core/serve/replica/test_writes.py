@@ -61,7 +61,7 @@ def replicas(tmp_path: Path, store: Store) -> Iterator[list[Client]]:  # noqa: A
 
 
 def names(url: str = URL) -> list[str]:
-    return [each.name for each in waiting_objects(storage(url, INBOX))[0]]
+    return [each.name for each in waiting_objects(storage(url, INBOX)).objects]
 
 
 def night(store: Store, url: str = URL) -> list[str]:
