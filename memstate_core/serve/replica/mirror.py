@@ -115,6 +115,8 @@ class Mirror:
                 self._erase()
             raise
         kept = {entry.number for entry in published.snapshots}
+        # A server may become ready when CURRENT moves, and has to know then whether it takes writes.
+        self._record(shard, structs.replace(published, erasures=self._erasures(shard)))
         if published.served is not None:
             move_current(self.home, shard, published.served.number)
         self._keep(shard, [each for each in self._numbers(shard) if each in kept])

@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pytest
@@ -16,7 +17,7 @@ from memstate_core.night.publication.publish import publish_to
 from memstate_core.run.store import Store
 from memstate_core.serve.replica import mirror as mirroring
 from memstate_core.serve.replica.mirror import Mirror, is_damaged
-from memstate_core.state.current import current_number
+from memstate_core.state.current import current_number, move_current
 from memstate_core.state.erasures import erasure_mark
 from memstate_core.state.files import file_digest
 from memstate_core.state.snapshots import MANIFEST
@@ -125,6 +126,23 @@ def test_a_snapshot_of_another_version_leaves_the_old_one(
     with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
         mirror.follow("s0")
     assert text(mirror) == "one of s0"
+
+
+def test_whether_writes_are_taken_is_known_before_current_moves(
+    store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = store.settings.publish.model_copy(update={"accept_writes": True})
+    publish_second(Store(store.home, store.settings.model_copy(update={"publish": section})))
+    known = []
+
+    def moved(*given: Any) -> None:
+        known.append(mirror.note is not None and mirror.note.accepts_writes)
+        move_current(*given)
+
+    monkeypatch.setattr(mirroring, "move_current", moved)
+    assert mirror.follow("s0")
+    assert (known, text(mirror)) == ([True], "two of s0")
+    assert not mirror.follow("s0")
 
 
 def test_a_half_uploaded_snapshot_is_not_taken(store: Store, mirror: Mirror) -> None:
