@@ -157,9 +157,9 @@ def test_a_planned_night_imports_what_the_plan_knows(home: Path, url: str, tmp_p
     assert names(url) == []
 
 
-def test_a_trial_takes_nothing(home: Path, url: str) -> None:
+def test_a_trial_takes_nothing(home: Path, url: str, tmp_path: Path) -> None:
     leave(url, GATE)
-    assert run_memstate(home, "plan", "--now", NIGHTS[0]).code == 0
+    assert run_memstate(home, "plan", "--now", NIGHTS[0], "--output", str(tmp_path / "plan.json")).code == 0
     assert len(names(url)) == 1
     assert evidence(home).height == len(ROWS)
 
