@@ -42,9 +42,15 @@ def written_at(name: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def signed(rows: bytes, key: bytes) -> bytes:
-    """The content of a file: its header, then the rows."""
-    header = _Header(1, hmac.digest(key, rows, "sha256").hex(), hashlib.sha256(rows).hexdigest())
+def signed(rows: bytes, key: bytes, sha256: str | None = None) -> bytes:
+    """The content of a file: its header, then the rows.
+
+    Args:
+        rows: the rows.
+        key: the key that signs them.
+        sha256: the digest that they had when a server accepted them; by default they have it still.
+    """
+    header = _Header(1, hmac.digest(key, rows, "sha256").hex(), sha256 or hashlib.sha256(rows).hexdigest())
     return msgspec.json.encode(header) + b"\n" + rows
 
 

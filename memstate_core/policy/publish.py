@@ -17,3 +17,6 @@ class PublishSettings(Section):
     Credentials come from the environment. Empty: nowhere."""
     writer_url: Annotated[str, Field(pattern=r"^$|^https?://[^@?#]+$")] = ""
     """Address of the server that takes writes, which replicas name to those who send them one. Empty: unknown."""
+    accept_writes: bool = False
+    """Whether nights fetch what replicas accepted (`memstate serve --replica-of URL --accept-writes`) from the URL.
+    Replicas learn it with the next publication. What was accepted before it is turned off is fetched all the same."""

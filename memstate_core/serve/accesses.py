@@ -11,17 +11,21 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from memstate_core.ingest.accesses.journal import AccessJournal
+from memstate_core.model.errors import InboxUnreachable
 from memstate_core.serve.options import Options
 from memstate_core.serve.telemetry.counters import Count, Counters
 
 SOURCE = "server"
+FAILURES = (OSError, InboxUnreachable)
+"""What a journal raises that cannot write now: one on the disk, or one of a replica at the URL of its store."""
+
 _log = logging.getLogger("memstate.serve")
 
 
@@ -43,18 +47,53 @@ class ErasedTopics(Protocol):
         """Those of some topics that an erasure has removed since the last call."""
 
 
+class Journal(Protocol):
+    """Where accesses are written; see `AccessJournal`. Each method raises one of `FAILURES`."""
+
+    def record(
+        self,
+        topic_id: str,
+        at: datetime,
+        source: str,
+        *,
+        fields: Sequence[str] | None = None,
+        failed: bool = False,
+        scope: str | None = None,
+    ) -> None:
+        """Records an access."""
+
+    def flush(self) -> None:
+        """Makes what was recorded durable."""
+
+    def close(self) -> None:
+        """Completes the segment."""
+
+
 class AccessRecorder:
-    """A thread-safe, buffered writer of accesses."""
+    """A thread-safe, buffered writer of accesses.
+
+    Args:
+        folder: the folder of the access journal.
+        options: the options of the server.
+        counters: counts accesses.
+        erased: knows which topics an erasure removed.
+        journal: begins a segment; one in the folder by default.
+    """
 
     def __init__(
-        self, folder: Path, options: Options, counters: Counters | None = None, erased: ErasedTopics | None = None
+        self,
+        folder: Path,
+        options: Options,
+        counters: Counters | None = None,
+        erased: ErasedTopics | None = None,
+        journal: Callable[[], Journal] | None = None,
     ) -> None:
         self._folder, self._options, self._counters = folder, options, counters or Counters()
-        self._erased = erased
+        self._erased, self._begin = erased, journal or self._begin_segment
         self._buffer: deque[Access] = deque(maxlen=options.accesses_limit)
         self._buffering, self._writing = threading.Lock(), threading.Lock()
         self._unflushed = 0
-        self._journal: AccessJournal | None = None
+        self._journal: Journal | None = None
         self._begun = 0.0
         self._ended = threading.Event()
         self._reported = ""
@@ -76,7 +115,8 @@ class AccessRecorder:
         """Writes everything recorded so far.
 
         Raises:
-            OSError: writing failed; the accesses stay buffered for the next attempt, up to the limit.
+            OSError: writing failed; the accesses stay buffered for the next attempt, up to the limit. For a replica
+                InboxUnreachable.
         """
         with self._writing:
             self._write()
@@ -98,7 +138,7 @@ class AccessRecorder:
                     if time.monotonic() - self._begun >= self._options.rotate_seconds:
                         self._complete()
                 self._reported = ""
-            except OSError as error:
+            except FAILURES as error:
                 self._report(str(error))
 
     def _report(self, problem: str) -> None:
@@ -112,7 +152,7 @@ class AccessRecorder:
         """Moves the buffer into the journal. A segment exists only while it has accesses."""
         self._drop_erased()
         if self._journal is None and self._buffer:
-            self._journal = AccessJournal(self._folder, f"{SOURCE}-{uuid.uuid4()}", limit=self._options.accesses_limit)
+            self._journal = self._begin()
             self._begun = time.monotonic()
         if self._journal is None:
             return
@@ -135,14 +175,17 @@ class AccessRecorder:
                 self._buffer.clear()
                 self._buffer.extend(kept)
 
-    def _move(self, journal: AccessJournal, access: Access) -> None:
+    def _move(self, journal: Journal, access: Access) -> None:
         try:
             journal.record(
                 access.topic_id, access.at, SOURCE, fields=access.fields, failed=access.failed, scope=access.scope
             )
-        except OSError:
+        except FAILURES:
             self._buffer.appendleft(access)
             raise
+
+    def _begin_segment(self) -> AccessJournal:
+        return AccessJournal(self._folder, f"{SOURCE}-{uuid.uuid4()}", limit=self._options.accesses_limit)
 
     def _complete(self) -> None:
         if self._journal is not None:

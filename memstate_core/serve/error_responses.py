@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from memstate_core.ingest.reasons import Rejection
-from memstate_core.model.errors import MemstateError, StoreNotFound
+from memstate_core.model.errors import InboxUnreachable, MemstateError, StoreNotFound
 from memstate_core.serve.observations import ObservationsConflict, ObservationsRefused
 from memstate_core.serve.problems import Problem, problem_of, problem_of_status
 
@@ -49,10 +49,17 @@ def _unpublished(_: StoreNotFound) -> Problem:
     return Problem(503, "store-not-found", detail, {"Retry-After": "1"})
 
 
+def _unstored(_: InboxUnreachable) -> Problem:
+    """Leaves out the address of the storage, and what it said, which callers need not know."""
+    detail = "the inbox of the store cannot be written to now; nothing was accepted, send the request again"
+    return Problem(503, "inbox-unreachable", detail, {"Retry-After": "5"})
+
+
 PROBLEM_OF: dict[type[Exception], Callable[[Any], Problem]] = {
     Problem: lambda problem: problem,
     MemstateError: problem_of,
     StoreNotFound: _unpublished,
+    InboxUnreachable: _unstored,
     ObservationsRefused: _refused,
     Rejection: lambda error: Problem(422, "invalid-request", error.detail, reason=error.reason.value),
     RequestValidationError: invalid,

@@ -16,11 +16,22 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from memstate_core.ingest.api_files import PREFIX, file_name, make_key, signed
 from memstate_core.state.files import PRIVATE_FILE, make_folder, replace_file
 
 _STALE_SECONDS = 3600.0
+
+
+class Inbox(Protocol):
+    """Where a service writes accepted observations; thread-safe."""
+
+    def append(self, lines: bytes, admission: AbstractContextManager[object] | None = None) -> str:
+        """Writes whole lines, durably; see `InboxWriter.append`."""
+
+    def sweep(self) -> None:
+        """Removes what killed writers left."""
 
 
 @dataclass(eq=False)

@@ -35,8 +35,9 @@ class Options:
             believed; from all others these headers are ignored.
         settle: the process only serves, so objects loaded with the first snapshot are exempt from garbage collection;
             each full collection over the model stopped every thread for a third of a second.
-        replica_of: the URL that a read-only replica serves from; None for a server on its own store.
+        replica_of: the URL that a replica serves from; None for a server on its own store.
         follow_seconds: how often a replica asks its source for what is published.
+        accept_writes: whether a replica takes writes for its store, which has to fetch them.
         cache_mib: how many MiB of fetched objects a replica keeps beside those that it serves.
     """
 
@@ -59,6 +60,7 @@ class Options:
     settle: bool = False
     replica_of: str | None = None
     follow_seconds: float = 5.0
+    accept_writes: bool = False
     cache_mib: int = 4096
 
 

@@ -66,6 +66,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.PublicationUnreachable: 503,
     errors.PublicationConflict: 409,
     errors.SourceUnreachable: 503,
+    errors.InboxUnreachable: 503,
     errors.NotOnReplica: 421,
     errors.RestoreRefused: 409,
     errors.EraseRefused: 409,

@@ -62,10 +62,12 @@ class Reading:
         self._watcher = Watcher(self.serving, options.poll_seconds, self.counters)
         self._pending = Pending(store)
         self._counter = lru_cache(maxsize=4)(counter_of)
-        self._accesses = AccessRecorder(
-            store.home.accesses, options, self.counters, LostTopics(self.serving, store.home)
-        )
+        self._accesses = self._recorder()
         self._questions = QuestionRecorder(store.home.recorded_questions, store.settings.recall)
+
+    def _recorder(self) -> AccessRecorder:
+        home = self.store.home
+        return AccessRecorder(home.accesses, self.options, self.counters, LostTopics(self.serving, home))
 
     def query(self, who: Principal, question: Question, record: bool | None = None, pending: bool = False) -> Document:
         """Answers a question; errors as for `memstate_core.retrieve.query.answer`, and `StoreNotFound`.

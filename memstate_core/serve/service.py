@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+
+import polars as pl
 
 from memstate_core.ingest.reasons import Reason, Rejection
 from memstate_core.ingest.validation.timestamps import Clock
@@ -14,7 +17,7 @@ from memstate_core.retrieve.topic import Resolved, resolve
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access
 from memstate_core.serve.auth.principal import Principal, Role
-from memstate_core.serve.inbox_writer import InboxWriter
+from memstate_core.serve.inbox_writer import Inbox, InboxWriter
 from memstate_core.serve.known_contents import KnownContents, refuse_published
 from memstate_core.serve.observations import Accepted, accept
 from memstate_core.serve.options import Options
@@ -35,8 +38,8 @@ class Service(Reading):
 
     def __init__(self, store: Store, options: Options, shared: Shared | None = None) -> None:
         super().__init__(store, options, shared)
-        self._known = KnownContents(lambda: self._pending.waiting(clock()))
-        self._inbox = InboxWriter(store.home.inbox, store.home.inbox_key, self._known.expire)
+        self._known = KnownContents(self._waiting)
+        self._inbox = self._writer()
 
     @property
     def keys(self) -> Path:
@@ -73,7 +76,7 @@ class Service(Reading):
         Raises:
             ObservationsRefused: at least one is refused; none was accepted.
             ObservationsConflict: the id of at least one was accepted with other content; none was accepted.
-            OSError: writing failed; none was accepted.
+            OSError: writing failed; none was accepted. On a replica InboxUnreachable.
         """
         who.require(Role.WRITE)
         asked = request(rows[0]) if alone else None
@@ -86,7 +89,7 @@ class Service(Reading):
             if self.serving.current is not None:
                 self.serving.read(lambda generation: refuse_published(accepted, generation.readers))
             name = self._inbox.append(accepted.lines, self._known.accepting(accepted))
-        self._pending.note(name, accepted.lines, now)
+        self._note(name, accepted.lines, now)
         self.counters.add(Count.OBSERVATIONS_ACCEPTED, len(accepted.observation_ids))
         return {
             "accepted": len(accepted.observation_ids),
@@ -94,6 +97,21 @@ class Service(Reading):
             "topic_ids": accepted.topic_ids,
             "file": name,
         } | description
+
+    def _writer(self) -> Inbox:
+        return InboxWriter(self.store.home.inbox, self.store.home.inbox_key, self._known.expire)
+
+    def _waiting(self) -> pl.DataFrame:
+        """The observations that wait in the inbox (columns EVIDENCE), as far as this server knows them."""
+        return self._pending.waiting(clock())
+
+    def _note(self, name: str, lines: bytes, now: datetime) -> None:
+        """Has acknowledged lines among the pending ones."""
+        self._pending.note(name, lines, now)
+
+    def _pending_topics(self, readers: Sequence[SnapshotReader], ids: list[str], scopes: list[str]) -> Owned:
+        """The topics with some ids that pending observations of some scopes would create."""
+        return self._pending.topics(readers, ids, scopes, clock())
 
     def _describe(self, asked: Request, accepted: Accepted) -> Document:
         """The description of a single observation, as far as the served snapshots know."""
@@ -107,15 +125,17 @@ class Service(Reading):
         """See `check_topic_ids`; before the first snapshot only pending observations make topics."""
 
         def check(readers: Sequence[SnapshotReader]) -> None:
-            def pending(ids: list[str], scopes: list[str]) -> Owned:
-                return self._pending.topics(readers, ids, scopes, clock())
-
-            check_topic_ids(accepted, readers, pending)
+            check_topic_ids(accepted, readers, partial(self._pending_topics, readers))
 
         if self.serving.current is None:
             check(())
         else:
             self.serving.read(lambda generation: check(generation.readers))
+
+    def _keep_feedback(self, access: Access) -> None:
+        """Makes an access durable."""
+        self._accesses.record([access])
+        self._accesses.flush()
 
     def feedback(
         self, who: Principal, topic_id: str, fields: Sequence[str] | None, failed: bool, at: datetime | None
@@ -135,8 +155,7 @@ class Service(Reading):
         when = iso(at or now)
         Clock.at(now, self.store.settings).spelling(when, "$.at")
         access = Access(found["topic_id"], at or now, found["scope"], fields or None, failed)
-        self._accesses.record([access])
-        self._accesses.flush()
+        self._keep_feedback(access)
         return {"topic_id": access.topic_id, "fields": list(fields) if fields else None, "failed": failed, "at": when}
 
 

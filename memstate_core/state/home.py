@@ -103,6 +103,11 @@ class Home:
         return self.root / "last_publication.json"
 
     @property
+    def last_fetch(self) -> Path:
+        """A note on what was fetched from the inbox at a URL, where replicas leave what they accept."""
+        return self.root / "last_fetch.json"
+
+    @property
     def replica(self) -> Path:
         """The note that marks the folder of a replica, which has snapshots alone."""
         return self.root / "replica.json"

@@ -16,12 +16,19 @@ class ReplicaNote(Struct, frozen=True):
         shards: the number of shards.
         erasures: how many erasures of each shard's CURRENT it follows.
         writer: where the store takes writes; empty if unknown.
+        accepting: the shards whose CURRENT says that the store fetches what replicas accept for it.
     """
 
     source: str
     shards: int
     erasures: dict[str, int] = {}
     writer: str = ""
+    accepting: list[str] = []
+
+    @property
+    def accepts_writes(self) -> bool:
+        """Whether replicas may accept writes: one shard is enough, since the store fetches for all of them."""
+        return bool(self.accepting)
 
 
 def read_replica_note(home: Home) -> ReplicaNote | None:

@@ -20,7 +20,7 @@ from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
 from memstate_core.storage.cloud_lock import CloudLock
 from memstate_core.storage.purpose import BACKUPS, Purpose
-from memstate_core.storage.storage import BLOCK, LOCK, OBJECTS, Conflict, Unreadable, blocks_of, object_name
+from memstate_core.storage.storage import BLOCK, LOCK, OBJECTS, Conflict, Listed, Unreadable, blocks_of, object_name
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -68,11 +68,15 @@ class CloudStorage:
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         """The bytes of all objects below a prefix."""
+        return {name: each.size for name, each in self.listed(folder).items()}
+
+    def listed(self, folder: str) -> Mapping[str, Listed]:
+        """All objects below a prefix."""
         import obstore
 
         with self._reached():
             pages = obstore.list(self._store, prefix=folder)
-            return {each["path"]: each["size"] for page in pages for each in page}
+            return {each["path"]: Listed(each["size"], each["last_modified"]) for page in pages for each in page}
 
     def blocks(self, name: str) -> Iterator[bytes]:
         """The bytes of an object, as they arrive."""
@@ -117,6 +121,18 @@ class CloudStorage:
                 found = self.read(name)
             if found is None or found[0] != content:  # else an earlier attempt of this put, whose answer was lost
                 raise Conflict
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Puts an object on condition that there is none."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        with self._reached():
+            try:
+                obstore.put(self._store, name, content, mode="create")
+            except AlreadyExistsError:
+                return False
+        return True
 
     def add(self, source: Path, expected: str | None) -> tuple[str, int]:
         """Sends a file under the digest that it has, which is computed again as it is sent."""
@@ -177,4 +193,4 @@ def cloud_storage(where: str, purpose: Purpose = BACKUPS) -> CloudStorage:
 
 
 def _shown(error: Exception) -> str:
-    return " ".join(_NOISE.sub(" ", str(error)).split())
+    return " ".join(_NOISE.sub(" ", str(error)).split()).rstrip(":")

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from memstate_core.state.files import make_folder, replace_file, require_space, sync_path
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
 from memstate_core.storage.purpose import BACKUPS, Purpose
-from memstate_core.storage.storage import LOCK, OBJECTS, Conflict, Unreadable, blocks_of, copied, object_name
+from memstate_core.storage.storage import LOCK, OBJECTS, Conflict, Listed, Unreadable, blocks_of, copied, object_name
 
 _BESIDE = {LOCK, "backup.holder.json", "lost+found"}
 """What a folder may hold before it is first used."""
@@ -60,11 +62,17 @@ class FolderStorage:
 
     def sizes(self, folder: str) -> Mapping[str, int]:
         """The bytes of all files below a folder."""
-        found: dict[str, int] = {}
+        return {name: each.size for name, each in self.listed(folder).items()}
+
+    def listed(self, folder: str) -> Mapping[str, Listed]:
+        """All files below a folder."""
+        found: dict[str, Listed] = {}
         for path in (self._root / folder).rglob("*"):
             with suppress(FileNotFoundError):  # removed meanwhile
                 if path.is_file():
-                    found[path.relative_to(self._root).as_posix()] = path.stat().st_size
+                    state = path.stat()
+                    written_at = datetime.fromtimestamp(state.st_mtime, UTC)
+                    found[path.relative_to(self._root).as_posix()] = Listed(state.st_size, written_at)
         return found
 
     def blocks(self, name: str) -> Iterator[bytes]:
@@ -101,6 +109,27 @@ class FolderStorage:
             if (None if found is None else found[1]) != version:
                 raise Conflict
             self.write(name, content)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Writes a draft of its own, which gets the name if no file has it."""
+        path = self._root / name
+        draft = path.with_name(f".{secrets.token_hex(8)}{_DRAFT}")
+        try:
+            make_folder(path.parent)
+            copied([content], draft)
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                sync_path(path.parent)
+                return False
+            except OSError:  # a file system without hard links
+                draft.replace(path)
+            finally:
+                draft.unlink(missing_ok=True)
+            sync_path(path.parent)
+        except OSError as error:
+            raise self._purpose.unreachable(self.where, f"{name} cannot be written: {error.strerror}") from None
+        return True
 
     def add(self, source: Path, expected: str | None) -> tuple[str, int]:
         """Copies a file; the digest is that of the bytes that were copied."""

@@ -1,6 +1,7 @@
 """How snapshots lie at a URL: what the store that publishes writes there, and replicas read.
 
     store.json                the number of shards
+    inbox/, accesses/         what replicas accepted for the store (`memstate_core.storage.remote_inbox`)
     shards/s0/CURRENT         the kept snapshots of a shard, the served one first, by the digests of their manifests
     shards/s0/objects/ab/…    contents named after their SHA-256: manifests, and the files that they name
 
@@ -59,11 +60,13 @@ class Published(Struct, frozen=True):
         snapshots: the kept snapshots, the served one first; empty if nothing is served.
         erasures: how many erasures the store has had; replicas let go of what is older when it grows.
         writer: where the store takes writes, as replicas name it to their callers; empty if unknown.
+        accepts_writes: whether the store fetches what replicas leave in the inbox at the URL.
     """
 
     snapshots: list[Entry] = []
     erasures: int = 0
     writer: str = ""
+    accepts_writes: bool = False
 
     @property
     def served(self) -> Entry | None:

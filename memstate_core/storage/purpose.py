@@ -9,6 +9,7 @@ from datetime import timedelta
 from memstate_core.model.errors import (
     BackupRefused,
     BackupUnreachable,
+    InboxUnreachable,
     MemstateError,
     PublicationRefused,
     PublicationUnreachable,
@@ -42,3 +43,5 @@ BACKUPS = Purpose("backups", BackupRefused, BackupUnreachable)
 PUBLICATION = Purpose("shards", PublicationRefused, PublicationUnreachable, 3, timedelta(seconds=30))
 SOURCE = Purpose("shards", PublicationRefused, SourceUnreachable, 1, timedelta(seconds=10))
 """The source of a replica, which asks again soon by itself."""
+INBOX = Purpose("shards", PublicationRefused, InboxUnreachable, 2, timedelta(seconds=10))
+"""The inbox of a store at its URL: a caller of the replica waits meanwhile."""

@@ -10,8 +10,9 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from memstate_core.state.files import PRIVATE_FILE
@@ -31,6 +32,13 @@ class Unreadable(Exception):
 
 class Conflict(Exception):
     """A content is not the one that was read before; nothing was written."""
+
+
+class Listed(NamedTuple):
+    """The bytes of a content, and when it was written, by the clock of the storage."""
+
+    size: int
+    written_at: datetime
 
 
 class Storage(Protocol):
@@ -54,6 +62,9 @@ class Storage(Protocol):
     def sizes(self, folder: str) -> Mapping[str, int]:
         """The bytes of everything below a folder, by name; empty where there is none."""
 
+    def listed(self, folder: str) -> Mapping[str, Listed]:
+        """Everything below a folder, by name; empty where there is none."""
+
     def blocks(self, name: str) -> Iterator[bytes]:
         """The content of a name; raises Unreadable."""
 
@@ -68,6 +79,13 @@ class Storage(Protocol):
 
         Raises:
             Conflict: it is not; nothing was written.
+        """
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Writes a small content durably, unless there is one of this name; of several processes one does.
+
+        Returns:
+            Whether it was written.
         """
 
     def add(self, source: Path, expected: str | None) -> tuple[str, int]:

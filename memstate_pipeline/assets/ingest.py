@@ -23,6 +23,7 @@ from memstate_core.run.run import died_in
 from memstate_core.run.step import StepResult
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.gates import accepted_in
+from memstate_pipeline.publication import fetch_writes, release_writes
 from memstate_pipeline.report.run_report import report_interrupted
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, StoreResource
 from memstate_pipeline.steps import materialize, metadata
@@ -44,6 +45,8 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         ensure_served(opened, shard, run_id)
         if (interrupted := report_interrupted(opened, shard)) is not None:
             context.log.warning(interrupted)
+        if (unfetched := fetch_writes(opened, context.run.tags)) is not None:
+            context.log.error(f"what replicas accepted is not fetched: {unfetched}")
         imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
         if hand_over_findings(opened, now):
             own = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
@@ -51,6 +54,8 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         unreported.keep(opened.home.imports, run_id, imported)
         accesses = collect_accesses(opened.home, opened.ledger, opened.settings, now, run_id)
         unreported.keep_errors(opened.home.imports, f"{run_id}-accesses", accesses.errors)
+        if (unreleased := release_writes(opened, context.run.tags)) is not None:
+            context.log.error(f"what replicas accepted stays in the inbox at the URL: {unreleased}")
         unpublished = unreported.kept(opened.home.imports)
         deaths = died_in(opened.home.work(shard))
         run = begin_run(opened, shard, run_id, now)

@@ -62,6 +62,8 @@ def erase(
     if not dry_run and (completed := _completed(store, subject)) is not None:
         show(completed, as_json, lambda: _lines(completed))
         return
+    if not dry_run:
+        _fetch_waiting(store)
     clears = None if history is None else history is RunHistoryChoice.CLEAR
     removed = _survey(store, subject, clears)
     if dry_run:
@@ -89,6 +91,13 @@ def _subject(given: Mapping[str, str | None], scope: str | None) -> Subject:
             "expected --scope, --topic, --actor, --observation or --session, or --scope beside one of the last three"
         )
     return Subject(*named[0], within)
+
+
+def _fetch_waiting(store: Store) -> None:
+    from memstate_core.night.erasure.erase import fetch_waiting
+
+    if store.home.root.is_dir():
+        fetch_waiting(store, datetime.now(UTC))
 
 
 def _survey(store: Store, subject: Subject, clears: bool | None) -> dict[str, Any]:

@@ -57,16 +57,22 @@ def serve(
     cache_mib: Annotated[
         int, typer.Option(min=0, metavar="N", help="What a replica keeps beside the snapshots it serves, in MiB.")
     ] = 4096,
+    accept_writes: Annotated[
+        bool,
+        typer.Option("--accept-writes", help="As a replica, take writes for a store that fetches them."),
+    ] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Serve the published snapshot over HTTP.
 
-    Accepts observations and feedback for the next run. With --replica-of it is a read-only replica: the home has its
-    settings, keys and the fetched files.
+    Accepts observations and feedback for the next run. With --replica-of it is a replica: the home has its settings,
+    keys and the fetched files. Replicas are read-only without --accept-writes and publish.accept_writes of the store.
     """
     from memstate_core.serve.auth import key_file
     from memstate_core.serve.options import KEY_VARIABLE, Options, api_key, is_loopback
 
+    if accept_writes and replica_of is None:
+        raise typer.BadParameter("--accept-writes is for replicas, expected --replica-of URL beside it")
     store, key = context.obj.store, api_key(os.environ)
     kept = key_file.read(store.home.keys)
     if key is None and not kept and not is_loopback(host):
@@ -91,6 +97,7 @@ def serve(
         replica_of=replica_of,
         follow_seconds=follow_seconds,
         cache_mib=cache_mib,
+        accept_writes=accept_writes,
     )
     if replica_of is not None:
         from memstate_core.serve.replica.service import mirror_of

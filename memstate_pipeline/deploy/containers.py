@@ -1,4 +1,4 @@
-"""An image and its containers: web server, daemon and query API on one home."""
+"""An image and its containers: web server, daemon and query API on one home, and replicas."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ FROM python:3.12.11-slim-bookworm AS build
 WORKDIR /build
 COPY memstate-*.whl ./
 RUN python -m venv /opt/memstate \\
-    && for wheel in memstate-*.whl; do /opt/memstate/bin/pip install --no-cache-dir "${wheel}[serve]"; done
+    && for wheel in memstate-*.whl; do /opt/memstate/bin/pip install --no-cache-dir "${wheel}[cloud,serve]"; done
 
 FROM python:3.12.11-slim-bookworm
-RUN useradd --uid 1000 --no-create-home --shell /usr/sbin/nologin memstate
+RUN useradd --uid 1000 --no-create-home --shell /usr/sbin/nologin memstate \\
+    && install --directory --owner=1000 --group=1000 --mode=0700 /data /published
 COPY --from=build /opt/memstate /opt/memstate
 ENV PATH=/opt/memstate/bin:$PATH \\
     HOME=/tmp \\
@@ -86,6 +87,66 @@ services:
 """
 
 
+_REPLICAS = """\
+---
+# Replicas on this host, beside the containers of compose.yaml, which publish for them and fetch what they accept:
+#   docker compose --file compose.yaml --file compose.replicas.yaml up --detach
+# They need a key: put MEMSTATE_API_KEY=… into the file .env of this folder. They share the volume `published`, which
+# belongs to user 1000. For replicas on other hosts, put MEMSTATE_PUBLISH_URL=s3://bucket/prefix and the credentials of
+# the object storage into .env as well, and start the service `replica` alone there: up --detach replica.
+name: memstate
+
+x-publication: &publication
+  MEMSTATE_PUBLISH_URL: "${MEMSTATE_PUBLISH_URL:-file:///published}"
+  MEMSTATE_PUBLISH_ACCEPT_WRITES: "true"
+  AWS_REGION:
+  AWS_ACCESS_KEY_ID:
+  AWS_SECRET_ACCESS_KEY:
+
+x-writer: &writer
+  environment:
+    <<: *publication
+  volumes: ["published:/published"]
+
+services:
+  webserver: *writer
+  daemon: *writer
+  api: *writer
+  replica:
+    image: memstate
+    build: .
+    init: true
+    restart: unless-stopped
+    read_only: true
+    cap_drop: [ALL]
+    security_opt: ["no-new-privileges:true"]
+    tmpfs: [/tmp]
+    stop_grace_period: 60s
+    command:
+      - memstate
+      - serve
+      - --host
+      - 0.0.0.0
+      - --replica-of
+      - "${MEMSTATE_PUBLISH_URL:-file:///published}"
+      - --accept-writes
+    environment:
+      <<: *publication
+      MEMSTATE_API_KEY: "${MEMSTATE_API_KEY:?put a key into .env}"
+    volumes: ["published:/published", "replica:/data"]
+    deploy:
+      replicas: 2
+    ports: ["127.0.0.1:8421-8429:8420"]
+    healthcheck:
+      test: [CMD, python, -c, "import urllib.request as web; web.urlopen('http://127.0.0.1:8420/readyz', timeout=4)"]
+      start_period: 60s
+
+volumes:
+  published:
+  replica:
+"""
+
+
 def container_files() -> dict[str, str]:
-    """The recipe of the image, and the services that share one home as their volume."""
-    return {"Dockerfile": _DOCKERFILE, "compose.yaml": _COMPOSE}
+    """The recipe of the image, the services that share one home as their volume, and replicas beside them."""
+    return {"Dockerfile": _DOCKERFILE, "compose.yaml": _COMPOSE, "compose.replicas.yaml": _REPLICAS}

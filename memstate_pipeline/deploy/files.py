@@ -5,6 +5,7 @@ from __future__ import annotations
 import plistlib
 
 from memstate_pipeline.deploy.containers import container_files
+from memstate_pipeline.deploy.kubernetes import cluster_files
 from memstate_pipeline.deploy.machine import Machine, cron_command
 from memstate_pipeline.deploy.units import units
 
@@ -16,11 +17,17 @@ CRON_TZ={time_zone}
 
 
 def machine_files(machine: Machine) -> dict[str, str]:
-    """The units of systemd, the agent of launchd, the crontab, and the containers; all run the same commands."""
+    """The units of systemd, the agent of launchd, the crontab, the containers, and the manifests for a cluster."""
     crontab = _CRONTAB.format(
         time_zone=machine.time_zone, cron=machine.cron, command=cron_command(machine.command("maintain"))
     )
-    return {**units(machine), "memstate.maintain.plist": _agent(machine), "crontab": crontab, **container_files()}
+    return {
+        **units(machine),
+        "memstate.maintain.plist": _agent(machine),
+        "crontab": crontab,
+        **container_files(),
+        **cluster_files(),
+    }
 
 
 def _agent(machine: Machine) -> str:

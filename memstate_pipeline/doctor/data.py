@@ -10,10 +10,12 @@ from memstate_core.ingest.quarantine import open_count
 from memstate_core.model.errors import MemstateError
 from memstate_core.night.backup.back_up import last_backup
 from memstate_core.night.ledger_audit import UNREADABLE
+from memstate_core.night.publication.fetch import inbox_url
 from memstate_core.night.publication.note import last_publication
 from memstate_core.night.publication.publish import unpublished_shards
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
+from memstate_core.state.fetch_note import read_fetch_note
 from memstate_core.state.ledger import TABLES
 from memstate_core.state.snapshots import Snapshot, load_snapshot
 from memstate_pipeline.doctor.finding import Finding
@@ -98,6 +100,21 @@ def publication(store: Store) -> Finding:
     if behind:
         return Finding("publication", False, f"{url} lacks what {', '.join(behind)} serve; run `memstate publish`")
     return Finding("publication", True, f"{url} has what is served")
+
+
+def remote_inbox(store: Store, now: datetime) -> Finding:
+    """Whether what replicas accepted was fetched."""
+    note, url = read_fetch_note(store.home), inbox_url(store.home, store.settings)
+    if note is None or note.where != url:
+        nothing = "replicas take no writes (publish.accept_writes)" if url is None else f"{url} was not fetched yet"
+        return Finding("remote inbox", True, nothing)
+    fetched = "was never fetched" if note.at is None else f"was fetched {ago(now - note.at)}"
+    detail = f"{url} {fetched}; {note.waiting:,} objects waited there"
+    if note.others:
+        detail += f"; {len(note.others):,} are of nobody, such as {note.others[0]}: import or remove them"
+    if note.problem is not None:
+        detail += f"; {note.problem}"
+    return Finding("remote inbox", note.problem is None and not note.others, detail)
 
 
 def backup(store: Store) -> Finding:

@@ -35,6 +35,7 @@ def examine(given_home: str | None, now: datetime) -> list[Finding]:
         data.refused_input(store),
         data.backup(store),
         data.publication(store),
+        data.remote_inbox(store, now),
         notifications(store),
     ]
     if not root.exists():

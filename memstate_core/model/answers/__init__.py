@@ -7,6 +7,7 @@ server may omit, is part of each declaration: see `memstate_core.model.answers.b
 
 from memstate_core.model.answers.base import Answer
 from memstate_core.model.answers.health import (
+    FetchState,
     GraphCounts,
     GraphHealth,
     Health,
@@ -14,6 +15,7 @@ from memstate_core.model.answers.health import (
     Readiness,
     RefusedSnapshot,
     ReplicaState,
+    ReplicaWrites,
     RunRecord,
     RunsAnswer,
     SourceProblem,
@@ -68,6 +70,7 @@ __all__ = [
     "Fact",
     "FactsPage",
     "FeedbackAnswer",
+    "FetchState",
     "GraphCounts",
     "GraphHealth",
     "Health",
@@ -85,6 +88,7 @@ __all__ = [
     "Readiness",
     "RefusedSnapshot",
     "ReplicaState",
+    "ReplicaWrites",
     "ResourcesPage",
     "Revision",
     "RunRecord",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memstate_core.model.answers.base import Answer, Sometimes
+from memstate_core.model.answers.base import Answer, NullIfOlder, Sometimes
 from memstate_core.model.answers.parts import MissingShard
 
 
@@ -58,19 +58,36 @@ class SourceProblem(Answer, frozen=True):
     since: str
 
 
+class ReplicaWrites(Answer, frozen=True):
+    """Whether a replica takes writes for its store, and why the last one could not be stored, since when."""
+
+    accepted: bool
+    problem: str | None = None
+    since: str | None = None
+
+
+class FetchState(Answer, frozen=True):
+    """The last look of a store into the inbox at its URL: when it worked, what still lay there, why it failed."""
+
+    at: str | None
+    waiting: int
+    problem: str | None = None
+
+
 class ReplicaState(Answer, frozen=True):
-    """How far a read-only replica follows its source; without problems it has what was published at `asked_at`."""
+    """How far a replica follows its source; without problems it has what was published at `asked_at`."""
 
     source: str
     problems: list[SourceProblem]
     asked_at: str | None = None
+    writes: NullIfOlder[ReplicaWrites] = None
 
 
 class Readiness(Answer, frozen=True):
     """Whether a snapshot is served and whether it is stale; callers who see every scope get the other keys too.
 
     `last_run` produced the served snapshot; `unpublished_run` began after it and is still running, or has failed.
-    Replicas alone have `replica`.
+    Replicas alone have `replica`, and stores that fetch what replicas accepted have `fetch`.
     """
 
     status: str
@@ -83,6 +100,7 @@ class Readiness(Answer, frozen=True):
     refused_snapshot: Sometimes[RefusedSnapshot] = None
     missing_shards: Sometimes[list[MissingShard]] = None
     replica: Sometimes[ReplicaState] = None
+    fetch: Sometimes[FetchState] = None
 
 
 class Health(Answer, frozen=True):

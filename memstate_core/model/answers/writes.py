@@ -8,6 +8,7 @@ from memstate_core.model.answers.base import Answer, Sometimes
 class IngestAnswer(Answer, frozen=True):
     """Observations that are durable in the inbox; an entry of `topic_ids` is null if only the next run can decide it.
 
+    `file` names the file in the inbox; from a replica, the object in the inbox at the URL.
     The keys from `observation_id` on are sent for an observation that came alone: what was accepted of it
     (`applied`; published by the next run), the revision id of each field value (`version_ids`), served topics with a
     similar title and summary, and keys that have no meaning here and are kept with the evidence (`ignored`).

@@ -45,6 +45,7 @@
     ├── PublicationUnreachable object storage does not answer, so a snapshot was not published there
     ├── PublicationConflict  another publisher, or another copy of the store, was there first
     ├── SourceUnreachable    the source of a replica does not answer, or lacks what it names
+    ├── InboxUnreachable     the inbox at a URL, which replicas write to, does not answer
     ├── NotOnReplica         a request needs the store that writes
     ├── RestoreRefused       a backup cannot be restored into a folder
     ├── ErasureNotRepeated   a backup is older than an erasure, which cannot be made again in it
@@ -112,6 +113,7 @@ from memstate_core.model.errors.inputs import (
     VerdictRefused,
 )
 from memstate_core.model.errors.publication import (
+    InboxUnreachable,
     NotOnReplica,
     PublicationConflict,
     PublicationRefused,
@@ -167,6 +169,7 @@ __all__ = [
     "GateRefused",
     "HistoryUnreadable",
     "HomeUnsupported",
+    "InboxUnreachable",
     "KeyRefused",
     "KeysDamaged",
     "LedgerDamaged",

@@ -60,12 +60,25 @@ class SourceUnreachable(MemstateError):
 
 
 class NotOnReplica(MemstateError):
-    """A request needs the store that writes, and this server is a read-only replica."""
+    """A request needs the store that writes, and this server is a replica."""
 
     def __init__(self, what: str, writer: str = "") -> None:
         place = writer or "the server of the store that writes (its setting publish.writer_url names it here)"
         super().__init__(
-            f"this server is a read-only replica: it {what}. Send the request to {place}.",
+            f"this server is a replica: it {what}. Send the request to {place}.",
             what=what,
             writer=writer or None,
+        )
+
+
+class InboxUnreachable(MemstateError):
+    """The inbox at a URL, where replicas leave what they accept for the store, does not answer or refuses."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(
+            f"the inbox at {where} failed: {problem}. What was accepted lies there and is not lost; a request that got "
+            "no answer has to be sent again. Check the address, and in the environment the credentials, region and "
+            "endpoint; the next night or `memstate fetch-inbox` in the home that writes fetches what lies there.",
+            where=where,
+            problem=problem,
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 from msgspec import structs
 
-from memstate_core.model.errors import MemstateError, RunHistoryShared, StoreNotFound, SubjectNotFound
+from memstate_core.model.errors import EraseRefused, MemstateError, RunHistoryShared, StoreNotFound, SubjectNotFound
 from memstate_core.night.backup.back_up import back_up, last_backup
 from memstate_core.night.backup.folder import BackupFolder
 from memstate_core.night.erasure.certificate import Begun, Certificate, certify, mark, marked
@@ -35,6 +35,7 @@ from memstate_core.night.erasure.files import (
 from memstate_core.night.erasure.republish import republish
 from memstate_core.night.erasure.subject import SCOPE, Found, Subject, find
 from memstate_core.night.erasure.tables import changes, counts
+from memstate_core.night.publication.fetch import fetch_inbox, inbox_url, release_imported
 from memstate_core.night.publication.note import publication_url
 from memstate_core.night.publication.publish import publish_to
 from memstate_core.policy.settings import FILE_NAME
@@ -65,6 +66,25 @@ class RunHistory:
 
     folder: Path
     clears: bool | None = None
+
+
+def fetch_waiting(store: Store, at: datetime) -> None:
+    """Copies what replicas accepted into the home before an erasure, which looks through the inbox.
+
+    Args:
+        store: the store.
+        at: the machine's time.
+
+    Raises:
+        EraseRefused: it cannot be fetched.
+    """
+    url = inbox_url(store.home, store.settings)
+    if url is None:
+        return
+    try:
+        fetch_inbox(store, url, at)
+    except (MemstateError, OSError) as error:
+        raise EraseRefused(f"what replicas accepted cannot be looked through at {url}: {error}") from None
 
 
 def survey(store: Store, history: RunHistory | None, subject: Subject) -> tuple[dict[str, int], list[str]]:
@@ -158,6 +178,7 @@ def _finish(store: Store, begun: Begun) -> Certificate:
         *_left(store, begun),
         *_runs_left(history),
         *_backups(store, begun.at),
+        *_fetched(store),
         *_published(store),
         *_ALWAYS,
     ]
@@ -217,6 +238,18 @@ def _backups(store: Store, at: datetime) -> list[str]:
     others = BackupFolder(known.folder).numbers()[:-1]
     named = ", ".join(map(str, others))
     return [f"backups {named} in {known.folder}, which were made of another home"] if others else []
+
+
+def _fetched(store: Store) -> list[str]:
+    """Removes at the URL what the home has copies of, since those were looked through; says what it could not reach."""
+    url = inbox_url(store.home, store.settings)
+    if url is None:
+        return []
+    try:
+        release_imported(store, url, all_copied=True)
+    except (MemstateError, OSError) as error:
+        return [f"what replicas accepted before, at {url}: {error}"]
+    return []
 
 
 def _published(store: Store) -> list[str]:

@@ -132,6 +132,31 @@ def _publish(store: Store, where: str, shard: str, *, take_over: bool, resend: b
     raise AssertionError
 
 
+def require_own(store: Store, where: str) -> None:
+    """Refuses a URL to which another copy of the store published last, such as one that this was restored from.
+
+    Raises:
+        PublicationConflict: it did.
+        PublicationRefused: what is there is no publication of this version.
+        PublicationUnreachable: the storage does not answer, or refuses.
+        CloudUnavailable: the package for object storage is missing.
+    """
+    for shard in store.shards:
+        place = shard_storage(where, shard, PUBLICATION)
+        _require_newest(store, shard, place, read_current(place, PUBLICATION))
+
+
+def _require_newest(store: Store, shard: str, place: Storage, before: tuple[Published, str] | None) -> None:
+    """Refuses to go back, or to replace a snapshot of the same number: both are of another copy of the store."""
+    there, served = None if before is None else before[0].served, current_snapshot(store.home, shard)
+    if there is None or (served is not None and there.number < served.manifest.number):
+        return
+    here = "no snapshot" if served is None else served.name
+    if served is None or there.number > served.manifest.number or _entry(served).key != there.key:
+        problem = f"its {shard}/{there.number} is not from here, where {here} is served"
+        raise PublicationConflict(place.where, problem)
+
+
 class _Publisher:
     """Publishes one shard once."""
 
@@ -139,10 +164,10 @@ class _Publisher:
         self._home, self._shard = store.home, shard
         self._place = shard_storage(where, shard, PUBLICATION)
         self._before = read_current(self._place, PUBLICATION)
-        self._writer = store.settings.publish.writer_url
+        self._settings = store.settings.publish
         served = current_snapshot(store.home, shard)
         if not take_over:
-            self._require_newest(served)
+            _require_newest(store, shard, self._place, self._before)
         self._kept = [] if served is None else [served, *self._earlier(served)]
 
     def publish(self, resend: bool) -> Outcome:
@@ -154,16 +179,6 @@ class _Publisher:
         self._place.remove(unused)
         name = self._kept[0].name if self._kept else None
         return Outcome(self._shard, name, len(sent + again), sum(sent + again), len(unused), moved)
-
-    def _require_newest(self, served: Snapshot | None) -> None:
-        """Refuses to go back, or to replace a snapshot of the same number: both are of another copy of the store."""
-        there = None if self._before is None else self._before[0].served
-        if there is None or (served is not None and there.number < served.manifest.number):
-            return
-        here = "no snapshot" if served is None else served.name
-        if served is None or there.number > served.manifest.number or _entry(served).key != there.key:
-            problem = f"its {self._shard}/{there.number} is not from here, where {here} is served"
-            raise PublicationConflict(self._place.where, problem)
 
     def _earlier(self, served: Snapshot) -> list[Snapshot]:
         """The newest snapshots at the URL before the served one that the store keeps as they are there."""
@@ -189,7 +204,12 @@ class _Publisher:
 
     def _move(self) -> bool:
         """Moves CURRENT, unless it is as it should be."""
-        document = Published([_entry(each) for each in self._kept], erasures_begun(self._home), self._writer)
+        document = Published(
+            [_entry(each) for each in self._kept],
+            erasures_begun(self._home),
+            self._settings.writer_url,
+            self._settings.accept_writes,
+        )
         if self._before is None and not self._kept:
             return False
         if self._before is not None and self._before[0] == document:

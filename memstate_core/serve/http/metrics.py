@@ -21,6 +21,8 @@ from memstate_core import __version__
 from memstate_core.serve.service import Service
 from memstate_core.serve.snapshots.readiness import age_of, is_stale
 from memstate_core.serve.telemetry.counters import Count
+from memstate_core.state.fetch_note import read_fetch_note
+from memstate_core.state.home import Home
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -132,6 +134,7 @@ class _State(Collector):
         yield GaugeMetricFamily("memstate_snapshots_open", "Snapshots that are open.", value=serving.open_snapshots)
         queued = sum(not path.name.startswith(".") and path.is_file() for path in home.inbox.glob("*"))
         yield GaugeMetricFamily("memstate_inbox_files", "Files queued in the inbox for the next run.", value=queued)
+        yield from _fetch(home)
         build = GaugeMetricFamily("memstate_build_info", "The running version.", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
@@ -153,3 +156,15 @@ class _State(Collector):
         yield GaugeMetricFamily("memstate_snapshot_age_seconds", "Since the served snapshot was written.", value=age)
         yield GaugeMetricFamily("memstate_snapshot_stale", "Whether it is older than --max-age.", value=stale)
         yield GaugeMetricFamily("memstate_last_run_age_seconds", "Since the logical time of its run.", value=run)
+
+
+def _fetch(home: Home) -> Iterator[Metric]:
+    """What was found in the inbox at the URL when the store last looked there; nothing if it never did."""
+    note = read_fetch_note(home)
+    if note is not None:
+        waiting, failed = "Objects that waited at the URL after the last fetch.", "Whether the last fetch failed."
+        yield GaugeMetricFamily("memstate_remote_inbox_objects", waiting, value=note.waiting)
+        yield GaugeMetricFamily("memstate_fetch_failed", failed, value=note.problem is not None)
+    if note is not None and note.at is not None:
+        age = (datetime.now(UTC) - note.at).total_seconds()
+        yield GaugeMetricFamily("memstate_fetch_age_seconds", "Since the last fetch that worked.", value=age)

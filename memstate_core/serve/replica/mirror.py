@@ -12,7 +12,7 @@ import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from msgspec import ValidationError
+from msgspec import ValidationError, structs
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import SourceUnreachable
@@ -96,7 +96,7 @@ class Mirror:
         found = read_current(place, SOURCE)
         if found is None and self._numbers(shard):
             raise SourceUnreachable(place.where, "CURRENT is missing")
-        published = Published() if found is None else found[0]
+        published = Published(writer="" if self.note is None else self.note.writer) if found is None else found[0]
         if self._has(shard, published):
             return False
         with self._locked():
@@ -115,6 +115,8 @@ class Mirror:
                 self._erase()
             raise
         kept = {entry.number for entry in published.snapshots}
+        # A server may become ready when CURRENT moves, and has to know then whether it takes writes.
+        self._record(shard, structs.replace(published, erasures=self._erasures(shard)))
         if published.served is not None:
             move_current(self.home, shard, published.served.number)
         self._keep(shard, [each for each in self._numbers(shard) if each in kept])
@@ -127,7 +129,7 @@ class Mirror:
     def _has(self, shard: str, published: Published) -> bool:
         """Whether what is published is here, with all its files."""
         note, entry = self.note, published.served
-        if note is None or note.erasures.get(shard, 0) != published.erasures or note.writer != published.writer:
+        if note is None or note != _noted(note, shard, published):
             return False
         if entry is None:
             return not self._numbers(shard)
@@ -210,11 +212,7 @@ class Mirror:
         return 0 if note is None else note.erasures.get(shard, 0)
 
     def _record(self, shard: str, published: Published) -> None:
-        note = self.note
-        erasures = {} if note is None else note.erasures
-        shards = 1 if note is None else note.shards
-        fresh = {**erasures, shard: published.erasures}
-        self._write(ReplicaNote(self.source, shards, fresh, published.writer))
+        self._write(_noted(self.note or ReplicaNote(self.source, 1), shard, published))
 
     def _write(self, note: ReplicaNote) -> None:
         make_folder(self.home.root)
@@ -223,6 +221,14 @@ class Mirror:
     def _locked(self) -> AbstractContextManager[None]:
         make_folder(self.home.root)
         return exclusive(self.home.root / "replica.lock", f"process {os.getpid()} (fetching)", _WAIT_SECONDS)
+
+
+def _noted(note: ReplicaNote, shard: str, published: Published) -> ReplicaNote:
+    """A note with what CURRENT of a shard says."""
+    accepting = {*note.accepting, shard} if published.accepts_writes else {*note.accepting} - {shard}
+    known = note.erasures.get(shard, 0) == published.erasures
+    erasures = note.erasures if known else {**note.erasures, shard: published.erasures}
+    return structs.replace(note, erasures=erasures, writer=published.writer, accepting=sorted(accepting))
 
 
 def _manifest(content: bytes) -> Manifest:

@@ -1,23 +1,38 @@
-"""The service of a read-only replica: answers from fetched snapshots, and refuses what needs the store that writes."""
+"""The service of a replica: answers from fetched snapshots, and refuses what needs the store that writes.
+
+With `accept_writes` here and in the settings of the store, it takes observations, feedback and accesses: they lie in
+the inbox at the URL when they are acknowledged, and the store fetches them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
+import polars as pl
+
 from memstate_core.model.errors import NotOnReplica, SourceUnreachable, StoreNotFound
+from memstate_core.model.frames import empty
+from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store
+from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.auth.principal import Principal, Role
+from memstate_core.serve.inbox_writer import Inbox
 from memstate_core.serve.options import Options
 from memstate_core.serve.reading import Document
 from memstate_core.serve.replica.follower import Follower
 from memstate_core.serve.replica.mirror import Mirror
+from memstate_core.serve.replica.writes import RemoteInbox
 from memstate_core.serve.service import Service
+from memstate_core.serve.snapshots.lost_topics import LostTopics
+from memstate_core.serve.telemetry.counters import Count
+from memstate_core.serve.topic_ids import Owned
 from memstate_core.serve.workers.shared import Shared
 from memstate_core.state.home import Home
-from memstate_core.state.replica_note import writer_of
+from memstate_core.state.replica_note import read_replica_note, writer_of
 
 FOLDER = "replicas"
 """Where the folders of replicas are, below the home of the server."""
@@ -46,9 +61,13 @@ class ReplicaService(Service):
     def __init__(self, local: Store, source: str, options: Options, shared: Shared | None = None) -> None:
         self._local = local
         mirror = mirror_of(local.home, source, options)
-        sharded = local.settings.store.model_copy(update={"shards": mirror.open()})
-        store = Store(mirror.home, local.settings.model_copy(update={"store": sharded}))
-        super().__init__(store, replace(options, record=False), shared)
+        own = local.settings
+        sharded = own.store.model_copy(update={"shards": mirror.open()})
+        recall = own.recall.model_copy(update={"record": False})  # what is recorded belongs into the home of the store
+        store = Store(mirror.home, own.model_copy(update={"store": sharded, "recall": recall}))
+        self._remote = RemoteInbox(source, options.accesses_limit)
+        # Each flush is an object; feedback is flushed at once.
+        super().__init__(store, replace(options, flush_seconds=options.rotate_seconds), shared)
         self.follower = Follower(mirror, store.shards, options.follow_seconds)
 
     @property
@@ -66,15 +85,28 @@ class ReplicaService(Service):
         self.follower.stop()
         super().close()
 
-    def ingest(self, who: Principal, rows: list[bytes], *, alone: bool = False) -> Document:  # noqa: ARG002
-        """Refuses; raises NotOnReplica."""
-        who.require(Role.WRITE)
-        self._refuse("takes no observations")
+    @property
+    def takes_writes(self) -> bool:
+        """Whether it takes writes now; the store says with each publication whether it fetches them."""
+        note = read_replica_note(self.store.home)
+        return self.options.accept_writes and note is not None and note.accepts_writes
 
-    def feedback(self, who: Principal, *_given: Any) -> Document:
-        """Refuses; raises NotOnReplica."""
+    def ingest(self, who: Principal, rows: list[bytes], *, alone: bool = False) -> Document:
+        """Accepts as any server; `file` of the answer is the name of the object.
+
+        Raises:
+            NotOnReplica: it takes no writes.
+            InboxUnreachable: the storage does not answer; nothing was accepted.
+        """
         who.require(Role.WRITE)
-        self._refuse("takes no feedback")
+        self._require_writes("takes no observations")
+        return super().ingest(who, rows, alone=alone)
+
+    def feedback(self, who: Principal, *given: Any) -> Document:
+        """Records as any server; errors as for `ingest`."""
+        who.require(Role.WRITE)
+        self._require_writes("takes no feedback")
+        return super().feedback(who, *given)
 
     def query(self, who: Principal, question: Question, record: bool | None = None, pending: bool = False) -> Document:
         """Answers as any server; raises NotOnReplica for pending observations, a past time, or a recorded access."""
@@ -107,13 +139,50 @@ class ReplicaService(Service):
             if problem is None or not who.sees_all:
                 raise
             raise SourceUnreachable(self.follower.described()["source"], problem.detail) from None
-        return document | ({"replica": self.follower.described()} if who.sees_all else {})
+        if not who.sees_all:
+            return document
+        writes = {"writes": self._remote.described(self.takes_writes)}
+        return document | {"replica": self.follower.described() | writes}
+
+    def _writer(self) -> Inbox:
+        return self._remote
+
+    def _recorder(self) -> AccessRecorder:
+        home, lost = self.store.home, LostTopics(self.serving, self.store.home)
+        return AccessRecorder(home.accesses, self.options, self.counters, lost, self._remote.journal)
+
+    def _keep_feedback(self, access: Access) -> None:
+        """Stores it by itself: what was refused must not be stored later, since it is sent again."""
+        self._remote.put_access(access)
+        self.counters.add(Count.ACCESSES_RECORDED)
+        self.counters.add(Count.ACCESSES_FLUSHED)
+
+    def _is_recorded(self, record: bool | None) -> bool:
+        return super()._is_recorded(record) and self.takes_writes
+
+    def _waiting(self) -> pl.DataFrame:
+        """It knows no observations but those that it accepted itself."""
+        return empty(EVIDENCE)
+
+    def _note(self, name: str, lines: bytes, now: datetime) -> None:
+        """Keeps nothing, since it shows no pending observations."""
+
+    def _pending_topics(self, *_given: Any) -> Owned:
+        """It knows the topics of the snapshots alone."""
+        return set()
 
     def _require_served(self, pending: bool, record: bool | None) -> None:
         if pending:
             self._refuse("knows no pending observations")
         if record:
-            self._refuse("records no accesses")
+            self._require_writes("records no accesses")
+
+    def _require_writes(self, refusal: str) -> None:
+        if not self.takes_writes:
+            asked = self.options.accept_writes
+            self._refuse(
+                f"{refusal}, since the store does not fetch them (publish.accept_writes)" if asked else refusal
+            )
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotOnReplica(what, writer_of(self.store.home))

@@ -17,6 +17,7 @@ from memstate_core.model.errors import StagingMissing
 from memstate_core.model.text import iso
 from memstate_core.run.run import Run
 from memstate_core.serve.snapshots.generation import Generation
+from memstate_core.state.fetch_note import FetchNote, read_fetch_note
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import Manifest
 
@@ -62,8 +63,8 @@ def readiness(
         now: the current time.
         max_age: seconds after which a snapshot is stale; None for never.
     """
-    age = age_of(generation, now)
-    return {
+    age, fetch = age_of(generation, now), read_fetch_note(home)
+    document = {
         "status": "ready",
         "snapshot": generation.snapshot,
         "age_seconds": round(age, 3),
@@ -74,6 +75,7 @@ def readiness(
         "missing_shards": generation.damaged.note(None).get("missing_shards", []),
         "refused_snapshot": None if refused is None else _described(refused),
     }
+    return document if fetch is None else {**document, "fetch": _fetch(fetch)}
 
 
 def age_of(generation: Generation, now: datetime) -> float:
@@ -84,6 +86,11 @@ def age_of(generation: Generation, now: datetime) -> float:
 def is_stale(age: float, max_age: float | None) -> bool:
     """Whether a snapshot of this age is stale."""
     return max_age is not None and age > max_age
+
+
+def _fetch(note: FetchNote) -> Document:
+    at = None if note.at is None else iso(note.at)
+    return {"at": at, "waiting": note.waiting, "problem": note.problem}
 
 
 def _described(refused: Refused) -> Document:

@@ -63,6 +63,7 @@ class Faults:
         status: answer with this status instead; 0: forward the request.
         cut: forward only this share of the body of an answer, then close the connection.
         seconds: wait before the answer.
+        lost: how many requests are forwarded and get no answer.
         seen: the requests that came, as `METHOD path`.
     """
 
@@ -71,11 +72,12 @@ class Faults:
     status: int = 0
     cut: float = 1.0
     seconds: float = 0.0
+    lost: int = 0
     seen: list[str] = field(default_factory=list)
 
     def none(self) -> None:
         """Forwards everything from now on."""
-        self.matching, self.status, self.cut, self.seconds = "", 0, 1.0, 0.0
+        self.matching, self.status, self.cut, self.seconds, self.lost = "", 0, 1.0, 0.0, 0
         self.methods = Faults.methods
 
 
@@ -102,6 +104,11 @@ def fault_proxy(endpoint: str) -> Iterator[tuple[str, Faults]]:
             connection.request(self.command, self.path, body, dict(self.headers))
             answer = connection.getresponse()
             content = answer.read()
+            connection.close()
+            if hit and faults.lost:
+                faults.lost -= 1
+                self.close_connection = True
+                return
             self.send_response(answer.status)
             for name, value in answer.getheaders():
                 if name.lower() not in ("transfer-encoding", "content-length", "connection", "date", "server"):
@@ -109,7 +116,6 @@ def fault_proxy(endpoint: str) -> Iterator[tuple[str, Faults]]:
             length = answer.getheader("Content-Length") if self.command == "HEAD" else str(len(content))
             self.send_header("Content-Length", length or "0")
             self.end_headers()
-            connection.close()
             if hit and faults.cut < 1:
                 self.wfile.write(content[: int(len(content) * faults.cut)])
                 self.close_connection = True

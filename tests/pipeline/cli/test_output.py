@@ -15,6 +15,9 @@ import pytest
 from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import open_store
+from memstate_core.storage.purpose import INBOX
+from memstate_core.storage.remote_inbox import put_once
+from memstate_core.storage.storage import storage
 from memstate_pipeline.cli.main import COMMANDS, app
 from tests.core.night.older_merges import merge_as_before
 from tests.pipeline.cli.small_store import LATER, NEXT, ROWS, dump, field, ids, row
@@ -140,6 +143,9 @@ def test_backups(columns: int, terminal: Terminal, tmp_path: Path) -> None:
     terminal.run("publish")
     terminal.run("publish", str(tmp_path / "published"))
     terminal.run("publish")
+    put_once(storage(tmp_path / "published", INBOX), "inbox", b'{"text": "The pond is deep."}\n')
+    terminal.run("fetch-inbox")
+    terminal.run("fetch-inbox", str(tmp_path / "nothing"), "--json")
     compare("backups", columns, terminal.text)
 
 

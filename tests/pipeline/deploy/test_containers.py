@@ -13,18 +13,23 @@ import pytest
 import yaml
 
 from memstate_pipeline.deploy.containers import container_files
+from memstate_pipeline.deploy.kubernetes import cluster_files
 from tests.pipeline.conftest import run_memstate
 
+_RULES = "{extends: default, rules: {line-length: {max: 120}, braces: {max-spaces-inside: 0}}}"
 LINTERS = {
     "hadolint": ["hadolint", "Dockerfile"],
-    "yamllint": ["yamllint", "-s", "-d", "{extends: default, rules: {line-length: {max: 120}}}", "compose.yaml"],
-    "compose": ["check-jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml"],
+    "yamllint": ["yamllint", "-s", "-d", _RULES, "compose.yaml", "compose.replicas.yaml", "kubernetes.yaml"],
+    "compose": [
+        *("check-jsonschema", "--builtin-schema", "vendor.compose-spec"),
+        *("compose.yaml", "compose.replicas.yaml"),
+    ],
 }
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, text in container_files().items():
+    for name, text in (container_files() | cluster_files()).items():
         (tmp_path / name).write_text(text)
     return tmp_path
 

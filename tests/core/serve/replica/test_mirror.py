@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pytest
@@ -14,8 +15,9 @@ from obstore.store import from_url
 from memstate_core.model.errors import MemstateError, PublicationRefused, SourceUnreachable
 from memstate_core.night.publication.publish import publish_to
 from memstate_core.run.store import Store
+from memstate_core.serve.replica import mirror as mirroring
 from memstate_core.serve.replica.mirror import Mirror, is_damaged
-from memstate_core.state.current import current_number
+from memstate_core.state.current import current_number, move_current
 from memstate_core.state.erasures import erasure_mark
 from memstate_core.state.files import file_digest
 from memstate_core.state.snapshots import MANIFEST
@@ -114,6 +116,33 @@ def test_a_partial_body_is_not_taken(store: Store, mirror: Mirror, s3_faults: Fa
     s3_faults.none()
     mirror.follow("s0")
     assert text(mirror) == "two of s0"
+
+
+def test_a_snapshot_of_another_version_leaves_the_old_one(
+    store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_second(store)
+    monkeypatch.setattr(mirroring, "SCHEMA_VERSION", mirroring.SCHEMA_VERSION - 1)
+    with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
+        mirror.follow("s0")
+    assert text(mirror) == "one of s0"
+
+
+def test_whether_writes_are_taken_is_known_before_current_moves(
+    store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = store.settings.publish.model_copy(update={"accept_writes": True})
+    publish_second(Store(store.home, store.settings.model_copy(update={"publish": section})))
+    known = []
+
+    def moved(*given: Any) -> None:
+        known.append(mirror.note is not None and mirror.note.accepts_writes)
+        move_current(*given)
+
+    monkeypatch.setattr(mirroring, "move_current", moved)
+    assert mirror.follow("s0")
+    assert (known, text(mirror)) == ([True], "two of s0")
+    assert not mirror.follow("s0")
 
 
 def test_a_half_uploaded_snapshot_is_not_taken(store: Store, mirror: Mirror) -> None:
