@@ -1,5 +1,5 @@
-"""Set-up for every test: one profile of hypothesis, files in memory, a run history that waits for no disk, one thread
-of Polars, and the umask of memstate's processes.
+"""Set-up for every test: one profile of hypothesis, files in memory, a run history that waits for no disk, one heap and
+one thread of Polars for each process, and the umask of memstate's processes.
 
 Hypothesis has no deadlines, and on CI the same examples each time. Workers of xdist share the cores already, and the
 frames of tests are small: more threads take a tenth more CPU. That they change no state is the subject of
@@ -23,6 +23,7 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from tests.allocator import one_heap
 from tests.cores import on_a_core_of_its_own
 
 if (worker := os.environ.get("PYTEST_XDIST_WORKER")) is not None:
@@ -39,6 +40,7 @@ from tests.temporary_files import into_memory
 gc.disable()  # until the tests are collected: the million objects that their imports make stay
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each process of a test would compile memstate, a third of a second
 into_memory(os.environ)
+one_heap(os.environ)
 os.umask(PRIVATE_UMASK)
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)

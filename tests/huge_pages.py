@@ -25,9 +25,9 @@ def into_huge_pages(maps: Path = Path("/proc/self/maps")) -> int:
     advise = ctypes.CDLL(None).madvise
     moved = 0
     for first, last in _written(maps.read_text()):
-        where, size = ctypes.c_void_p(first), ctypes.c_size_t(last - first)
-        advise(where, size, mmap.MADV_HUGEPAGE)
-        moved += (last - first) * (advise(where, size, _COLLAPSE) == 0)
+        advise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), mmap.MADV_HUGEPAGE)
+        for page in range(first, last, HUGE):  # each by itself: one that holds nothing would end the call
+            moved += HUGE * (advise(ctypes.c_void_p(page), ctypes.c_size_t(HUGE), _COLLAPSE) == 0)
     return moved
 
 

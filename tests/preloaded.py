@@ -7,6 +7,7 @@ import functools
 import gc
 import importlib
 import io
+import os
 import pkgutil
 import tempfile
 from pathlib import Path
@@ -23,10 +24,12 @@ from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.report import plots, templates
+from tests.allocator import one_heap
 from tests.huge_pages import into_huge_pages
 from tests.run_history import hurried
 
 gc.disable()  # what is loaded stays
+one_heap(os.environ)
 openvino()
 for name in (
     "alembic.command", "dagster", "dagster._core.execution.execute_in_process", "dagster._core.executor.in_process",
