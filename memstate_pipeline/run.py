@@ -6,6 +6,7 @@ import json
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import dagster as dg
 from memstate_core.model.errors import EvidenceSetAside, MemstateError, ShardsFailed, StoreLocked
 from memstate_core.model.text import iso
 from memstate_core.night.gates.acceptance import Acceptance
-from memstate_core.run.store import Store
+from memstate_core.run.store import Store, open_store
 from memstate_core.state.snapshots import combined_state_hash
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
@@ -74,7 +75,7 @@ def maintain(
         ShardsFailed: runs of a store with several shards failed, without a plan; the others published.
         KeyboardInterrupt: the run was interrupted; the shard's served snapshot stays.
     """
-    job = build_defs(store.home.root).resolve_job_def(NIGHTLY)
+    job = _nightly(store.home.root, open_store(store.home.root).settings.model_dump_json())
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
     tags |= (
         {MAX_RUNTIME_TAG: "0", MAX_RETRIES_TAG: "0"}
@@ -101,6 +102,13 @@ def maintain(
     if failed:
         raise ShardsFailed(failed, [summary["snapshot"] for summary in summaries]) from next(iter(failed.values()))
     return Maintained(_together(summaries), tuple(page for page, _ in paths))
+
+
+@lru_cache(maxsize=2)
+def _nightly(root: Path, settings: str) -> dg.JobDefinition:
+    """The job of a home: made once in a process for as long as its settings, given as JSON, stay the same."""
+    del settings
+    return build_defs(root).resolve_job_def(NIGHTLY)
 
 
 def _run_shard(
