@@ -53,6 +53,7 @@ def test_a_journal_may_grow_and_lose_nothing(soak: ModuleType) -> None:
 
 @pytest.mark.slow
 def test_some_seconds_of_kills_lose_and_double_nothing(soak: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "memstate.toml").write_text("[store]\nniceness = 0\n")  # the clients would leave a run no core
     run = soak.Soak(tmp_path, 7, lambda command, out, log: warm.Process(command, clean_environment(), out, log))
     assert run.run(seconds=1) == []
     assert run.kills
