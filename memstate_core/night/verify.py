@@ -21,6 +21,7 @@ from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import Store
 from memstate_core.state.current import named_number
 from memstate_core.state.graph import open_graph
+from memstate_core.state.kept_open import kept_open
 from memstate_core.state.kept_tables import KeptTables
 from memstate_core.state.ledger_beginning import Beginning
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
@@ -42,6 +43,7 @@ class Verdict:
     detail: str = ""
 
 
+@kept_open()
 def verify_store(store: Store, *, deep: bool = False) -> dict[str, list[Verdict]]:
     """The verdicts on every shard's served snapshot, by the name of the snapshot (or of the shard, without one).
 

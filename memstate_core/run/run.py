@@ -216,8 +216,9 @@ class Run:
         """What the named steps (or all, or all but one) decided so far in this run (columns DECISION)."""
         files = [self.scratch / "decisions" / f"{step}.parquet" for step in steps]
         files = files or sorted((self.scratch / "decisions").glob("*.parquet"), key=lambda f: f.stat().st_mtime_ns)
-        frames = [pl.read_parquet(file, glob=False) for file in files if file.exists() and file.stem != but]
-        return pl.concat([empty(DECISION), *frames])
+        found = [file for file in files if file.exists() and file.stem != but]
+        read = [pl.read_parquet(found, glob=False)] if found else []  # all at once: most hold few rows
+        return pl.concat([empty(DECISION), *read])
 
     def transitions(self, first_seq: int) -> pl.DataFrame:
         """All decisions as rows of the ledger (columns TRANSITIONS), numbered from `first_seq`."""

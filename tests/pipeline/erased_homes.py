@@ -63,17 +63,28 @@ def _common_prefix(marks: list[bytes]) -> bytes:
     return first[: next(differ, min(len(first), len(last)))]
 
 
+def _held(data: bytes, marks: list[bytes], common: bytes) -> list[bytes]:
+    """The marks in some bytes: what follows each place of their common beginning is compared, not the whole again."""
+    if not common:
+        return [mark for mark in marks if mark in data]
+    longest, starts, at = max(map(len, marks)), set(), data.find(common)
+    while at >= 0:
+        starts.add(data[at : at + longest])
+        at = data.find(common, at + 1)
+    return [mark for mark in marks if any(start.startswith(mark) for start in starts)]
+
+
 def left(root: Path, marks: list[str]) -> dict[str, list[str]]:
     """The marks that any byte below a folder still has, by file; upper and lower case are the same."""
     wanted = [mark.lower().encode() for mark in marks]
-    common = _common_prefix(wanted)  # a file without it has none of them: one search instead of hundreds
+    common = _common_prefix(wanted)
     found: dict[str, list[str]] = {}
     for path in sorted(path for path in root.rglob("*") if path.is_file()):
         data = path.read_bytes()
         parts = [*unpacked(str(path.relative_to(root)), data)]
         parts += cells(path) if data.startswith(b"SQLite format 3") else []
         every = b"\n".join(parts).lower()
-        if common in every and (hits := [mark.decode() for mark in wanted if mark in every]):
+        if hits := [mark.decode() for mark in _held(every, wanted, common)]:
             found[str(path.relative_to(root))] = hits
     return found
 
