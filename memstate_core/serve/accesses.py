@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Protocol
 
 from memstate_core.ingest.accesses.journal import AccessJournal
+from memstate_core.ingest.accesses.record import AccessRecord
 from memstate_core.model.errors import InboxUnreachable
+from memstate_core.model.text import iso
 from memstate_core.serve.options import Options
 from memstate_core.serve.telemetry.counters import Count, Counters
 
@@ -39,6 +41,18 @@ class Access:
     fields: Sequence[str] | None = None
     failed: bool = False
 
+    @property
+    def written(self) -> AccessRecord:
+        """What a journal writes of it."""
+        return AccessRecord(
+            topic_id=self.topic_id,
+            at=iso(self.at),
+            source=SOURCE,
+            fields=self.fields,
+            failed=self.failed,
+            scope=self.scope,
+        )
+
 
 class ErasedTopics(Protocol):
     """Knows which topics are no longer served, because of an erasure."""
@@ -50,17 +64,8 @@ class ErasedTopics(Protocol):
 class Journal(Protocol):
     """Where accesses are written; see `AccessJournal`. Each method raises one of `FAILURES`."""
 
-    def record(
-        self,
-        topic_id: str,
-        at: datetime,
-        source: str,
-        *,
-        fields: Sequence[str] | None = None,
-        failed: bool = False,
-        scope: str | None = None,
-    ) -> None:
-        """Records an access."""
+    def add(self, access: AccessRecord) -> None:
+        """Records an access; it is durable after the next `flush`."""
 
     def flush(self) -> None:
         """Makes what was recorded durable."""
@@ -177,9 +182,7 @@ class AccessRecorder:
 
     def _move(self, journal: Journal, access: Access) -> None:
         try:
-            journal.record(
-                access.topic_id, access.at, SOURCE, fields=access.fields, failed=access.failed, scope=access.scope
-            )
+            journal.add(access.written)
         except FAILURES:
             self._buffer.appendleft(access)
             raise

@@ -30,6 +30,25 @@ _CONTAINER = f"""\
             - {{name: home, mountPath: /data}}
             - {{name: tmp, mountPath: /tmp}}
 """
+_SERVER = """\
+          ports:
+            - {name: http, containerPort: 8420}
+{container}          resources:
+            requests: {cpu: 250m, memory: 1Gi}
+          readinessProbe:
+            httpGet: {path: {ready}, port: http}
+            periodSeconds: 5
+            timeoutSeconds: 5
+          livenessProbe:
+            httpGet: {path: /healthz, port: http}
+            periodSeconds: 30
+            timeoutSeconds: 5
+          startupProbe:
+            httpGet: {path: /healthz, port: http}
+            periodSeconds: 5
+            failureThreshold: 60
+"""
+"""What follows the command of a server: its port, container and probes."""
 _MANIFESTS = """\
 ---
 # The store that writes, and replicas that serve it. The image is that of the Dockerfile beside this file, in a registry
@@ -109,23 +128,7 @@ spec:
         # It takes writes before the first night has published, so it is ready as soon as it answers.
         - name: api
           command: [memstate, serve, --host, 0.0.0.0]
-          ports:
-            - {name: http, containerPort: 8420}
-{container}          resources:
-            requests: {cpu: 250m, memory: 1Gi}
-          readinessProbe:
-            httpGet: {path: /healthz, port: http}
-            periodSeconds: 5
-            timeoutSeconds: 5
-          livenessProbe:
-            httpGet: {path: /healthz, port: http}
-            periodSeconds: 30
-            timeoutSeconds: 5
-          startupProbe:
-            httpGet: {path: /healthz, port: http}
-            periodSeconds: 5
-            failureThreshold: 60
-      volumes:
+{store_server}      volumes:
         - name: tmp
           emptyDir: {}
   volumeClaimTemplates:
@@ -177,23 +180,7 @@ spec:
             - --replica-of
             - $(MEMSTATE_PUBLISH_URL)
             - --accept-writes
-          ports:
-            - {name: http, containerPort: 8420}
-{container}          resources:
-            requests: {cpu: 250m, memory: 1Gi}
-          readinessProbe:
-            httpGet: {path: /readyz, port: http}
-            periodSeconds: 5
-            timeoutSeconds: 5
-          livenessProbe:
-            httpGet: {path: /healthz, port: http}
-            periodSeconds: 30
-            timeoutSeconds: 5
-          startupProbe:
-            httpGet: {path: /healthz, port: http}
-            periodSeconds: 5
-            failureThreshold: 60
-          lifecycle:
+{replica_server}          lifecycle:
             preStop:
               exec:
                 command: [sleep, "5"]  # until no new request is routed here
@@ -225,5 +212,8 @@ spec:
 
 def cluster_files() -> dict[str, str]:
     """The manifests, in one file."""
-    manifests = _MANIFESTS.replace("{pod}", _POD).replace("{container}", _CONTAINER)
+    manifests = _MANIFESTS
+    for name, ready in (("{store_server}", "/healthz"), ("{replica_server}", "/readyz")):
+        manifests = manifests.replace(name, _SERVER.replace("{ready}", ready))
+    manifests = manifests.replace("{pod}", _POD).replace("{container}", _CONTAINER)
     return {"kubernetes.yaml": manifests}

@@ -70,7 +70,10 @@ class AccessJournal:
             OSError: the write failed; earlier accesses stay in memory, and this one is dropped if that is full.
             ValueError: the journal is closed.
         """
-        access = AccessRecord(topic_id=topic_id, at=iso(at), source=source, fields=fields, failed=failed, scope=scope)
+        self.add(AccessRecord(topic_id=topic_id, at=iso(at), source=source, fields=fields, failed=failed, scope=scope))
+
+    def add(self, access: AccessRecord) -> None:
+        """Records an access, given as it is written; errors as for `record`."""
         with self._lock:
             self._flush_if_full()
             self._lines.append(written(access))

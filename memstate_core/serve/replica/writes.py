@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from typing import Any
 from memstate_core.ingest.accesses.record import AccessRecord, heading, written
 from memstate_core.model.errors import InboxUnreachable
 from memstate_core.model.text import iso
-from memstate_core.serve.accesses import SOURCE, Access
+from memstate_core.serve.accesses import Access
 from memstate_core.storage.purpose import INBOX as PURPOSE
 from memstate_core.storage.remote_inbox import ACCESSES, INBOX, put_once
 from memstate_core.storage.storage import Storage, storage
@@ -72,8 +72,7 @@ class RemoteInbox:
         Raises:
             InboxUnreachable: the storage does not answer, or refuses.
         """
-        how = {"fields": access.fields, "failed": access.failed, "scope": access.scope}
-        self.put(ACCESSES, written(heading(_FEEDBACK)) + _line(access.topic_id, access.at, SOURCE, **how))
+        self.put(ACCESSES, written(heading(_FEEDBACK)) + written(access.written))
 
     def journal(self) -> RemoteJournal:
         """A journal of accesses whose segments are objects."""
@@ -114,26 +113,16 @@ class RemoteJournal:
         self._segment = b""
         self._lock = threading.Lock()
 
-    def record(
-        self,
-        topic_id: str,
-        at: datetime,
-        source: str,
-        *,
-        fields: Sequence[str] | None = None,
-        failed: bool = False,
-        scope: str | None = None,
-    ) -> None:
+    def add(self, access: AccessRecord) -> None:
         """Records an access; it is durable after the next `flush`.
 
         Raises:
             InboxUnreachable: no more fit in memory, and the storage does not answer; this one is dropped.
         """
-        line = _line(topic_id, at, source, fields=fields, failed=failed, scope=scope)
         with self._lock:
             if len(self._lines) >= self._limit:
                 self._flush()
-            self._lines.append(line)
+            self._lines.append(written(access))
 
     def flush(self) -> None:
         """Stores all recorded accesses.
@@ -160,8 +149,3 @@ class RemoteJournal:
     def _send(self) -> None:
         self._inbox.put(ACCESSES, self._segment)
         self._segment = b""
-
-
-def _line(topic_id: str, at: datetime, source: str, **how: Any) -> bytes:
-    """An access as a line of a segment."""
-    return written(AccessRecord(topic_id=topic_id, at=iso(at), source=source, **how))

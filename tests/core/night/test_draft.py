@@ -12,13 +12,19 @@ import pytest
 
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.night import publish
+from memstate_core.run.served_state import read_served
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.kept_tables import Rows
-from memstate_core.state.snapshots import file_digests
-from tests.core.night.test_resting import shard
+from memstate_core.state.snapshots import Snapshot, file_digests
 from tests.core.revise.nights import night, record_by_key
 
+pytestmark = pytest.mark.slow
+
 KEYS = ("harbour", "kite")
+
+
+def served(store: Store) -> Snapshot:
+    return read_served(store)["s0"].snapshot
 
 
 @pytest.fixture
@@ -72,18 +78,18 @@ write_facts, save = publish.write_facts, np.save
 def test_a_damaged_draft_is_refused(
     with_topics: Store, monkeypatch: pytest.MonkeyPatch, place: str, damage: Callable[..., None], named: str
 ) -> None:
-    served = shard(with_topics).snapshot.name
+    before = served(with_topics).name
     monkeypatch.setattr(place, damage)
     with pytest.raises(SnapshotDamaged, match=named):
         night(with_topics, 2)
     monkeypatch.undo()
-    assert shard(with_topics).snapshot.name == served
+    assert served(with_topics).name == before
     night(with_topics, 3)
-    assert shard(with_topics).snapshot.name != served
+    assert served(with_topics).name != before
 
 
 def test_digests_of_shared_files_are_taken_over_and_of_others_are_not(with_topics: Store, tmp_path: Path) -> None:
-    base = shard(with_topics).snapshot
+    base = served(with_topics)
     names = ("evidence.parquet", "topics.parquet")
     for name, put in zip(names, (shutil.copyfile, lambda one, other: other.hardlink_to(one)), strict=True):
         put(base.path / name, tmp_path / name)
