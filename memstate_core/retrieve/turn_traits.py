@@ -13,10 +13,30 @@ _ENDS = rf"[.!?\u{{61f}}\u{{2026}}]+{_CLOSING}(?:\s|$)|[\u{{3002}}\u{{ff01}}\u{{
 
 _ENDED = (
     r"no longer|(?:any|no) ?more|any longer|never|used to|former|stop(?:ped|ping)?|quit|ceased|end(?:ed|ing)|finished|"
-    r"drop(?:ped|ping)|cancel\w*|call(?:ed|ing) off|g(?:ave|iven?|iving) (?:up|away)|abandon\w*|left|leaving|lost|sold|"
-    r"died|got rid|threw (?:away|out)|resign\w*|retired?|stepp(?:ed|ing) down|dissolved|disbanded|clos(?:ed|ing) down|"
-    r"closed|shut|(?:broke|split) up|break-?up|divorc\w+|separated|expired|ran out|unsubscribed|fired|laid off|let go|"
-    r"moved (?:out|away)|(?:done|through|fed up) with|(?:is|are|was|were) (?:off|over)|gone off"
+    r"drop(?:ped|ping)|cancel\w*|abandon\w*|left|leaving|lost|sold|died|passed away|got rid|resign\w*|retired?|"
+    r"dissolved|disbanded|clos(?:ed|ing) down|closed|shut|break-?up|divorc\w+|separated|expired|ran out|unsubscribed|"
+    r"fired|let go|moved (?:out|away)|(?:done|through|fed up) with|(?:is|are|was|were) (?:off|over)|gone off|"
+    r"discontinu\w+|terminat\w+|revoked|withdr(?:ew|awn)|scrapped|ditched|uninstalled|"
+    r"(?:pulled|backed|dropped|opted) out|part(?:ed|ing) (?:ways|with)|sa(?:id|y|ying) goodbye"
+)
+_PARTICLES = {
+    r"g(?:ave|iven?|iving)": "up|away|back|notice",
+    r"thr(?:ew|own?|owing)": "away|out",
+    r"call(?:ed|ing)": "off",
+    r"(?:broke|broken|breaking|split|splitting)": "up|off",
+    r"stepp(?:ed|ing)": "down|back",
+    r"hand(?:ed|ing)": "in|back|over",
+    r"(?:sent|sending)": "back",
+    r"trad(?:ed|ing)": "in",
+    r"sign(?:ed|ing)": "over",
+    r"phas(?:ed|ing)": "out",
+    r"(?:wound|winding)": "up|down",
+    r"(?:laid|laying)": "off",
+}
+"""Verbs that end something with a particle, which may stand behind their object: "gave it away"."""
+
+_PARTED = "|".join(
+    rf"{verb}(?:\s+[^\s.!?\x{{2026}}]+){{0,4}}?\s+(?:{particles})" for verb, particles in _PARTICLES.items()
 )
 _BEGAN = (
     r"now|nowadays|these days|lately|recently|currently|from now on|as of|since|for good|new|another|different|"
@@ -26,7 +46,7 @@ _EXCHANGED = (
     r"instead|rather than|in place of|not [^.!?]{1,40}\bbut|chang(?:ed|ing)|switch\w*|swap(?:ped|ping)?|replac\w+|"
     r"traded|exchanged|upgraded|transferred|mistaken|wrong|turned out|correction"
 )
-_CHANGE = rf"(?i)\b(?:{_ENDED}|{_BEGAN}|{_EXCHANGED})\b"
+_CHANGE = rf"(?i)\b(?:{_ENDED}|{_PARTED}|{_BEGAN}|{_EXCHANGED})\b"
 
 Values = npt.NDArray[np.float64]
 

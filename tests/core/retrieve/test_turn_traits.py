@@ -53,12 +53,28 @@ def test_a_length_is_logarithmic_and_unknown_without_text() -> None:
         "From now on it is Oslo.",
         "Oslo instead of Bergen.",
         "I SWITCHED to tea",
+        "I gave the old bike away last week.",
+        "They called the whole summer regatta off.",
+        "We gave notice to the landlord.",
+        "They threw it out",
     ],
 )
 def test_words_of_change_are_recognised(text: str) -> None:
     assert says_changed(pl.Series([text])).tolist() == [True]
 
 
-@pytest.mark.parametrize("text", ["I live in Oslo.", "We know the news.", "It is not here. But I came.", "", None])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Oslo.",
+        "We know the news.",
+        "It is not here. But I came.",
+        "She gave me a book. Away we went.",
+        "Let me go over it.",
+        "She handed me a pen, and we sat there for an hour or two in silence.",
+        "",
+        None,
+    ],
+)
 def test_other_texts_say_of_no_change(text: str | None) -> None:
     assert says_changed(pl.Series([text], dtype=pl.String)).tolist() == [False]
