@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.core.storage.azure import azure_server, empty_container
 from tests.core.storage.s3 import Faults, empty_bucket, fault_proxy, s3_server, use_endpoint
 
 
@@ -14,6 +16,24 @@ def s3_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that speaks the protocol of S3."""
     with s3_server(tmp_path_factory.mktemp("moto")) as endpoint:
         yield endpoint
+
+
+@pytest.fixture(scope="module")
+def azure_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that speaks the protocol of Azure Blob Storage."""
+    with azure_server(tmp_path_factory.mktemp("azurite")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(params=["s3", "az", "file"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty place in each kind of storage that a server or a folder can stand for."""
+    if request.param == "file":
+        return f"file://{tmp_path}/published"
+    if request.param == "az":
+        return f"{empty_container(request.getfixturevalue('azure_endpoint'), monkeypatch)}/a store"
+    empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
+    return "s3://bucket/a store"
 
 
 @pytest.fixture

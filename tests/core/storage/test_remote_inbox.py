@@ -12,17 +12,14 @@ from memstate_core.model.errors import InboxUnreachable
 from memstate_core.storage.purpose import INBOX
 from memstate_core.storage.remote_inbox import RemoteContents, content_of, put_once, waiting_objects
 from memstate_core.storage.storage import Storage, Unreadable, storage
-from tests.core.storage.s3 import SECRET, Faults, empty_bucket, use_endpoint
+from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 ROWS = b'{"text": "The gate is open."}\n'
 
 
-@pytest.fixture(params=["s3", "file"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
-    if request.param == "file":
-        return storage(f"file://{tmp_path}/published", INBOX)
-    empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
-    return storage("s3://bucket/a store", INBOX)
+@pytest.fixture
+def place(url: str) -> Storage:
+    return storage(url, INBOX)
 
 
 def test_a_content_is_stored_once(place: Storage) -> None:

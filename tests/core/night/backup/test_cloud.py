@@ -1,4 +1,4 @@
-"""Backups on a real server that speaks the protocol of S3: incremental, checked, whole after kills, and restored."""
+"""Backups on servers that speak the protocols of S3 and Azure: incremental, checked, whole after kills, restored."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from memstate_core.run.store import Store
 from memstate_core.storage.storage import object_name
 from tests.core.night.backup.conftest import AT, failures, rows
 from tests.core.night.backup.test_restore import killed
+from tests.core.storage.azure import KEY, empty_container
 from tests.core.storage.s3 import SECRET, empty_bucket
 from tests.pipeline.conftest import run_memstate
 
@@ -30,43 +31,53 @@ def bucket(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
     return from_url(URL)
 
 
+@pytest.fixture(params=["s3", "az"])
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "az":
+        return f"{empty_container(request.getfixturevalue('azure_endpoint'), monkeypatch)}/of a store"
+    empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
+    return URL
+
+
 def names(bucket: ObjectStore) -> set[str]:
     return {each["path"] for page in obstore.list(bucket) for each in page}
 
 
-def test_a_store_comes_back_from_a_bucket(bucket: ObjectStore, store: Store, restored: Path) -> None:
-    home = store.home.root
+def test_a_store_comes_back_from_object_storage(where: str, store: Store, restored: Path) -> None:
+    home, bucket = store.home.root, from_url(where)
     sends = ("memstate_core.storage.cloud", "object_name", 30, True)
-    killed(sends, home, "backup", URL)
+    killed(sends, home, "backup", where)
     sent = names(bucket)
     assert {name.partition("/")[0] for name in sent} == {"objects", "backup.lock"}
 
-    first = run_memstate(home, "backup", URL, "--json")
+    first = run_memstate(home, "backup", where, "--json")
     assert first.code == 0, first.stderr
     assert first.document["reused"]["files"] >= len(sent) - 1
     assert names(bucket) > sent - {"backup.lock"}
-    again, copying, _ = back_up(store, URL, AT)
+    again, copying, _ = back_up(store, where, AT)
     assert (again.number, copying.copied) == (2, 0)
     note = last_backup(store.home)
     assert note is not None
-    assert (note.number, note.folder) == (2, URL)
+    assert (note.number, note.folder) == (2, where)
 
     (home / "inbox" / "more.jsonl").write_bytes(rows(4))
     (home / "inbox" / "waiting.jsonl").unlink()
-    killed(("memstate_core.night.backup.folder", "_list_name", 4, False), home, "backup", URL, "--keep", "1")
-    third = run_memstate(home, "backup", URL, "--keep", "1", "--json")
+    killed(("memstate_core.night.backup.folder", "_list_name", 4, False), home, "backup", where, "--keep", "1")
+    third = run_memstate(home, "backup", where, "--keep", "1", "--json")
     assert third.code == 0, third.stderr
     assert third.document["removed"] == [1, 2]
-    kept = BackupFolder(URL).read()
+    kept = BackupFolder(where).read()
     assert names(bucket) == {"backups/3.json", *(object_name(file.sha256) for file in kept.files)}
 
-    verdicts = run_memstate(home, "verify", "--backup", URL, "--deep", "--json")
+    verdicts = run_memstate(home, "verify", "--backup", where, "--deep", "--json")
     assert verdicts.document["passed"], verdicts.stdout
-    assert run_memstate(restored, "restore-backup", URL).code == 0
+    assert run_memstate(restored, "restore-backup", where).code == 0
     assert failures(restored) == []
     assert (restored / "inbox" / "more.jsonl").read_bytes() == rows(4)
     texts = [path.read_bytes() for path in home.rglob("*") if path.is_file()]
-    assert not any(SECRET.encode() in text for text in [*texts, (first.stdout + first.stderr).encode()])
+    assert not any(
+        secret.encode() in text for secret in (SECRET, KEY) for text in [*texts, (first.stdout + first.stderr).encode()]
+    )
 
 
 def test_damage_and_silence_of_a_bucket_are_named(

@@ -32,18 +32,10 @@ from memstate_core.storage.remote_inbox import put_once, waiting_objects
 from memstate_core.storage.storage import storage
 from tests.core.clocks import SETTLED
 from tests.core.night.publication.conftest import new_store, snapshot
-from tests.core.storage.s3 import SECRET, Faults, empty_bucket, use_endpoint
+from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 S3 = "s3://bucket/a store"
-
-
-@pytest.fixture(params=["s3", "file"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "file":
-        return f"file://{tmp_path}/published"
-    empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
-    return S3
 
 
 @pytest.fixture

@@ -23,17 +23,9 @@ from memstate_core.storage.cloud import CloudStorage
 from memstate_core.storage.folder import FolderStorage
 from memstate_core.storage.storage import Storage
 from tests.core.night.publication.conftest import There, new_store, snapshot, there
-from tests.core.storage.s3 import SECRET, Faults, empty_bucket, use_endpoint
+from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 STEPS = ("read", "replace", "sizes", "add", "remove")
-
-
-@pytest.fixture(params=["s3", "file"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "file":
-        return f"file://{tmp_path}/published"
-    empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
-    return "s3://bucket/a store"
 
 
 @pytest.fixture
