@@ -16,6 +16,7 @@ from memstate_core.model.errors import EvidenceSetAside, MemstateError, ShardsFa
 from memstate_core.model.text import iso
 from memstate_core.night.gates.acceptance import Acceptance
 from memstate_core.run.store import Store, open_store
+from memstate_core.state.read_once import files_read_once
 from memstate_core.state.snapshots import combined_state_hash
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
@@ -47,6 +48,7 @@ class Maintained:
     pages: tuple[Path, ...]
 
 
+@files_read_once()
 def maintain(
     store: Store,
     now: datetime | None = None,

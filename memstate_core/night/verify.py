@@ -24,6 +24,7 @@ from memstate_core.state.graph import open_graph
 from memstate_core.state.kept_open import kept_open
 from memstate_core.state.kept_tables import KeptTables
 from memstate_core.state.ledger_beginning import Beginning
+from memstate_core.state.read_once import files_read_once
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
 
@@ -44,6 +45,7 @@ class Verdict:
 
 
 @kept_open()
+@files_read_once()
 def verify_store(store: Store, *, deep: bool = False) -> dict[str, list[Verdict]]:
     """The verdicts on every shard's served snapshot, by the name of the snapshot (or of the shard, without one).
 

@@ -21,9 +21,10 @@ from pathlib import Path
 from msgspec import MsgspecError, Struct
 from msgspec import json as msgjson
 
-from memstate_core.state.files import PRIVATE_FILE, file_digest, sync_path
+from memstate_core.state.files import PRIVATE_FILE, sync_path
 from memstate_core.state.ledger_beginning import Beginning
 from memstate_core.state.ledger_commits import version_of
+from memstate_core.state.read_once import digest_once
 
 CHAIN = "chain.jsonl"
 
@@ -160,7 +161,7 @@ def changed_files(ledger: Path, table: str, recorded: Mapping[str, str]) -> list
 
 def _difference(path: Path, expected: str) -> str | None:
     try:
-        found = file_digest(path)
+        found = digest_once(path)
     except FileNotFoundError:
         return "is missing"
     except OSError as error:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memstate_core.client import MemoryClient
+from memstate_core.model.errors import ShardsFailed
 from memstate_core.model.scope import shard_of
 from memstate_core.model.text import parse_moment
+from memstate_core.run.store import open_store
+from memstate_core.state import read_once
+from memstate_core.state.files import file_digest
+from memstate_pipeline import run
 from memstate_pipeline.doctor.examine import examine
 from tests.core.serve.conftest import serving_process
 from tests.pipeline.cli.test_care import night
@@ -91,3 +97,28 @@ def test_doctor_names_every_damaged_shard(home: Path) -> None:
     finally:
         for file, content in zip(files, before, strict=True):
             file.write_bytes(content)
+
+
+def test_a_night_reads_the_ledger_once_and_finds_what_changes_between_shards(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    monkeypatch.setattr(read_once, "file_digest", lambda path: read.append(path) or file_digest(path))
+    monkeypatch.setattr(read_once, "_SETTLED_NS", 0)
+    store, now = open_store(home), parse_moment("2026-07-01T00:00:00Z")
+    run.maintain(store, now)
+    (evidence,) = (home / "ledger" / "evidence").glob("*.parquet")
+    assert read.count(evidence) == 1
+
+    bytes_before, run_shard = evidence.read_bytes(), run._run_shard
+
+    def damaged_after(*given: Any) -> str:
+        done = run_shard(*given)
+        evidence.write_bytes(bytes_before[:-1] + b"?")
+        return done
+
+    monkeypatch.setattr(run, "_run_shard", damaged_after)
+    with pytest.raises(ShardsFailed, match=r"evidence: .* has SHA-256") as failed:
+        run.maintain(store, now)
+    evidence.write_bytes(bytes_before)
+    assert [*failed.value.facts["failed"]] == ["s1"]
