@@ -20,7 +20,7 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.fellegi_sunter import Scored
 from memstate_core.revise.matching.nearest import Ints, pair_products
-from memstate_core.revise.matching.siblings import BY_TITLE, Signs
+from memstate_core.revise.matching.siblings import BY_TITLE, MIN_ANCHORS, Signs
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.unit_overlap import BACKGROUND
 
@@ -44,7 +44,8 @@ class Decision:
 
     Attributes:
         probability: of a match, as far as it counts (pairs,).
-        contradicted: the share of likely links that contradict each other; 0 without likely pairs.
+        contradicted: the share of likely links that contradict each other, less what duplicates do by chance; 0
+            without likely pairs.
         held_back: likely pairs on which the run abstains, since the fit is not believed (pairs,).
     """
 
@@ -93,6 +94,7 @@ def decide(
     free, likely = contradicts == 0, (probability >= sure) & ~apart
     component = _components(pairs, free & likely, len(corpus))
     share = _contradicted_share(component, pairs, free & likely, ~free & likely, earlier)
+    share = max(0.0, share - _by_chance(found, free, relations.competing, likely))
     same = identical(found, contradicts, relations)
     fitted = free & likely & ~same
     singled_out = _singled_out(corpus, component, pairs, fitted)
@@ -130,6 +132,18 @@ def _contradicted_share(
     topics, groups = len(component), int(component.max(initial=-1)) + 1
     families = int(_components(pairs, agreeing | contradicting, topics).max(initial=-1)) + 1
     return (groups - families) / max(1, topics - families + earlier)
+
+
+def _by_chance(found: Signs, free: Flags, competing: Flags, likely: Flags) -> float:
+    """The share of likely pairs that would contradict each other if all of them were duplicates.
+
+    Two sources state single fields differently. Pairs of duplicate-free sources with the same title, or a code of their
+    own, show how often: too seldom for a field that varies, but for all fields together as often as siblings might.
+    """
+    anchors = likely & competing & (found.equal | found.code)
+    if anchors.sum() < MIN_ANCHORS:
+        return 0.0
+    return float(np.mean(~free[anchors]) * np.mean(competing[likely]))
 
 
 def _singled_out(corpus: Corpus, component: Ints, pairs: Candidates, asked: Flags) -> Flags:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -114,3 +115,37 @@ def test_a_topic_that_lacks_the_field_joins_no_siblings(deals: int) -> None:
     years = [{"title": "Deal with Anna", "fields": {"year": 2000 + at}} for at in range(deals)]
     groups = dedupe([*years, {"title": "Deal with Anna"}]).groups
     assert all(groups[one] != groups[other] for one, other in combinations(range(deals), 2))
+
+
+def guides(differing: range) -> list[Topic]:
+    """Restaurants in two guides, every fourth with a longer title in the second; some differ in one of three fields."""
+    chance, topics = Random(7), list[Topic]()
+
+    def word() -> str:
+        return "".join(chance.choice("bdfgklmnprst") + chance.choice("aeiou") for _ in range(4))
+
+    known = {name: [word() for _ in range(8)] for name in ("style", "district", "price")}
+    for number in range(80):
+        title, more = f"{word()} {word()}", f" {word()}" if number % 4 == 0 else ""
+        fields = {name: chance.choice(values) for name, values in known.items()}
+        changed = {[*fields][number % 3]: word()} if number in differing else {}
+        topics.append({"title": title, "sources": ["fork"], "fields": fields})
+        topics.append({"title": title + more, "sources": ["spoon"], "fields": fields | changed})
+    return topics
+
+
+@pytest.mark.parametrize(
+    ("differing", "contradicted", "held_back"),
+    [(range(0), 0.0, 0), (range(1, 80, 7), 0.0, 0), (range(0, 80, 8), 0.125, 10)],
+    ids=["nowhere", "anywhere", "where titles differ"],
+)
+def test_fields_that_differ_where_titles_are_the_same_say_nothing_of_siblings(
+    differing: range, contradicted: float, held_back: int
+) -> None:
+    """One field or another differs in a seventh of the pairs; each for itself in too few to vary."""
+    found = dedupe(guides(differing))
+    assert found.decision.contradicted == pytest.approx(contradicted, abs=0.03)
+    assert found.decision.held_back.sum() == held_back
+    same = found.pairs.a[found.grouped] // 2 == found.pairs.b[found.grouped] // 2
+    assert same.all()
+    assert len(same) == 80 - len(differing) - held_back
