@@ -116,6 +116,14 @@ class Corpus:
         return [units(text) for text in self.topics["summary"].fill_null("")]
 
     @cached_property
+    def summarised(self) -> NDArray[np.bool_]:
+        """Which topics have a summary that says something besides the title."""
+        own = [set(units(title)) for title in self.titles]
+        return np.array(
+            [not known.issuperset(added) for known, added in zip(own, self.summary_units, strict=True)], bool
+        )
+
+    @cached_property
     def beside_title(self) -> tuple[Any, NDArray[np.float32]]:
         """Units of summary and field values (CSR of ones, (topics, units)), and the rarity of each in nats (units,)."""
         summaries = self.topics["summary"].fill_null("")

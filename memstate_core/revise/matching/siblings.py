@@ -47,8 +47,8 @@ class Signs:
             edit where a source is duplicate-free (pairs,).
         strict: the same with variants counted as different (pairs,).
         equal: neither title has units that the other lacks (pairs,).
-        identical: titles have the same words in the same order, summaries the same units, or neither topic has a
-            summary, and at most one field contradicts (pairs,).
+        identical: titles have the same words in the same order, summaries the same units, and at most one field
+            contradicts; none where the summaries say nothing besides the titles (pairs,).
         number: one title has numbers where the other has none of its own, other than values of the other topic's
             fields (`Trip 2024` and `Trip` of the year 2024) (pairs,).
         fields: fields of which both topics have a value: columns pair, name, contradicts (the two name different
@@ -102,7 +102,7 @@ def signs(
         title=_differing_titles(index, pairs, stated, relations.competing),
         strict=~same,
         equal=equal,
-        identical=(corpus.title_code[a] == corpus.title_code[b]) & summary & (differing <= 1),
+        identical=(corpus.title_code[a] == corpus.title_code[b]) & summary & (differing <= corpus.summarised[a]),
         number=(numbers[0] > 0) ^ (numbers[1] > 0),
         fields=fields,
         summary=same & template,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -116,3 +117,21 @@ def test_duplicates_with_one_title_are_no_family_of_a_variant_of_it() -> None:
     _, merged, same = found_in(Store([*copies, *crowd(80)], [0] * len(copies) + list(range(1, 81))))
     assert merged.tolist() == same.tolist()
     assert merged.sum() == len(copies) * (len(copies) - 1) // 2
+
+
+@pytest.mark.parametrize("summary", [None, "{}"], ids=["without a summary", "whose summary is the title"])
+def test_people_of_one_name_whose_dates_of_birth_differ_in_a_part_stay_apart(summary: str | None) -> None:
+    """A quarter are noted again with another year, month or day, in which others of their name differ by chance."""
+    chance, topics = Random(3), list[dict[str, Any]]()
+    first, last = "Anna Bela Carl Dora Emil Frida", "Abel Beck Cohn Dahl Ebert Falk Groth Hahn Imhof Jung"
+    names = [f"{one} {other}" for one in first.split() for other in last.split()]
+    for number in range(400):
+        name = chance.choice(names)
+        born = {"year": chance.randrange(1940, 2000), "month": chance.randrange(1, 13), "day": chance.randrange(1, 29)}
+        again = born | {chance.choice([*born]): chance.randrange(1, 29)}
+        for fields in (born, again)[: 2 if number % 4 == 0 else 1]:
+            values = {part: str(value) for part, value in fields.items()}
+            topics.append({"title": name, "summary": summary and summary.format(name), "fields": values})
+    found = dedupe(topics)
+    merged = found.pairs.where(found.grouped)
+    assert all(topics[a]["fields"] == topics[b]["fields"] for a, b in zip(merged.a, merged.b, strict=True))
