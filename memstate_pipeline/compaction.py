@@ -16,6 +16,7 @@ from memstate_pipeline.resources import StoreResource
 def compact(context: dg.OpExecutionContext, store: StoreResource) -> None:
     """Compacts the ledger, and logs what became of each table."""
     done = compact_ledger(store.store, datetime.now(UTC))
+    store.commit()
     for table, (before, after) in done.joined.items():
         context.log.info(f"{table}: joined {before} data files to {after}")
     for table, found in done.vacuumed.items():

@@ -100,6 +100,7 @@ def temporary_memstate(folder: Path, limits: Limits) -> Iterator[MemstateOverHtt
     home.mkdir(parents=True)
     (home / "memstate.toml").write_text(_SETTINGS.format(active=limits.active), encoding="utf-8")
     store = open_store(home)
+    store.home.local_only.touch()
     options = Options(record=False, rate_limit=0, poll_seconds=_OFTEN, flush_seconds=_OFTEN, rotate_seconds=0)
     listening = bound("127.0.0.1", 0)
     serving = server(store, options)

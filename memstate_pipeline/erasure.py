@@ -1,10 +1,14 @@
-"""The lock and the memory budget of commands that write, which first complete an erasure that was interrupted."""
+"""The lock and the memory budget of commands that write, which first complete an erasure that was interrupted.
+
+Where the store is kept at a URL they hold its lease as well, from the state there to the state that they send
+(`memstate_core.night.checkout`).
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,18 +30,64 @@ PROBED_SECONDS = 1.0
 def holding(store: Store, holder: str) -> Iterator[None]:
     """Holds the store's lock and its memory budget for the length of the block, and keeps graphs open between uses.
 
-    An erasure that was interrupted is completed before it.
+    An erasure that was interrupted is completed before it. Of a store at a URL the block has the lease and begins with
+    the state there; what it did is sent when it ends.
 
     Raises:
-        StoreLocked: another process holds it.
+        StoreLocked: another process, or another machine, holds it.
+        LeaseLost: another machine took the lease over; the store at the URL was not changed.
+        StoreUnreachable: the storage of the store does not answer.
+        StoreUrlRefused: the URL of the settings holds another store.
+        RemoteStoreDamaged: what lies at the URL is not as it was sent.
     """
     lock = exclusive(store.home.lock, holder, PROBED_SECONDS)
-    with lock, memory_budget(store.settings.store.memory_mib), kept_open():
+    with lock, memory_budget(store.settings.store.memory_mib), kept_open(), _lease(store, holder):
         if store.home.begun_erasure.exists():
             from memstate_core.night.erasure.erase import complete
 
             complete(store)
         yield
+
+
+@contextmanager
+def writing(store: Store, command: str) -> Iterator[None]:
+    """For a command that writes into the ledger beside runs: of a store at a URL it takes turns with them.
+
+    An erasure that was interrupted is completed first.
+
+    Args:
+        store: the store.
+        command: its name, for those who wait.
+
+    Raises:
+        MemstateError: as for `holding`.
+    """
+    if store.settings.store.url:
+        with holding(store, f"process {os.getpid()} (memstate {command})"):
+            yield
+    else:
+        complete_erasure(store)
+        yield
+
+
+def refresh(store: Store, command: str) -> None:
+    """For a command that copies the store: completes an interrupted erasure; brings a checkout to the state at its URL.
+
+    Input that only this home has is sent there.
+
+    Raises:
+        MemstateError: as for `holding`.
+    """
+    with writing(store, command):
+        pass
+
+
+def _lease(store: Store, holder: str) -> AbstractContextManager[None]:
+    if not store.settings.store.url:
+        return nullcontext()
+    from memstate_core.night.checkout.session import holding_lease
+
+    return holding_lease(store, holder)
 
 
 def run_history(home: Home, clears: bool | None = None) -> RunHistory | None:
@@ -67,5 +117,6 @@ def complete_erasure(store: Store) -> Certificate | None:
     from memstate_core.night.erasure.erase import complete
 
     holder = f"process {os.getpid()} (completing an erasure)"
-    with exclusive(store.home.lock, holder), memory_budget(store.settings.store.memory_mib):
+    lock = exclusive(store.home.lock, holder)
+    with lock, memory_budget(store.settings.store.memory_mib), _lease(store, holder):
         return complete(store)

@@ -23,6 +23,7 @@ def read_inbox(context: dg.OpExecutionContext, store: StoreResource) -> None:
     opened, run_id = store.store, context.run_id
     report = import_inbox(opened.home, opened.ledger, opened.settings, now=logical_now(context), run_id=run_id)
     unreported.keep(opened.home.imports, run_id, report)
+    store.commit()
     _log(context, report, failed_files(opened.home))
 
 

@@ -50,6 +50,20 @@ class StoreResource(dg.ConfigurableResource[Any]):
             self._store = open_store(Path(self.home))
         return self._store
 
+    def commit(self) -> None:
+        """Sends what the run has done to the URL of the store, in a step, since Dagster logs errors of a teardown only.
+
+        It does nothing for a home of its own.
+
+        Raises:
+            LeaseLost: another machine took the lease over; the store at the URL was not changed.
+            StoreUnreachable: the storage does not answer.
+        """
+        if self.store.settings.store.url:
+            from memstate_core.night.checkout.session import commit_now
+
+            commit_now(self.store)
+
     def run(self, shard: str) -> Run:
         """The shard's run in progress.
 

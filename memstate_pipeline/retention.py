@@ -122,6 +122,7 @@ def remove_old(context: dg.OpExecutionContext, store: StoreResource) -> None:
     removals = due(store.store, context.instance, datetime.now(UTC))
     sizes = {removal.kind: removal.size for removal in removals}
     remove(store.store, context.instance, removals)
+    store.commit()
     for removal in removals:
         context.log.info(
             f"{removal.kind}: removed {len(removal.names)}, {sizes[removal.kind]:,} bytes: {removal.names}"

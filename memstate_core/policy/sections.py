@@ -42,6 +42,12 @@ class StoreSettings(Section):
     """Seconds that a writer waits for the ledger's lock before it fails with exit code 3."""
     niceness: Annotated[int, Field(ge=0, le=19)] = 5
     """Scheduling priority of maintenance, in steps of nice(1); at 0 it competes with a server on the same machine."""
+    url: Annotated[str, Field(pattern=r"^$|^(s3|gs|az|file)://[^@?#]+$")] = ""
+    """Address at which the store is kept, so that any machine may write it next: s3://, gs://, az:// or file://. This
+    home is a checkout of it then. Credentials come from the environment. Empty: the store is this home."""
+    lease_seconds: Annotated[float, Field(ge=1, le=86_400)] = 60.0
+    """Seconds after its last renewal at which the lease of a store at a URL may be taken by another machine, by the
+    clock of the storage. A writer renews it three times as often."""
 
 
 class IngestSettings(Section):

@@ -113,6 +113,21 @@ class Home:
         return self.root / "replica.json"
 
     @property
+    def checkout(self) -> Path:
+        """The note of a checkout of a store at a URL: which state of it is here."""
+        return self.root / "checkout.json"
+
+    @property
+    def discarded(self) -> Path:
+        """Files of the ledger that a checkout had and the store at the URL never got; nothing reads them."""
+        return self.root / "discarded"
+
+    @property
+    def local_only(self) -> Path:
+        """The mark of a clone or a temporary store, which is kept at no URL, whatever the settings name."""
+        return self.root / ".local"
+
+    @property
     def erasures(self) -> Path:
         """Certificates of erasures."""
         return self.root / "erasures"

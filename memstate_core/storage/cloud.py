@@ -108,19 +108,20 @@ class CloudStorage:
                 return None
             return bytes(answer.bytes()), str(answer.meta["e_tag"])
 
-    def replace(self, name: str, content: bytes, version: str | None) -> None:
+    def replace(self, name: str, content: bytes, version: str | None) -> str:
         """Puts an object, if it has this ETag still; a conditional put that the storage decides."""
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         with self._reached():
             try:
-                obstore.put(self._store, name, content, mode="create" if version is None else {"e_tag": version})
-                return
+                put = obstore.put(self._store, name, content, mode="create" if version is None else {"e_tag": version})
+                return str(put["e_tag"])
             except (AlreadyExistsError, PreconditionError, FileNotFoundError):
                 found = self.read(name)
             if found is None or found[0] != content:  # else an earlier attempt of this put, whose answer was lost
                 raise Conflict
+            return found[1]
 
     def create(self, name: str, content: bytes) -> bool:
         """Puts an object on condition that there is none."""

@@ -89,6 +89,7 @@ class FolderStorage:
         for folder in sorted(self._grown):
             sync_path(folder)
         self._grown.clear()
+        make_folder((self._root / name).parent)
         replace_file(self._root / name, content)
 
     def read(self, name: str) -> tuple[bytes, str] | None:
@@ -101,7 +102,7 @@ class FolderStorage:
             raise self._purpose.unreachable(self.where, f"{name} cannot be read: {error.strerror}") from None
         return content, hashlib.sha256(content).hexdigest()
 
-    def replace(self, name: str, content: bytes, version: str | None) -> None:
+    def replace(self, name: str, content: bytes, version: str | None) -> str:
         """Replaces a file while no other process does, if its content has this digest."""
         path = self._root / name
         with exclusive(path.with_name(f".{path.name}.lock"), f"process {os.getpid()}", _WAIT_SECONDS):
@@ -109,6 +110,7 @@ class FolderStorage:
             if (None if found is None else found[1]) != version:
                 raise Conflict
             self.write(name, content)
+        return hashlib.sha256(content).hexdigest()
 
     def create(self, name: str, content: bytes) -> bool:
         """Writes a draft of its own, which gets the name if no file has it."""

@@ -14,6 +14,8 @@ from memstate_core.model.errors import (
     PublicationRefused,
     PublicationUnreachable,
     SourceUnreachable,
+    StoreUnreachable,
+    StoreUrlRefused,
 )
 
 Problem = Callable[[str, str], MemstateError]
@@ -45,3 +47,5 @@ SOURCE = Purpose("shards", PublicationRefused, SourceUnreachable, 1, timedelta(s
 """The source of a replica, which asks again soon by itself."""
 INBOX = Purpose("shards", PublicationRefused, InboxUnreachable, 2, timedelta(seconds=10))
 """The inbox of a store at its URL: a caller of the replica waits meanwhile."""
+STORE = Purpose("head", StoreUrlRefused, StoreUnreachable, 4, timedelta(seconds=60))
+"""A store that is kept at a URL: what a writer sends there is its only copy elsewhere."""

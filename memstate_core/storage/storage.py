@@ -74,8 +74,11 @@ class Storage(Protocol):
     def read(self, name: str) -> tuple[bytes, str] | None:
         """A small content with its version, by which `replace` knows it again; None if there is none."""
 
-    def replace(self, name: str, content: bytes, version: str | None) -> None:
+    def replace(self, name: str, content: bytes, version: str | None) -> str:
         """Replaces a small content in one step, if it is of this version still; None: if there is none.
+
+        Returns:
+            The version of what is there now.
 
         Raises:
             Conflict: it is not; nothing was written.

@@ -26,6 +26,7 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         require_planned(run)
         quarantine_set_aside(store.store, run)
         published = materialize(context, store.store, run, lambda: publish(store.store, run))
+        store.commit()
         record_published(context, store.store, run.facts.shard, published.metadata or {})
         uploaded = publish_shard(store.store, run.facts.shard, context.run.tags)
         if "not_published" in uploaded:
@@ -38,6 +39,7 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         run = store.run(context.partition_key)
         timed = seconds_of(run.notes())  # the report ends the run, with its notes
         report = report_run(store.store, run, *unpublished(store.store, [run.facts.shard], context.run.tags))
+        store.commit()
         if report is None:
             context.log.error(
                 "the snapshot is published, its report is not written: two attempts killed their processes"

@@ -39,12 +39,12 @@ def backup(
     from datetime import UTC, datetime
 
     from memstate_core.night.backup.back_up import back_up
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.erasure import refresh
 
     if listed:
         _list(folder, as_json)
         return
-    complete_erasure(context.obj.store)
+    refresh(context.obj.store, "backup")
     with live_progress():
         made, copying, removed = back_up(context.obj.store, folder, datetime.now(UTC), keep)
     for line in made.left_out:

@@ -95,7 +95,9 @@ def _subject(given: Mapping[str, str | None], scope: str | None) -> Subject:
 
 def _fetch_waiting(store: Store) -> None:
     from memstate_core.night.erasure.erase import fetch_waiting
+    from memstate_pipeline.erasure import refresh
 
+    refresh(store, "erase")
     if store.home.root.is_dir():
         fetch_waiting(store, datetime.now(UTC))
 

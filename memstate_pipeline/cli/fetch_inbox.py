@@ -26,14 +26,14 @@ def fetch_inbox(
     """
     from memstate_core.night.publication import fetch
     from memstate_core.night.publication.note import publication_url
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.erasure import writing
 
     store = context.obj.store
     where = url or publication_url(store.home, store.settings)
     if not where:
         raise typer.BadParameter("expected a URL, or publish.url in memstate.toml")
-    complete_erasure(store)
-    found = fetch.fetch_inbox(store, where, datetime.now(UTC))
+    with writing(store, "fetch-inbox"):
+        found = fetch.fetch_inbox(store, where, datetime.now(UTC))
     document = {
         "url": where,
         "fetched": found.fetched,

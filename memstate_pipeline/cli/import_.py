@@ -39,7 +39,7 @@ def import_(
     from memstate_core.ingest.importer import import_paths
     from memstate_core.model.scope import parse_scope
     from memstate_core.state.memory import memory_budget
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.erasure import writing
 
     try:
         default_scope = None if scope is None else parse_scope(scope)
@@ -48,8 +48,7 @@ def import_(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     store: Store = context.obj.store
-    complete_erasure(store)
-    with live_progress(), memory_budget(store.settings.store.memory_mib):
+    with writing(store, "import"), live_progress(), memory_budget(store.settings.store.memory_mib):
         report = import_paths(
             store.ledger,
             store.settings,

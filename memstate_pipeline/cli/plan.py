@@ -41,11 +41,11 @@ def plan(
     """
     from memstate_core.night.clone import cloned
     from memstate_core.night.plan_file import write_plan
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.erasure import refresh
     from memstate_pipeline.planning import plan_on
 
     at = moment(now) or datetime.now(UTC)
-    complete_erasure(context.obj.store)
+    refresh(context.obj.store, "plan")
     note("Running the nightly job on a copy of the store …")
     with cloned(context.obj.store) as clone, step_progress(clone):
         made = plan_on(clone, at)

@@ -30,14 +30,14 @@ def publish(
     """
     from memstate_core.night.publication.note import publication_url
     from memstate_core.night.publication.publish import publish_to
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.erasure import writing
 
     store = context.obj.store
     where = url or publication_url(store.home, store.settings)
     if not where:
         raise typer.BadParameter("expected a URL, or publish.url in memstate.toml")
-    complete_erasure(store)
-    outcomes = publish_to(store, where, take_over=take_over, resend=resend)
+    with writing(store, "publish"):
+        outcomes = publish_to(store, where, take_over=take_over, resend=resend)
     document = {
         "url": where,
         "shards": [

@@ -80,15 +80,15 @@ def replay(
     """
     from memstate_core.ingest import quarantine as rows_of
     from memstate_core.model.scope import GLOBAL_SCOPE
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.erasure import writing
 
     store: Store = context.obj.existing_store
-    complete_erasure(store)
-    rows = _open(store, ids, reason, file, every=every)
     default_scope = (parsed_scopes(None if scope is None else [scope]) or (GLOBAL_SCOPE,))[0]
-    done = rows_of.replay(
-        store.ledger, store.settings, rows, default_scope, moment(now) or datetime.now(UTC), _run_id()
-    )
+    with writing(store, "quarantine replay"):
+        rows = _open(store, ids, reason, file, every=every)
+        done = rows_of.replay(
+            store.ledger, store.settings, rows, default_scope, moment(now) or datetime.now(UTC), _run_id()
+        )
     refused = done.refused.to_dicts()
     document = {"accepted": done.accepted, "duplicate": done.duplicate, "refused": refused}
     counts = f"replayed: {done.accepted:,} accepted, {done.duplicate:,} duplicate, {len(refused):,} refused again"
@@ -111,14 +111,14 @@ def dismiss(
 ) -> None:
     """Record that refused rows need nothing more. They are kept."""
     from memstate_core.ingest import quarantine as rows_of
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.erasure import writing
 
     if not why.strip():
         raise typer.BadParameter("expected --why TEXT: the reason is recorded")
     store: Store = context.obj.existing_store
-    complete_erasure(store)
-    rows = _open(store, ids, reason, file, every=every)
-    count = rows_of.dismiss(store.ledger, rows, why, moment(now) or datetime.now(UTC), _run_id())
+    with writing(store, "quarantine dismiss"):
+        rows = _open(store, ids, reason, file, every=every)
+        count = rows_of.dismiss(store.ledger, rows, why, moment(now) or datetime.now(UTC), _run_id())
     show({"dismissed": count}, as_json, lambda: [f"dismissed: {count:,}"])
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from memstate_core.model.errors import MemstateError
 from memstate_core.run.store import home_path, open_store
 from memstate_pipeline.doctor import data, installation
+from memstate_pipeline.doctor.checkout import remote_store
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.doctor.notifications import notifications
 
@@ -30,6 +31,7 @@ def examine(given_home: str | None, now: datetime) -> list[Finding]:
         installation.extractor(store),
         installation.writable(store),
         installation.lock(store),
+        remote_store(store),
         data.served_snapshots(store, now),
         data.ledger(store),
         data.refused_input(store),

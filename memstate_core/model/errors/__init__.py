@@ -47,6 +47,10 @@
     ├── SourceUnreachable    the source of a replica does not answer, or lacks what it names
     ├── InboxUnreachable     the inbox at a URL, which replicas write to, does not answer
     ├── NotOnReplica         a request needs the store that writes
+    ├── StoreUrlRefused      a URL cannot hold the store of this home, or holds another one
+    ├── StoreUnreachable     the storage of a store at a URL does not answer
+    ├── LeaseLost            another writer took the lease of a store at a URL
+    ├── RemoteStoreDamaged   a store at a URL lacks something, or holds other bytes than were written
     ├── RestoreRefused       a backup cannot be restored into a folder
     ├── ErasureNotRepeated   a backup is older than an erasure, which cannot be made again in it
     ├── EraseRefused         an erasure could not be complete, so it was not begun
@@ -120,6 +124,12 @@ from memstate_core.model.errors.publication import (
     PublicationUnreachable,
     SourceUnreachable,
 )
+from memstate_core.model.errors.remote_store import (
+    LeaseLost,
+    RemoteStoreDamaged,
+    StoreUnreachable,
+    StoreUrlRefused,
+)
 from memstate_core.model.errors.runs import (
     ChainNotBegun,
     CheckRefused,
@@ -172,6 +182,7 @@ __all__ = [
     "InboxUnreachable",
     "KeyRefused",
     "KeysDamaged",
+    "LeaseLost",
     "LedgerDamaged",
     "MemstateError",
     "MergeUndone",
@@ -189,6 +200,7 @@ __all__ = [
     "PublicationUnreachable",
     "RateLimited",
     "RebuildMismatch",
+    "RemoteStoreDamaged",
     "RequestInvalid",
     "RestoreRefused",
     "RollbackRefused",
@@ -205,6 +217,8 @@ __all__ = [
     "StepFailed",
     "StoreLocked",
     "StoreNotFound",
+    "StoreUnreachable",
+    "StoreUrlRefused",
     "SubjectAmbiguous",
     "SubjectNotFound",
     "TopicNotFound",

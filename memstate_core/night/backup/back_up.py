@@ -97,7 +97,7 @@ def last_backup(home: Home) -> Note | None:
 
 
 def _copied(home: Home, target: BackupFolder, found: Captured) -> Copying:
-    planned = list(_planned(home, sources(home, found), _trusted(target, home)))
+    planned = list(with_digests(home, sources(home, found), _trusted(target, home)))
     needed = {file.sha256: file.size for _, file in planned if not target.objects.has(file.sha256, file.size)}
     target.storage.require_room(sum(needed.values()))
     copying = Copying()
@@ -112,7 +112,7 @@ def _copied(home: Home, target: BackupFolder, found: Captured) -> Copying:
     return copying
 
 
-def _planned(
+def with_digests(
     home: Home, found: Iterable[Source], trusted: Mapping[tuple[str, FileState], str]
 ) -> Iterator[tuple[Source, BackupFile]]:
     """The files with their digests; one without a record that is gone meanwhile is left out."""

@@ -71,10 +71,11 @@ def no_capture(home: Home, holder: str) -> Iterator[None]:
 
 
 @contextmanager
-def captured(store: Store, clock: WallClock = _CLOCK) -> Iterator[Captured]:
-    """Captures a store for the length of the block; there is one capture at a time.
+def captured(store: Store, clock: WallClock = _CLOCK, name: str = _NAME) -> Iterator[Captured]:
+    """Captures a store for the length of the block; there is one capture of a name at a time.
 
-    Remains of an earlier one, left by a killed process, are removed first.
+    Remains of an earlier one, left by a killed process, are removed first. A capture of another name than a backup's is
+    not kept out of compactions, so its caller holds the store's lock.
 
     Raises:
         StoreNotFound: the home does not exist.
@@ -84,8 +85,8 @@ def captured(store: Store, clock: WallClock = _CLOCK) -> Iterator[Captured]:
     """
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
-    root, holder = store.home.work(_NAME), f"process {os.getpid()} (memstate backup)"
-    with no_capture(store.home, holder):
+    root, holder = store.home.work(name), f"process {os.getpid()} (memstate {name})"
+    with exclusive(root.with_suffix(".lock"), holder):
         shutil.rmtree(root, ignore_errors=True)
         try:
             make_folder(root)

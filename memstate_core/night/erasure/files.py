@@ -37,7 +37,7 @@ _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 
 def derived(home: Home) -> list[Path]:
     """Files and folders that are removed as a whole."""
-    kept = [home.reports, home.imports, home.notifications, home.recorded_questions]
+    kept = [home.reports, home.imports, home.notifications, home.recorded_questions, home.discarded]
     found = [*kept, *sorted(home.cache.parent.glob("*.sqlite*")), *_scratch(home)]
     return [path for path in found if path.exists()]
 

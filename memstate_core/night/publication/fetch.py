@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from memstate_core.model.errors import InboxUnreachable, MemstateError, PublicationUnreachable
+from memstate_core.night.checkout.session import commit_now
 from memstate_core.night.publication.local_copies import keep_copy, local_copies
 from memstate_core.night.publication.publish import require_own
 from memstate_core.policy.settings import Settings
@@ -94,6 +95,7 @@ def release_imported(store: Store, where: str, *, all_copied: bool = False) -> i
     Raises:
         MemstateError: as for `fetch_inbox`.
     """
+    commit_now(store)  # a store at a URL has the rows before their only other copy is removed
     with _looking(store, where, None) as look:
         copies = local_copies(store.home)
         return look.remove(copies.held if all_copied else copies.committed)

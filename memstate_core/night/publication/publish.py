@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import PublicationConflict, PublicationRefused, SnapshotDamaged
+from memstate_core.night.checkout.session import commit_now
 from memstate_core.night.publication.note import note_outcome
 from memstate_core.run.store import Store
 from memstate_core.state.current import current_snapshot
@@ -70,6 +71,8 @@ def publish_to(
 ) -> list[Outcome]:
     """Publishes what shards serve to a URL; repeating it completes what was interrupted.
 
+    A store that is kept at a URL gets its state there first, so that replicas never see what it does not have.
+
     Args:
         store: the store.
         where: a URL, or a folder.
@@ -85,6 +88,7 @@ def publish_to(
         SnapshotDamaged: a served snapshot has other files than its manifest says; CURRENT was not moved.
         StoreLocked: another process of this home has been publishing for ten minutes.
     """
+    commit_now(store)
     found, chosen = [], [*(store.shards if shards is None else shards)]
     with exclusive(store.home.work("publication").with_suffix(".lock"), _holder(), _WAIT_SECONDS):
         with note_outcome(store.home, where, chosen):

@@ -132,7 +132,7 @@ def test_merges_of_an_older_version(columns: int, terminal: Terminal, topics: di
 
 
 @WIDTHS
-def test_backups(columns: int, terminal: Terminal, tmp_path: Path) -> None:
+def test_backups(columns: int, terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal.run("backup", str(tmp_path / "backups"))
     terminal.run("backup", str(tmp_path / "backups"), "--keep", "1")
     terminal.run("backup", str(tmp_path / "backups"), "--list")
@@ -146,6 +146,9 @@ def test_backups(columns: int, terminal: Terminal, tmp_path: Path) -> None:
     put_once(storage(tmp_path / "published", INBOX), "inbox", b'{"text": "The pond is deep."}\n')
     terminal.run("fetch-inbox")
     terminal.run("fetch-inbox", str(tmp_path / "nothing"), "--json")
+    terminal.run("pull")
+    monkeypatch.setenv("MEMSTATE_STORE_URL", f"file://{tmp_path}/nothing")
+    terminal.run("pull")
     compare("backups", columns, terminal.text)
 
 

@@ -1,0 +1,145 @@
+"""One command at a store at a URL: takes its lease, brings the home to the state there, and sends what is new.
+
+A command that fails, such as a night that a gate refuses, sends what it has as well: what it imported and noted is what
+a home of its own would have kept. One that lost its lease, or is interrupted, sends nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec import structs
+
+from memstate_core.model.errors import LeaseLost, MemstateError
+from memstate_core.night.checkout.bring import Brought
+from memstate_core.night.checkout.note import store_url, write_checkout
+from memstate_core.night.checkout.pull import brought, opened_note, require_same
+from memstate_core.night.checkout.send import has_input, named, send_state
+from memstate_core.run.store import Store
+from memstate_core.storage.head import Contents, read_head
+from memstate_core.storage.lease import Lease, take_lease
+from memstate_core.storage.purpose import STORE
+from memstate_core.storage.storage import storage
+
+_log = logging.getLogger("memstate.store")
+_SESSIONS: dict[Path, Session] = {}
+
+
+@contextmanager
+def holding_lease(store: Store, holder: str) -> Iterator[None]:
+    """Holds the lease of a store at a URL for the length of the block; does nothing for a home of its own.
+
+    The caller holds the lock of the home.
+
+    Args:
+        store: the store.
+        holder: the command, for messages on other machines.
+
+    Raises:
+        StoreLocked: another machine holds the lease.
+        LeaseLost: another machine took it over meanwhile; the store has what this one did not change.
+        StoreUnreachable: the storage does not answer.
+        StoreUrlRefused: the URL holds another store, or an older state than this home had.
+        RemoteStoreDamaged: what lies at the URL is not as it was sent.
+    """
+    where = store_url(store)
+    if not where:
+        yield
+        return
+    session = Session(store, where, f"{holder} of {store.home.root} on {platform.node()}")
+    _SESSIONS[store.home.root.resolve()] = session
+    try:
+        session.begin()
+        yield
+        session.commit(sweep=True)
+    except LeaseLost:
+        raise
+    except Exception as error:
+        session.keep_failed(error)
+        raise
+    finally:
+        del _SESSIONS[store.home.root.resolve()]
+        session.end()
+
+
+def commit_now(store: Store) -> None:
+    """Sends what the command in progress has done so far; before others see it, as replicas do.
+
+    It does nothing for a home of its own, or where no command holds the lease.
+
+    Raises:
+        MemstateError: as for `holding_lease`.
+    """
+    session = _SESSIONS.get(store.home.root.resolve())
+    if session is not None:
+        session.commit()
+
+
+def _warn(where: str, done: Brought) -> None:
+    """Says what an earlier command here did that the store never got."""
+    if done.discarded is not None:
+        _log.warning("%s never got what a command here recorded; it is kept in %s", where, done.discarded)
+    if done.waiting:
+        _log.warning("%s never got what was read here, so it waits again: %s", where, ", ".join(done.waiting))
+
+
+class Session:
+    """One command at a store at a URL.
+
+    Args:
+        store: the store, whose home is locked.
+        where: the URL.
+        holder: who takes the lease, for messages.
+    """
+
+    def __init__(self, store: Store, where: str, holder: str) -> None:
+        self._store, self._where = store, where
+        self._contents = Contents(where)
+        place = storage(where, STORE)
+        self._note = opened_note(store, where, read_head(place))
+        if self._note.state is None and not self._note.store:
+            place.require_usable(store.home)
+        settings = store.settings.store
+        self._lease: Lease = take_lease(place, self._note.id, holder, settings.lease_seconds, settings.shards)
+        self._ready = False
+
+    def begin(self) -> None:
+        """Brings the home to the state at the URL, and sends input that waits here alone."""
+        store, state = self._lease.store, self._lease.state
+        require_same(self._where, self._note, store, state)
+        self._note, done = brought(self._store, self._contents, self._note, store, state)
+        _warn(self._where, done)
+        self._note = structs.replace(self._note, first=state is None, dirty=True)
+        write_checkout(self._store.home, self._note)
+        self._ready = True
+        if self._lease.state is None or has_input(self._store.home, self._note):
+            self.commit()
+
+    def commit(self, *, sweep: bool = False) -> None:
+        """Sends what is new, and moves the state at the URL.
+
+        Args:
+            sweep: also remove what interrupted writers left there.
+        """
+        self._note = send_state(self._store, self._contents, self._lease, self._note, datetime.now(UTC))
+        write_checkout(self._store.home, structs.replace(self._note, dirty=not sweep))
+        if sweep:
+            self._contents.remove_unnamed(named(self._note.state, self._note.files), self._lease.fence)
+
+    def keep_failed(self, error: Exception) -> None:
+        """Sends what a command that failed has kept; if that fails as well, its input waits for the next one."""
+        if not self._ready:
+            return
+        try:
+            self.commit(sweep=True)
+        except (MemstateError, OSError) as second:
+            error.add_note(f"What it had kept was not sent to {self._where}: {second}")
+
+    def end(self) -> None:
+        """Releases the lease."""
+        self._lease.release()
