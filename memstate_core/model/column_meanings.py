@@ -191,6 +191,8 @@ PAIRS: Meanings = {
     "scope": "their scope",
     "probability": "that both are the same",
     "weight": "the logit before matches compete",
+    "value": "pairs of topics that the answer `same` is expected to join, by what the answers so far say",
+    "pair_kind": "the sign that contradicts, if any, and whether the sources are the same (`within`) or not (`across`)",
     "band": "`merge` or `review`",
     "features": "each comparison with the level of agreement and its part of the logit",
     "reading": "what agrees, differs, or only one has; of pairs in the merge band",

@@ -104,6 +104,8 @@ PAIRS: Schema = {
     "scope": pl.String,
     "probability": pl.Float64,
     "weight": pl.Float64,
+    "value": pl.Float64,
+    "pair_kind": pl.String,
     "band": pl.String,
     "features": pl.List(pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})),
     "reading": pl.Struct(

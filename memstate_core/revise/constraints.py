@@ -31,9 +31,13 @@ class Constraints:
     judged: pl.DataFrame
     undone: pl.DataFrame
 
+    def judged_different(self, corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
+        """Which pairs people judged different (pairs,)."""
+        return _matching(corpus, pairs, self.judged)[0]
+
     def different(self, corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
         """Which pairs are known to be no matches: judged so, or with keys of which they share none (pairs,)."""
-        return _matching(corpus, pairs, self.judged)[0] | _other_keys(corpus, pairs)
+        return self.judged_different(corpus, pairs) | _other_keys(corpus, pairs)
 
     def apart(self, corpus: Corpus, pairs: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which pairs must not end in one group (pairs,)."""

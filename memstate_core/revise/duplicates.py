@@ -17,6 +17,7 @@ from memstate_core.model.frames import Schema, empty
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.progress import tracked
 from memstate_core.model.step_frames import CALIBRATION, EVIDENCE_TOPIC, PAIRS
+from memstate_core.revise.answers import answered, answers_of
 from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.deduplication import deduplicate
@@ -110,6 +111,7 @@ def search_scopes(
     """
     limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
     thresholds = thresholds_of(store, run, corpus, changed, before)
+    answers = answered(before)
     merged_in = merged.partition_by("scope", as_dict=True)
     found = []
     for scope in tracked(scopes, "compare topics", len(scopes), "scopes"):
@@ -117,7 +119,8 @@ def search_scopes(
         if len(part) > 1:
             own = replace(thresholds, ids=part.topics["id"])
             earlier = earlier_merges(part, merged_in[scope,]) if (scope,) in merged_in else None
-            result = deduplicate(part, limits, sure=own.merge, earlier=earlier, decisive=own.decisive)
+            said = answers_of(answers.filter(pl.col("scope") == scope))
+            result = deduplicate(part, limits, sure=own.merge, earlier=earlier, decisive=own.decisive, answers=said)
             found.append(ScopeMatches(scope, part, result, *own.of(result.pairs)))
     return found
 

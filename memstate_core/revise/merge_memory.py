@@ -48,9 +48,11 @@ def earlier_merges(corpus: Corpus, made: pl.DataFrame) -> EarlierMerges:
     places = corpus.topics.select(into="id").with_row_index("row")
     own = made.join(places, on="into", maintain_order="left").with_row_index("pair")
     compared = levels(own).join(own.select("pair", "probability"), on="pair", maintain_order="left")
-    absorbed = np.bincount(own["row"].to_numpy(), minlength=len(corpus)).astype(np.int64)
-    links = own["actor"].null_count()
-    return EarlierMerges(project(compared, MERGED_LEVELS), _fields(corpus, own), absorbed, links)
+    absorbed, by_runs = (
+        np.bincount(rows["row"].to_numpy(), minlength=len(corpus)).astype(np.int64)
+        for rows in (own, own.filter(pl.col("actor").is_null()))
+    )
+    return EarlierMerges(project(compared, MERGED_LEVELS), _fields(corpus, own), absorbed, by_runs, int(by_runs.sum()))
 
 
 def _fields(corpus: Corpus, own: pl.DataFrame) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from msgspec import json as msgjson
 from memstate_core.model.frames import conform, empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CALIBRATION, MERGE_BAND, PAIRS, REVIEW_BAND
+from memstate_core.revise.matching.answers import KINDS
 from memstate_core.revise.matching.blocking import VIEWS, all_pairs, completeness
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import LIFT
@@ -34,7 +35,7 @@ HELD_BACK = (
     "the summaries differ in a word or number",
 )
 """Why likely pairs are not merged, by code of `siblings.REASONS`."""
-ABSTAINED = "abstained: likely pairs of the scope often contradict each other"
+ABSTAINED = "abstained: likely pairs of the scope often contradict each other, or people refuted them"
 COUNTS = (
     "topics", "candidates", "merge_band", "review_band", "abstained", "contradicted", "kept_apart", "sources_distinct"
 )  # fmt: skip
@@ -136,7 +137,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
         found: the pairs and their groups.
         review: the probability from which each pair is suggested for review (pairs,).
     """
-    asked = (found.scored.probability >= review) | _namesakes(corpus, found)
+    asked = (found.scored.probability >= review) | (found.expected >= review) | _namesakes(corpus, found)
     kept = np.flatnonzero(found.grouped | asked)
     ids = corpus.topics["id"]
     frame = pl.DataFrame({
@@ -146,6 +147,8 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
         "scope": corpus.topics["scope"].gather(found.pairs.a[kept]),
         "probability": found.scored.probability[kept],
         "weight": found.scored.weight[kept],
+        "value": np.minimum(found.expected, found.sure)[kept],
+        "pair_kind": pl.Series(KINDS).gather(found.kinds[kept]),
         "band": np.where(found.grouped[kept], MERGE_BAND, REVIEW_BAND),
     })  # fmt: skip
     joined = frame

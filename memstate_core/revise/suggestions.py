@@ -28,23 +28,25 @@ def suggested(pairs: pl.DataFrame, before: pl.DataFrame, policy: Policy, searche
         searched: the scopes that were searched; suggestions of others stay as they are.
     """
     band = pairs.filter(pl.col("band") == REVIEW_BAND).join(judged_different(before), on=["a", "b"], how="anti")
-    valued = band.with_columns(value=pl.col("probability").round(4)).sort(
-        "value", "a", "b", descending=[True, False, False]
-    )
+    valued = band.with_columns(value=pl.col("value").round(4)).sort("value", "a", "b", descending=[True, False, False])
     best = valued.filter(pl.int_range(pl.len()).over("scope") < policy.review_max_pairs)
     is_open = (
         suggestions(before)
         .filter(pl.col("scope").is_in(searched.implode()))
-        .select("a", "b", "scope", was="probability")
+        .select("a", "b", "scope", was="probability", valued="value", was_kind="pair_kind")
     )
     known = best.join(is_open.drop("scope"), on=["a", "b"], how="left", maintain_order="left")
-    moved = pl.col("was").is_null() | ((pl.col("probability") - pl.col("was")).abs() > DRIFT)
+    drifted = [
+        (pl.col(now) - pl.col(then)).abs() > DRIFT for now, then in (("probability", "was"), ("value", "valued"))
+    ]
+    other = pl.col("pair_kind").ne_missing(pl.col("was_kind"))
+    moved = pl.col("was").is_null() | other | drifted[0] | drifted[1].fill_null(False)
     gone = is_open.join(best, on=["a", "b"], how="anti").sort("a", "b")
     return pl.concat([_suggested(known.filter(moved)), _withdrawn(gone)])
 
 
 def _suggested(rows: pl.DataFrame) -> pl.DataFrame:
-    payload = pl.struct("a", "b", "probability", "weight", "value", "features").struct.json_encode()
+    payload = pl.struct("a", "b", "probability", "weight", "value", "pair_kind", "features").struct.json_encode()
     reason = pl.format("the same with probability {}, which is for a person to decide", pl.col("probability").round(3))
     return project(
         rows.with_columns(kind=pl.lit(PAIR_SUGGESTED), topic_id="a", payload_json=payload, reason=reason),

@@ -39,7 +39,7 @@ def open_pairs(served: Served) -> pl.DataFrame:
     A pair with an archived topic is left out until the topic is active again.
 
     Returns:
-        Columns a, b, scope, probability, weight, value, features, skipped.
+        Columns a, b, scope, probability, weight, value, pair_kind, features, skipped.
     """
     verdicts = judgements(served.transitions)
     active = served.topics.filter(pl.col("state") == "active")["id"].implode()

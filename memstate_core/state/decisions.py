@@ -50,6 +50,7 @@ _PAIR_PAYLOAD = pl.Struct(
         "probability": pl.Float64,
         "weight": pl.Float64,
         "value": pl.Float64,
+        "pair_kind": pl.String,
         "features": PAIRS["features"],
     }
 )
@@ -160,14 +161,14 @@ def suggestions(decisions: pl.DataFrame) -> pl.DataFrame:
     A verdict `skip` leaves a pair waiting.
 
     Returns:
-        Columns a, b (a < b), scope, probability, weight, value (how likely a verdict merges them), features.
+        Columns a, b (a < b), scope, probability, weight, value (how likely a verdict merges them), pair_kind, features.
     """
     rows = decisions.filter(pl.col("kind").is_in([PAIR_SUGGESTED, PAIR_WITHDRAWN, JUDGED]))
     rows = _decoded(rows, _PAIR_PAYLOAD).filter(pl.col("verdict").is_null() | (pl.col("verdict") != SKIP))
     last = rows.group_by("a", "b", maintain_order=True).last().filter(pl.col("kind") == PAIR_SUGGESTED)
     gone = merges(decisions)["dropped"].implode()
     waiting = last.filter(~pl.col("a").is_in(gone) & ~pl.col("b").is_in(gone))
-    return waiting.select("a", "b", "scope", "probability", "weight", "value", "features")
+    return waiting.select("a", "b", "scope", "probability", "weight", "value", "pair_kind", "features")
 
 
 def _decoded(rows: pl.DataFrame, payload: pl.Struct) -> pl.DataFrame:

@@ -76,6 +76,8 @@ def decide(
     *,
     apart: Flags,
     earlier: int,
+    doubted: bool = False,
+    refuted: bool,
     sure: float,
 ) -> Decision:
     """Lowers the probabilities of pairs to what counts in clustering.
@@ -89,16 +91,19 @@ def decide(
         probability: of a match, lifted (pairs,).
         apart: pairs that must not be one (pairs,).
         earlier: merges in force that runs made by themselves; each was a link without a contradiction.
+        doubted: whether people judged a pair different that the fit would merge: no contradiction is chance then.
+        refuted: whether people's answers refute the fit.
         sure: the probability from which a pair is merged.
     """
     free, likely = contradicts == 0, (probability >= sure) & ~apart
     component = _components(pairs, free & likely, len(corpus))
     share = _contradicted_share(component, pairs, free & likely, ~free & likely, earlier)
-    share = max(0.0, share - _by_chance(found, free, relations.competing, likely))
+    if not doubted:
+        share = max(0.0, share - _by_chance(found, free, relations.competing, likely))
     same = identical(found, contradicts, relations)
     fitted = free & likely & ~same
     singled_out = _singled_out(corpus, component, pairs, fitted)
-    believed = share <= MAX_CONTRADICTED
+    believed = share <= MAX_CONTRADICTED and not refuted
     held_back = fitted & ~singled_out & (not believed)
     witnesses = _witnesses(pairs, free & likely, len(corpus))
     joins = free | (witnesses >= WITNESSES)

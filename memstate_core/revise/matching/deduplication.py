@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memstate_core.revise.constraints import Constraints
+from memstate_core.revise.matching.answers import Answers, estimated, kinds, refuted
 from memstate_core.revise.matching.blocking import (
     Candidates,
     compatible,
@@ -49,6 +50,8 @@ class Deduplicated:
         model: the fitted model.
         origins: sources of topics, and which are distinct.
         sure: the probability from which a pair is likely.
+        kinds: what kind of pair each is, its number in `answers.KINDS` (pairs,).
+        expected: the probability of the answer `same`, given the answers so far; 0 for pairs kept apart (pairs,).
     """
 
     pairs: Candidates
@@ -62,6 +65,8 @@ class Deduplicated:
     model: MatchModel
     origins: Origins
     sure: float
+    kinds: Ints
+    expected: NDArray[np.float64]
 
     @property
     def grouped(self) -> NDArray[np.bool_]:
@@ -83,6 +88,7 @@ def deduplicate(
     sure: float,
     earlier: EarlierMerges | None = None,
     decisive: Callable[[Candidates, NDArray[np.float64]], NDArray[np.float64]] | None = None,
+    answers: Answers | None = None,
 ) -> Deduplicated:
     """Finds the duplicates of a corpus.
 
@@ -92,12 +98,13 @@ def deduplicate(
         sure: the probability from which a pair is merged.
         earlier: the merges in force; none by default.
         decisive: shifts the probabilities of pairs whose own threshold differs from `sure`.
+        answers: of people about pairs of the corpus; none by default.
     """
-    merged = earlier or EarlierMerges.none(len(corpus))
+    merged, said = earlier or EarlierMerges.none(len(corpus)), answers or Answers.none()
     pairs = nearest_neighbours(corpus)
     values = corpus.value_pairs(pairs.a, pairs.b)
     plain = compare(corpus, pairs, values)
-    origins = learn_origins(corpus, pairs, plain.rankings, repeats(corpus, pairs, values), merged.absorbed)
+    origins = learn_origins(corpus, pairs, plain.rankings, repeats(corpus, pairs, values), merged.by_runs)
     relations = origins.relations(pairs)
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
@@ -124,11 +131,18 @@ def deduplicate(
 
     apart = barred(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
+    wrong = constraints.judged_different(corpus, pairs) & (contradicts == 0) & ~same & (decided >= sure)
     decision = decide(
-        corpus, found, contradicts, pairs, relations, decided, apart=apart, earlier=merged.links, sure=sure
-    )
+        corpus, found, contradicts, pairs, relations, decided,
+        apart=apart, earlier=merged.links, sure=sure,
+        doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
+    )  # fmt: skip
     groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
-    return Deduplicated(pairs, compared, scored, same, apart, contradicts, decision, groups, model, origins, sure)
+    kind = kinds(compared, contradicts, decision.held_back, origins.first, pairs)
+    expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
+    return Deduplicated(
+        pairs, compared, scored, same, apart, contradicts, decision, groups, model, origins, sure, kind, expected
+    )
 
 
 def _groups(

@@ -33,18 +33,23 @@ class EarlierMerges:
         levels: columns MERGED_LEVELS.
         fields: columns MERGED_FIELDS.
         absorbed: how many topics were merged into each topic (topics,).
+        by_runs: the same, of merges that runs made by themselves; which pairs people judged depends on what was asked,
+            so their merges say nothing about how often sources repeat themselves (topics,).
         links: how many of the merges runs made by themselves; each was a link without a contradiction.
     """
 
     levels: pl.DataFrame
     fields: pl.DataFrame
     absorbed: Ints
+    by_runs: Ints
     links: int
 
     @classmethod
     def none(cls, topics: int) -> EarlierMerges:
         """No merges into so many topics."""
-        return cls(empty(MERGED_LEVELS), empty(MERGED_FIELDS), np.zeros(topics, np.int64), 0)
+        return cls(
+            empty(MERGED_LEVELS), empty(MERGED_FIELDS), np.zeros(topics, np.int64), np.zeros(topics, np.int64), 0
+        )
 
     def displaced(self, pairs: Candidates, eligible: NDArray[np.bool_]) -> float:
         """About how many candidates are missing because topics were merged: as many for each as other topics have.

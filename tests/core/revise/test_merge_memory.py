@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,12 @@ import polars as pl
 import pytest
 from msgspec import json as msgjson
 
+from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
+from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.blocking import nearest_neighbours
 from memstate_core.revise.matching.comparisons import compare
+from memstate_core.revise.matching.deduplication import deduplicate
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.sources import learn_origins
 from memstate_core.revise.merge_memory import earlier_merges, merges_in_force
@@ -123,11 +128,28 @@ def test_the_few_repeats_that_are_left_within_a_source_count_beside_those_that_w
     assert not learn_origins(of, pairs, rankings, plain_repeats(of, pairs), absorbed * 0).distinct.any()
 
 
+def test_merges_by_people_do_not_show_that_sources_are_free_of_repeats() -> None:
+    both = [{"id": f"m{n:03}", "title": f"thing {n}", "sources": ["north", "south"]} for n in range(200)]
+    left = [{"id": f"n{n:03}", "title": f"panel {n % 10}", "sources": ["north"]} for n in range(20)]
+    of, limits = corpus([*both, *left]), constraints(ledger(), empty(EVIDENCE_TOPIC))
+    nothing, absorbed = EarlierMerges.none(len(of)), np.array([1] * 200 + [0] * 20)
+    by_people, by_runs = replace(nothing, absorbed=absorbed), replace(nothing, absorbed=absorbed, by_runs=absorbed)
+    assert deduplicate(of, limits, sure=0.9, earlier=by_runs).origins.distinct.all()
+    assert not deduplicate(of, limits, sure=0.9, earlier=by_people).origins.distinct.any()
+
+
+def test_merges_by_people_are_kept_from_those_of_runs() -> None:
+    kind, topic, payload = merged("c", "a")
+    made = ledger(merged("b", "a"), (kind, topic, payload | {"actor": "person"}))
+    found = earlier_merges(corpus([{"id": "a"}]), merges_in_force(made))
+    assert (found.absorbed.tolist(), found.by_runs.tolist(), found.links) == ([2], [1], 1)
+
+
 def test_merges_count_for_the_match_rate_like_the_candidates_that_they_were() -> None:
     of = corpus([{"title": f"thing {n} {n * 7} {n * 13}"} for n in range(60)])
     pairs = nearest_neighbours(of)
     earlier = EarlierMerges.none(len(of))
-    displaced = EarlierMerges(earlier.levels, earlier.fields, np.array([1] * 20 + [0] * 40), 0).displaced(
-        pairs, np.ones(len(pairs), bool)
-    )
+    displaced = EarlierMerges(
+        earlier.levels, earlier.fields, np.array([1] * 20 + [0] * 40), np.zeros(60, int), 0
+    ).displaced(pairs, np.ones(len(pairs), bool))
     assert displaced == pytest.approx(20 * len(pairs) / len(of))

@@ -23,7 +23,8 @@ Decisions = list[tuple[str, str, str]]
 
 def band(*rows: Row, kind: str = "review") -> pl.DataFrame:
     rows = [
-        {"a": a, "b": b, "scope": "user:aya", "probability": p, "weight": 0.4, "band": kind, "features": FEATURES}
+        {"a": a, "b": b, "scope": "user:aya", "probability": p, "weight": 0.4, "value": p, "pair_kind": "/"}
+        | {"band": kind, "features": FEATURES}
         for a, b, p in rows
     ]
     return pl.DataFrame(rows, schema=PAIRS)
@@ -63,6 +64,21 @@ def test_a_pair_is_suggested_once() -> None:
 def test_a_suggestion_is_renewed_when_its_probability_has_moved() -> None:
     moved, still = band(("a", "b", 0.6 + DRIFT + 0.01)), band(("a", "b", 0.6 + DRIFT - 0.01))
     assert nights(OPEN, still, moved, moved) == [SUGGESTED, [], SUGGESTED, []]
+
+
+def test_a_suggestion_is_renewed_when_answers_about_others_have_moved_its_value() -> None:
+    valued = [OPEN.with_columns(value=pl.lit(value)) for value in (0.6, 0.6 + DRIFT - 0.01, 0.3)]
+    assert nights(*valued) == [SUGGESTED, [], SUGGESTED]
+
+
+def test_a_suggestion_is_renewed_when_another_sign_contradicts() -> None:
+    assert nights(OPEN, OPEN.with_columns(pair_kind=pl.lit("field/"))) == [SUGGESTED, SUGGESTED]
+
+
+def test_pairs_are_chosen_and_asked_by_value_not_by_probability() -> None:
+    doubted = band(("a", "b", 0.8)).with_columns(value=pl.lit(0.1))
+    pairs = pl.concat([doubted, band(("a", "c", 0.3)).with_columns(value=pl.lit(0.7))])
+    assert decisions_of(night(pairs, ledger(), most=1)) == [("pair_suggested", "a", "c")]
 
 
 @pytest.mark.parametrize("then", [band(), band(("c", "d", 0.6), kind="merge"), band(("a", "b", 0.95), kind="merge")])
@@ -138,5 +154,5 @@ def test_a_suggestion_carries_what_a_person_needs_to_decide() -> None:
     assert "0.6" in row["reason"]
     payload = msgjson.decode(row["payload_json"])
     assert payload.pop("value") == 0.6
-    assert payload == {"a": "a", "b": "b", "probability": 0.6, "weight": 0.4, "features": FEATURES}
+    assert payload == {"a": "a", "b": "b", "probability": 0.6, "weight": 0.4, "pair_kind": "/", "features": FEATURES}
     assert filled(suggestions(first), {"a": pl.String}).rows() == [("a",)]

@@ -55,7 +55,16 @@ def withdrawn(a: str, b: str) -> tuple[Any, ...]:
 def test_an_empty_ledger_gives_empty_frames() -> None:
     assert judgements(ledger()).schema == {"a": pl.String, "b": pl.String, "verdict": pl.String}
     assert undone(ledger()).columns == ["a", "b", "scope", "weight", "evidence_ids"]
-    assert suggestions(ledger()).columns == ["a", "b", "scope", "probability", "weight", "value", "features"]
+    assert suggestions(ledger()).columns == [
+        "a",
+        "b",
+        "scope",
+        "probability",
+        "weight",
+        "value",
+        "pair_kind",
+        "features",
+    ]
     assert judgements(ledger()).height == undone(ledger()).height == suggestions(ledger()).height == 0
 
 
@@ -156,5 +165,6 @@ def test_a_suggestion_waits_until_it_is_withdrawn_judged_or_merged_away(
 def test_a_suggestion_has_the_values_of_the_last_run() -> None:
     (row,) = suggestions(ledger(suggested("a", "b", 0.1), suggested("a", "b", 0.9))).to_dicts()
     assert row == {
-        "a": "a", "b": "b", "scope": "user:aya", "probability": 0.6, "weight": 0.4, "value": 0.9, "features": FEATURES
+        "a": "a", "b": "b", "scope": "user:aya", "probability": 0.6, "weight": 0.4, "value": 0.9, "pair_kind": None,
+        "features": FEATURES,
     }  # fmt: skip

@@ -15,6 +15,7 @@ from memstate_core.model.frames import empty
 from memstate_core.model.graph_tables import TOPICS, VECTORS
 from memstate_core.model.step_frames import EVIDENCE_TOPIC
 from memstate_core.revise.constraints import Constraints, constraints
+from memstate_core.revise.matching.answers import Answers
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
@@ -62,9 +63,15 @@ def plain_repeats(of: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
     return repeats(of, pairs, of.value_pairs(pairs.a, pairs.b))
 
 
-def dedupe(topics: Sequence[Mapping[str, Any]], limits: Constraints | None = None, sure: float = 0.9) -> Deduplicated:
+def dedupe(
+    topics: Sequence[Mapping[str, Any]],
+    limits: Constraints | None = None,
+    sure: float = 0.9,
+    answers: Answers | None = None,
+) -> Deduplicated:
     """The result among topics, of which none was merged."""
-    return deduplicate(corpus(topics), limits or constraints(ledger(), empty(EVIDENCE_TOPIC)), sure=sure)
+    limits = limits or constraints(ledger(), empty(EVIDENCE_TOPIC))
+    return deduplicate(corpus(topics), limits, sure=sure, answers=answers)
 
 
 def meaning(text: str) -> NDArray[np.float32]:

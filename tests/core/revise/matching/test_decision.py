@@ -11,12 +11,15 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from memstate_core.model.frames import empty
+from memstate_core.model.step_frames import EVIDENCE_TOPIC
+from memstate_core.revise.constraints import constraints
 from memstate_core.revise.matching.decision import LIFT, WITNESSES, Decision, decide
 from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS
 from memstate_core.revise.matching.siblings import contradiction, signs
 from memstate_core.revise.matching.sources import Origins
 from memstate_core.revise.matching.title_formats import learn_formats
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
+from tests.core.revise.test_verdicts import judged, ledger
 
 SURE, LIKELY = 0.9, 0.95
 Topic = dict[str, Any]
@@ -25,7 +28,7 @@ TRIPS: list[Topic] = [{"title": f"Trip to {place}"} for place in ("Oslo", "Graz"
 STORY = "bought from the widow of a carpenter near Vezelay after the autumn fair of nineteen cobblers"
 
 
-def decided(topics: list[Topic]) -> tuple[Decision, dict[tuple[int, int], int]]:
+def decided(topics: list[Topic], refuted: bool = False) -> tuple[Decision, dict[tuple[int, int], int]]:
     """The decision where every pair with a word of the title in common is likely, and the place of each pair."""
     of = corpus(topics)
     pairs = every_pair(of)
@@ -36,7 +39,9 @@ def decided(topics: list[Topic]) -> tuple[Decision, dict[tuple[int, int], int]]:
     likely = np.where(found.shared > 0, LIKELY, 0.01)
     contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS))
     nothing = np.zeros(len(pairs), bool)
-    result = decide(of, found, contradicts, pairs, relations, likely, apart=nothing, earlier=0, sure=SURE)
+    result = decide(
+        of, found, contradicts, pairs, relations, likely, apart=nothing, earlier=0, refuted=refuted, sure=SURE
+    )
     return result, {pair: place for place, pair in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))}
 
 
@@ -50,6 +55,12 @@ def test_a_longer_title_is_merged_where_nothing_contradicts() -> None:
 def test_a_longer_title_is_held_back_beside_siblings() -> None:
     result, at = decided([*TABLES, *TRIPS])
     assert result.contradicted == pytest.approx(2 / 3)
+    assert np.flatnonzero(result.held_back).tolist() == [at[0, 1]]
+    assert result.probability.max() < 0.1
+
+
+def test_what_people_refuted_is_held_back_without_siblings_too() -> None:
+    result, at = decided(TABLES, refuted=True)
     assert np.flatnonzero(result.held_back).tolist() == [at[0, 1]]
     assert result.probability.max() < 0.1
 
@@ -149,3 +160,14 @@ def test_fields_that_differ_where_titles_are_the_same_say_nothing_of_siblings(
     same = found.pairs.a[found.grouped] // 2 == found.pairs.b[found.grouped] // 2
     assert same.all()
     assert len(same) == 80 - len(differing) - held_back
+
+
+def test_a_pair_judged_different_that_the_fit_would_merge_ends_the_deduction_for_chance() -> None:
+    topics = guides(range(1, 80, 7))
+    before = dedupe(topics)
+    row = np.flatnonzero(before.grouped & ~before.identical)[0]
+    verdict = judged(f"t{before.pairs.a[row]:05}", f"t{before.pairs.b[row]:05}", "different")
+    after = dedupe(topics, constraints(ledger(verdict), empty(EVIDENCE_TOPIC)))
+    assert before.decision.contradicted < 0.03
+    assert after.decision.contradicted > 0.1
+    assert after.decision.held_back.any()
