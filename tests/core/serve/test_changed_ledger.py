@@ -13,7 +13,7 @@ from memstate_core.model.errors import LedgerDamaged
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import Store, open_store
 from memstate_core.serve.options import Options
-from memstate_core.state import ledger_chain
+from memstate_core.state import read_once
 from memstate_core.state.files import file_digest
 from memstate_core.state.ledger import Ledger
 from tests.core.clocks import SETTLED
@@ -72,7 +72,7 @@ def test_an_answer_from_a_changed_file_is_refused(
 
 def test_a_checked_ledger_reads_a_file_again_only_if_it_changed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    monkeypatch.setattr(ledger_chain, "file_digest", lambda path: read.append(path.name) or file_digest(path))
+    monkeypatch.setattr(read_once, "file_digest", lambda path: read.append(path.name) or file_digest(path))
     ledger = Ledger(store.ledger.root, checked=True)
     assert ledger.count("evidence") == store.ledger.count("evidence")
     files = [path.name for path in (store.ledger.root / "evidence").glob("*.parquet")]
