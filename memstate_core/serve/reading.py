@@ -256,7 +256,7 @@ class Reading:
         now, max_age = clock(), self.options.max_age
         if not who.sees_all:
             return {"status": "ready", "stale": is_stale(age_of(generation, now), max_age)}
-        return readiness(self.store.home, self.store.shards, generation, self._watcher.refused, now, max_age)
+        return readiness(self.store, generation, self._watcher.refused, now, max_age)
 
 
 def _part(name: str) -> AbstractContextManager[object]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -53,6 +54,7 @@ class CloudLock:
         self._store, self._where, self._clock = store, where, clock
         self._mine: _Holder | None = None
         self._renewed = clock()
+        self._renewing = threading.Lock()
 
     @contextmanager
     def held(self, home: Home, holder: str) -> Iterator[None]:
@@ -79,9 +81,10 @@ class CloudLock:
 
     def renew(self) -> None:
         """Shows that the holder lives, every few minutes; raises StoreLocked if the lock is lost."""
-        if self._mine is not None and self._clock() - self._renewed > _RENEWED:
-            self.require()
-            self._replace(self._mine, self._found()[1])
+        with self._renewing:
+            if self._mine is not None and self._clock() - self._renewed > _RENEWED:
+                self.require()
+                self._replace(self._mine, self._found()[1])
 
     def require(self) -> None:
         """Raises StoreLocked if another process took the lock over."""

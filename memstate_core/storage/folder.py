@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ class FolderStorage:
     def __init__(self, root: Path, purpose: Purpose = BACKUPS) -> None:
         self._root, self._purpose = root, purpose
         self._grown: set[Path] = set()
+        self._adding = threading.Lock()
         self.where = str(root.absolute())
 
     def require_usable(self, home: Home, /) -> None:
@@ -134,7 +136,11 @@ class FolderStorage:
         return True
 
     def add(self, source: Path, expected: str | None) -> tuple[str, int]:
-        """Copies a file; the digest is that of the bytes that were copied."""
+        """Copies a file, one at a time; the digest is that of the bytes that were copied."""
+        with self._adding:
+            return self._add(source, expected)
+
+    def _add(self, source: Path, expected: str | None) -> tuple[str, int]:
         draft = self._root / OBJECTS / _DRAFT
         make_folder(draft.parent)
         digest, size = copied(blocks_of(source), draft)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -137,6 +138,7 @@ class Contents:
         self._where = where
         self._root = storage(where, STORE)
         self._places: dict[int, Storage] = {}
+        self._opening = threading.Lock()
 
     def send(self, source: Path, sha256: str | None, fence: int) -> tuple[str, int]:
         """Sends a file under the number of a lease; its digest and size, as `Storage.add` returns them."""
@@ -195,9 +197,10 @@ class Contents:
             self._root.remove(names)
 
     def _place(self, fence: int) -> Storage:
-        if fence not in self._places:
-            self._places[fence] = storage(below(self._where, f"{DATA}/{fence}"), STORE)
-        return self._places[fence]
+        with self._opening:
+            if fence not in self._places:
+                self._places[fence] = storage(below(self._where, f"{DATA}/{fence}"), STORE)
+            return self._places[fence]
 
 
 def _list_name(number: int, sha256: str) -> str:

@@ -49,8 +49,8 @@ def backup(
         made, copying, removed = back_up(context.obj.store, folder, datetime.now(UTC), keep)
     for line in made.left_out:
         note(f"left out: {line}")
-    reused = {"files": len(made.files) - copying.copied, "bytes": made.size - copying.copied_bytes}
-    copied = {"files": copying.copied, "bytes": copying.copied_bytes}
+    reused = {"files": len(made.files) - len(copying.sent), "bytes": made.size - copying.sent_bytes}
+    copied = {"files": len(copying.sent), "bytes": copying.sent_bytes}
     document = {**_described(made), "copied": copied, "reused": reused, "removed": removed, "folder": folder}
     show(document, as_json, lambda: _lines(document))
 

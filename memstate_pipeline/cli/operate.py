@@ -43,6 +43,9 @@ def _status_lines(document: Mapping[str, Any], now: datetime) -> Iterator[str]:
     still_open = f", {waiting:,} open (`memstate quarantine`)" if waiting else ""
     yield f"quarantined: {_count(document['quarantined'])}{still_open}"
     yield f"state hash: {document['state_hash'] or 'none yet'}"
+    if checkout := document["checkout"]:
+        unsent = ", with changes here that were not sent" if checkout["unsent"] else ""
+        yield f"checkout: state {checkout['state']:,} of {checkout['url']}{unsent}"
     yield f"embedding model: {document['embedding_model'] or 'none yet'}"
     yield "sizes: " + ", ".join(f"{kind} {size / 1048576:,.1f} MiB" for kind, size in document["sizes"].items())
     yield from (f"warning: {warning}" for warning in document["warnings"])
@@ -54,10 +57,13 @@ def _count(rows: int | None) -> str:
 
 def store_status(store: Store) -> dict[str, Any]:
     """The JSON of `memstate status`; before the first snapshot its values are null and zero."""
+    import msgspec
+
     from memstate_core.model.text import iso
     from memstate_core.state.current import served_where_sound
     from memstate_core.state.sizes import sizes
     from memstate_core.state.snapshots import combined_state_hash
+    from memstate_core.storage.checkout_state import checkout_state
     from memstate_pipeline.report.latest import last_failure
 
     served, damaged = served_where_sound(store.home, store.shards)
@@ -66,6 +72,7 @@ def store_status(store: Store) -> dict[str, Any]:
     states = ("active", "detached", "archived", "merged")
     newest = max(manifests, key=lambda manifest: manifest.now, default=None)
     counts, unreadable = _ledger_counts(store)
+    checkout = checkout_state(store.home, store.settings.store.url)
     evidence = counts["evidence"]
     published = min((snapshot.written_at() for snapshot in served), default=None)
     last = newest and {"run_id": newest.run_id, "now": iso(newest.now), "published_at": published and iso(published)}
@@ -81,6 +88,7 @@ def store_status(store: Store) -> dict[str, Any]:
         "last_run": last,
         "last_failure": last_failure(store),
         "home": str(store.home.root),
+        "checkout": checkout and msgspec.to_builtins(checkout),
         "sizes": sizes(store.home),
         "warnings": [*(error.message for error in damaged.errors.values()), *unreadable, *bound_warnings(served)],
     }

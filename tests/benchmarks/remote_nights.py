@@ -10,19 +10,25 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import generate
+import pytest
 
 from memstate_core.run.store import open_store
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import storage
 from memstate_pipeline.run import maintain
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.core.storage.s3 import empty_bucket, fault_proxy, s3_server, use_endpoint
 
 BEGIN = datetime(2026, 4, 6, 2, tzinfo=UTC)
 Measured = tuple[float, float]
@@ -75,16 +81,29 @@ def report(found: Mapping[str, Sequence[Measured]], size: int) -> str:
     return "\n".join([*lines, "", f"The store at the URL has {size / (1 << 20):.1f} MiB at the end."])
 
 
+@contextmanager
+def delayed_bucket(folder: Path, seconds: float) -> Iterator[str]:
+    """The URL of an empty bucket of moto's server, behind a proxy that waits before each answer."""
+    with s3_server(folder) as endpoint, pytest.MonkeyPatch.context() as patch, fault_proxy(endpoint) as (slow, faults):
+        empty_bucket(endpoint, patch)
+        use_endpoint(slow, patch)
+        faults.seconds = seconds
+        yield "s3://bucket/store"
+
+
 def main(given: Sequence[str] | None = None) -> None:
     """Runs the nights and prints the table."""
     parser = argparse.ArgumentParser(description="Measure nights of a store at a URL.")
     parser.add_argument("--url", help="an empty place; default: a folder")
+    parser.add_argument("--delay", type=float, help="a server of S3's protocol that answers after so many seconds")
     parser.add_argument("--observations", type=int, default=20_000)
     parser.add_argument("--nights", type=int, default=6)
     args = parser.parse_args(given)
-    with TemporaryDirectory() as scratch:
+    with TemporaryDirectory() as scratch, ExitStack() as servers:
         folder = Path(scratch)
         url = args.url or f"file://{folder}/url"
+        if args.delay is not None:
+            url = servers.enter_context(delayed_bucket(folder, args.delay))
         found = measured(url, folder, batches(folder, args.observations, args.nights))
         print(report(found, sum(storage(url, STORE).sizes("data").values())))
 

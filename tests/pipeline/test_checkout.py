@@ -342,6 +342,21 @@ def test_dagster_holds_the_lease_too(machines: tuple[Path, Path, str], monkeypat
     assert observations(ben) == ["said-1", "said-2", "said-3"]
 
 
+def test_status_says_which_state_is_here(machines: tuple[Path, Path, str]) -> None:
+    aya, ben, url = machines
+    assert run_memstate(aya, "status", "--json").document["checkout"] is None
+    number = state_number(url)
+    status = machine(ben, url, "status", "--json").document["checkout"]
+    assert (status["url"], status["state"], status["unsent"]) == (url, number, False)
+    behind = machine(aya, url, "status")
+    assert f"checkout: state {number - 3} of {url}\n" in behind.stdout
+    script = KILL_AT.format(module=LEASE, name="Lease.commit", call=2, after=False)
+    given = clean_environment(**settings(url))
+    warm.run(["-c", script, "--home", str(aya), "maintain", "--now", NIGHTS[2]], given)
+    killed = machine(aya, url, "status")
+    assert f"of {url}, with changes here that were not sent\n" in killed.stdout
+
+
 def test_doctor_says_where_a_checkout_is(machines: tuple[Path, Path, str]) -> None:
     aya, _, url = machines
     assert remote_store(open_store(aya, {})).detail.startswith("the store is this home")

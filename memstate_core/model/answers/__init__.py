@@ -7,6 +7,7 @@ server may omit, is part of each declaration: see `memstate_core.model.answers.b
 
 from memstate_core.model.answers.base import Answer
 from memstate_core.model.answers.health import (
+    CheckoutState,
     FetchState,
     GraphCounts,
     GraphHealth,
@@ -59,6 +60,7 @@ __all__ = [
     "Answer",
     "Candidate",
     "CandidateField",
+    "CheckoutState",
     "Citation",
     "ConflictingValue",
     "ContextAnswer",

@@ -74,6 +74,18 @@ class FetchState(Answer, frozen=True):
     problem: str | None = None
 
 
+class CheckoutState(Answer, frozen=True):
+    """Which state of a store at a URL this home has: the number of the last one that it fetched or sent, 0 for none.
+
+    `unsent` is true while a command here writes, and after one that ended without sending what it did.
+    """
+
+    url: str
+    state: int
+    at: str | None
+    unsent: bool
+
+
 class ReplicaState(Answer, frozen=True):
     """How far a replica follows its source; without problems it has what was published at `asked_at`."""
 
@@ -87,7 +99,8 @@ class Readiness(Answer, frozen=True):
     """Whether a snapshot is served and whether it is stale; callers who see every scope get the other keys too.
 
     `last_run` produced the served snapshot; `unpublished_run` began after it and is still running, or has failed.
-    Replicas alone have `replica`, and stores that fetch what replicas accepted have `fetch`.
+    Replicas alone have `replica`, stores that fetch what replicas accepted have `fetch`, and checkouts of a store at a
+    URL have `checkout`.
     """
 
     status: str
@@ -101,6 +114,7 @@ class Readiness(Answer, frozen=True):
     missing_shards: Sometimes[list[MissingShard]] = None
     replica: Sometimes[ReplicaState] = None
     fetch: Sometimes[FetchState] = None
+    checkout: Sometimes[CheckoutState] = None
 
 
 class Health(Answer, frozen=True):

@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec import json as msgjson
 
-from memstate_core.ingest.unfinished import FileState, state_of
+from memstate_core.ingest.unfinished import FileState
 from memstate_core.model.errors import BackupDamaged, BackupNotFound
-from memstate_core.model.progress import tracked
 from memstate_core.model.text import iso
 from memstate_core.night.backup.capture import Captured, captured
-from memstate_core.night.backup.folder import Backup, BackupFile, BackupFolder, escaped
-from memstate_core.night.backup.sources import Source, sources
+from memstate_core.night.backup.folder import Backup, BackupFile, BackupFolder
+from memstate_core.night.backup.sources import sources
+from memstate_core.night.backup.transfer import Transferred, transfer, with_digests
 from memstate_core.run.store import Store
-from memstate_core.state.files import file_digest, replace_file
+from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import combined_state_hash
 
 _SETTLED_NS = 2_000_000_000
 """A file that changed so shortly before the earlier backup began may have changed again within its clock's tick."""
-
-
-@dataclass
-class Copying:
-    """What a backup copied, and what the folder held already.
-
-    Attributes:
-        files: every file of the backup.
-        copied: how many files were copied.
-        copied_bytes: their bytes.
-    """
-
-    files: list[BackupFile] = field(default_factory=list)
-    copied: int = 0
-    copied_bytes: int = 0
 
 
 class Note(Struct, frozen=True):
@@ -52,7 +35,7 @@ class Note(Struct, frozen=True):
 
 def back_up(
     store: Store, where: Path | str, at: datetime, keep: int | None = None
-) -> tuple[Backup, Copying, list[int]]:
+) -> tuple[Backup, Transferred, list[int]]:
     """Backs a store up into a folder or object storage; runs, imports and servers go on.
 
     Args:
@@ -96,37 +79,12 @@ def last_backup(home: Home) -> Note | None:
         return None
 
 
-def _copied(home: Home, target: BackupFolder, found: Captured) -> Copying:
+def _copied(home: Home, target: BackupFolder, found: Captured) -> Transferred:
+    objects = target.objects
     planned = list(with_digests(home, sources(home, found), _trusted(target, home)))
-    needed = {file.sha256: file.size for _, file in planned if not target.objects.has(file.sha256, file.size)}
+    needed = {file.sha256: file.size for _, file in planned if not objects.has(file.sha256, file.size)}
     target.storage.require_room(sum(needed.values()))
-    copying = Copying()
-    size = sum(file.size for _, file in planned)
-    for source, file in tracked(planned, "copy", size, "bytes", lambda each: each[1].size):
-        if target.objects.has(file.sha256, file.size):
-            copying.files.append(file)
-        elif added := _added(home, target, source, file):
-            copying.files.append(added)
-            copying.copied += 1
-            copying.copied_bytes += added.size
-    return copying
-
-
-def with_digests(
-    home: Home, found: Iterable[Source], trusted: Mapping[tuple[str, FileState], str]
-) -> Iterator[tuple[Source, BackupFile]]:
-    """The files with their digests; one without a record that is gone meanwhile is left out."""
-    for source in found:
-        path, state = escaped(source.path), state_of(source.file)
-        try:
-            if state is None:
-                raise FileNotFoundError
-            digest = source.sha256 or trusted.get((path, state)) or file_digest(source.file)
-        except FileNotFoundError:
-            if source.owner is not None:
-                raise source.damage(home, "is missing") from None
-            continue
-        yield source, BackupFile(path, state.size, digest, state.modified)
+    return transfer(home, planned, lambda file: objects.has(file.sha256, file.size), objects.add, "copy")
 
 
 def _trusted(target: BackupFolder, home: Home) -> dict[tuple[str, FileState], str]:
@@ -138,20 +96,6 @@ def _trusted(target: BackupFolder, home: Home) -> dict[tuple[str, FileState], st
     latest = newest.at.timestamp() * 1e9 - _SETTLED_NS
     files = newest.files if newest.home == str(home.root) else []
     return {(file.path, FileState(file.size, file.modified)): file.sha256 for file in files if file.modified < latest}
-
-
-def _added(home: Home, target: BackupFolder, source: Source, file: BackupFile) -> BackupFile | None:
-    """Copies a file whose object is missing; one without an owner is taken as it is found, if it still is."""
-    expected = None if source.owner is None else file.sha256
-    try:
-        digest, size = target.objects.add(source.file, expected)
-    except FileNotFoundError:
-        if expected is not None:
-            raise source.damage(home, "is missing") from None
-        return None
-    if expected not in (None, digest):
-        raise source.damage(home, f"has SHA-256 {digest}, written was {expected}")
-    return BackupFile(file.path, size, digest, file.modified)
 
 
 def _listed(home: Home, target: BackupFolder, found: Captured, at: datetime, files: list[BackupFile]) -> Backup:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -26,12 +25,12 @@ from memstate_core.state.files import file_digest, link_or_copy, make_folder, re
 from memstate_core.state.home import Home
 from memstate_core.state.ledger_chain import CHAIN
 from memstate_core.state.lock import exclusive
+from memstate_core.storage.at_once import at_once
 from memstate_core.storage.head import Contents, RemoteFile
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.storage import blocks_of, copied
 
 _STAGED = "checkout"
-_AT_ONCE = 8
 _WAIT_SECONDS = 60.0
 
 
@@ -129,10 +128,8 @@ class _Bringing:
         require_space(staged, sum(file.size for file in needed.values()))
         here = {file.sha256: path for path, file in self._before.items() if file.sha256 in needed}
         here |= {digest: path for path, digest in self._read_input().items() if digest in needed}
-        with ThreadPoolExecutor(_AT_ONCE, "memstate-checkout") as pool:
-            problems = pool.map(lambda each: self._get(each, here.get(each.sha256), staged), needed.values())
-            found = [problem for problem in problems if problem is not None]
-        if found:
+        problems = at_once(lambda each: self._get(each, here.get(each.sha256), staged), needed.values())
+        if found := [problem for problem in problems if problem is not None]:
             raise RemoteStoreDamaged(self._where, found)
         return {digest: staged / digest for digest in needed}
 

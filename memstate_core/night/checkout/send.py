@@ -7,17 +7,16 @@ discarded.
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 from msgspec import structs
 
 from memstate_core.ingest.accesses.journal_segments import COMPLETE
 from memstate_core.ingest.dumps import dumps_in
 from memstate_core.ingest.unfinished import FileState, state_of
-from memstate_core.model.progress import tracked
-from memstate_core.night.backup.back_up import with_digests
 from memstate_core.night.backup.capture import Captured, captured
-from memstate_core.night.backup.folder import BackupFile, escaped
-from memstate_core.night.backup.sources import Source
+from memstate_core.night.backup.folder import escaped
+from memstate_core.night.backup.transfer import transfer, with_digests
 from memstate_core.night.checkout.note import Note
 from memstate_core.night.checkout.parts import Kind, captured_parts, kind_of, local_parts
 from memstate_core.run.store import Store
@@ -88,14 +87,15 @@ def _sent(home: Home, found: Captured, contents: Contents, lease: Lease, note: N
     """The files of the state, after those were sent that are not at the URL."""
     there = {file.sha256: file.fence for file in note.files}
     planned = list(with_digests(home, captured_parts(home, found), _trusted(note)))
-    size = sum(file.size for _, file in planned)
-    files = []
-    for source, file in tracked(planned, "send", size, "bytes", lambda each: each[1].size):
-        kept = file if file.sha256 in there else _send(home, source, file, contents, lease.fence)
-        if kept is not None:
-            there.setdefault(kept.sha256, lease.fence)
-            files.append(RemoteFile(kept.path, kept.size, kept.sha256, kept.modified, there[kept.sha256]))
-    return files
+
+    def send(source: Path, expected: str | None) -> tuple[str, int]:
+        return contents.send(source, expected, lease.fence)
+
+    sent = transfer(home, planned, lambda file: file.sha256 in there, send, "send")
+    return [
+        RemoteFile(file.path, file.size, file.sha256, file.modified, there.get(file.sha256, lease.fence))
+        for file in sent.files
+    ]
 
 
 def _trusted(note: Note) -> dict[tuple[str, FileState], str]:
@@ -106,20 +106,6 @@ def _trusted(note: Note) -> dict[tuple[str, FileState], str]:
     return {
         (file.path, FileState(file.size, file.modified)): file.sha256 for file in note.files if file.modified < latest
     }
-
-
-def _send(home: Home, source: Source, file: BackupFile, contents: Contents, fence: int) -> BackupFile | None:
-    """Sends a file; one without an owner is taken as it is found, if it still is."""
-    expected = None if source.owner is None else file.sha256
-    try:
-        digest, size = contents.send(source.file, expected, fence)
-    except FileNotFoundError:
-        if expected is not None:
-            raise source.damage(home, "is missing") from None
-        return None
-    if expected not in (None, digest):
-        raise source.damage(home, f"has SHA-256 {digest}, written was {expected}")
-    return BackupFile(file.path, size, digest, file.modified)
 
 
 def _settled(home: Home, files: list[RemoteFile]) -> dict[str, FileState]:

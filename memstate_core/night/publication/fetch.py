@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,14 +23,13 @@ from memstate_core.run.store import Store
 from memstate_core.state.fetch_note import FetchNote, read_fetch_note, write_fetch_note
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
+from memstate_core.storage.at_once import at_once
 from memstate_core.storage.purpose import INBOX
 from memstate_core.storage.remote_inbox import WaitingObject, content_of, waiting_objects
 from memstate_core.storage.storage import Storage, Unreadable, storage
 
 _WAIT_SECONDS = 60.0
 _STALE = timedelta(days=1)
-_AT_ONCE = 8
-"""How many objects are fetched at the same time."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +132,7 @@ class _Look:
 
     def copy(self, objects: Iterable[WaitingObject]) -> int:
         """Copies objects into the home; an error ends it, and what was copied stays."""
-        with ThreadPoolExecutor(_AT_ONCE, "memstate-fetch") as pool:
-            return sum(pool.map(self._copy, objects))
+        return sum(at_once(self._copy, objects))
 
     def _copy(self, waiting: WaitingObject) -> bool:
         try:

@@ -24,6 +24,7 @@ from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
 from memstate_core.state.snapshots import MANIFEST, Snapshot, load_snapshot
+from memstate_core.storage.at_once import at_once
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.published import (
     CURRENT,
@@ -194,17 +195,21 @@ class _Publisher:
         return found
 
     def _send(self, resend: bool) -> list[int]:
-        """Sends the objects of the kept snapshots that are not there, manifests last; returns their sizes."""
-        objects, sizes = Objects(self._place), []
+        """Sends the objects of the kept snapshots that are not there, several at a time; returns their sizes."""
+        objects, missing = Objects(self._place), dict[str, tuple[Snapshot, str]]()
         for snapshot, name, digest in ((each, *file) for each in self._kept for file in _digests(each).items()):
-            file = snapshot.path / name
-            if not resend and objects.has(digest, file.stat().st_size):
-                continue
-            found, size = objects.add(file, digest)
+            is_there = objects.has(digest, (snapshot.path / name).stat().st_size)
+            if resend or not is_there:
+                missing.setdefault(digest, (snapshot, name))
+
+        def send(each: tuple[str, tuple[Snapshot, str]]) -> int:
+            digest, (snapshot, name) = each
+            found, size = objects.add(snapshot.path / name, digest)
             if found != digest:
                 raise SnapshotDamaged(snapshot.name, [f"{name}: SHA-256 is {found}, expected {digest}"])
-            sizes.append(size)
-        return sizes
+            return size
+
+        return [*at_once(send, missing.items())]
 
     def _move(self) -> bool:
         """Moves CURRENT, unless it is as it should be."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -153,12 +154,14 @@ class Mirror:
         draft, final = folder / f".{entry.number}.part", folder / str(entry.number)
         shutil.rmtree(draft, ignore_errors=True)
         make_folder(draft)
-        self._link(place, entry.manifest, draft / "object")
+        self._bring(place, [entry.manifest])
+        self._cache.link(entry.manifest, draft / "object")
         shutil.copyfile(draft / "object", draft / MANIFEST)  # its time is that of the snapshot
         (draft / "object").unlink()
         manifest = self._checked(place, shard, entry, (draft / MANIFEST).read_bytes())
+        self._bring(place, manifest.files.values())
         for name, digest in manifest.files.items():
-            self._link(place, digest, draft / name)
+            self._cache.link(digest, draft / name)
         os.utime(draft / MANIFEST, (entry.written_at.timestamp(),) * 2)
         for path in [*(each for each in draft.rglob("*") if each.is_dir()), draft]:
             sync_path(path)
@@ -180,8 +183,8 @@ class Mirror:
             raise SourceUnreachable(place.where, f"the manifest is not that of {shard}/{entry.number}")
         return manifest
 
-    def _link(self, place: Storage, digest: str, target: Path) -> None:
-        problem = self._cache.link(place, digest, target)
+    def _bring(self, place: Storage, digests: Iterable[str]) -> None:
+        problem = self._cache.bring(place, digests)
         if problem is not None:
             raise SourceUnreachable(place.where, problem)
 

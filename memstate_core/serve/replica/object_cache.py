@@ -9,9 +9,11 @@ time; the caller holds the lock.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from memstate_core.state.files import file_digest, link_or_copy, make_folder, require_space
+from memstate_core.storage.at_once import at_once
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.storage import Storage, object_name
 
@@ -29,26 +31,30 @@ class ObjectCache:
     def __init__(self, root: Path, limit: int) -> None:
         self._root, self._limit = root, limit
 
-    def link(self, place: Storage, sha256: str, target: Path) -> str | None:
-        """Makes a file of an object, which is fetched unless it is here and sound.
+    def bring(self, place: Storage, digests: Iterable[str]) -> str | None:
+        """Fetches the objects of some digests that are not here and sound, several at a time.
 
         Returns:
-            What is wrong with the object at its source; None if nothing is.
+            What is wrong with one of them at its source; None if nothing is.
 
         Raises:
             SourceUnreachable: the source does not answer.
-            DiskFull: the disk has no room for it.
+            DiskFull: the disk has no room for them.
+            OSError: a file cannot be written.
+        """
+        problems = at_once(lambda digest: self._fetch(place, digest), sorted(set(digests)))
+        return next((problem for problem in problems if problem is not None), None)
+
+    def link(self, sha256: str, target: Path) -> None:
+        """Makes a file of an object that was brought.
+
+        Raises:
             OSError: the file cannot be written.
         """
         path = self._root / object_name(sha256)
-        if not path.is_file() or file_digest(path) != sha256:
-            problem = self._fetch(place, sha256, path)
-            if problem is not None:
-                return problem
         make_folder(target.parent)
         link_or_copy(path, target)
         os.utime(path)
-        return None
 
     def evict(self, *, all_unlinked: bool = False) -> None:
         """Removes unlinked objects, those used longest ago first, down to the limit; or all of them."""
@@ -59,15 +65,18 @@ class ObjectCache:
         )
         size, limit = sum(each[2] for each in unlinked), 0 if all_unlinked else self._limit
         for _, path, each in unlinked:
-            if size <= limit and path.name != _DRAFT:
+            if size <= limit and path.suffix != _DRAFT:
                 continue
             path.unlink()
             size -= each
 
-    def _fetch(self, place: Storage, sha256: str, path: Path) -> str | None:
+    def _fetch(self, place: Storage, sha256: str) -> str | None:
+        path = self._root / object_name(sha256)
+        if path.is_file() and file_digest(path) == sha256:
+            return None
         make_folder(path.parent)
         require_space(path.parent, 0)
-        draft = self._root / _DRAFT
+        draft = path.with_name(path.name + _DRAFT)
         problem = Objects(place).fetch(sha256, draft)
         if problem is None:
             draft.replace(path)

@@ -16,10 +16,12 @@ import msgspec
 from memstate_core.model.errors import StagingMissing
 from memstate_core.model.text import iso
 from memstate_core.run.run import Run
+from memstate_core.run.store import Store
 from memstate_core.serve.snapshots.generation import Generation
 from memstate_core.state.fetch_note import FetchNote, read_fetch_note
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import Manifest
+from memstate_core.storage.checkout_state import checkout_state
 
 Document = dict[str, Any]
 
@@ -46,8 +48,7 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 def readiness(
-    home: Home,
-    shards: Sequence[str],
+    store: Store,
     generation: Generation,
     refused: Refused | None,
     now: datetime,
@@ -56,14 +57,14 @@ def readiness(
     """Describes what is served.
 
     Args:
-        home: the store's home.
-        shards: its shards.
+        store: the store.
         generation: the served generation.
         refused: the snapshot that CURRENT names, if it cannot be opened.
         now: the current time.
         max_age: seconds after which a snapshot is stale; None for never.
     """
-    age, fetch = age_of(generation, now), read_fetch_note(home)
+    home, age = store.home, age_of(generation, now)
+    fetch, checkout = read_fetch_note(home), checkout_state(home, store.settings.store.url)
     document = {
         "status": "ready",
         "snapshot": generation.snapshot,
@@ -71,11 +72,12 @@ def readiness(
         "stale": is_stale(age, max_age),
         "max_age_seconds": max_age,
         "last_run": _published(home, generation.newest),
-        "unpublished_run": _unpublished(home, shards, generation),
+        "unpublished_run": _unpublished(home, store.shards, generation),
         "missing_shards": generation.damaged.note(None).get("missing_shards", []),
         "refused_snapshot": None if refused is None else _described(refused),
     }
-    return document if fetch is None else {**document, "fetch": _fetch(fetch)}
+    added = {"fetch": fetch and _fetch(fetch), "checkout": checkout and msgspec.to_builtins(checkout)}
+    return document | {name: value for name, value in added.items() if value is not None}
 
 
 def age_of(generation: Generation, now: datetime) -> float:

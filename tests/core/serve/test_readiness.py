@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from memstate_core.night.checkout.note import Note, write_checkout
+from memstate_core.policy.settings import StoreSettings
 from memstate_core.run.run import Run, RunFacts
 from memstate_core.run.store import Store
 from memstate_core.serve.options import Options
@@ -17,6 +19,7 @@ from memstate_core.serve.snapshots.readiness import readiness
 from memstate_core.serve.snapshots.swap import Serving
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.home import Home
+from memstate_core.storage.head import State
 from tests.core.serve.conftest import Publish, harbour, served, serving_process
 from tests.pipeline.conftest import NIGHT, run_memstate
 
@@ -52,9 +55,21 @@ def response(store: Store, after: float = 0.0, max_age: float | None = None) -> 
     assert generation is not None
     try:
         now = generation.published_at + timedelta(seconds=after)
-        return readiness(store.home, store.shards, generation, None, now, max_age)
+        return readiness(store, generation, None, now, max_age)
     finally:
         serving.close()
+
+
+def test_a_checkout_says_which_state_it_has(store: Store) -> None:
+    url, state = "s3://bucket/store", State(7, 3, "0" * 64, None, 0, datetime(2026, 7, 1, tzinfo=UTC))
+    assert "checkout" not in response(store)
+    kept = Store(store.home, store.settings.model_copy(update={"store": StoreSettings(url=url)}))
+    assert "checkout" not in response(kept)
+    for unsent in (False, True):
+        write_checkout(store.home, Note(id="a", where=url, state=state, dirty=unsent))
+        expected = {"url": url, "state": 7, "at": "2026-07-01T00:00:00Z", "unsent": unsent}
+        assert response(kept)["checkout"] == expected
+    assert "checkout" not in response(store)
 
 
 def test_a_snapshot_is_stale_from_an_age_on_and_still_served(store: Store) -> None:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -15,17 +14,14 @@ from memstate_core.storage.head import HEAD, State, read_head
 from memstate_core.storage.lease import Lease, take_lease, unchanged_for
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import Storage, storage
-from tests.core.storage.s3 import Faults, empty_bucket
+from tests.core.storage.s3 import Faults
 
 SHORT, LONG = 1.0, 600.0
 
 
-@pytest.fixture(params=["s3", "file"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
-    if request.param == "file":
-        return storage(f"file://{tmp_path}/store", STORE)
-    empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
-    return storage("s3://bucket/store", STORE)
+@pytest.fixture
+def place(url: str) -> Storage:
+    return storage(url, STORE)
 
 
 @pytest.fixture

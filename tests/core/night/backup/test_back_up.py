@@ -142,20 +142,20 @@ def test_an_open_segment_counts_once(store: Store, folder: Path, restored: Path)
 
 def test_a_second_backup_copies_what_is_new(store: Store, folder: Path, restored: Path) -> None:
     first, copying, _ = back_up(store, folder, AT)
-    assert copying.copied_bytes > 0.9 * first.size
+    assert copying.sent_bytes > 0.9 * first.size
     again, copying, _ = back_up(store, folder, AT)
-    assert (again.number, copying.copied) == (2, 0)
+    assert (again.number, len(copying.sent)) == (2, 0)
     assert [(file.path, file.sha256) for file in again.files] == [(file.path, file.sha256) for file in first.files]
 
     maintain(store, NOW)
     before = {path: path.stat() for path in (folder / "objects").glob("*/*")}
     third, copying, _ = back_up(store, folder, AT)
     new = {file.sha256 for file in third.files} - {file.sha256 for file in first.files}
-    assert copying.copied == len(new) == len(list((folder / "objects").glob("*/*"))) - len(before)
+    assert len(copying.sent) == len(new) == len(list((folder / "objects").glob("*/*"))) - len(before)
     assert all(path.stat() == found for path, found in before.items())
 
     _, copying, removed = back_up(store, folder, AT, keep=1)
-    assert (copying.copied, removed, BackupFolder(folder).numbers()) == (0, [1, 2, 3], [4])
+    assert (len(copying.sent), removed, BackupFolder(folder).numbers()) == (0, [1, 2, 3], [4])
     listed = {file.sha256 for file in third.files}
     assert {path.parent.name + path.name for path in (folder / "objects").glob("*/*")} == listed
     restore_backup(folder, restored)
@@ -255,7 +255,7 @@ def test_a_damaged_list_keeps_older_backups_from_removal(store: Store, folder: P
     with pytest.raises(BackupDamaged, match=r"backups/1\.json"):
         back_up(store, folder, AT, keep=1)
     made, copying, _ = back_up(store, folder, AT)
-    assert (made.number, copying.copied) == (2, 0)
+    assert (made.number, len(copying.sent)) == (2, 0)
 
 
 def test_a_missing_home_is_an_error(folder: Path, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_store_comes_back_from_object_storage(where: str, store: Store, restor
     assert first.document["reused"]["files"] >= len(sent) - 1
     assert names(bucket) > sent - {"backup.lock"}
     again, copying, _ = back_up(store, where, AT)
-    assert (again.number, copying.copied) == (2, 0)
+    assert (again.number, len(copying.sent)) == (2, 0)
     note = last_backup(store.home)
     assert note is not None
     assert (note.number, note.folder) == (2, where)
@@ -94,7 +94,7 @@ def test_damage_and_silence_of_a_bucket_are_named(
     assert not restored.exists()
 
     _, copying, _ = back_up(store, URL, AT)
-    assert copying.copied == 2
+    assert len(copying.sent) == 2
     (*_, (_, digests)) = verify_backups(URL, deep=False).values()
     assert digests.passed
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from memstate_core.ingest.inbox import import_inbox
 from memstate_core.ingest.unfinished import WallClock
 from memstate_core.night.checkout.session import holding_lease
@@ -17,18 +15,9 @@ from memstate_core.policy.settings import IngestSettings, Settings, StoreSetting
 from memstate_core.run.store import Store
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
-from tests.core.storage.s3 import empty_bucket
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 LATER = WallClock(lambda: 4e9, lambda _: None)
-
-
-@pytest.fixture(params=["s3", "file"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "file":
-        return f"file://{tmp_path}/url"
-    empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
-    return "s3://bucket/a store"
 
 
 def checkout(root: Path, url: str, seconds: float = 600.0, shards: int = 1) -> Store:
