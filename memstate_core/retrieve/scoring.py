@@ -115,11 +115,13 @@ def standardised(values: Array, prior: Prior) -> Array:
         values: one value a row.
         prior: shrinks mean and spread, with the weight of `PRIOR_ROWS` rows.
     """
-    known = values[~np.isnan(values)]
+    unknown = np.isnan(values)
+    known = values[~unknown] if unknown.any() else values
     rows = len(known) + PRIOR_ROWS
     mean = (known.sum() + PRIOR_ROWS * prior.mean) / rows
     variance = (((known - mean) ** 2).sum() + PRIOR_ROWS * prior.spread**2) / rows
-    scores: Array = np.nan_to_num((values - mean) / np.sqrt(variance))
+    scores: Array = (values - mean) / np.sqrt(variance)
+    scores[unknown] = 0.0
     return scores
 
 
@@ -222,9 +224,9 @@ def topic_text_part(evidence: EvidenceSlice, similarity: Array, homes: Rows, sta
 def _cosines(evidence: EvidenceSlice, vector: Vectors, model: str) -> tuple[Array, Array]:
     """Cosine of each turn and of each window with the question; NaN without a vector."""
     rows, beside = evidence.vector_rows, evidence.windows[:, :2]
-    turn = np.full(len(rows) + 1, np.nan)
-    turn[:-1][rows != MISSING] = _along(evidence.vectors, vector, model)[rows[rows != MISSING]]
-    along = np.nan_to_num(turn)
+    turn, known = np.full(len(rows) + 1, np.nan), np.flatnonzero(rows != MISSING)
+    turn[known] = _along(evidence.vectors, vector, model)[rows[known]]
+    along = np.where(np.isnan(turn), 0.0, turn)
     lengths = np.where(evidence.window_lengths > 0, evidence.window_lengths, np.nan)
     window = (along[:-1] + along[beside[:, 0]] + along[beside[:, 1]]) / lengths
     return turn[:-1], window

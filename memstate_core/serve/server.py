@@ -11,6 +11,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.app import application
 from memstate_core.serve.http.connections import LimitedConnection
 from memstate_core.serve.options import Options
+from memstate_core.serve.products import on_one_thread
 from memstate_core.serve.service import Service
 from memstate_core.serve.telemetry.log import log_as_json
 from memstate_core.serve.workers.shared import Shared
@@ -67,6 +68,7 @@ def run(store: Store, listening: socket.socket, options: Options, shared: Shared
     With `shared`, as one of several workers.
     """
     log_as_json(options.api_key)
+    on_one_thread()
     serving = server(store, options, shared)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn handles signals only once its loop runs, and at the end raises them again for the handler before it:

@@ -16,6 +16,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.mcp.server import memory_server
 from memstate_core.serve.options import Options
+from memstate_core.serve.products import on_one_thread
 from memstate_core.serve.service import Service
 from memstate_core.serve.telemetry.log import log_as_json
 
@@ -30,6 +31,7 @@ def run(store: Store, options: Options, scopes: frozenset[str] | None, read_only
         read_only: offer no tool that writes.
     """
     log_as_json()
+    on_one_thread()
     service = Service(store, options)
     who = Principal("stdio", scopes, Role.READ if read_only else Role.WRITE)
 
