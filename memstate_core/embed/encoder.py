@@ -81,6 +81,11 @@ class Encoder:
         """How many texts may be lost if a process is killed: their vectors are cached together."""
         return self._batch_size if self._named.endpoint else KEPT_TOGETHER
 
+    @property
+    def is_cached(self) -> bool:
+        """Whether vectors are kept across runs; those of `hashing` are computed faster than they are read."""
+        return self._named.model != HASHING_MODEL or bool(self._named.endpoint)
+
     @classmethod
     def of(cls, settings: EmbeddingSettings) -> Self:
         """The encoder that settings describe (section `[embedding]`)."""

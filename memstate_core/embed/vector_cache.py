@@ -30,6 +30,8 @@ _TABLE = (
     "CREATE TABLE IF NOT EXISTS vectors(model TEXT, hash TEXT, vector BLOB, PRIMARY KEY(model, hash)) WITHOUT ROWID"
 )
 _FLOAT = _CHECKSUM = 4
+_TOGETHER = 8_192
+"""Texts that are encoded together where nothing is written between."""
 _FIRST_VERSION = 4 * DIMENSION
 """Bytes of an entry without a checksum."""
 _FIND = (
@@ -80,6 +82,19 @@ def embed_questions(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embed
 
 
 def _embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
+    return _embed_cached(path, encoder, texts) if encoder.is_cached else _embed_anew(encoder, texts)
+
+
+def _embed_anew(encoder: Encoder, texts: Sequence[str]) -> Embedded:
+    """The vectors of an encoder that needs no cache."""
+    parts = [texts[start : start + _TOGETHER] for start in range(0, len(texts), _TOGETHER)]
+    found = [encoder.encode(part) for part in tracked(parts, "encode", len(texts), "texts", len)]
+    vectors = np.concatenate(found or [encoder.encode([])])
+    _require_expected(encoder, vectors.shape[1])
+    return Embedded(vectors, len(set(texts)), 0)
+
+
+def _embed_cached(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
     asked = pl.DataFrame({"text": pl.Series(texts, dtype=pl.String)}).with_columns(hash=text_hash(pl.col("text")))
     distinct = asked.unique("hash", maintain_order=True)
     with closing(CacheFile(path, _TABLE)) as cache:
@@ -98,12 +113,16 @@ def _dimension(cache: CacheFile, encoder: Encoder, tables: Sequence[pl.DataFrame
     """The one dimension of some vectors (the last table is the newest); without any, that of the encoder's others."""
     found = [size for table in tables for size in table["vector"].bin.size().unique(maintain_order=True)]
     sizes = [size // _FLOAT for size in found] or _cached_dimensions(cache, encoder.model) or [encoder.dimension]
-    expected = encoder.expected or sizes[0]
     for size in sizes:
-        if size != expected:
-            where = "embedding.dimension of the settings" if encoder.expected else "the vectors cached under its name"
-            raise DimensionMismatch(encoder.model, size, expected, where)
-    return expected
+        _require_expected(encoder, size)
+        if size != sizes[0]:
+            raise DimensionMismatch(encoder.model, size, sizes[0], "the vectors cached under its name")
+    return sizes[0]
+
+
+def _require_expected(encoder: Encoder, size: int) -> None:
+    if encoder.expected not in (0, size):
+        raise DimensionMismatch(encoder.model, size, encoder.expected, "embedding.dimension of the settings")
 
 
 def _cached_dimensions(cache: CacheFile, model: str) -> list[int]:
