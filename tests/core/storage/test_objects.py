@@ -10,6 +10,7 @@ import pytest
 from obstore.store import MemoryStore
 
 from memstate_core.model.errors import BackupUnreachable
+from memstate_core.state.files import file_digest
 from memstate_core.storage import cloud
 from memstate_core.storage.cloud import CloudStorage
 from memstate_core.storage.folder import FolderStorage
@@ -60,7 +61,9 @@ def test_other_bytes_than_expected_leave_nothing(storage: Storage, source: Path)
 
 
 def test_bytes_that_change_while_they_are_sent_leave_nothing(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file is read twice: for its digest, and in parts as it is sent."""
     storage = CloudStorage("memory://", MemoryStore())
+    monkeypatch.setattr(cloud, "_ONE_REQUEST", 2)
     real = cloud.blocks_of
 
     def changed(path: Path) -> Any:
@@ -71,6 +74,16 @@ def test_bytes_that_change_while_they_are_sent_leave_nothing(source: Path, monke
     with pytest.raises(BackupUnreachable, match="changed while it was sent"):
         Objects(storage).add(source)
     assert storage.sizes("objects") == {}
+
+
+@pytest.mark.parametrize("size", [0, 4 << 20, (4 << 20) + 1])
+def test_files_of_one_request_and_of_parts_are_what_was_read(storage: Storage, tmp_path: Path, size: int) -> None:
+    file, target = tmp_path / "source", tmp_path / "target"
+    file.write_bytes(bytes(range(256)) * (size // 256) + b"x" * (size % 256))
+    digest, sent = Objects(storage).add(file)
+    assert (digest, sent) == (file_digest(file), size)
+    assert Objects(storage).fetch(digest, target) is None
+    assert target.read_bytes() == file.read_bytes()
 
 
 def test_a_missing_and_a_changed_object_are_named(storage: Storage, source: Path) -> None:
