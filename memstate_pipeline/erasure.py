@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memstate_core.model.errors import StoreLocked
 from memstate_core.state.home import Home
 from memstate_core.state.kept_open import kept_open
 from memstate_core.state.lock import exclusive
@@ -30,8 +31,8 @@ PROBED_SECONDS = 1.0
 def holding(store: Store, holder: str) -> Iterator[None]:
     """Holds the store's lock and its memory budget for the length of the block, and keeps graphs open between uses.
 
-    An erasure that was interrupted is completed before it. Of a store at a URL the block has the lease and begins with
-    the state there; what it did is sent when it ends.
+    An erasure, or a change of the number of shards, that was interrupted is completed before it. Of a store at a URL
+    the block has the lease and begins with the state there; what it did is sent when it ends.
 
     Raises:
         StoreLocked: another process, or another machine, holds it.
@@ -39,6 +40,7 @@ def holding(store: Store, holder: str) -> Iterator[None]:
         StoreUnreachable: the storage of the store does not answer.
         StoreUrlRefused: the URL of the settings holds another store.
         RemoteStoreDamaged: what lies at the URL is not as it was sent.
+        SettingsError: the settings name another number of shards than the store has.
     """
     lock = exclusive(store.home.lock, holder, PROBED_SECONDS)
     with lock, memory_budget(store.settings.store.memory_mib), kept_open(), _lease(store, holder):
@@ -46,7 +48,17 @@ def holding(store: Store, holder: str) -> Iterator[None]:
             from memstate_core.night.erasure.erase import complete
 
             complete(store)
+        _settle_shards(store)
         yield
+
+
+def _settle_shards(store: Store) -> None:
+    """Completes a change of the number of shards that was interrupted, and refuses settings with another number."""
+    if store.home.begun_reshard.exists() or store.home.layout.exists():
+        from memstate_core.night.resharding.switch import complete_switch, require_layout
+
+        if not complete_switch(store):
+            require_layout(store)
 
 
 @contextmanager
@@ -71,7 +83,7 @@ def writing(store: Store, command: str) -> Iterator[None]:
 
 
 def refresh(store: Store, command: str) -> None:
-    """For a command that copies the store: completes an interrupted erasure; brings a checkout to the state at its URL.
+    """For a command that copies the store: completes what was interrupted; brings a checkout to the state at its URL.
 
     Input that only this home has is sent there.
 
@@ -80,6 +92,9 @@ def refresh(store: Store, command: str) -> None:
     """
     with writing(store, command):
         pass
+    if store.home.begun_reshard.exists():
+        with suppress(StoreLocked), holding(store, f"process {os.getpid()} (memstate {command})"):
+            pass  # one that is in progress keeps copies out while it switches
 
 
 def _lease(store: Store, holder: str) -> AbstractContextManager[None]:

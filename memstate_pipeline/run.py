@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from typing import Any
 import dagster as dg
 
 from memstate_core.model.errors import EvidenceSetAside, MemstateError, ShardsFailed, StoreLocked
+from memstate_core.model.scope import Layout
 from memstate_core.model.text import iso
 from memstate_core.night.gates.acceptance import Acceptance
 from memstate_core.run.store import Store, open_store
@@ -20,6 +22,7 @@ from memstate_core.state.read_once import files_read_once
 from memstate_core.state.snapshots import combined_state_hash
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.erasure import holding
 from memstate_pipeline.failures import failure
 from memstate_pipeline.gates import acceptance_tags
 from memstate_pipeline.instance import dagster_instance
@@ -77,7 +80,10 @@ def maintain(
         ShardsFailed: runs of a store with several shards failed, without a plan; the others published.
         KeyboardInterrupt: the run was interrupted; the shard's served snapshot stays.
     """
-    job = _nightly(store.home.root, open_store(store.home.root).settings.model_dump_json())
+    if store.home.begun_reshard.exists():
+        with holding(store, f"process {os.getpid()} (memstate maintain)"):
+            pass  # completes it, so that the job has the partitions of the shards that are served
+    job = _nightly(store.home.root, open_store(store.home.root).settings.model_dump_json(), store.layout)
     tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
     tags |= (
         {MAX_RUNTIME_TAG: "0", MAX_RETRIES_TAG: "0"}
@@ -107,9 +113,9 @@ def maintain(
 
 
 @lru_cache(maxsize=2)
-def _nightly(root: Path, settings: str) -> dg.JobDefinition:
-    """The job of a home: made once in a process for as long as its settings, given as JSON, stay the same."""
-    del settings
+def _nightly(root: Path, settings: str, layout: Layout) -> dg.JobDefinition:
+    """The job of a home: made once in a process for as long as its settings (as JSON) and shards stay the same."""
+    del settings, layout
     return build_defs(root).resolve_job_def(NIGHTLY)
 
 

@@ -5,6 +5,7 @@ from datetime import UTC
 
 import dagster as dg
 
+from memstate_core.model.errors import ShardRetired
 from memstate_core.run.store import Store
 from memstate_pipeline.jobs import COMPACTION, RETENTION, VERIFY_STORE
 from memstate_pipeline.nights import NIGHTLY
@@ -12,7 +13,11 @@ from memstate_pipeline.resources import NOW_TAG
 
 
 def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
-    """Requests one run per shard, with the time of the tick as logical time."""
+    """Requests one run per shard, with the time of the tick as logical time.
+
+    A tick fails after the number of shards was changed, until the definitions are loaded again.
+    """
+    partitions = store.shards
 
     @dg.schedule(
         job_name=NIGHTLY,
@@ -22,7 +27,9 @@ def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
     )
     def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
         at = context.scheduled_execution_time.astimezone(UTC).isoformat()
-        for shard in store.shards:
+        if partitions != store.shards:
+            raise ShardRetired(partitions[0], store.shards)
+        for shard in partitions:
             yield dg.RunRequest(run_key=f"{at}/{shard}", partition_key=shard, tags={NOW_TAG: at})
 
     return nightly

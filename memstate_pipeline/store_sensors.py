@@ -11,9 +11,9 @@ from msgspec import MsgspecError
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import MemstateError
-from memstate_core.model.scope import shard_of
 from memstate_core.night.ledger_audit import UNREADABLE
 from memstate_core.night.reembed import REEMBEDDING
+from memstate_core.night.resharding.inputs import RESHARDING
 from memstate_core.night.rollback import ROLLBACK
 from memstate_core.run.store import Store
 from memstate_core.state.current import current_snapshot
@@ -26,7 +26,7 @@ from memstate_pipeline.resources import NOW_TAG
 from memstate_pipeline.steps import pages_of
 
 _CORRECTIONS_AT_ONCE = 50
-_NO_NIGHTS = (CORRECTION, ROLLBACK, REEMBEDDING)
+_NO_NIGHTS = (CORRECTION, ROLLBACK, REEMBEDDING, RESHARDING)
 
 
 def pressure_sensor(store: Store) -> dg.SensorDefinition:
@@ -106,9 +106,9 @@ def _waiting(store: Store) -> dict[str, tuple[int, int]]:
         rows = store.ledger.scan("evidence").group_by("scope").len().collect().rows()
     except UNREADABLE:
         return {}
-    arrived = Counter[str]()
+    arrived, layout = Counter[str](), store.layout
     for scope, count in rows:
-        arrived[shard_of(scope, len(store.shards))] += count
+        arrived[layout.of(scope)] += count
     found = {}
     for shard, served in _readable(store):
         manifest = None if served is None else served.manifest

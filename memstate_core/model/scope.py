@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import polars as pl
 
 from memstate_core.model.ids import sha256_text
@@ -29,18 +33,73 @@ def parse_scope(text: str) -> str:
     return scope_text(kind, scope_id)
 
 
-def shard_names(count: int) -> list[str]:
-    """The names of `count` shards."""
-    return [f"s{number}" for number in range(count)]
+@dataclass(frozen=True)
+class Layout:
+    """How the scopes of a store are divided among shards.
+
+    The shards of each layout have names of their own, so that those of two never mix: `s0`, `s1` and so on in a store
+    as it began, `r1s0of4` for shard 0 of the 4 that its first change of their number made.
+
+    Attributes:
+        count: the number of shards.
+        number: how often it was changed.
+    """
+
+    count: int
+    number: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the shards, in order."""
+        return [self._name(index) for index in range(self.count)]
+
+    def of(self, scope: str) -> str:
+        """The shard that holds a scope: its SHA-256 modulo the number of shards."""
+        return self._name(_index(scope, self.count))
+
+    def _name(self, index: int) -> str:
+        return f"r{self.number}s{index}of{self.count}" if self.number else f"s{index}"
 
 
-def shard_of(scope: str, count: int) -> str:
-    """The shard that holds a scope: its SHA-256 modulo the number of shards."""
-    return f"s{int(sha256_text(scope)[:12], 16) % count}"
+_NAME = re.compile(r"s\d+|r(\d+)s\d+of(\d+)")
+_FIRST = Layout(1)
+
+
+def layout_of(shards: Sequence[str]) -> Layout:
+    """The layout whose shards have these names; that of a single shard as it began for none."""
+    found = _NAME.fullmatch(shards[0]) if shards else None
+    return _FIRST if found is None else Layout(len(shards), int(found[1] or 0))
+
+
+def is_shard(name: str) -> bool:
+    """Whether a name is one that some layout gives to a shard."""
+    return _NAME.fullmatch(name) is not None
+
+
+def resharded(shard: str) -> tuple[int, int]:
+    """Which change of the number of shards made a shard, and the number that it set; (0, 0) for none."""
+    found = _NAME.fullmatch(shard)
+    return (0, 0) if found is None or found[1] is None else (int(found[1]), int(found[2]))
+
+
+def resharding(shards: pl.Expr) -> pl.Expr:
+    """Which change of the number of shards made each of some shards; 0 for those of a store as it began."""
+    return shards.str.extract(r"^r(\d+)s").cast(pl.Int64).fill_null(0)
 
 
 def scopes_of_shard(scopes: pl.Series, shard: str, count: int) -> pl.Series:
-    """Those of the distinct scopes that a shard holds."""
+    """Those of the distinct scopes that a shard holds.
+
+    Args:
+        scopes: the scopes.
+        shard: a shard of any layout.
+        count: the number of shards of that layout.
+    """
     if count == 1:
         return scopes
-    return scopes.filter(pl.Series([shard_of(scope, count) == shard for scope in scopes], dtype=pl.Boolean))
+    index = int(re.sub(r".*s(\d+).*", r"\1", shard))
+    return scopes.filter(pl.Series([_index(scope, count) == index for scope in scopes], dtype=pl.Boolean))
+
+
+def _index(scope: str, count: int) -> int:
+    return int(sha256_text(scope)[:12], 16) % count

@@ -16,6 +16,7 @@ from memstate_core.run.store import Store
 from memstate_core.state.decisions import set_aside
 from memstate_core.state.ledger import TABLES
 from memstate_core.state.rollbacks import in_effect
+from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest
 
 _Problems = list[str]
@@ -72,7 +73,7 @@ def _missing_evidence(store: Store, manifest: Manifest) -> _Problems:
     if manifest.evidence_version is None:
         return []
     rows = store.ledger.scan("evidence", manifest.evidence_version).select("evidence_id", "scope").collect()
-    own = scopes_of_shard(rows["scope"].unique(), manifest.shard, store.settings.store.shards)
+    own = scopes_of_shard(rows["scope"].unique(), manifest.shard, store.layout.count)
     rows = rows.filter(pl.col("scope").is_in(own.implode()))
     held, expected = rows.height, manifest.counts["evidence"]
     found = f"version {manifest.evidence_version} holds {held} rows of shard {manifest.shard}"
@@ -82,7 +83,7 @@ def _missing_evidence(store: Store, manifest: Manifest) -> _Problems:
 
 def _set_aside(store: Store, manifest: Manifest) -> pl.Series:
     """The rows of the shard that are set aside; some of them perhaps since the snapshot."""
-    mine = store.ledger.scan("transitions").filter(pl.col("shard") == manifest.shard).sort("seq")
+    mine = of_shard(store.ledger.scan("transitions"), manifest.shard).sort("seq")
     return set_aside(in_effect(mine.select("seq", "kind", "payload_json", "evidence_ids").collect()))
 
 

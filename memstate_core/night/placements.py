@@ -72,7 +72,7 @@ def recorded_placements(store: Store, shard: Served) -> pl.DataFrame:
     manifest = shard.snapshot.manifest
     rows = store.ledger.scan("evidence")
     scopes = rows.select(pl.col("scope").unique().sort()).collect()["scope"]
-    own = scopes_of_shard(scopes, manifest.shard, store.settings.store.shards)
+    own = scopes_of_shard(scopes, manifest.shard, store.layout.count)
     evidence = rows.filter(pl.col("scope").is_in(own.implode())).collect()
     _, frame = _placed(evidence, decided.segments(shard.transitions), decided.merges(shard.transitions))
     return frame

@@ -1,6 +1,7 @@
 """Removes old snapshots of a shard: beyond a number, an age or a total size, whichever comes first.
 
-The served snapshot and the one that the ledger records as published stay, whatever the limits say.
+The served snapshot and the one that the ledger records as published stay, whatever the limits say. Those of shards that
+are no longer served, since the number of shards was changed, go at once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from memstate_core.policy.sections import StoreSettings
 from memstate_core.run.begin import last_published
 from memstate_core.run.store import Store
 from memstate_core.state.current import current_number
+from memstate_core.state.layout import remove_retired
 from memstate_core.state.sizes import size_of
 from memstate_core.state.snapshots import load_snapshot, numbers
 
@@ -25,6 +27,7 @@ def prune(store: Store, shard: str, now: datetime) -> None:
         shard: whose snapshots.
         now: the logical time of the run, from which ages count.
     """
+    remove_retired(store.home, store.layout)
     settings = store.settings.store
     kept = numbers(store.home, shard)
     due = {*kept[: -settings.keep_snapshots], *_old(store, shard, now), *_beyond(store, shard, settings)}

@@ -29,6 +29,7 @@ from memstate_core.run.store import Store, with_model
 from memstate_core.state.decisions import CORRECTIONS
 from memstate_core.state.graph import REVIEW, open_graph
 from memstate_core.state.rollbacks import in_effect
+from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest, numbers
 from memstate_core.state.state_hash import state_hash
 
@@ -122,7 +123,7 @@ def fold_again(
     facts = RunFacts(
         run_id=run_id,
         shard=published.shard,
-        shards=store.settings.store.shards,
+        shards=store.layout.count,
         now=published.now,
         number=next_number(store, published.shard, published.number),
         base=None,
@@ -143,7 +144,7 @@ def fold_again(
     update_topics(store, run)
     refresh_embeddings(store, run)
     update_salience(run)
-    rows = store.ledger.scan("transitions", facts.transitions_version).filter(pl.col("shard") == published.shard)
+    rows = of_shard(store.ledger.scan("transitions", facts.transitions_version), published.shard)
     with open_graph(run.graph) as graph:
         graph.sync(REVIEW, recorded_queue(in_effect(rows.sort("seq").collect())))
     return run

@@ -158,7 +158,8 @@ def quarantine_set_aside(store: Store, run: Run) -> None:
 
     They are missing if a plan set them aside, since the run of the plan failed on a clone.
     """
-    decided = run.decisions(SET_ASIDE).select("reason", id="evidence_ids").explode("id")
+    left_out = run.decisions(SET_ASIDE).filter(pl.col("kind") == SET_ASIDE)
+    decided = left_out.select("reason", id="evidence_ids").explode("id")
     if decided.height:
         rows = _described(store, run).join(decided.lazy(), on="id").sort("id").collect()
         _quarantine(store, run, rows)

@@ -22,8 +22,9 @@ class StoreSettings(Section):
     """Shards, retention, memory and priority of the store."""
 
     shards: Annotated[int, Field(ge=1, le=256)] = 1
-    """Number of shards. Scopes are hashed to shards; each has its own graph and is one Dagster partition. Set
-    it before the first import: a scope's topics do not move between shards."""
+    """Number of shards of a store that begins. Scopes are hashed to shards; each has its own graph and is one Dagster
+    partition. Once something is published, `memstate reshard N` changes the number, here too; after such a change runs
+    and corrections refuse another value."""
     keep_snapshots: Annotated[int, Field(ge=1, le=1000)] = 7
     """Number of published snapshots that each shard keeps for rollback and as-of queries; older ones are deleted."""
     keep_snapshot_days: Annotated[float, Field(ge=0, le=36_500)] = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def with_keys(path: Path, section: str, keys: Mapping[str, str | None]) -> bytes:
+def with_keys(path: Path, section: str, keys: Mapping[str, str | int | None]) -> bytes:
     """The content of a settings file after a change.
 
     Args:

@@ -29,6 +29,7 @@ from memstate_core.state.fold import State, fold
 from memstate_core.state.graph import REVIEW, TOPIC, Graph
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest
 from memstate_core.state.strength import saliences
 
@@ -139,7 +140,7 @@ def _transitions(ledger: Ledger, manifest: Manifest, scope: str) -> pl.DataFrame
 
     Rows of every scope that were set aside or readmitted are among them, since an access may name no scope.
     """
-    rows = ledger.scan("transitions").filter(pl.col("shard") == manifest.shard)
+    rows = of_shard(ledger.scan("transitions"), manifest.shard)
     last = rows.filter(pl.col("run_id") == manifest.run_id).select(pl.col("seq").max()).collect().item()
     rows = rows if last is None else rows.filter(pl.col("seq") <= last)
     aside = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED])

@@ -38,11 +38,12 @@ from memstate_core.state.decisions import (
     KEPT_APART,
     MATCH_MODEL,
     READMITTED,
+    RESHARDED,
     RESTORED,
     UNMERGED,
 )
 
-BETWEEN_RUNS = (JUDGED, UNMERGED, KEPT_APART, RESTORED, ATTACHED, EXPANDED, READMITTED)
+BETWEEN_RUNS = (JUDGED, UNMERGED, KEPT_APART, RESTORED, ATTACHED, EXPANDED, READMITTED, RESHARDED)
 """Decisions that change what can be found in a scope without a change of its topics in the run that follows."""
 
 
@@ -127,15 +128,27 @@ def search_scopes(
 
 def stale_scopes(before: pl.DataFrame, run: Run, changed: pl.DataFrame) -> pl.Series | None:
     """Scopes that changed since the last fit; None for all, where the embedding model or the policy did."""
+    since = unsearched(before, run.facts.embedding_model, run.policy.digest())
+    return None if since is None else pl.concat([changed["scope"], since]).drop_nulls().unique().sort()
+
+
+def unsearched(before: pl.DataFrame, model: str, policy: str) -> pl.Series | None:
+    """Scopes of which decisions since the last fit wait for a search; None for all.
+
+    Args:
+        before: the decisions of a shard, in order (columns DECISION).
+        model: the embedding model.
+        policy: the digest of the policy.
+    """
     numbered = before.with_row_index("at")
     last = numbered.filter(pl.col("kind") == MATCH_MODEL).tail(1)
     if last.is_empty():
         return None
     recorded = msgjson.decode(last["payload_json"][0])
-    if (recorded["embedding_model"], recorded["policy"]) != (run.facts.embedding_model, run.policy.digest()):
+    if (recorded["embedding_model"], recorded["policy"]) != (model, policy):
         return None
     since = numbered.filter(pl.col("kind").is_in(BETWEEN_RUNS) & (pl.col("at") > last["at"][0]))
-    return pl.concat([changed["scope"], since["scope"]]).drop_nulls().unique().sort()
+    return since["scope"].drop_nulls().unique().sort()
 
 
 def _joined(schema: Schema, frames: list[pl.DataFrame]) -> pl.DataFrame:

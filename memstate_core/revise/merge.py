@@ -25,6 +25,7 @@ from memstate_core.run.store import Store
 from memstate_core.state.decisions import JUDGED, MERGED, UNMERGED
 from memstate_core.state.graph import TOPIC, open_graph
 from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.shard_history import of_shard
 
 STEP = "merges"
 SHOWN = 20
@@ -115,7 +116,7 @@ def _checked(store: Store, run: Run) -> pl.DataFrame:
         return empty(ESTIMATES)
     table = store.ledger.scan("transitions", run.facts.transitions_version)
     kinds = pl.col("kind").is_in([*DECIDING, ROLLED_BACK])
-    own = in_effect(table.filter((pl.col("shard") == run.facts.shard) & kinds).sort("seq").collect())
+    own = in_effect(of_shard(table, run.facts.shard).filter(kinds).sort("seq").collect())
     if not own["kind"].is_in([JUDGED, UNMERGED]).any():
         return empty(ESTIMATES)
     return estimates(merge_checks(own, run.policy.merge_probability)).filter(pl.col("answered") > 0)

@@ -25,6 +25,7 @@ from memstate_core.state.decisions import (
     MERGED,
     PINNED,
     READMITTED,
+    RESHARDED,
     RESTORED,
     REVIEW_ENDED,
     SET_ASIDE,
@@ -44,6 +45,7 @@ _LEFT = {
     SET_ASIDE: "a row that a run could not digest is readmitted by `memstate undo ID`",
     READMITTED: "the next run sets the row aside if it cannot digest it",
     REVIEW_ENDED: "a person confirmed these topics",
+    RESHARDED: "the number of shards is changed back by `memstate reshard N`",
     ROLLED_BACK: "a rollback is reversed by `memstate rollback N`",
 }
 """Why decisions of a run stay, by kind. Kinds that are not listed follow from the evidence or decide nothing."""

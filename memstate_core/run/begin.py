@@ -10,8 +10,8 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import LedgerDamaged, SnapshotDamaged
-from memstate_core.model.frames import conform, empty
-from memstate_core.model.ledger_tables import ACCESSES
+from memstate_core.model.frames import conform, empty, project
+from memstate_core.model.ledger_tables import ACCESSES, DECISION
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_TOPIC
 from memstate_core.run.base_check import require_evidence, sound_base
 from memstate_core.run.run import GRAPH_FILE, Run, RunFacts
@@ -19,10 +19,12 @@ from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions, left_out_rows, shard_evidence
 from memstate_core.state.current import move_current, named_number
-from memstate_core.state.decisions import CORRECTIONS, PUBLISHED, merges
+from memstate_core.state.decisions import CORRECTIONS, PUBLISHED, READMITTED, SET_ASIDE, UNREAD, merges, set_aside
 from memstate_core.state.files import require_space
 from memstate_core.state.graph import EDGE, NODE_TABLES, open_graph
 from memstate_core.state.identity import answering, survivors
+from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
 
 _COPIES = 3
@@ -70,7 +72,7 @@ def begin_run(
     facts = RunFacts(
         run_id=run_id,
         shard=shard,
-        shards=store.settings.store.shards,
+        shards=store.layout.count,
         now=now,
         number=next_number(store, shard, recorded),
         base=None if base is None else base.manifest.number,
@@ -91,8 +93,24 @@ def begin_run(
     require_evidence(store, run, base_links(store, run)["evidence_id"])
     if decided_at is None:
         run.take_pending()
+    if pinned is None:
+        _take_unread(store, run)
     stage_graph(store, run)
     return run
+
+
+def _take_unread(store: Store, run: Run) -> None:
+    """Decides that the run reads what shards had not read when their number changed (`UNREAD`)."""
+    version = run.facts.transitions_version
+    if version is None:
+        return
+    kinds = pl.col("kind").is_in([SET_ASIDE, READMITTED, ROLLED_BACK])
+    rows = in_effect(of_shard(store.ledger.scan("transitions", version), run.facts.shard).filter(kinds).collect())
+    unread = rows.filter(pl.col("payload_json").str.json_path_match("$.actor") == UNREAD)
+    waiting = unread.filter(pl.col("evidence_ids").list.first().is_in(set_aside(rows.sort("seq")).implode()))
+    if waiting.height:
+        decided = waiting.with_columns(kind=pl.lit(READMITTED), reason=pl.lit("read by the first night since"))
+        run.decide(SET_ASIDE, pl.concat([run.decisions(SET_ASIDE), project(decided, DECISION)]))
 
 
 def new_evidence(store: Store, run: Run) -> StepResult:
@@ -113,13 +131,16 @@ def new_accesses(store: Store, run: Run) -> pl.DataFrame:
 def unread_accesses(store: Store, run: Run) -> pl.DataFrame:
     """Accesses that the served snapshot does not include yet (columns ACCESSES), without what is set aside."""
     now, base = run.facts.accesses_version, run.facts.base
+    readmitted = run.decisions(SET_ASIDE).filter(pl.col("kind") == READMITTED)["evidence_ids"].explode().drop_nulls()
     if now is None:
         return empty(ACCESSES)
     rows = store.ledger.scan("accesses", now)
     if base is not None:
         known = load_snapshot(store.home, run.facts.shard, base).manifest.accesses_version
         if known is not None:
-            rows = rows.join(store.ledger.scan("accesses", known).select("access_id"), on="access_id", how="anti")
+            read = store.ledger.scan("accesses", known).select("access_id")
+            read = read.filter(~pl.col("access_id").is_in(readmitted.implode()))
+            rows = rows.join(read, on="access_id", how="anti")
     return rows.filter(~pl.col("access_id").is_in(left_out_rows(store.ledger, run).implode())).collect()
 
 

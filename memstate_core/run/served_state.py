@@ -18,6 +18,7 @@ from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.graph import REVIEW, TOPIC, open_graph
 from memstate_core.state.identity import answering
 from memstate_core.state.rollbacks import in_effect, undone_by_rollbacks
+from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Snapshot
 
 _COLUMNS = [
@@ -76,10 +77,10 @@ def read_served(store: Store) -> dict[str, Served]:
 def _read(store: Store, snapshot: Snapshot) -> Served:
     if problems := snapshot.damage():
         raise SnapshotDamaged(snapshot.name, problems)
-    mine = (pl.col("shard") == snapshot.manifest.shard) & (pl.col("kind") != PUBLISHED)
+    mine = of_shard(store.ledger.scan("transitions"), snapshot.manifest.shard).filter(pl.col("kind") != PUBLISHED)
     with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
         topics, reviews = graph.read(TOPIC, _COLUMNS), graph.read(REVIEW)
-    recorded = conform(store.ledger.scan("transitions").filter(mine).sort("seq").collect(), TRANSITIONS)
+    recorded = conform(mine.sort("seq").collect(), TRANSITIONS)
     return Served(
         snapshot=snapshot,
         transitions=in_effect(recorded),

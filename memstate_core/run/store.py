@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from memstate_core.embed.encoder import Encoder
 from memstate_core.embed.model_name import ModelName
 from memstate_core.model.errors import HomeUnsupported
-from memstate_core.model.scope import shard_names
+from memstate_core.model.scope import Layout
 from memstate_core.policy.settings import Settings, load_settings
 from memstate_core.state.home import Home
+from memstate_core.state.layout import read_layout
 from memstate_core.state.ledger import Ledger
 
 HOME_VARIABLE = "MEMSTATE_HOME"
@@ -26,10 +27,17 @@ Bytes that are not UTF-8 appear as surrogates."""
 
 @dataclass(frozen=True)
 class Store:
-    """One home with its settings."""
+    """One home with its settings.
+
+    Attributes:
+        home: the folder.
+        settings: the settings.
+        becoming: the layout to see instead of the one on record, for a change of the number of shards.
+    """
 
     home: Home
     settings: Settings
+    becoming: Layout | None = None
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -42,9 +50,14 @@ class Store:
         return Encoder.of(self.settings.embedding)
 
     @property
+    def layout(self) -> Layout:
+        """How scopes are divided among shards now; another process may change it."""
+        return self.becoming or read_layout(self.home) or Layout(self.settings.store.shards)
+
+    @property
     def shards(self) -> list[str]:
-        """The names of the store's shards."""
-        return shard_names(self.settings.store.shards)
+        """The names of the store's shards, read anew each time, as `layout` is."""
+        return self.layout.names
 
 
 def with_model(store: Store, recorded: str) -> Store:
@@ -53,7 +66,7 @@ def with_model(store: Store, recorded: str) -> Store:
         return store
     named = ModelName.parsed(recorded)._asdict()
     embedding = store.settings.embedding.model_copy(update={**named, "dimension": 0})
-    return Store(store.home, store.settings.model_copy(update={"embedding": embedding}))
+    return replace(store, settings=store.settings.model_copy(update={"embedding": embedding}))
 
 
 def home_path(given: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:

@@ -11,6 +11,7 @@ from memstate_core.run.run import Run
 from memstate_core.state import decisions as decided
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.shard_history import of_shard
 
 UNUSED = ("payload_json", "content_sha256", "source_uri")
 
@@ -76,7 +77,7 @@ def _recorded(ledger: Ledger, run: Run, wanted: pl.Expr) -> pl.DataFrame:
     facts = run.facts
     if facts.transitions_version is None:
         return empty({"seq": pl.Int64, **DECISION})
-    rows = ledger.scan("transitions", facts.transitions_version).filter((pl.col("shard") == facts.shard) & wanted)
+    rows = of_shard(ledger.scan("transitions", facts.transitions_version), facts.shard).filter(wanted)
     return rows.sort("seq").select("seq", *DECISION).collect()
 
 

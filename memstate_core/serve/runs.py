@@ -50,7 +50,7 @@ def runs(store: Store, limit: int) -> list[Run]:
     paths = sorted(store.home.reports.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     reports = (run for run in map(_reported, paths) if run is not None)
     found |= {run["snapshot"]: run for run in islice(reports, limit)}
-    undone = {shard: _undone(store, shard) for shard in store.shards}
+    undone = {shard: _undone(store, shard) for shard in {_numbered(name)[0] for name in found}}
     return [run | {"in_effect": _holds(run, undone)} for run in _newest_first(found.values())[:limit]]
 
 

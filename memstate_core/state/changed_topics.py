@@ -19,7 +19,7 @@ from memstate_core.state.identity import survivors
 _WITHOUT_EFFECT = (
     "placed", "topic_created", "topic_updated", decided.MOVED, decided.JUDGED, decided.PAIR_SUGGESTED,
     decided.PAIR_WITHDRAWN, decided.MATCH_MODEL, decided.REVIEW_QUEUED, decided.REVIEW_ENDED, decided.PUBLISHED,
-    decided.ACCEPTED, decided.KEPT_APART,
+    decided.ACCEPTED, decided.KEPT_APART, decided.RESHARDED,
 )  # fmt: skip
 """Decisions that a fold does not read."""
 

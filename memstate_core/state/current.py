@@ -14,6 +14,7 @@ import polars as pl
 from deltalake.exceptions import DeltaError
 
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
+from memstate_core.model.scope import layout_of
 from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.files import replace_file
@@ -83,7 +84,7 @@ def served(home: Home, shards: list[str]) -> list[Snapshot]:
 def served_where_sound(home: Home, shards: list[str]) -> tuple[list[Snapshot], DamagedShards]:
     """The served version of each shard that has one whose manifest can be read, and the shards that are damaged."""
     found: list[Snapshot] = []
-    damaged = DamagedShards(len(shards))
+    damaged = DamagedShards(layout_of(shards))
     for shard in shards:
         try:
             snapshot = current_snapshot(home, shard)

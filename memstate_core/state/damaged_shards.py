@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.model.scope import shard_of
+from memstate_core.model.scope import Layout
+
+_ONE = Layout(1)
 
 
 @dataclass(frozen=True)
@@ -15,22 +17,22 @@ class DamagedShards:
     """The damaged shards of a store.
 
     Attributes:
-        count: the number of shards of the store.
+        layout: the shards of the store.
         errors: what is wrong with each, by shard.
     """
 
-    count: int = 1
+    layout: Layout = _ONE
     errors: Mapping[str, SnapshotDamaged] = field(default_factory=dict)
 
     def plus(self, error: SnapshotDamaged) -> DamagedShards:
         """These and the shard whose snapshot an error names."""
-        return DamagedShards(self.count, {**self.errors, _shard(error): error})
+        return DamagedShards(self.layout, {**self.errors, _shard(error): error})
 
     def of(self, scopes: Collection[str] | None) -> dict[str, SnapshotDamaged]:
         """Those that hold one of these scopes; all of them for None."""
         if scopes is None:
             return dict(self.errors)
-        asked = {shard_of(scope, self.count) for scope in scopes}
+        asked = {self.layout.of(scope) for scope in scopes}
         return {shard: error for shard, error in self.errors.items() if shard in asked}
 
     def require_any(self, scopes: Collection[str] | None, sound: Collection[str]) -> None:
@@ -44,7 +46,7 @@ class DamagedShards:
             SnapshotDamaged: every shard that holds one of the scopes is damaged.
         """
         found = self.of(scopes)
-        asked = set(sound) | set(found) if scopes is None else {shard_of(scope, self.count) for scope in scopes}
+        asked = set(sound) | set(found) if scopes is None else {self.layout.of(scope) for scope in scopes}
         if found and asked <= set(found):
             raise next(iter(found.values()))
 

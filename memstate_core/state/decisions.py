@@ -29,8 +29,14 @@ JUDGED, PAIR_SUGGESTED, PAIR_WITHDRAWN, MATCH_MODEL = "judged", "pair_suggested"
 REVIEW_QUEUED, REVIEW_ENDED, PUBLISHED = "review_queued", "review_ended", "published"
 SET_ASIDE, READMITTED = "set_aside", "readmitted"
 """Evidence or accesses left out of runs because one failed with them, and readmitted; `SET_ASIDE` is a step too."""
+UNREAD = "reshard"
+"""The actor of `SET_ASIDE` rows that a shard had not read when the number of shards changed, though another had: the
+first night reads them."""
 ACCEPTED = "accepted"
 """A gate whose failure a person accepted in a run; it changes no state. Its name is a step too."""
+RESHARDED = "resharded"
+"""A change of the number of shards, once for each new shard (`{from, to, actor}`, no scope), and once for each scope of
+it whose topics the next night compares again. It changes no state."""
 CORRECTIONS = "corrections"
 """The step that holds manual actions; every other step of its run follows it."""
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+LAYOUT = "layout.json"
+"""The file below `snapshots` that says how many shards there are, once their number was changed."""
+
 
 @dataclass(frozen=True)
 class Home:
@@ -150,6 +153,16 @@ class Home:
     def snapshots(self, shard: str) -> Path:
         """The published versions of a shard."""
         return self.root / "snapshots" / shard
+
+    @property
+    def layout(self) -> Path:
+        """The number of shards, once it was changed (`memstate_core.state.layout`)."""
+        return self.root / "snapshots" / LAYOUT
+
+    @property
+    def begun_reshard(self) -> Path:
+        """The marker of a change of the number of shards that was begun; hidden, so that no backup takes it."""
+        return self.root / ".reshard.json"
 
     def work(self, shard: str) -> Path:
         """Scratch folder of the shard's run; safe to delete between runs."""

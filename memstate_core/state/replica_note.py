@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec import json as msgjson
 
+from memstate_core.model.scope import Layout
 from memstate_core.state.home import Home
 
 
@@ -13,9 +14,10 @@ class ReplicaNote(Struct, frozen=True):
 
     Attributes:
         source: its address.
-        shards: the number of shards.
+        shards: the number of shards that are served.
         erasures: how many erasures of each shard's CURRENT it follows.
         writer: where the store takes writes; empty if unknown.
+        layout: how often their number was changed.
         accepting: the shards whose CURRENT says that the store fetches what replicas accept for it.
     """
 
@@ -24,6 +26,12 @@ class ReplicaNote(Struct, frozen=True):
     erasures: dict[str, int] = {}
     writer: str = ""
     accepting: list[str] = []
+    layout: int = 0
+
+    @property
+    def shard_layout(self) -> Layout:
+        """The shards that are served."""
+        return Layout(self.shards, self.layout)
 
     @property
     def accepts_writes(self) -> bool:

@@ -25,7 +25,7 @@ def in_effect(rows: pl.DataFrame) -> pl.DataFrame:
     Args:
         rows: transitions of the shard, its rollbacks among them (at least columns seq, kind, payload_json).
     """
-    undone = [pl.col("seq").is_between(*span, closed="none") for span in _spans(rows)]
+    undone = [pl.col("seq").is_between(*span, closed="none") for span in spans(rows)]
     return rows.filter(~pl.any_horizontal(undone)) if undone else rows
 
 
@@ -37,17 +37,21 @@ def undone_by_rollbacks(rows: pl.DataFrame) -> pl.DataFrame:
     """
     at = dict(rows.filter(pl.col("kind") == ROLLED_BACK).select("seq", "at").iter_rows())
     found = pl.lit(None, MOMENT)
-    for since, until in _spans(rows):
+    for since, until in spans(rows):
         inside = pl.col("seq").is_between(since, until, closed="none")
         found = pl.when(inside).then(pl.lit(at[until], MOMENT)).otherwise(found)
     return rows.with_columns(rolled_back_at=found).filter(pl.col("rolled_back_at").is_not_null())
 
 
-def _spans(rows: pl.DataFrame) -> list[tuple[int, int]]:
-    """The transitions between which each rollback in effect undid all (both ends excluded), newest first."""
-    spans: list[tuple[int, int]] = []
+def spans(rows: pl.DataFrame) -> list[tuple[int, int]]:
+    """The transitions of one shard between which each rollback in effect undid all (both ends excluded), newest first.
+
+    Args:
+        rows: its transitions, or its rollbacks alone (at least columns seq, kind, payload_json).
+    """
+    found: list[tuple[int, int]] = []
     marks = rows.filter(pl.col("kind") == ROLLED_BACK).sort("seq", descending=True)
     for seq, payload in marks.select("seq", "payload_json").iter_rows():
-        if not spans or seq <= spans[-1][0]:
-            spans.append((int(msgjson.decode(payload)["seq"]), seq))
-    return spans
+        if not found or seq <= found[-1][0]:
+            found.append((int(msgjson.decode(payload)["seq"]), seq))
+    return found

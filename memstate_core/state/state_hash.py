@@ -10,6 +10,7 @@ if there are any.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -45,8 +46,30 @@ def state_hash(graph: Rows) -> str:
 
 def canonical_lines(part: str, frame: pl.DataFrame) -> list[str]:
     """One line of JSON for each row, sorted; floats to six decimals, null distinct from empty."""
+    return _lines(part, frame).sort().to_list()
+
+
+def scope_hashes(tables: Mapping[str, pl.DataFrame]) -> dict[str, str]:
+    """The hash of the state of each scope, over what `state_hash` includes.
+
+    Args:
+        tables: the rows of topics, fields, revisions and edges, by the name of their table.
+    """
+    scopes = tables[TOPIC.name].select("scope", _owner="id")
+    left_out = _LEFT_OUT - {name for name, _, _ in _MARKS}
+    parts = []
+    for part, table in _PARTS.items():
+        rows = tables[table.name]
+        stated = [name for name in table.schema if name not in left_out]
+        lines = rows.select(_owner=table.owner).with_columns(line=_lines(part, rows.select(stated)))
+        parts.append(lines.join(scopes, on="_owner").select("scope", "line"))
+    grouped = pl.concat(parts).sort("scope", "line").group_by("scope").agg(pl.col("line").str.join("\n"))
+    return {scope: hashlib.sha256(lines.encode()).hexdigest() for scope, lines in grouped.iter_rows()}
+
+
+def _lines(part: str, frame: pl.DataFrame) -> pl.Series:
     floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
     moments = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Datetime)]
     rounded = frame.with_columns(pl.col(floats).round(6) + 0.0, pl.col(moments).dt.epoch("us").cast(pl.Int64))
     lines = rounded.select(line=pl.lit(f"{part} ") + pl.struct(sorted(frame.columns)).struct.json_encode())
-    return lines["line"].sort().to_list()
+    return lines["line"]

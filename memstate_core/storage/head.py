@@ -90,6 +90,7 @@ class Head(Struct, frozen=True, kw_only=True):
         changes: how often the holder changed this object.
         store: what distinguishes the store from any other.
         shards: its number of shards.
+        layout: how often that was changed.
         origin: the checkout that sent the first state; empty before.
         state: the state of the store; None before the first one.
         format: the version of this layout.
@@ -103,6 +104,7 @@ class Head(Struct, frozen=True, kw_only=True):
     changes: int
     store: str
     shards: int
+    layout: int = 0
     origin: str = ""
     state: State | None = None
     format: int = FORMAT

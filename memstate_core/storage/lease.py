@@ -22,6 +22,7 @@ from msgspec import json as msgjson
 from msgspec import structs
 
 from memstate_core.model.errors import LeaseLost, MemstateError, StoreLocked, StoreUnreachable
+from memstate_core.model.scope import Layout
 from memstate_core.storage.head import HEAD, Head, State, read_head
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import Conflict, Storage
@@ -68,15 +69,20 @@ class Lease:
         """The state of the store, which nobody else can change."""
         return self._head.state
 
-    def commit(self, state: State) -> None:
+    def commit(self, state: State, layout: Layout) -> None:
         """Makes a state, whose list and contents were sent, the state of the store.
+
+        Args:
+            state: the state.
+            layout: the shards that the store has in it.
 
         Raises:
             LeaseLost: another writer took the lease; the store has the state that this one gave it.
             StoreUnreachable: the storage does not answer; the state was changed, or not.
         """
         with self._changing:
-            self._change(state=state, origin=self._head.origin or self._head.checkout)
+            origin = self._head.origin or self._head.checkout
+            self._change(state=state, shards=layout.count, layout=layout.number, origin=origin)
 
     def release(self) -> None:
         """Ends the lease, so that another writer need not wait; a lease that is lost, or cannot be reached, expires."""
@@ -120,7 +126,7 @@ class Lease:
         self._head, self._version = found
 
 
-def take_lease(place: Storage, checkout: str, holder: str, seconds: float, shards: int) -> Lease:
+def take_lease(place: Storage, checkout: str, holder: str, seconds: float, layout: Layout) -> Lease:
     """Takes the lease of the store at a URL, under a number larger than any before.
 
     Args:
@@ -128,7 +134,7 @@ def take_lease(place: Storage, checkout: str, holder: str, seconds: float, shard
         checkout: the id of the checkout that takes it; its caller holds the lock of the home.
         holder: who takes it, for messages.
         seconds: how long it stays after its last renewal.
-        shards: the number of shards, recorded with the first lease.
+        layout: the shards, recorded with the first lease.
 
     Raises:
         StoreLocked: another checkout holds it.
@@ -148,7 +154,8 @@ def take_lease(place: Storage, checkout: str, holder: str, seconds: float, shard
             seconds=seconds,
             changes=0,
             store=secrets.token_hex(8) if before is None else before.store,
-            shards=shards if before is None else before.shards,
+            shards=layout.count if before is None else before.shards,
+            layout=layout.number if before is None else before.layout,
             origin="" if before is None else before.origin,
             state=None if before is None else before.state,
         )

@@ -1,9 +1,12 @@
 """How snapshots lie at a URL: what the store that publishes writes there, and replicas read.
 
-    store.json                the number of shards
+    store.json                the number of shards, and how often it was changed
     inbox/, accesses/         what replicas accepted for the store (`memstate_core.storage.remote_inbox`)
     shards/s0/CURRENT         the kept snapshots of a shard, the served one first, by the digests of their manifests
     shards/s0/objects/ab/…    contents named after their SHA-256: manifests, and the files that they name
+
+After a change of the number of shards all new shards are published before store.json names them, so that replicas
+switch at once; the earlier ones are removed then.
 
 Invariant: CURRENT moves by a conditional put, last of all, so what it names was there when it moved.
 """
@@ -16,10 +19,13 @@ from pathlib import Path
 from msgspec import Struct, ValidationError, convert
 from msgspec import json as msgjson
 
+from memstate_core.model.scope import Layout
 from memstate_core.storage.purpose import Purpose
 from memstate_core.storage.storage import Storage, below, storage
 
 STORE, CURRENT, FORMAT = "store.json", "CURRENT", 1
+_RESHARDED = 2
+"""The format of a store whose number of shards was changed, which versions before that do not follow."""
 
 
 class StoreNote(Struct, frozen=True):
@@ -27,11 +33,23 @@ class StoreNote(Struct, frozen=True):
 
     Attributes:
         shards: the number of shards of the store.
-        format: the version of this layout.
+        format: the version of this form.
+        layout: how often the number of shards was changed.
     """
 
     shards: int
     format: int = FORMAT
+    layout: int = 0
+
+    @classmethod
+    def of(cls, layout: Layout) -> StoreNote:
+        """The note of a store with these shards."""
+        return cls(layout.count, _RESHARDED if layout.number else FORMAT, layout.number)
+
+    @property
+    def shard_layout(self) -> Layout:
+        """The shards of the store."""
+        return Layout(self.shards, self.layout)
 
 
 class Entry(Struct, frozen=True):
@@ -92,8 +110,8 @@ def read_note(place: Storage, purpose: Purpose) -> tuple[StoreNote, str] | None:
         note = convert(msgjson.decode(found[0]), StoreNote)
     except (ValidationError, ValueError) as error:
         raise purpose.refused(place.where, f"{STORE}: {error}") from None
-    if note.format != FORMAT:
-        raise purpose.refused(place.where, f"it has format {note.format}, expected {FORMAT}")
+    if note.format not in (FORMAT, _RESHARDED):
+        raise purpose.refused(place.where, f"it has format {note.format}, expected {FORMAT} or {_RESHARDED}")
     return note, found[1]
 
 

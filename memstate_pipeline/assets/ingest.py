@@ -11,6 +11,7 @@ from memstate_core.ingest import unreported
 from memstate_core.ingest.accesses.collect import AccessReport, collect_accesses
 from memstate_core.ingest.inbox import import_inbox, waiting
 from memstate_core.ingest.report import ImportReport
+from memstate_core.model.errors import ShardRetired
 from memstate_core.model.text import parse_moment
 from memstate_core.night.plan_file import Plan, read_plan
 from memstate_core.night.plan_guard import expect, require_unmoved
@@ -40,6 +41,8 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         run_id = context.run.run_id
         accepted_in(context.run.tags)
         plan = planned(context)
+        if shard not in opened.shards:
+            raise ShardRetired(shard, opened.shards)
         if plan is not None:
             require_unmoved(opened, plan, shard)
         ensure_served(opened, shard, run_id)

@@ -102,7 +102,7 @@ def serve(
     if replica_of is not None:
         from memstate_core.serve.replica.service import mirror_of
 
-        mirror_of(store.home, replica_of, options).shards()  # fails before anything listens
+        mirror_of(store.home, replica_of, options).published()  # fails before anything listens
     try:
         listening = server.bound(host, port)
     except OSError as error:

@@ -53,7 +53,11 @@ def disk(root: Path) -> Finding:
 def settings(store: Store) -> Finding:
     """The settings in force, which loaded."""
     digest = store.settings.policy.digest()[:12]
-    return Finding("settings", True, f"valid; policy {digest}…, {store.settings.store.shards} shard(s)")
+    named, count = store.settings.store.shards, store.layout.count
+    if named != count:
+        advice = f"set it back, then `memstate reshard {named}` changes their number"
+        return Finding("settings", False, f"store.shards is {named}, the store has {count} shards: {advice}")
+    return Finding("settings", True, f"valid; policy {digest}…, {count} shard(s)")
 
 
 def model(store: Store) -> Finding:

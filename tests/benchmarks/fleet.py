@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from memstate_core.model.scope import shard_of
+from memstate_core.model.scope import Layout
 
 Array = npt.NDArray[np.float64]
 HOUR, GIB = 3600.0, 2.0**30
@@ -90,7 +90,7 @@ def drawn(scopes: int, topics_a_scope: float, shards: int, changed: float, shard
     topics, searched = np.zeros(shards), np.zeros(shards)
     for first in range(0, scopes, 10_000_000):
         count = min(10_000_000, scopes - first)
-        hashed = [int(shard_of(f"user:{first + each}", shards)[1:]) for each in range(min(count, _HASHED))]
+        hashed = [int(Layout(shards).of(f"user:{first + each}")[1:]) for each in range(min(count, _HASHED))]
         homes = np.concatenate([np.array(hashed, np.intp), rng.integers(0, shards, count - len(hashed))])
         sizes = topics_a_scope * (_TAIL - 1) / _TAIL * (1 + rng.pareto(_TAIL, count))
         topics += np.bincount(homes, sizes, shards)

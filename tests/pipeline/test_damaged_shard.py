@@ -9,7 +9,7 @@ import pytest
 
 from memstate_core.client import MemoryClient
 from memstate_core.model.errors import ShardsFailed
-from memstate_core.model.scope import shard_of
+from memstate_core.model.scope import Layout
 from memstate_core.model.text import parse_moment
 from memstate_core.run.store import open_store
 from memstate_core.state import read_once
@@ -22,7 +22,7 @@ from tests.pipeline.conftest import NIGHT, run_memstate
 
 pytestmark = pytest.mark.slow
 
-LOST, SOUND = (next(f"user:u{n}" for n in range(8) if shard_of(f"user:u{n}", 2) == shard) for shard in ("s0", "s1"))
+LOST, SOUND = (next(f"user:u{n}" for n in range(8) if Layout(2).of(f"user:u{n}") == shard) for shard in ("s0", "s1"))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_the_sound_shard_answers_and_names_what_is_missing(home: Path, name: str
     try:
         found = run_memstate(home, "query", "yard", "--json").document
         assert ([each["shard"] for each in found["missing_shards"]], found["snapshot"]) == (["s0"], "s1/1")
-        assert {shard_of(each["scope"], 2) for each in found["candidates"]} == {"s1"}
+        assert {Layout(2).of(each["scope"]) for each in found["candidates"]} == {"s1"}
         assert "memstate rebuild" in run_memstate(home, "query", "yard").stdout
         assert "missing_shards" not in run_memstate(home, "query", "yard", "--scope", SOUND, "--json").document
         pack = run_memstate(home, "context", "yard", "--budget", "200", "--json").document
@@ -77,11 +77,11 @@ def test_a_server_answers_from_the_sound_shard(home: Path) -> None:
             assert (lost.status, "memstate rebuild" in lost.document["detail"]) == (503, True), lost.document
             page = client.get("/v1/topics").document
             assert [each["shard"] for each in page["missing_shards"]] == ["s0"]
-            assert {shard_of(each["scope"], 2) for each in page["topics"]} == {"s1"}
+            assert {Layout(2).of(each["scope"]) for each in page["topics"]} == {"s1"}
             assert "missing_shards" not in client.get(f"/v1/topics?scope={SOUND}").document
             assert client.get(f"/v1/topics?scope={LOST}").status == 503
             with MemoryClient(client.url) as memory, pytest.warns(UserWarning, match="nothing of shard s0"):
-                assert {shard_of(each.scope, 2) for each in memory.topics()} == {"s1"}
+                assert {Layout(2).of(each.scope) for each in memory.topics()} == {"s1"}
     finally:
         file.write_bytes(bytes_before)
 

@@ -27,6 +27,9 @@
     ├── DimensionMismatch    an embedding model gives vectors of another dimension
     ├── ExtractorUnavailable the configured language model cannot be used
     ├── RebuildMismatch      folding the ledger again gave another state
+    ├── ReshardRefused       the number of shards cannot be changed now
+    ├── ReshardMismatch      scopes would have another state, or other answers, in their new shards
+    ├── ShardRetired         a run was asked for a shard that the store no longer has
     ├── RollbackRefused      there is no such snapshot to roll back to
     ├── PlanInvalid          a file is not a plan, or was modified
     ├── PlanStale            the state changed after planning, or the run decided differently
@@ -130,6 +133,7 @@ from memstate_core.model.errors.remote_store import (
     StoreUnreachable,
     StoreUrlRefused,
 )
+from memstate_core.model.errors.reshard import ReshardMismatch, ReshardRefused, ShardRetired
 from memstate_core.model.errors.runs import (
     ChainNotBegun,
     CheckRefused,
@@ -202,6 +206,8 @@ __all__ = [
     "RebuildMismatch",
     "RemoteStoreDamaged",
     "RequestInvalid",
+    "ReshardMismatch",
+    "ReshardRefused",
     "RestoreRefused",
     "RollbackRefused",
     "RunHistoryShared",
@@ -209,6 +215,7 @@ __all__ = [
     "ServerFailed",
     "ServerUnreachable",
     "SettingsError",
+    "ShardRetired",
     "ShardsFailed",
     "SnapshotDamaged",
     "SourceUnreachable",

@@ -106,6 +106,7 @@ def _capture(store: Store, target: Home, holder: str, clock: WallClock) -> Captu
             held.enter_context(store.ledger.writing(holder))
         for name in (CHAIN, *(f"{table}/{LAST_CHECKPOINT}" for table in TABLES)):
             _copy(home.ledger / name, target.ledger / name)
+        _copy(home.layout, target.layout)
         for shard in store.shards:
             _snapshots(store, shard, found)
         _inbox(home, whole, found)

@@ -22,7 +22,7 @@ from memstate_core.night.checkout.note import Note
 from memstate_core.night.checkout.parts import Kind, kind_of, local_parts
 from memstate_core.night.erasure.files import clear_runs, remove_derived
 from memstate_core.state.files import file_digest, link_or_copy, make_folder, require_space, sync_path
-from memstate_core.state.home import Home
+from memstate_core.state.home import LAYOUT, Home
 from memstate_core.state.ledger_chain import CHAIN
 from memstate_core.state.lock import exclusive
 from memstate_core.storage.at_once import at_once
@@ -30,7 +30,7 @@ from memstate_core.storage.head import Contents, RemoteFile
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.storage import blocks_of, copied
 
-_STAGED = "checkout"
+_STAGED, _SNAPSHOTS = "checkout", "snapshots"
 _WAIT_SECONDS = 60.0
 
 
@@ -102,9 +102,12 @@ class _Bringing:
         try:
             fetched = self._stage(missing, staged)
             with exclusive(self._home.ledger / "ledger.lock", f"process {os.getpid()} (checkout)", _WAIT_SECONDS):
-                for path in [*local_parts(self._home)]:
+                found = [*local_parts(self._home)]
+                for path in (each for each in found if each.parts[0] != _SNAPSHOTS):
                     self._clear(path)
                 self._put({path: fetched[file.sha256] for path, file in missing.items()})
+                for path in (each for each in found if each.parts[0] == _SNAPSHOTS):  # servers read them until now
+                    self._clear(path)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
         return self._done
@@ -176,7 +179,7 @@ class _Bringing:
             self._set_aside(path, keep=wanted is not None)
         elif wanted is None and (same_as_before or kind is Kind.DERIVED):
             file.unlink()
-            if path.parts[0] == "snapshots":
+            if path.parts[0] == _SNAPSHOTS:
                 _remove_empty(file.parent, self._home.root)
 
     def _clear_input(self, path: Path, digest: str, *, gone: bool, wanted: bool) -> None:
@@ -217,7 +220,8 @@ class _Bringing:
 
 
 def _order(path: Path) -> tuple[int, Path]:
-    return (2 if path.name == "CURRENT" else 1 if path.name == CHAIN else 0), path
+    last = ("", CHAIN, "CURRENT", LAYOUT)
+    return (last.index(path.name) if path.name in last else 0), path
 
 
 def _remove_empty(folder: Path, root: Path) -> None:

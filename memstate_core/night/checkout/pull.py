@@ -70,8 +70,9 @@ def opened_note(store: Store, where: str, found: tuple[Head, str] | None) -> Not
             problem = f"nothing is there any more. To send the store anew from here, remove {store.home.checkout}"
             raise StoreUrlRefused(where, problem)
         return new_note(where)
-    if head.shards != (shards := store.settings.store.shards):
-        raise StoreUrlRefused(where, f"it has {head.shards} shards, the settings of this home {shards}")
+    here = store.layout
+    if head.layout == here.number and head.shards != here.count:
+        raise StoreUrlRefused(where, f"it has {head.shards} shards, the settings of this home {here.count}")
     own = note is None or (note.state is None and note.first and head.origin != note.id)
     if own and head.state is not None and store.home.ledger.exists():
         raise StoreUrlRefused(where, f"a store is there already, and {store.home.root} holds one of its own")

@@ -64,7 +64,7 @@ def send_state(store: Store, contents: Contents, lease: Lease, note: Note, at: d
             erasures=erasures(store.home),
             at=at,
         )
-    lease.commit(state)
+    lease.commit(state, store.layout)
     contents.remove(named(note.state, note.files) - named(state, files))
     settled = _settled(store.home, files)
     return structs.replace(note, store=lease.store, state=state, files=files, settled=settled)

@@ -104,8 +104,7 @@ class Session:
         self._note = opened_note(store, where, read_head(place))
         if self._note.state is None and not self._note.store:
             place.require_usable(store.home)
-        settings = store.settings.store
-        self._lease: Lease = take_lease(place, self._note.id, holder, settings.lease_seconds, settings.shards)
+        self._lease: Lease = take_lease(place, self._note.id, holder, store.settings.store.lease_seconds, store.layout)
         self._ready = False
 
     def begin(self) -> None:

@@ -16,13 +16,14 @@ from msgspec import json as msgjson
 
 from memstate_core.model.frames import Schema, empty
 from memstate_core.model.ledger_tables import ACCESSES, EVIDENCE, TRANSITIONS
-from memstate_core.model.scope import shard_of
+from memstate_core.model.scope import scopes_of_shard
 from memstate_core.policy.settings import Policy
 from memstate_core.run.publications import publications
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
-from memstate_core.state.decisions import PUBLISHED, set_aside
+from memstate_core.state.decisions import PUBLISHED, READMITTED, set_aside
 from memstate_core.state.rollbacks import ROLLED_BACK
+from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest
 
 EVIDENCE_COLUMNS = (
@@ -80,7 +81,8 @@ def recorded_by_run(store: Store, run: Run) -> Recorded:
     account = (facts.shard, facts.now, facts.policy, facts.shards)
     rows, found = _in_effect(pl.concat([earlier, last]), published)
     decided = (rows, last, _after_night(found, rows))
-    return _recorded(store, account, decided, versions, base, _before_run(published, base))
+    seen = _before_run(published, base, _taken_over(rows, facts.shard))
+    return _recorded(store, account, decided, versions, base, seen)
 
 
 def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
@@ -96,7 +98,7 @@ def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
     rows, found = _in_effect(earlier, published)
     since, base = _start(found, rows)
     versions = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version}
-    account = (shard, manifest.now, manifest.policy, store.settings.store.shards)
+    account = (shard, manifest.now, manifest.policy, store.layout.count)
     earlier_runs = [publication for publication in found if publication[0] <= since]
     decided = (rows, rows.filter(pl.col("seq") > since), _after_night(earlier_runs, rows))
     return _recorded(store, account, decided, versions, base)
@@ -143,7 +145,7 @@ def _start(found: list[tuple[int, Manifest]], rows: pl.DataFrame) -> tuple[int, 
         if decided or _state(base) != _state(found[-1][1]):
             return since, base
         place -= 1
-    return -1, None
+    return _taken_over(rows, found[-1][1].shard), None
 
 
 def _in_effect(
@@ -165,9 +167,14 @@ def _state(manifest: Manifest) -> tuple[Any, ...]:
     return (manifest.now, manifest.policy_hash, manifest.state_hash, *versions)
 
 
-def _before_run(published: list[tuple[int, Manifest]], base: Manifest | None) -> int:
-    """The number of the last transition that was surely there when the run behind a snapshot began; -1 for none."""
-    earlier = [-1]
+def _taken_over(rows: pl.DataFrame, shard: str) -> int:
+    """The number of the last decision that a shard took over from earlier ones as it began; -1 for none."""
+    return int(rows.select(pl.col("seq").filter(pl.col("shard") != shard).max().fill_null(-1)).item())
+
+
+def _before_run(published: list[tuple[int, Manifest]], base: Manifest | None, first: int) -> int:
+    """The number of the last transition that was surely there when the run behind a snapshot began; `first` if none."""
+    earlier = [first]
     for seq, manifest in published:
         if base is not None and manifest.number == base.number:
             return earlier[-1]
@@ -178,7 +185,7 @@ def _before_run(published: list[tuple[int, Manifest]], base: Manifest | None) ->
 def _transitions(store: Store, shard: str, version: int | None) -> pl.DataFrame:
     if version is None:
         return empty(TRANSITIONS)
-    rows = store.ledger.scan("transitions", version).filter(pl.col("shard") == shard)
+    rows = of_shard(store.ledger.scan("transitions", version), shard)
     return rows.filter(pl.col("kind") != PUBLISHED).sort("seq").collect()
 
 
@@ -201,6 +208,8 @@ def _recorded(
     accesses = _rows(store, "accesses", versions["accesses"], ACCESSES).unique("access_id")
     accesses = accesses.filter(~pl.col("access_id").is_in(left_out.implode()))
     known = _rows(store, "accesses", None if base is None else base.accesses_version, {"access_id": pl.String})
+    readmitted = last.filter(pl.col("kind") == READMITTED)["evidence_ids"].explode().drop_nulls()
+    known = known.filter(~pl.col("access_id").is_in(readmitted.implode()))
     return Recorded(
         shard=shard,
         now=now,
@@ -223,5 +232,5 @@ def _rows(store: Store, table: str, version: int | None, columns: Schema) -> pl.
 
 
 def _of_shard(evidence: pl.DataFrame, shard: str, shards: int) -> pl.DataFrame:
-    own = [scope for scope in evidence["scope"].unique() if shard_of(scope, shards) == shard]
-    return evidence.filter(pl.col("scope").is_in(own))
+    own = scopes_of_shard(evidence["scope"].unique(), shard, shards)
+    return evidence.filter(pl.col("scope").is_in(own.implode()))

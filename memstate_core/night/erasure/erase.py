@@ -45,6 +45,7 @@ from memstate_core.state.current import served
 from memstate_core.state.erased import Erased
 from memstate_core.state.erasures import erasures
 from memstate_core.state.files import require_space
+from memstate_core.state.layout import retired_shards
 from memstate_core.state.snapshots import combined_state_hash, numbers
 
 _ALWAYS = (
@@ -110,7 +111,8 @@ def survey(store: Store, history: RunHistory | None, subject: Subject) -> tuple[
     removed = {**rows, "lines of dumps and journals": lines, "dumps and journals": whole}
     removed["derived files"] = sum(count_files(path) for path in derived(store.home))
     removed["runs"] = sum(map(ended_runs, _histories(store, history)))
-    removed["snapshots"] = sum(len(numbers(store.home, shard)) for shard in store.shards)
+    shards = [*store.shards, *retired_shards(store.home, store.layout)]
+    removed["snapshots"] = sum(len(numbers(store.home, shard)) for shard in shards)
     return removed, found.touched.to_list()
 
 

@@ -20,7 +20,9 @@ from memstate_core.run.store import Store, with_model
 from memstate_core.run.view import decisions, shard_evidence
 from memstate_core.state.decisions import segments
 from memstate_core.state.graph import REVIEW, open_graph
+from memstate_core.state.layout import remove_retired
 from memstate_core.state.rollbacks import in_effect
+from memstate_core.state.shard_history import of_shard
 from memstate_core.state.snapshots import Manifest, numbers
 
 
@@ -30,6 +32,7 @@ def republish(store: Store, run_id: str) -> dict[str, str]:
     No language model is asked: turns that shared a segment with erased ones are placed without it.
     """
     hashes = {}
+    remove_retired(store.home, store.layout)
     for shard in store.shards:
         recover(store, shard)
         recorded = publications(store, shard)
@@ -60,7 +63,7 @@ def _begun(store: Store, published: Manifest, run_id: str) -> Run:
     facts = RunFacts(
         run_id=run_id,
         shard=published.shard,
-        shards=store.settings.store.shards,
+        shards=store.layout.count,
         now=published.now,
         number=next_number(store, published.shard, published.number),
         base=None,
@@ -84,8 +87,8 @@ def _unplaced(store: Store, run: Run) -> pl.DataFrame:
 
 
 def _queue(store: Store, run: Run) -> pl.DataFrame:
-    rows = store.ledger.scan("transitions", run.facts.transitions_version)
-    return recorded_queue(in_effect(rows.filter(pl.col("shard") == run.facts.shard).sort("seq").collect()))
+    rows = of_shard(store.ledger.scan("transitions", run.facts.transitions_version), run.facts.shard)
+    return recorded_queue(in_effect(rows.sort("seq").collect()))
 
 
 def _keep_last(store: Store, shard: str) -> None:

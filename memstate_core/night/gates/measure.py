@@ -99,7 +99,7 @@ def measure(store: Store, run: Run) -> Night:
         topics=_topics(run, base),
         has_base=base is not None,
         policy_is_unchanged=base is None or Policy.recorded(base.manifest.policy) == run.policy,
-        sets_aside=run.decisions(SET_ASIDE).height > 0,
+        sets_aside=SET_ASIDE in run.decisions(SET_ASIDE)["kind"],
         evidence_before=base_links(store, run).height,
         evidence=run.table("links", EVIDENCE_TOPIC).height,
         merge_probabilities=_merge_probabilities(run),

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from memstate_core.model.errors import MemstateError
-from memstate_core.model.scope import shard_of
 from memstate_core.model.step_frames import ALIASES
 from memstate_core.night.publish import draft
 from memstate_core.retrieve.query import Question, answer
@@ -86,8 +85,8 @@ def _questions(store: Store, run: Run) -> list[Expected]:
 
 def _is_of(expected: Expected, store: Store, run: Run) -> bool:
     """Whether the run's shard may hold what a question is about."""
-    count = len(store.shards)
-    return expected.scopes is None or any(shard_of(scope, count) == run.facts.shard for scope in expected.scopes)
+    layout = store.layout
+    return expected.scopes is None or any(layout.of(scope) == run.facts.shard for scope in expected.scopes)
 
 
 def _compared(store: Store, run: Run, questions: Sequence[Expected]) -> RecallLoss:

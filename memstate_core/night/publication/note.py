@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import MemstateError
+from memstate_core.model.scope import resharded
 from memstate_core.policy.settings import Settings
 from memstate_core.state.files import make_folder, replace_file
 from memstate_core.state.home import Home
@@ -64,6 +65,8 @@ def note_outcome(home: Home, where: str, shards: Iterable[str]) -> Iterator[list
 def _write(home: Home, where: str, problems: dict[str, str | None], arrived: str | None = None) -> None:
     note = last_publication(home)
     known = note.shards if note is not None and note.where == where else {}
+    changes = {resharded(shard)[0] for shard in problems}
+    known = {shard: each for shard, each in known.items() if resharded(shard)[0] in changes}
     fresh = {shard: _after(known.get(shard, ShardNote()), problem, arrived) for shard, problem in problems.items()}
     make_folder(home.root)
     replace_file(home.last_publication, msgjson.encode(Note(where, {**known, **fresh})))

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import PublicationConflict, PublicationRefused, SnapshotDamaged
+from memstate_core.model.scope import Layout, is_shard
 from memstate_core.night.checkout.session import commit_now
 from memstate_core.night.publication.note import note_outcome
 from memstate_core.run.store import Store
@@ -77,7 +78,7 @@ def publish_to(
     Args:
         store: the store.
         where: a URL, or a folder.
-        shards: some of its shards; all by default.
+        shards: some of its shards; all by default, and all where their number was changed since the last time.
         take_over: replace what another copy of the store published there.
         resend: send every object again, since what lies there may have other bytes than it should.
 
@@ -85,19 +86,27 @@ def publish_to(
         PublicationRefused: the place holds other things, or a store of another number of shards.
         PublicationUnreachable: the storage does not answer, or refuses; CURRENT of a shard has moved or not.
         PublicationConflict: another publisher was there first, or a newer snapshot is there; CURRENT was not moved.
+            Or another copy of the store changed its number of shards.
         CloudUnavailable: the package for object storage is missing.
         SnapshotDamaged: a served snapshot has other files than its manifest says; CURRENT was not moved.
         StoreLocked: another process of this home has been publishing for ten minutes.
     """
     commit_now(store)
-    found, chosen = [], [*(store.shards if shards is None else shards)]
+    found, layout = list[Outcome](), store.layout
+    chosen = [*(layout.names if shards is None else shards)]
     with exclusive(store.home.work("publication").with_suffix(".lock"), _holder(), _WAIT_SECONDS):
         with note_outcome(store.home, where, chosen):
-            _require_place(store, where)
+            earlier = _require_place(store, where, layout, take_over=take_over)
+        chosen = chosen if earlier is None else layout.names
         for shard in chosen:
             with note_outcome(store.home, where, [shard]) as noted:
                 found.append(_publish(store, where, shard, take_over=take_over, resend=resend))
                 noted.append(found[-1].snapshot)
+        with note_outcome(store.home, where, chosen[:1]):
+            if earlier is not None:
+                _name_shards(where, layout, earlier)
+            if earlier is not None or shards is None:
+                _remove_retired(where, layout)
     return found
 
 
@@ -105,16 +114,41 @@ def _holder() -> str:
     return f"process {os.getpid()} (publishing)"
 
 
-def _require_place(store: Store, where: str) -> None:
-    place, wanted = storage(where, PUBLICATION), StoreNote(len(store.shards))
+def _require_place(store: Store, where: str, layout: Layout, *, take_over: bool) -> str | None:
+    """The version of a note on the shards that the store had before; None if it names those that it has."""
+    place, wanted = storage(where, PUBLICATION), StoreNote.of(layout)
     found = read_note(place, PUBLICATION)
     if found is None:
         place.require_usable(store.home)
         with _first(place, STORE):
             place.replace(STORE, msgjson.encode(wanted), None)
     elif found[0] != wanted:
-        problem = f"it holds a store of {found[0].shards} shards, this one has {wanted.shards}"
-        raise PublicationRefused(place.where, problem)
+        if found[0].layout == wanted.layout:
+            problem = f"it holds a store of {found[0].shards} shards, this one has {wanted.shards}"
+            raise PublicationRefused(place.where, problem)
+        if found[0].layout > wanted.layout and not take_over:
+            problem = f"another copy of the store changed its number of shards, to {found[0].shards}"
+            raise PublicationConflict(place.where, problem)
+        return found[1]
+    return None
+
+
+def _name_shards(where: str, layout: Layout, version: str) -> None:
+    """Names other shards, all of which are published, in place of those that a version of the note names."""
+    place = storage(where, PUBLICATION)
+    with _first(place, STORE):
+        place.replace(STORE, msgjson.encode(StoreNote.of(layout)), version)
+
+
+def _remove_retired(where: str, layout: Layout) -> None:
+    """Removes what was published of shards that the store no longer has."""
+    place, mark = storage(where, PUBLICATION), PUBLICATION.mark
+    names = [name for name in place.sizes(mark) if len(parts := name.split("/")) > 2 and _is_retired(parts[1], layout)]
+    place.remove(names)
+
+
+def _is_retired(name: str, layout: Layout) -> bool:
+    return is_shard(name) and name not in layout.names
 
 
 @contextmanager

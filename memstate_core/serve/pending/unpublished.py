@@ -30,6 +30,7 @@ from memstate_core.state.erasures import erasure_mark
 from memstate_core.state.graph import TOPIC
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
+from memstate_core.state.shard_history import of_shard
 
 _IDENTITY = ["scope", "observation_id"]
 _STEPS = 64
@@ -113,8 +114,9 @@ class UnpublishedView:
         if self._ledger.version("transitions") is None:
             return pl.Series(dtype=pl.String)
         kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED, ROLLED_BACK])
-        rows = self._ledger.scan("transitions").filter(kinds).sort("seq").collect()
-        return pl.concat([decided.set_aside(in_effect(rows.filter(shard=shard))) for shard in self._store.shards])
+        rows = self._ledger.scan("transitions")
+        own = (of_shard(rows, shard).filter(kinds).sort("seq").collect() for shard in self._store.shards)
+        return pl.concat([decided.set_aside(in_effect(each)) for each in own])
 
     def _of_shards(self, rows: pl.LazyFrame, mine: list[str]) -> pl.LazyFrame:
         shards = self._store.shards

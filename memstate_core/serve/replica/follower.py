@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from memstate_core.model.errors import MemstateError
+from memstate_core.model.scope import Layout
 from memstate_core.model.text import iso
 from memstate_core.serve.replica.mirror import Mirror
 
@@ -37,12 +37,11 @@ class Follower:
 
     Args:
         mirror: the folder of the replica.
-        shards: the shards to follow.
         seconds: how often the source is asked.
     """
 
-    def __init__(self, mirror: Mirror, shards: Sequence[str], seconds: float) -> None:
-        self._mirror, self._shards, self._seconds = mirror, shards, seconds
+    def __init__(self, mirror: Mirror, seconds: float) -> None:
+        self._mirror, self._seconds = mirror, seconds
         self.problems: dict[str, Problem] = {}
         self.asked_at: datetime | None = None
         self._ended = threading.Event()
@@ -69,8 +68,10 @@ class Follower:
         }
 
     def follow(self) -> None:
-        """Asks once for every shard."""
-        for shard in self._shards:
+        """Asks once for every shard; serves those of another number once all of them are here."""
+        here, there = self._mirror.layout, self._published()
+        self.problems = {shard: each for shard, each in self.problems.items() if shard in there.names}
+        for shard in there.names:
             try:
                 if self._mirror.follow(shard):
                     _log.info("fetched what is published of %s", shard)
@@ -78,7 +79,17 @@ class Follower:
             except Exception as error:  # noqa: BLE001 (a follower that dies would serve one snapshot forever)
                 self._note(shard, error.message if isinstance(error, MemstateError) else repr(error))
         if not self.problems:
+            if there != here:
+                self._mirror.switch(there)
+                _log.info("serving %d shards, %d before", there.count, here.count)
             self.asked_at = datetime.now(UTC)
+
+    def _published(self) -> Layout:
+        """The shards of the source; those that are here if it does not answer, which asking for them finds out."""
+        try:
+            return self._mirror.published()
+        except MemstateError:
+            return self._mirror.layout
 
     def _note(self, shard: str, detail: str) -> None:
         """Each cause is logged once."""

@@ -17,11 +17,12 @@ from msgspec import ValidationError, structs
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import SourceUnreachable
-from memstate_core.model.scope import shard_names
+from memstate_core.model.scope import Layout
 from memstate_core.serve.replica.object_cache import ObjectCache
 from memstate_core.state.current import move_current
 from memstate_core.state.files import file_digest, make_folder, replace_file, sync_path
 from memstate_core.state.home import Home
+from memstate_core.state.layout import remove_retired, write_layout
 from memstate_core.state.lock import exclusive
 from memstate_core.state.replica_note import ReplicaNote, read_replica_note
 from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, Manifest, Snapshot
@@ -51,8 +52,13 @@ class Mirror:
         """What is known of the source; None before it was first read."""
         return read_replica_note(self.home)
 
-    def shards(self) -> int:
-        """The number of shards of the source, as it says, or as it said before if it does not answer.
+    @property
+    def layout(self) -> Layout:
+        """The shards that are served; those of a store as it begins before the source was first read."""
+        return Layout(1) if self.note is None else self.note.shard_layout
+
+    def published(self) -> Layout:
+        """The shards of the source, as it says, or as it said before if it does not answer.
 
         Raises:
             SourceUnreachable: it does not answer and never did, or nothing is published there.
@@ -64,24 +70,40 @@ class Mirror:
             found = read_note(storage(self.source, SOURCE), SOURCE)
             if found is None:
                 raise SourceUnreachable(self.source, "nothing is published there yet")
-            return found[0].shards
+            return found[0].shard_layout
         except SourceUnreachable:
             if known is None:
                 raise
-            return known.shards
+            return known.shard_layout
 
     def open(self) -> int:
-        """The number of shards, after what is here was compared with its digests; errors as for `shards`.
+        """The number of shards here, after what is here was compared with its digests; errors as for `published`.
 
-        Snapshots with files that are not as they were fetched are removed, to be fetched again.
+        Snapshots with files that are not as they were fetched are removed, to be fetched again. Where the source has
+        other shards now, those that are here are served until `switch`.
         """
-        known, shards = self.note, self.shards()
+        there, known = self.published(), self.note
         with self._locked():
-            if known is None or known.shards != shards:
-                self._write(ReplicaNote(self.source, shards))
-            for shard in shard_names(shards):
+            if known is None or not any(self._numbers(shard) for shard in known.shard_layout.names):
+                known = ReplicaNote(self.source, there.count, layout=there.number)
+                self._write(known)
+            write_layout(self.home, known.shard_layout)
+            for shard in known.shard_layout.names:
                 self._remove_damaged(shard)
-        return shards
+        return known.shards
+
+    def switch(self, layout: Layout) -> None:
+        """Serves other shards, all of which were fetched, in place of those before, and removes these."""
+        with self._locked():
+            note = self.note or ReplicaNote(self.source, layout.count)
+            accepting = [shard for shard in note.accepting if shard in layout.names]
+            erasures = {shard: number for shard, number in note.erasures.items() if shard in layout.names}
+            self._write(
+                structs.replace(note, shards=layout.count, layout=layout.number, accepting=accepting, erasures=erasures)
+            )
+            write_layout(self.home, layout)
+            remove_retired(self.home, layout)
+            self._cache.evict(all_unlinked=False)
 
     def follow(self, shard: str) -> bool:
         """Fetches what CURRENT of a shard names, if it is another one than here; whether anything changed.

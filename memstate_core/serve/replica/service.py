@@ -68,7 +68,7 @@ class ReplicaService(Service):
         self._remote = RemoteInbox(source, options.accesses_limit)
         # Each flush is an object; feedback is flushed at once.
         super().__init__(store, replace(options, flush_seconds=options.rotate_seconds), shared)
-        self.follower = Follower(mirror, store.shards, options.follow_seconds)
+        self.follower = Follower(mirror, options.follow_seconds)
 
     @property
     def keys(self) -> Path:

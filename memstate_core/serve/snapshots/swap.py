@@ -133,8 +133,9 @@ class Serving:
         """What CURRENT of every shard names, and all damaged shards; there the readers before it, to fall back on."""
         served = () if self._current is None else self._current.readers
         before = {reader.snapshot.manifest.shard: reader for reader in served}
-        found, damaged = [], DamagedShards(len(self._store.shards))
-        for shard in self._store.shards:
+        layout = self._store.layout
+        found, damaged = [], DamagedShards(layout)
+        for shard in layout.names:
             try:
                 reader = self._reader(shard, before.get(shard))
             except SnapshotDamaged as error:
@@ -218,7 +219,7 @@ def unserved(readers: Sequence[SharedReader], damaged: DamagedShards) -> Damaged
     """The damaged shards of which no older snapshot is served either."""
     served = {reader.snapshot.manifest.shard for reader in readers}
     return DamagedShards(
-        damaged.count, {shard: error for shard, error in damaged.errors.items() if shard not in served}
+        damaged.layout, {shard: error for shard, error in damaged.errors.items() if shard not in served}
     )
 
 

@@ -81,10 +81,32 @@ class Faults:
         self.methods = Faults.methods
 
 
+class _Forwarding:
+    """The requests that are being forwarded; none is any more once it is closed, however late its turn comes."""
+
+    def __init__(self) -> None:
+        self._changed, self._count, self._closed = threading.Condition(), 0, False
+
+    def begin(self) -> bool:
+        with self._changed:
+            self._count += not self._closed
+            return not self._closed
+
+    def end(self) -> None:
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            assert self._changed.wait_for(lambda: not self._count, 30)
+
+
 @contextmanager
 def fault_proxy(endpoint: str) -> Iterator[tuple[str, Faults]]:
     """A proxy before a server: its address, and its faults, which may be changed at any time."""
-    faults, target = Faults(), urlsplit(endpoint)
+    faults, target, forwarding = Faults(), urlsplit(endpoint), _Forwarding()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -100,11 +122,17 @@ def fault_proxy(endpoint: str) -> Iterator[tuple[str, Faults]]:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return
-            connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=10)
-            connection.request(self.command, self.path, body, dict(self.headers))
-            answer = connection.getresponse()
-            content = answer.read()
-            connection.close()
+            if not forwarding.begin():
+                self.close_connection = True
+                return
+            try:
+                connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=10)
+                connection.request(self.command, self.path, body, dict(self.headers))
+                answer = connection.getresponse()
+                content = answer.read()
+                connection.close()
+            finally:
+                forwarding.end()
             if hit and faults.lost:
                 faults.lost -= 1
                 self.close_connection = True
@@ -140,6 +168,7 @@ def fault_proxy(endpoint: str) -> Iterator[tuple[str, Faults]]:
     try:
         yield f"http://127.0.0.1:{server.server_port}", faults
     finally:
+        forwarding.close()
         server.shutdown()
         thread.join()
         server.server_close()

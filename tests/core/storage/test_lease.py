@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memstate_core.model.errors import LeaseLost, StoreLocked, StoreUnreachable, StoreUrlRefused
+from memstate_core.model.scope import Layout
 from memstate_core.storage.head import HEAD, State, read_head
 from memstate_core.storage.lease import Lease, take_lease, unchanged_for
 from memstate_core.storage.purpose import STORE
@@ -30,7 +31,7 @@ def taken() -> Iterator[Callable[..., Lease]]:
     leases: list[Lease] = []
 
     def take(place: Storage, checkout: str, seconds: float = LONG) -> Lease:
-        leases.append(take_lease(place, checkout, f"process of {checkout}", seconds, 1))
+        leases.append(take_lease(place, checkout, f"process of {checkout}", seconds, Layout(1)))
         return leases[-1]
 
     yield take
@@ -58,7 +59,7 @@ def test_one_holds_it_and_its_number_grows(place: Storage, taken: Callable[..., 
     first = taken(place, "aya")
     with pytest.raises(StoreLocked, match=r"process of aya, whose lease number 1 expires in 60. s unless renewed"):
         taken(place, "ben")
-    first.commit(state(1, 1))
+    first.commit(state(1, 1), Layout(1))
     first.release()
     assert seen(place) == (1, "", 1)
     second = taken(place, "ben")
@@ -77,14 +78,14 @@ def test_a_paused_holder_that_wakes_up_changes_nothing(
     assert (second.fence, second.abandoned) == (2, True)
     for _ in range(2):
         with pytest.raises(LeaseLost, match="held the lease number 1, which expired, and number 2 was taken by proc"):
-            first.commit(state(1, 1))
+            first.commit(state(1, 1), Layout(1))
     assert seen(place) == (2, "process of ben", 0)
     first.release()
     assert seen(place) == (2, "process of ben", 0)
-    second.commit(state(1, 2))
+    second.commit(state(1, 2), Layout(1))
     second.release()
     with pytest.raises(LeaseLost):
-        first.commit(state(1, 1))
+        first.commit(state(1, 1), Layout(1))
     assert seen(place) == (2, "", 1)
 
 
@@ -93,7 +94,7 @@ def test_a_holder_that_lives_keeps_it(place: Storage, taken: Callable[..., Lease
     time.sleep(SHORT + 2.5)
     with pytest.raises(StoreLocked):
         taken(place, "ben")
-    first.commit(state(1, 1))
+    first.commit(state(1, 1), Layout(1))
     assert seen(place) == (1, "process of aya", 1)
 
 
@@ -150,11 +151,11 @@ def test_an_answer_that_is_lost_is_no_lost_lease(s3_faults: Faults, taken: Calla
     place = storage("s3://bucket/store", STORE)
     lease = taken(place, "aya")
     s3_faults.matching, s3_faults.methods, s3_faults.lost = "head/store", ("PUT",), 1
-    lease.commit(state(1, 1))
+    lease.commit(state(1, 1), Layout(1))
     assert seen(place) == (1, "process of aya", 1)
     s3_faults.lost = 10  # more than it tries again: the state has moved, and nobody knows
     with pytest.raises(StoreUnreachable):
-        lease.commit(state(2, 1))
+        lease.commit(state(2, 1), Layout(1))
     s3_faults.none()
     assert seen(place) == (1, "process of aya", 2)
     lease.release()
@@ -169,9 +170,9 @@ def test_a_storage_that_fails_is_an_error_and_the_lease_stays(
     lease = taken(place, "aya")
     s3_faults.matching, s3_faults.methods, s3_faults.status = "head/store", ("PUT",), status
     with pytest.raises(StoreUnreachable, match="run the same command again"):
-        lease.commit(state(1, 1))
+        lease.commit(state(1, 1), Layout(1))
     s3_faults.none()
-    lease.commit(state(1, 1))
+    lease.commit(state(1, 1), Layout(1))
     assert seen(place) == (1, "process of aya", 1)
 
 

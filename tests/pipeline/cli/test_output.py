@@ -201,6 +201,9 @@ def test_care(columns: int, terminal: Terminal, topics: dict[str, str]) -> None:
     terminal.run("erase", "--topic", topics["Dry"], "--why", "a wish", "--now", AGES_LATER)
     terminal.run("erase", "--scope", "user:nobody", "--dry-run")
     terminal.run("erase")
+    terminal.run("reshard", "2", "--dry-run")
+    terminal.run("reshard", "2")
+    terminal.run("reshard", "2")
     compare("care", columns, terminal.text)
 
 

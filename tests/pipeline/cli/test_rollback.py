@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memstate_core.model.scope import shard_of
+from memstate_core.model.scope import Layout
 from memstate_core.run.store import open_store
 from memstate_core.serve.runs import runs
 from memstate_core.state.current import move_current, served
@@ -155,7 +155,7 @@ def test_each_shard_is_rolled_back_by_itself(tmp_path: Path) -> None:
         name
         for shard in ("s0", "s1")
         for name in ("ines", "aya", "ben", "cleo")
-        if shard_of(f"user:{name}", 2) == shard
+        if Layout(2).of(f"user:{name}") == shard
     ]
     scopes = [{"scope": {"type": "user", "id": name}} for name in (names[0], names[-1])]
     for night in range(2):
