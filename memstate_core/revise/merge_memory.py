@@ -8,7 +8,7 @@ import polars as pl
 from memstate_core.model.frames import project
 from memstate_core.model.step_frames import PAIRS
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS, MERGED_LEVELS, EarlierMerges
+from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS, MERGED_LEVELS, MERGED_PARTS, EarlierMerges
 from memstate_core.revise.reading_text import READING
 from memstate_core.revise.recorded_levels import levels
 from memstate_core.state.decisions import MERGED, UNMERGED, merges
@@ -52,7 +52,8 @@ def earlier_merges(corpus: Corpus, made: pl.DataFrame) -> EarlierMerges:
         np.bincount(rows["row"].to_numpy(), minlength=len(corpus)).astype(np.int64)
         for rows in (own, own.filter(pl.col("actor").is_null()))
     )
-    return EarlierMerges(project(compared, MERGED_LEVELS), _fields(corpus, own), absorbed, by_runs, int(by_runs.sum()))
+    shown = project(compared, MERGED_LEVELS), _fields(corpus, own), _equal(own)
+    return EarlierMerges(*shown, absorbed, by_runs, int(by_runs.sum()))
 
 
 def _fields(corpus: Corpus, own: pl.DataFrame) -> pl.DataFrame:
@@ -70,3 +71,12 @@ def _fields(corpus: Corpus, own: pl.DataFrame) -> pl.DataFrame:
     ]
     named = pl.concat(sides).filter(pl.col("name").str.starts_with(_FIELD))
     return project(named.with_columns(pl.col("name").str.strip_prefix(_FIELD)), MERGED_FIELDS)
+
+
+def _equal(own: pl.DataFrame) -> pl.DataFrame:
+    """The parts in which pairs with the same title agreed that runs merged by themselves (columns MERGED_PARTS)."""
+    by_runs = own.filter(pl.col("actor").is_null()).select(
+        "row", merge="pair", name=pl.col("reading").struct.field("agree")
+    )
+    same = by_runs.filter(pl.col("name").list.contains("title"))
+    return project(same.explode("name").with_columns(pl.col("merge", "row").cast(pl.Int64)), MERGED_PARTS)

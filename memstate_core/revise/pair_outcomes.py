@@ -9,7 +9,7 @@ import polars as pl
 
 from memstate_core.model.frames import Schema, empty
 from memstate_core.revise.matching.clustering import joined
-from memstate_core.revise.scope_matches import ABSTAINED, HELD_BACK, ScopeMatches
+from memstate_core.revise.scope_matches import ABSTAINED, BY_CHANCE, HELD_BACK, ScopeMatches
 
 OUTCOMES: Schema = {"a": pl.String, "b": pl.String, "together": pl.Boolean, "today": pl.Float64, "why": pl.String}
 """Pairs of topics: whether the search and the verdicts `same` make them one, the probability of a match (null if the
@@ -58,6 +58,7 @@ def _compared(matches: ScopeMatches, pairs: pl.DataFrame) -> pl.DataFrame:
     reasons = (
         (found.apart[row], KEPT_APART),
         *((contradicts == code, HELD_BACK[code]) for code in range(1, len(HELD_BACK))),
+        (found.chance.doubtful[row], BY_CHANCE),
         (found.decision.held_back[row], ABSTAINED),
         (today < matches.merge[row], UNLIKELY),
     )

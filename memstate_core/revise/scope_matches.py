@@ -36,8 +36,10 @@ HELD_BACK = (
 )
 """Why likely pairs are not merged, by code of `siblings.REASONS`."""
 ABSTAINED = "abstained: likely pairs of the scope often contradict each other, or people refuted them"
+BY_CHANCE = "abstained: different topics with one title agree in as much by chance"
 COUNTS = (
-    "topics", "candidates", "merge_band", "review_band", "abstained", "contradicted", "kept_apart", "sources_distinct"
+    "topics", "candidates", "merge_band", "review_band", "abstained", "by_chance", "contradicted", "kept_apart",
+    "sources_distinct",
 )  # fmt: skip
 
 
@@ -123,21 +125,25 @@ def counts(found: Sequence[ScopeMatches]) -> dict[str, int | float]:
     seen_by = np.concatenate([np.empty((0, len(VIEWS)), bool), *(each.found.pairs.seen_by for each in found)])
     probability = np.concatenate([np.empty(0), *(each.found.scored.probability for each in found)])
     share = completeness(seen_by, probability)
-    rates: dict[str, int | float] = {"reduction_ratio": round(1 - compared / every, 6) if every else 0.0}
+    rates: dict[str, int | float] = {
+        "reduction_ratio": round(1 - compared / every, 6) if every else 0.0,
+        "expected_by_chance": round(sum(each.found.chance.expected for each in found), 2),
+    }
     return summed | rates | ({"pair_completeness_estimate": round(share, 4)} if share is not None else {})
 
 
 def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.DataFrame:
     """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band.
 
-    Namesakes that contradict each other are never in the ignore band.
+    Namesakes that contradict each other, or agree in as much as chance gives, are never in the ignore band.
 
     Args:
         corpus: the topics.
         found: the pairs and their groups.
         review: the probability from which each pair is suggested for review (pairs,).
     """
-    asked = (found.scored.probability >= review) | (found.expected >= review) | _namesakes(corpus, found)
+    likely = (found.scored.probability >= review) | (found.expected >= review)
+    asked = likely | _namesakes(corpus, found) | found.chance.doubtful
     kept = np.flatnonzero(found.grouped | asked)
     ids = corpus.topics["id"]
     frame = pl.DataFrame({
@@ -199,8 +205,10 @@ def _readings(corpus: Corpus, found: Deduplicated, kept: np.typing.NDArray[np.in
 def _held_back(found: Deduplicated) -> pl.DataFrame:
     held = (found.scored.probability >= found.sure) & ~found.grouped & ~found.apart
     reasons = pl.Series([HELD_BACK[int(code)] for code in found.contradicts], dtype=pl.String)
-    by_pair = pl.DataFrame({"reason": reasons, "abstained": found.decision.held_back, "held": held})
-    reason = pl.when("abstained").then(pl.lit(ABSTAINED)).otherwise("reason")
+    held |= found.chance.doubtful & ~found.grouped
+    flags = {"by_chance": found.chance.doubtful, "abstained": found.decision.held_back, "held": held}
+    by_pair = pl.DataFrame({"reason": reasons, **flags})
+    reason = pl.when("by_chance").then(pl.lit(BY_CHANCE)).when("abstained").then(pl.lit(ABSTAINED)).otherwise("reason")
     return by_pair.filter("held").select(reason=reason).group_by("reason").agg(pairs=pl.len().cast(pl.Int64))
 
 
@@ -212,7 +220,8 @@ def _counts(matches: ScopeMatches) -> dict[str, int]:
         "candidates": len(found.pairs),
         "merge_band": pairs.filter(pl.col("band") == MERGE_BAND).height,
         "review_band": pairs.filter(pl.col("band") == REVIEW_BAND).height,
-        "abstained": int((found.decision.held_back & ~found.grouped).sum()),
+        "abstained": int((found.decision.held_back & ~found.chance.doubtful & ~found.grouped).sum()),
+        "by_chance": int((found.chance.doubtful & ~found.grouped).sum()),
         "contradicted": int(((found.contradicts > 0) & probable & ~found.grouped).sum()),
         "kept_apart": int((found.apart & probable).sum()),
         "sources_distinct": int(found.origins.distinct.sum()),

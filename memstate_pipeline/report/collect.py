@@ -160,9 +160,17 @@ def _not_understood(run: Run) -> list[str]:
 
 
 def _abstained(notes: Mapping[str, Any]) -> list[str]:
-    pairs = notes.get("duplicate_pairs", {}).get("counts", {}).get("abstained", 0)
-    cause = "too many likely duplicates contradict each other for their probabilities to be believed"
-    return [f"{pairs} likely pair(s) left to review, not merged: {cause}"] if pairs else []
+    counts = notes.get("duplicate_pairs", {}).get("counts", {})
+    causes = {
+        "abstained": "too many likely duplicates contradict each other for their probabilities to be believed",
+        "by_chance": "different topics with one title agree in as much by chance; "
+        f"{counts.get('expected_by_chance', 0):,} pair(s) are expected to",
+    }
+    return [
+        f"{counts[name]} likely pair(s) left to review, not merged: {cause}"
+        for name, cause in causes.items()
+        if counts.get(name)
+    ]
 
 
 def merged_rows(decisions: pl.DataFrame, titles: pl.DataFrame) -> pl.DataFrame:

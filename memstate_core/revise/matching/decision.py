@@ -1,9 +1,10 @@
 """What may be merged: probabilities for clustering, lowered where the evidence does not support them.
 
 A pair is merged without further conditions if nothing differs, or if what both topics have in common besides the
-title singles them out among all pairs. Any other likely pair relies on the fit. The fit is believed as long as few
-likely pairs contradict each other: where the store's likely pairs often turn out to be siblings, some siblings
-have no visible contradiction, and the run abstains from merging by probability.
+title singles them out among all pairs, unless different things agree in as much by chance (`coincidences`). Any other
+likely pair relies on the fit. The fit is believed as long as few likely pairs contradict each other: where the store's
+likely pairs often turn out to be siblings, some siblings have no visible contradiction, and the run abstains from
+merging by probability.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Decision:
         probability: of a match, as far as it counts (pairs,).
         contradicted: the share of likely links that contradict each other, less what duplicates do by chance; 0
             without likely pairs.
-        held_back: likely pairs on which the run abstains, since the fit is not believed (pairs,).
+        held_back: likely pairs on which the run abstains, since the fit is not believed or since they may agree by
+            chance (pairs,).
     """
 
     probability: Reals
@@ -75,6 +77,7 @@ def decide(
     probability: Reals,
     *,
     apart: Flags,
+    by_chance: Flags,
     earlier: int,
     doubted: bool = False,
     refuted: bool,
@@ -90,6 +93,7 @@ def decide(
         relations: how their sources relate.
         probability: of a match, lifted (pairs,).
         apart: pairs that must not be one (pairs,).
+        by_chance: pairs that may agree by chance (`Coincidences.doubtful`) (pairs,).
         earlier: merges in force that runs made by themselves; each was a link without a contradiction.
         doubted: whether people judged a pair different that the fit would merge: no contradiction is chance then.
         refuted: whether people's answers refute the fit.
@@ -100,14 +104,14 @@ def decide(
     share = _contradicted_share(component, pairs, free & likely, ~free & likely, earlier)
     if not doubted:
         share = max(0.0, share - _by_chance(found, free, relations.competing, likely))
-    same = identical(found, contradicts, relations)
-    fitted = free & likely & ~same
+    same = identical(found, contradicts, relations) & ~by_chance
+    fitted = free & likely & ~same & ~by_chance
     singled_out = _singled_out(corpus, component, pairs, fitted)
     believed = share <= MAX_CONTRADICTED and not refuted
-    held_back = fitted & ~singled_out & (not believed)
+    held_back = (fitted & ~singled_out & (not believed)) | (likely & by_chance)
     witnesses = _witnesses(pairs, free & likely, len(corpus))
     joins = free | (witnesses >= WITNESSES)
-    limit = np.where(joins & (contradicts != BY_TITLE) & believed, np.nextafter(sure, 0.0), 0.0)
+    limit = np.where(joins & (contradicts != BY_TITLE) & believed & ~by_chance, np.nextafter(sure, 0.0), 0.0)
     starts = same | singled_out | (fitted & believed)
     raised = np.where(free & found.formatted & (witnesses > 0), np.maximum(probability, limit), probability)
     return Decision(np.where(starts, probability, np.minimum(raised, limit)), share, held_back)

@@ -19,6 +19,7 @@ from memstate_core.revise.matching.blocking import (
     within_groups,
 )
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
+from memstate_core.revise.matching.coincidences import Coincidences, coincidences
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
@@ -43,6 +44,7 @@ class Deduplicated:
         compared: agreement levels of the pairs.
         scored: weights and probabilities, those of identical pairs raised.
         identical: pairs that are the same beyond doubt (pairs,).
+        chance: pairs that agree in as much as different things do by chance.
         apart: pairs that must not be one (pairs,).
         contradicts: which sign keeps each pair from a merge of its own, as in `siblings.REASONS` (pairs,).
         decision: the probabilities that count in clustering, and the pairs on which the run abstained.
@@ -58,6 +60,7 @@ class Deduplicated:
     compared: Compared
     scored: Scored
     identical: NDArray[np.bool_]
+    chance: Coincidences
     apart: NDArray[np.bool_]
     contradicts: Ints
     decision: Decision
@@ -123,7 +126,6 @@ def deduplicate(
         contradicts = contradiction(found, pairs, relations, merged.fields)
         scored = score(model, compared, relations)
     same = identical(found, contradicts, relations)
-    scored = lifted(scored, same)
 
     def barred(some: Candidates, weight: NDArray[np.float64]) -> NDArray[np.bool_]:
         kept_apart = constraints.apart(corpus, some, weight) | origins.relations(some).same
@@ -131,17 +133,39 @@ def deduplicate(
 
     apart = barred(pairs, scored.weight)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
-    wrong = constraints.judged_different(corpus, pairs) & (contradicts == 0) & ~same & (decided >= sure)
+    asked = (contradicts == 0) & ~apart & (same | (decided >= sure))
+    equal = found.identical & (contradicts == 0)
+    known = relations.same | constraints.judged_different(corpus, pairs)
+    chance = coincidences(corpus, pairs, asked, equal, known, relations.competing, merged)
+    same &= ~chance.doubtful
+    scored = lifted(scored, same)
+    decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
+    wrong = (
+        constraints.judged_different(corpus, pairs) & (contradicts == 0) & ~same & ~chance.doubtful & (decided >= sure)
+    )
     decision = decide(
         corpus, found, contradicts, pairs, relations, decided,
-        apart=apart, earlier=merged.links, sure=sure,
+        apart=apart, by_chance=chance.doubtful, earlier=merged.links, sure=sure,
         doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
     )  # fmt: skip
     groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)
     kind = kinds(compared, contradicts, decision.held_back, origins.first, pairs)
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
     return Deduplicated(
-        pairs, compared, scored, same, apart, contradicts, decision, groups, model, origins, sure, kind, expected
+        pairs,
+        compared,
+        scored,
+        same,
+        chance,
+        apart,
+        contradicts,
+        decision,
+        groups,
+        model,
+        origins,
+        sure,
+        kind,
+        expected,
     )
 
 

@@ -24,6 +24,10 @@ MERGED_FIELDS: Schema = {"name": pl.String, "across": pl.Boolean, "identical": p
 """A field that both topics of a merged pair had: whether the merged topic has several sources, whether the pair was the
 same beyond doubt, and whether the values differed."""
 
+MERGED_PARTS: Schema = {"merge": pl.Int64, "row": pl.Int64, "name": pl.String}
+"""A part in which both topics of a pair agreed that a run merged by itself with the same title, which is one of the
+parts: the merge's number and the topic that it led to."""
+
 
 @dataclass(frozen=True)
 class EarlierMerges:
@@ -32,6 +36,7 @@ class EarlierMerges:
     Attributes:
         levels: columns MERGED_LEVELS.
         fields: columns MERGED_FIELDS.
+        equal: columns MERGED_PARTS.
         absorbed: how many topics were merged into each topic (topics,).
         by_runs: the same, of merges that runs made by themselves; which pairs people judged depends on what was asked,
             so their merges say nothing about how often sources repeat themselves (topics,).
@@ -40,6 +45,7 @@ class EarlierMerges:
 
     levels: pl.DataFrame
     fields: pl.DataFrame
+    equal: pl.DataFrame
     absorbed: Ints
     by_runs: Ints
     links: int
@@ -47,9 +53,8 @@ class EarlierMerges:
     @classmethod
     def none(cls, topics: int) -> EarlierMerges:
         """No merges into so many topics."""
-        return cls(
-            empty(MERGED_LEVELS), empty(MERGED_FIELDS), np.zeros(topics, np.int64), np.zeros(topics, np.int64), 0
-        )
+        nothing = np.zeros(topics, np.int64)
+        return cls(empty(MERGED_LEVELS), empty(MERGED_FIELDS), empty(MERGED_PARTS), nothing, nothing, 0)
 
     def displaced(self, pairs: Candidates, eligible: NDArray[np.bool_]) -> float:
         """About how many candidates are missing because topics were merged: as many for each as other topics have.

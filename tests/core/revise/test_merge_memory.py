@@ -150,6 +150,6 @@ def test_merges_count_for_the_match_rate_like_the_candidates_that_they_were() ->
     pairs = nearest_neighbours(of)
     earlier = EarlierMerges.none(len(of))
     displaced = EarlierMerges(
-        earlier.levels, earlier.fields, np.array([1] * 20 + [0] * 40), np.zeros(60, int), 0
+        earlier.levels, earlier.fields, earlier.equal, np.array([1] * 20 + [0] * 40), np.zeros(60, int), 0
     ).displaced(pairs, np.ones(len(pairs), bool))
     assert displaced == pytest.approx(20 * len(pairs) / len(of))

@@ -40,8 +40,9 @@ def decided(topics: list[Topic], refuted: bool = False) -> tuple[Decision, dict[
     contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS))
     nothing = np.zeros(len(pairs), bool)
     result = decide(
-        of, found, contradicts, pairs, relations, likely, apart=nothing, earlier=0, refuted=refuted, sure=SURE
-    )
+        of, found, contradicts, pairs, relations, likely,
+        apart=nothing, by_chance=nothing, earlier=0, refuted=refuted, sure=SURE,
+    )  # fmt: skip
     return result, {pair: place for place, pair in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))}
 
 

@@ -1,0 +1,237 @@
+"""How often different things with the same title agree in parts by chance, estimated from a scope.
+
+What is known to be different are pairs with the same title of which some part contradicts, but for duplicates with an
+error. They show how often such pairs would agree in all parts:
+
+- by the product of the shares in which the parts agree in the scope, raised by how much more often topics with
+  unrelated titles agree in all parts than that product says: towns and postcodes depend on each other;
+- raised once more where titles and parts depend on each other, as names of products and their brands do. It shows in
+  the pairs of which exactly one part contradicts: their number, times the odds that the part agrees, is how many agree
+  in all (capture and recapture: Lincoln 1930). The part must be independent of the others, so only those count that
+  agree about as often in the scope as where the rest agrees and as where the title is the same. Duplicates with an
+  error in the part raise the estimate, and few pairs make it uncertain, so the part with the most such pairs decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.revise.matching.blocking import Candidates, compatible
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.parts import Reals, Sample, agreements, counted, sampled
+
+INDEPENDENT = 2.0
+"""How much more often than in the scope a part may agree among pairs that agree elsewhere to count as independent."""
+SHRINK = 10.0
+"""How many pairs the share of a part in the scope counts for, beside its share among some pairs."""
+CERTAIN = 1 - 1e-9
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How often different things with the same title agree by chance.
+
+    Attributes:
+        shares: the logarithm of the share of pairs that agree in each part (columns name, log).
+        dependence: the logarithm of how much more often all parts agree than their shares say.
+        surprise: for pairs of different things, nats by which it would be surprising to find one that agrees in all
+            parts among the topics with its title (different,).
+        expected: how many pairs that agree in all parts each of them stands for (different,).
+        namesakes: the share of pairs of different things, of those with the same title and parts in common.
+    """
+
+    shares: pl.DataFrame
+    dependence: float
+    surprise: Reals
+    expected: Reals
+    namesakes: float
+
+    def expected_from(self, surprise: Reals) -> Reals:
+        """How many pairs agree by chance that are at least as surprising as each of some (pairs,)."""
+        order = np.argsort(-self.surprise, kind="stable")
+        sums = np.concatenate([[0.0], np.cumsum(self.expected[order])])
+        return np.asarray(sums[np.searchsorted(-self.surprise[order], -surprise, "right")])
+
+    def surprise_of(self, agreed: pl.DataFrame, count: int, peers: Reals) -> Reals:
+        """Nats by which it is surprising to find pairs that agree among the topics with their title (pairs,).
+
+        Args:
+            agreed: the parts in which pairs agree (columns pair, name).
+            count: how many pairs there are.
+            peers: how many other topics have the title of each (pairs,).
+        """
+        log = _joint(agreed.join(self.shares, on="name"), self.dependence, count)
+        return np.asarray(-log - np.log(np.maximum(peers, 1)))
+
+
+def chance_of(
+    corpus: Corpus, parts: pl.DataFrame, titles: Ints, peers: Reals, varying: pl.Series | None = None
+) -> Chance | None:
+    """How often different things agree by chance; None where no topics with the same title are seen to be different.
+
+    Pairs count as different if a part contradicts, or if they have parts in common but agree in none.
+
+    Args:
+        corpus: the topics.
+        parts: their parts (columns as of `parts_of`).
+        titles: equal for topics with the same title (topics,).
+        peers: how many other topics have the title of each (topics,).
+        varying: names of parts that vary among duplicates; where only one of them contradicts, that says nothing.
+    """
+    sample = sampled(titles)
+    sample = sample.where(compatible(corpus, Candidates(sample.a, sample.b, np.zeros((len(sample.a), 0), bool))))
+    seen, size = agreements(corpus, parts, sample.a, sample.b), len(sample.a)
+    varies = ~pl.col("agree") & ~pl.col("contradict")
+    agreeing, common = counted(seen.filter("agree"), size), counted(seen, size)
+    contradicted = counted(seen.filter("contradict"), size) > 0
+    different = contradicted | ((common > 0) & (agreeing == 0))
+    if not different.any():
+        return None
+    shares, alike = _shares(parts), _Alike(corpus, parts)
+    dependence, logs = alike.dependence(shares), seen.join(shares, on="name")
+    weight = np.where(different, sample.weight, 0.0)
+    comparable = corpus.summarised[sample.a] == corpus.summarised[sample.b]
+    whole, rows = _joint(logs, dependence, size), seen["pair"].to_numpy()
+    described = seen.with_columns(
+        others=pl.Series((common - agreeing)[rows]) - (~pl.col("agree")).cast(pl.Int64),
+        weight=pl.Series(sample.weight[rows]),
+        base=pl.Series((weight * _odds(whole))[rows]),
+        comparable=pl.Series(comparable[rows]),
+    )
+    chosen = described if varying is None else described.filter(~pl.col("name").is_in(varying.implode()))
+    raised = float(np.log(_raised(chosen, shares, alike)))
+    logs = logs.join(_of_title(described, shares).select("name", cap=pl.col("share").log()), on="name")
+    varied = contradicted & (counted(seen.filter(varies), size) > 0)
+    surprise, expected = [], []
+    for among, some in ((different, logs), (varied, logs.filter(~varies))):
+        log = _joint(some, dependence, size)
+        cap = _least(some.select("pair", log="cap"), size)
+        expected.append((weight * _odds(np.minimum(log + raised, cap)))[among])
+        surprise.append((-log - np.log(np.maximum(peers[sample.a], 1)))[among])
+    namesakes = float(weight.sum() / sample.weight[common > 0].sum())
+    return Chance(shares, dependence, np.concatenate(surprise), np.concatenate(expected), namesakes)
+
+
+def _raised(seen: pl.DataFrame, shares: pl.DataFrame, alike: _Alike) -> float:
+    """How much more pairs agree than their parts say, since titles and parts depend on each other; at least 1.
+
+    Args:
+        seen: columns of `agreements`, others (parts of the pair beside this one that do not agree), weight, base (how
+            many equal pairs its pair stands for by the parts alone), comparable (both topics have a summary, or none).
+        shares: columns name, log.
+        alike: topics that agree in some parts.
+    """
+    near = pl.col("contradict") & (pl.col("others") == 0) & pl.col("comparable")
+    by_part = seen.group_by("name").agg(
+        pl.col("base").sum(),
+        near=pl.col("weight").filter(near).sum(),
+        squares=(pl.col("weight") ** 2).filter(near).sum(),
+    )
+    shown = by_part.filter(pl.col("base") > 0).join(_of_title(seen, shares), on="name").join(shares, on="name")
+    for row in shown.sort(pl.col("near"), "name", descending=[True, False]).iter_rows(named=True):
+        share, highest = float(np.exp(row["log"])), row["share"]
+        limit = min(INDEPENDENT * share, CERTAIN)
+        highest = max(highest, alike.share(row["name"], share)) if highest <= limit else highest
+        if highest <= limit:
+            upper, odds = row["near"] + 2 * np.sqrt(row["squares"]), highest / (1 - highest)
+            return float(max(1.0, upper * odds / row["base"]))
+    return 1.0
+
+
+def _of_title(seen: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
+    """How often parts agree in pairs with the same title that differ elsewhere, or in the scope if that is more.
+
+    Args:
+        seen: columns of `agreements`, others, weight.
+        shares: columns name, log.
+
+    Returns:
+        Columns name, share.
+    """
+    weight, elsewhere, scope = pl.col("weight"), pl.col("others") > 0, pl.col("log").exp()
+    by_part = seen.group_by("name").agg(
+        agreeing=weight.filter(elsewhere & pl.col("agree")).sum(), compared=weight.filter(elsewhere).sum()
+    )
+    of_title = (pl.col("agreeing") + SHRINK * scope) / (pl.col("compared") + SHRINK)
+    return by_part.join(shares, on="name").select("name", share=pl.max_horizontal(of_title, scope))
+
+
+class _Alike:
+    """Pairs of topics with unrelated titles that agree in all parts, or in all but one."""
+
+    def __init__(self, corpus: Corpus, parts: pl.DataFrame) -> None:
+        self._corpus = corpus
+        self._parts = parts.with_columns(hash=pl.struct("name", "key").hash(), named=pl.col("name").hash())
+        self._all, self._names = (self._sums(column) for column in ("hash", "named"))
+
+    def dependence(self, shares: pl.DataFrame) -> float:
+        """The logarithm of how much more often topics with the same parts agree in all than shares say; at least 0."""
+        has = self._parts["row"].unique().sort().to_numpy()
+        if len(has) < 2:
+            return 0.0
+        together = self._unrelated(has, self._all[has]).weight.sum()
+        joined = self._parts.join(shares, on="name")
+        log = np.bincount(joined["row"].to_numpy(), joined["log"].to_numpy(), minlength=len(self._corpus))[has]
+        named = np.unique(self._names[has], return_inverse=True)[1]
+        unrelated = self._unrelated(has, np.zeros(len(has), np.uint64)).weight.sum() / (len(has) * (len(has) - 1) / 2)
+        alone = float((np.exp(log) * (np.bincount(named)[named] - 1) / 2).sum() * unrelated)
+        return float(np.log(max(1.0, (together + 1) / (alone + 1))))
+
+    def share(self, name: str, share: float) -> float:
+        """How often topics that agree in all other parts agree in this one, too; near the given share if few do."""
+        own = self._parts.filter(pl.col("name") == name)
+        rows, hashes = own["row"].to_numpy(), own["hash"].to_numpy()
+        found = self._unrelated(rows, self._all[rows] - hashes)
+        value = np.zeros(len(self._corpus), np.uint64)
+        value[rows] = hashes
+        agreeing = found.weight[value[found.a] == value[found.b]].sum()
+        return float((agreeing + SHRINK * share) / (found.weight.sum() + SHRINK))
+
+    def _unrelated(self, rows: Ints, hashes: NDArray[np.uint64]) -> Sample:
+        """Pairs of topics with the same hash whose titles have no unit in common."""
+        found = sampled(np.unique(hashes, return_inverse=True)[1].astype(np.int64))
+        pairs = Sample(rows[found.a], rows[found.b], found.weight)
+        return pairs.where(self._corpus.title_units.overlap(pairs.a, pairs.b).shared <= 0)
+
+    def _sums(self, column: str) -> NDArray[np.uint64]:
+        """Sums over the parts of each topic, modulo 2**64 (topics,)."""
+        sums = np.zeros(len(self._corpus), np.uint64)
+        np.add.at(sums, self._parts["row"].to_numpy(), self._parts[column].to_numpy())
+        return sums
+
+
+def _shares(parts: pl.DataFrame) -> pl.DataFrame:
+    """The logarithm of the share of pairs that agree in a part which both have (columns name, log); one is added."""
+    number = pl.col("len").cast(pl.Float64)
+    agree, every = (number * (number - 1)).sum(), number.sum() * (number.sum() - 1)
+    return parts.group_by("name", "key").len().group_by("name").agg(log=((agree + 1) / (every + 2)).log())
+
+
+def _joint(logs: pl.DataFrame, dependence: float, count: int) -> Reals:
+    """The logarithm of the share of pairs that agree in all of some parts: no more than in any one of them (pairs,).
+
+    Args:
+        logs: columns pair, log: the share of each part.
+        dependence: of the parts on each other.
+        count: pairs.
+    """
+    independent = np.bincount(logs["pair"].to_numpy(), logs["log"].to_numpy(), minlength=count)
+    return np.asarray(np.minimum(independent + dependence, _least(logs, count)))
+
+
+def _least(logs: pl.DataFrame, count: int) -> Reals:
+    """The least logarithm of a share among the parts of each pair, 0 without any (pairs,)."""
+    least = np.zeros(count)
+    np.minimum.at(least, logs["pair"].to_numpy(), logs["log"].to_numpy())
+    return least
+
+
+def _odds(log: Reals) -> Reals:
+    """The odds of shares, given their logarithms."""
+    share = np.minimum(np.exp(log), CERTAIN)
+    return np.asarray(share / (1 - share))

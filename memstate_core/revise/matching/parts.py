@@ -1,0 +1,110 @@
+"""Parts of topics beside the title, the summary and the fields, and whether both topics of pairs agree in them.
+
+Two parts agree if they have the same key: the same day, the same number, or the same units of text. Fields that do
+not agree contradict each other if they name different things, summaries if they follow one template
+(`differing_values`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.corpus import Corpus
+from memstate_core.revise.matching.differing_values import compared_summaries, differing_fields
+from memstate_core.revise.matching.nearest import Ints
+from memstate_core.revise.matching.tokens import units
+
+Reals = NDArray[np.float64]
+
+SUMMARY, FIELD = "summary", "field:"
+"""The names of parts, as in the readings of merges; the name of a field follows FIELD."""
+STEPS = 16
+"""Topics in each direction with which a topic is paired, of a shuffled ring of those with the same code."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Pairs of topics with the same code, and how many pairs each stands for: 1 where all were taken.
+
+    Attributes:
+        a: positions (pairs,).
+        b: positions of the others, each greater than its `a`.
+        weight: pairs that each stands for (pairs,).
+    """
+
+    a: Ints
+    b: Ints
+    weight: Reals
+
+    def where(self, chosen: NDArray[np.bool_]) -> Sample:
+        """Some of the pairs (pairs,)."""
+        return Sample(self.a[chosen], self.b[chosen], self.weight[chosen])
+
+
+def parts_of(corpus: Corpus) -> pl.DataFrame:
+    """The parts of topics (columns row, name, key); summaries only where they say something besides the title."""
+    day, number = pl.format("day {}", "day"), pl.format("number {}", "number")
+    words = pl.Series("words", [" ".join(units(text)) for text in corpus.fields["text"]], dtype=pl.String)
+    key = pl.coalesce(day, number, "words")
+    named = pl.format(FIELD + "{}", "name").alias("name")
+    fields = corpus.fields.hstack([words]).select(pl.col("row").cast(pl.Int64), named, key=key)
+    rows = np.flatnonzero(corpus.summarised)
+    said = pl.Series("key", [" ".join(corpus.summary_units[row]) for row in rows], dtype=pl.String)
+    summaries = pl.DataFrame({"row": pl.Series(rows, dtype=pl.Int64)}).with_columns(name=pl.lit(SUMMARY))
+    return pl.concat([fields, summaries.hstack([said])])
+
+
+def agreements(corpus: Corpus, parts: pl.DataFrame, a: Ints, b: Ints) -> pl.DataFrame:
+    """Parts that both topics of pairs have; a part in which they neither agree nor contradict each other varies.
+
+    Args:
+        corpus: the topics.
+        parts: their parts (columns as of `parts_of`).
+        a: positions of topics (pairs,).
+        b: positions of the others (pairs,).
+
+    Returns:
+        Columns pair, name, agree, contradict; sorted.
+    """
+    ends = pl.DataFrame({"a": pl.Series(a, dtype=pl.Int64), "b": pl.Series(b, dtype=pl.Int64)})
+    one = (
+        ends.with_row_index("pair").with_columns(pl.col("pair").cast(pl.Int64)).join(parts, left_on="a", right_on="row")
+    )
+    both = one.join(parts, left_on=["b", "name"], right_on=["row", "name"], suffix="_b")
+    differing = differing_fields(corpus.value_pairs(a, b)).with_columns(name=pl.format(FIELD + "{}", "name"))
+    template = compared_summaries(corpus, Candidates(a, b, np.zeros((len(a), 0), bool)))[1]
+    differing_text = pl.Series(template[both["pair"].to_numpy()], dtype=pl.Boolean)
+    differ = pl.when(pl.col("name") == SUMMARY).then(differing_text).otherwise(pl.col("contradicts").fill_null(False))
+    keyed = both.with_columns(agree=pl.col("key") == pl.col("key_b"))
+    seen = keyed.join(differing, on=["pair", "name"], how="left", maintain_order="left")
+    return seen.select("pair", "name", "agree", contradict=~pl.col("agree") & differ).sort("pair", "name")
+
+
+def sampled(code: Ints) -> Sample:
+    """Pairs of topics with the same code: all, or of each topic 2 * STEPS at random where more have the code.
+
+    Args:
+        code: of each topic (topics,).
+    """
+    shuffled = np.random.default_rng(0).permutation(len(code))
+    order = shuffled[np.argsort(code[shuffled], kind="stable")]
+    ranked = code[order]
+    start = np.searchsorted(ranked, ranked, "left")
+    size = np.searchsorted(ranked, ranked, "right") - start
+    place = np.arange(len(code)) - start
+    drawn = []
+    for step in range(1, STEPS + 1):
+        at = np.flatnonzero((size > 2 * step) | ((size == 2 * step) & (place < step)))
+        drawn.append((order[at], order[start[at] + (place[at] + step) % size[at]], size[at]))
+    one, other, of = (np.concatenate(column) for column in zip(*drawn, strict=True))
+    return Sample(np.minimum(one, other), np.maximum(one, other), np.maximum(1.0, (of - 1) / (2 * STEPS)))
+
+
+def counted(seen: pl.DataFrame, count: int) -> Ints:
+    """How often each of so many pairs occurs in a frame with a column pair (count,)."""
+    return np.bincount(seen["pair"].to_numpy(), minlength=count).astype(np.int64)
