@@ -42,7 +42,7 @@ class WordEncoder:
     """A fake model: texts that share terms are close. Counts its calls."""
 
     model = "words"
-    dimension, expected, kept_together = DIMENSION, 0, 64
+    dimension, expected, kept_together, is_cached = DIMENSION, 0, 64, True
 
     def __init__(self) -> None:
         self.asked: list[str] = []
