@@ -1,6 +1,6 @@
 """The recorded decisions of a shard: its own, and those that earlier shards recorded about scopes that it holds.
 
-A change of the number of shards (`memstate_core.night.reshard`) leaves the ledger as it is: a transition keeps the
+A change of the number of shards (`memstate_core.night.resharding`) leaves the ledger as it is: a transition keeps the
 name of the shard that recorded it. The name of a shard says which change made it and among how many shards, and so
 which of the transitions before are about its scopes.
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import polars as pl
+
 from memstate_core.model.progress import tracked
 from memstate_core.model.scope import Layout
 from memstate_core.night.resharding.drafts import built
@@ -76,10 +78,11 @@ def placed(served: Mapping[str, Served], layout: Layout) -> dict[str, dict[str, 
         served: what the store serves, by shard.
         layout: its shards.
     """
-    found = {shard: {"scopes": 0, "topics": 0} for shard in layout.names}
-    for each in served.values():
-        living = each.topics.filter(each.topics["merged_into"].is_null())
-        for scope, topics in living.group_by("scope").len().iter_rows():
-            found[layout.of(scope)]["scopes"] += 1
-            found[layout.of(scope)]["topics"] += topics
-    return found
+    living = pl.concat(
+        [each.topics.filter(pl.col("merged_into").is_null()).select("scope") for each in served.values()]
+    )
+    scopes = living.group_by("scope").len()
+    homes = pl.Series("shard", [layout.of(scope) for scope in scopes["scope"]], dtype=pl.String)
+    sums = scopes.with_columns(homes).group_by("shard").agg(scopes=pl.len(), topics=pl.col("len").sum())
+    every = pl.DataFrame({"shard": layout.names}).join(sums, on="shard", how="left", maintain_order="left")
+    return {row.pop("shard"): row for row in every.fill_null(0).to_dicts()}

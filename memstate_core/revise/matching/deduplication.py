@@ -152,21 +152,9 @@ def deduplicate(
     kind = kinds(compared, contradicts, decision.held_back, origins.first, pairs)
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
     return Deduplicated(
-        pairs,
-        compared,
-        scored,
-        same,
-        chance,
-        apart,
-        contradicts,
-        decision,
-        groups,
-        model,
-        origins,
-        sure,
-        kind,
-        expected,
-    )
+        pairs, compared, scored, same, chance, apart, contradicts,
+        decision, groups, model, origins, sure, kind, expected,
+    )  # fmt: skip
 
 
 def _groups(
