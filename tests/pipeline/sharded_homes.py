@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from memstate_core.ingest.accesses.collect import collect_accesses
 from memstate_core.night.resharding.same import states
 from memstate_core.policy.settings import Policy
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import served
+from tests.core.revise import nights as steps
+from tests.core.strategies import EPOCH
 from tests.pipeline.conftest import Answer, run_memstate
 
 SCOPES = [f"user:u{number}" for number in range(6)]
@@ -79,17 +83,25 @@ def begun(home: Path, shards: int) -> Path:
     return home
 
 
+def slept(home: Path, now: str) -> None:
+    """A night of every shard, of its steps alone: no one looks at its report, its checks and its run in Dagster."""
+    store, at = open_store(home, {}), datetime.fromisoformat(now)
+    collect_accesses(store.home, store.ledger, store.settings, at, f"accesses-{now}")
+    for shard in store.shards:
+        steps.night(store, (at - EPOCH) / timedelta(days=1), shard=shard)
+
+
 def lived(home: Path) -> Path:
     """Four nights with merges, and between them an undo, a pin, feedback, archiving by age, a restoration."""
     for night in range(3):
         imported(home, night)
-        done(home, "maintain", "--now", NIGHTS[night])
+        slept(home, NIGHTS[night])
     merges = {merge["scope"]: merge["id"] for merge in done(home, "merges")["merges"]}
     done(home, "undo", merges[min(merges)], "--now", NIGHTS[2])
     named = topics(home)
     done(home, "pin", named[SCOPES[1], "Spring budget u1"], "--now", NIGHTS[2])
     done(home, "feedback", named[SCOPES[2], "Old Ferry Yard u2"], "--failed", "--now", NIGHTS[2])
-    done(home, "maintain", "--now", "2026-04-20T02:00:00Z")
+    slept(home, "2026-04-20T02:00:00Z")
     archived = topics(home, "archived")
     done(home, "restore", min(archived.values()), "--now", "2026-04-20T02:00:00Z")
     return home

@@ -25,6 +25,7 @@ from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.graph import TOPIC, open_graph
+from memstate_core.state.kept_open import kept_open
 from tests.core.strategies import day
 
 Topic = Mapping[str, Any]
@@ -50,9 +51,10 @@ def record_by_key(store: Store, topics: Mapping[str, Topic], at: int) -> None:
     _imported(store, [{**({"topic_key": key} if key else {}), **topic} for key, topic in topics.items()], at)
 
 
-def night(store: Store, at: float, judgements: Sequence[tuple[Any, ...]] = ()) -> Night:
-    """A nightly run, its steps in their order; with the verdicts of that day."""
-    run, new, topics = _begun(store, at, judgements)
+@kept_open()
+def night(store: Store, at: float, judgements: Sequence[tuple[Any, ...]] = (), shard: str = "s0") -> Night:
+    """A nightly run of a shard, its steps in their order; with the verdicts of that day."""
+    run, new, topics = _begun(store, at, judgements, shard)
     found = find_duplicates(store, run, topics)
     run.keep("duplicate_pairs", found, 0.0)
     merged = merge_duplicates(store, run, found.frame)
@@ -107,10 +109,10 @@ def _imported(store: Store, rows: Sequence[Topic], at: int) -> None:
 
 
 def _begun(
-    store: Store, at: float, judgements: Sequence[tuple[Any, ...]] = ()
+    store: Store, at: float, judgements: Sequence[tuple[Any, ...]] = (), shard: str = "s0"
 ) -> tuple[Run, pl.DataFrame, pl.DataFrame]:
     """A run with its vectors, the new evidence, and what changed."""
-    run = begin_run(store, "s0", f"night-{at}", day(at))
+    run = begin_run(store, shard, f"night-{at}{'' if shard == 's0' else '-' + shard}", day(at))
     new = new_evidence(store, run).frame
     payloads = [(kind, topic, json.dumps(payload)) for kind, topic, payload in judgements]
     decided = pl.DataFrame(payloads, orient="row", schema=["kind", "topic_id", "payload_json"])
