@@ -3,11 +3,13 @@
 Such a run would hold its place in the pool for ever, and no later run would begin. A run holds the store's lock from
 its start to its end, and the kernel releases the lock of a dead process. So a run that the note beside the free lock
 names is dead, and so is a silent one that does not hold the lock. It is marked as failed, which frees its place;
-Dagster's daemon then starts it again (`run_retries`).
+Dagster's daemon then starts it again (`run_retries`). Where machines share the history of a store at a URL, a run may be
+on any of them, and the lease of the store takes the place of the lock.
 
 A run that was launched and has not started yet holds no lock. It has minutes to start while the server that launched it
 lives; a kill of everything ends that server, too, and then it has no more time than a run that started. Should it start
-after all, Dagster refuses it, since it is marked as failed, and runs the one in its place.
+after all, Dagster refuses it, since it is marked as failed, and runs the one in its place. One that waits for a worker
+has the time that Dagster's monitoring gives it (`start_timeout_seconds`).
 """
 
 from __future__ import annotations
@@ -21,15 +23,20 @@ from pathlib import Path
 import dagster as dg
 import polars as pl
 
-from memstate_core.model.errors import StoreLocked
+from memstate_core.model.errors import MemstateError, StoreLocked
+from memstate_core.night.checkout.note import store_url
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
 from memstate_core.state.lock import exclusive, left_by_the_dead
+from memstate_core.storage.lease import lease_holder
+from memstate_core.storage.purpose import STORE
+from memstate_core.storage.storage import storage
 from memstate_pipeline.nights import WHOLE_RUN, is_night
 from memstate_pipeline.notify.nights import failed_night
 from memstate_pipeline.report.failed_run import RunFailure
+from memstate_pipeline.run_history import is_local
 
 STARTED_AND_SILENT = timedelta(seconds=30)
 """How long a run that has started may be silent without holding the lock: longer than from its start to its lock."""
@@ -54,7 +61,7 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
     home = store.home
     if Path(instance.root_directory) != home.dagster:
         return []
-    dead = _dead(home, instance, now)
+    dead = _dead(store, instance, now)
     published = _published(home, [run.run_id for run in dead])
     for run in dead:
         snapshots = published.get(run.run_id)
@@ -67,7 +74,8 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
     return [run.run_id for run in dead]
 
 
-def _dead(home: Home, instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
+def _dead(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
+    home, url = store.home, store_url(store)
     running = instance.get_run_records(dg.RunsFilter(statuses=_RUNNING))
     holder = (left_by_the_dead(home.lock) or "") if running else ""
     killed = [record.dagster_run for record in running if record.dagster_run.run_id in holder]
@@ -75,11 +83,25 @@ def _dead(home: Home, instance: dg.DagsterInstance, now: datetime) -> list[dg.Da
     silent = [record.dagster_run for record in others if _is_silent(instance, record, now)]
     if not silent:
         return killed
+    writer = _writer(home) if is_local(instance) or not url else _leaseholder(url)
+    return [*killed, *(run for run in silent if writer is not None and run.run_id not in writer)]
+
+
+def _writer(home: Home) -> str:
+    """Who holds the lock of a home; empty if nobody does."""
     try:
         with exclusive(home.lock, "the search for dead runs"):
-            return [*killed, *silent]
+            return ""
     except StoreLocked as error:
-        return [*killed, *(run for run in silent if run.run_id not in error.facts["holder"])]
+        return str(error.facts["holder"])
+
+
+def _leaseholder(url: str) -> str | None:
+    """Who holds the lease of a store at a URL; empty if nobody does, None if that cannot be known now."""
+    try:
+        return lease_holder(storage(url, STORE))
+    except MemstateError:
+        return None
 
 
 def _published(home: Home, run_ids: list[str]) -> dict[str, str]:
@@ -96,18 +118,16 @@ def _published(home: Home, run_ids: list[str]) -> dict[str, str]:
 
 def _is_silent(instance: dg.DagsterInstance, record: dg.RunRecord, now: datetime) -> bool:
     """Whether nothing was recorded of a run for longer than it may be silent without holding the lock."""
-    return now - _last_event(instance, record) > _silence(instance, record.dagster_run)
-
-
-def _silence(instance: dg.DagsterInstance, run: dg.DagsterRun) -> timedelta:
+    run = record.dagster_run
     starting = run.status == dg.DagsterRunStatus.STARTING
-    return STARTING_AND_SILENT if starting and _may_be_launched(instance, run) else STARTED_AND_SILENT
+    if starting and not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
+        return False
+    silence = STARTING_AND_SILENT if starting and _may_be_launched(run) else STARTED_AND_SILENT
+    return now - _last_event(instance, record) > silence
 
 
-def _may_be_launched(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Whether the server that launched a run lives, or cannot be known; without its address there was no launch."""
-    if not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
-        return True
+def _may_be_launched(run: dg.DagsterRun) -> bool:
+    """Whether the server that launched a run lives; without its address there was no launch."""
     return _SERVER_TAG in run.tags and _listens(json.loads(run.tags[_SERVER_TAG]))
 
 

@@ -12,6 +12,7 @@ from memstate_pipeline.assets.publish import publish_assets
 from memstate_pipeline.assets.revise import revise_assets
 from memstate_pipeline.assets.topics import topic_assets
 from memstate_pipeline.checks import asset_checks
+from memstate_pipeline.following import checkout_sensor
 from memstate_pipeline.jobs import compaction_job, import_job, nightly_job, retention_job, verify_job
 from memstate_pipeline.partitions import shard_partitions
 from memstate_pipeline.resources import FrameIOManager, StoreResource
@@ -58,6 +59,7 @@ def build_defs(home: Path) -> dg.Definitions:
             stale_sensor(store),
             corrections_sensor(store),
             *shards_sensor(store),
+            *checkout_sensor(store),
         ],
         executor=dg.in_process_executor,
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import dagster as dg
 
 from memstate_core.model.errors import CheckRefused, GateRefused, MemstateError, StagingMissing, StepFailed
 from memstate_core.night.gates.verdict import GATES
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
+from memstate_pipeline.causes import causes
+from memstate_pipeline.instance import history_lost
 from memstate_pipeline.report.format import is_refusing
 
 CHECK_FAILED = "DagsterAssetCheckFailedError"
@@ -18,14 +18,16 @@ CHECK_FAILED = "DagsterAssetCheckFailedError"
 
 def failure(store: Store, shard: str, error: BaseException) -> MemstateError:
     """Our error from the chain of causes, else the refusal of a check, else the first cause outside Dagster."""
-    causes = list(_chain(error))
-    for cause in causes:
+    chain = list(causes(error))
+    for cause in chain:
         if isinstance(cause, MemstateError):
             return cause
-    by_check = any(type(cause).__name__ == CHECK_FAILED for cause in causes)
+    by_check = any(type(cause).__name__ == CHECK_FAILED for cause in chain)
     if by_check and (refused := refusal(store, shard)) is not None:
         return refused
-    root = next((cause for cause in reversed(causes) if not isinstance(cause, dg.DagsterError)), causes[-1])
+    if (lost := history_lost(error)) is not None:
+        return lost
+    root = next((cause for cause in reversed(chain) if not isinstance(cause, dg.DagsterError)), chain[-1])
     problem = f"{type(root).__name__}: {root}".splitlines()[0]
     return StepFailed(shard, problem)
 
@@ -42,13 +44,3 @@ def refusal(store: Store, shard: str) -> MemstateError | None:
         return CheckRefused(conditions)
     kept = ("name", "found", "expected", "look_at")
     return GateRefused(shard, [{key: check[key] for key in kept} for check in failed]) if failed else None
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and its causes, down to the first."""
-    cause: BaseException | None = error
-    seen: set[int] = set()
-    while cause is not None and id(cause) not in seen:  # a chain may lead back into itself
-        yield cause
-        seen.add(id(cause))
-        cause = cause.__cause__ or cause.__context__

@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
-from memstate_core.model.errors import HistoryUnreadable
+from memstate_core.model.errors import HistoryUnreachable, HistoryUnreadable, MemstateError
 from memstate_core.state.home import Home
+from memstate_pipeline.causes import causes
+from memstate_pipeline.instance_settings import dagster_settings, missing, named, replaces
 from memstate_pipeline.run_history import kept_open
 
 DAGSTER_VARIABLE = "DAGSTER_HOME"
 SETTINGS_NAME = "dagster.yaml"
-_FIRST_SETTINGS = """\
-# Created by memstate; edit as you like.
-telemetry:
-  enabled: false
-concurrency:
-  pools:
-    granularity: run
-    default_limit: 1
-"""
-"""The settings of homes that were made before runs were retried; if nobody edited them, they are replaced."""
-_SECOND_SETTINGS = f"""\
-{_FIRST_SETTINGS}run_retries: # of runs whose process died; runs that failed are not repeated
-  enabled: true
-  max_retries: 2
-  retry_on_asset_or_op_failure: false
-"""
-"""The settings of homes that were made before the length of runs was limited; replaced in the same way."""
-_THIRD_SETTINGS = f"""\
-{_SECOND_SETTINGS}run_monitoring: # ends runs that take longer than schedule.max_run_hours of memstate.toml
-  enabled: true
-  start_timeout_seconds: 600
-  poll_interval_seconds: 60
-"""
-"""The settings of homes that were made before the dialog for mail addresses was off; replaced in the same way."""
-DAGSTER_SETTINGS = f"""\
-{_THIRD_SETTINGS}nux: # the dialog that asks for a mail address
-  enabled: false
-retention: # days that ticks are kept; retention.run_days of memstate.toml says how long runs are
-  schedule:
-    purge_after_days: 180
-  sensor:
-    purge_after_days: {{skipped: 2, success: 30, failure: 30, started: 30}}
-"""
 
 
 def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
@@ -56,8 +27,8 @@ def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
     folder = Path(environ.get(DAGSTER_VARIABLE) or home.dagster)
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / SETTINGS_NAME
-    if not settings.exists() or settings.read_text() in (_FIRST_SETTINGS, _SECOND_SETTINGS, _THIRD_SETTINGS):
-        settings.write_text(DAGSTER_SETTINGS)
+    if not settings.exists() or replaces(settings.read_text(), environ):
+        settings.write_text(dagster_settings(environ))
     return folder
 
 
@@ -67,15 +38,45 @@ def dagster_instance(home: Home) -> Iterator[dg.DagsterInstance]:
 
     Raises:
         HistoryUnreadable: its settings or its databases are damaged.
+        HistoryUnreachable: its history is in a database that does not answer, or that this machine cannot ask.
     """
     folder = dagster_home(home)
+    if lacks := missing(named((folder / SETTINGS_NAME).read_text()), os.environ):
+        raise HistoryUnreachable(lacks)
     try:
-        with _opened(folder) as instance, kept_open(instance):
+        with _silent_retries(), _opened(folder) as instance, kept_open(instance):
             yield instance
-    except DatabaseError as error:
-        if isinstance(error, OperationalError):  # of a disk that is full, a lock or permissions
-            raise
+    except MemstateError:
+        raise
+    except Exception as error:
+        if (lost := history_lost(error)) is not None:
+            raise lost from error
+        if not isinstance(error, DatabaseError) or isinstance(error, OperationalError):
+            raise  # also of a disk that is full, a lock or permissions
         raise HistoryUnreadable(str(folder), str(error.orig)) from error
+
+
+def history_lost(error: BaseException) -> HistoryUnreachable | None:
+    """The failure of a database server among the causes of an error; None if there is none."""
+    for cause in causes(error):
+        if isinstance(cause, DBAPIError) and not isinstance(cause.orig, sqlite3.Error):
+            return HistoryUnreachable(next(iter(str(cause.orig).splitlines()), type(cause).__name__))
+    return None
+
+
+@contextmanager
+def _silent_retries() -> Iterator[None]:
+    """Leaves out what Dagster's package for Postgres logs of each attempt to connect; the last one raises an error."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("Retrying failed database")
+
+    root = logging.getLogger()
+    root.addFilter(is_other)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_other)
 
 
 def _opened(folder: Path) -> dg.DagsterInstance:
@@ -84,5 +85,7 @@ def _opened(folder: Path) -> dg.DagsterInstance:
     except (DatabaseError, OSError):
         raise
     except Exception as error:  # of Dagster or its YAML parser, which it does not export
+        if (lost := history_lost(error)) is not None:
+            raise lost from error
         problem = next(iter(str(error).splitlines()), type(error).__name__)
         raise HistoryUnreadable(str(folder), f"{SETTINGS_NAME}: {problem}") from error

@@ -119,6 +119,8 @@ def _read_at(dump: Path) -> datetime:
 
 def _shrink(database: Path) -> None:
     """Gives free pages back; where another process holds the database they are used again instead."""
+    if not database.is_file():  # the history is in a database server
+        return
     with suppress(sqlite3.OperationalError), closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("VACUUM")
 

@@ -44,6 +44,11 @@ def kept_open(instance: dg.DagsterInstance) -> Iterator[None]:
         yield
 
 
+def is_local(instance: dg.DagsterInstance) -> bool:
+    """Whether the history is on this machine, so that no other machine writes to it."""
+    return isinstance(instance.run_storage, SqliteRunStorage)
+
+
 class _Kept:
     """Opens connections as a storage does, from the second one to a database on by an engine that is kept.
 

@@ -16,6 +16,7 @@ from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.failures import CHECK_FAILED, refusal
+from memstate_pipeline.following import follow
 from memstate_pipeline.jobs import IMPORT_INBOX
 from memstate_pipeline.nights import is_night
 from memstate_pipeline.notify.nights import failed_night, published_night
@@ -102,6 +103,7 @@ def published_sensor(store: Store) -> dg.SensorDefinition:
     def published_nights(context: dg.RunStatusSensorContext) -> None:
         run, now = context.dagster_run, datetime.now(UTC)
         if is_night(run):
+            follow(store, context.instance)  # its page may come from a worker
             published_night(store, run.run_id, run.tags, _ended(context, now), now)
 
     return published_nights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ _STORAGES = (
 
 
 def hurried() -> None:
-    """Makes Dagster's history in SQLite cheaper; nothing else uses SQLAlchemy.
+    """Makes Dagster's history in SQLite cheaper; one in a database server stays as it is.
 
     Synchronous writes are off: they protect against power loss only, and memstate's own files are written as usual.
     Outside `memstate_pipeline.run_history`, Dagster makes an engine for each access, which compiles the statement anew,
@@ -23,7 +24,11 @@ def hurried() -> None:
     from sqlalchemy import event
     from sqlalchemy.engine import Engine
 
-    event.listen(Engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF"))
+    def unsynchronized(connection: Any, _: Any) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("PRAGMA synchronous = OFF")
+
+    event.listen(Engine, "connect", unsynchronized)
     for name in _STORAGES:
         module: Any = importlib.import_module(f"dagster._core.storage.{name}")
         module.create_engine = _once_per_database(module.create_engine)

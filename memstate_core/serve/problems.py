@@ -37,6 +37,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.CompactionRefused: 500,
     errors.DiskFull: 507,
     errors.HistoryUnreadable: 500,
+    errors.HistoryUnreachable: 503,
     errors.StagingMissing: 500,
     errors.StagingOfAnotherRun: 500,
     errors.ModelUnavailable: 503,

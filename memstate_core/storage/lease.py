@@ -169,10 +169,27 @@ def _require_free(place: Storage, head: Head, checkout: str) -> None:
     """Refuses a lease that is held, and whose object changed within its duration by the clock of the storage."""
     if not head.holder or head.checkout == checkout:
         return
-    left = timedelta(seconds=head.seconds) + _CLOCK_STEP - unchanged_for(place)
+    left = _left(place, head)
     if left > timedelta():
         who = f"{head.holder}, whose lease number {head.fence} expires in {left.total_seconds():.0f} s unless renewed"
         raise StoreLocked(place.where, who)
+
+
+def lease_holder(place: Storage) -> str:
+    """Who holds the lease of a store, for messages; empty if nobody does, or if it has expired.
+
+    Raises:
+        StoreUnreachable: the storage does not answer.
+        StoreUrlRefused: what is at the URL is no store of this version.
+    """
+    found = read_head(place)
+    held = found is not None and found[0].holder and _left(place, found[0]) > timedelta()
+    return found[0].holder if found is not None and held else ""
+
+
+def _left(place: Storage, head: Head) -> timedelta:
+    """The time after which a lease that is not renewed expires; not positive if it has."""
+    return timedelta(seconds=head.seconds) + _CLOCK_STEP - unchanged_for(place)
 
 
 def unchanged_for(place: Storage) -> timedelta:

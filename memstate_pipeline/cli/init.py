@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,24 +18,28 @@ def init(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None
     """Write commented settings and service units.
 
     The units, for systemd, launchd and cron, are in the folder deploy of the home and name this installation. Beside
-    them are a Dockerfile, files for Compose and manifests for Kubernetes. A file that exists is kept.
+    them are a Dockerfile, files for Compose and manifests for Kubernetes. A file that exists is kept, except settings of
+    Dagster that nobody edited and that lack what the environment names.
     """
     from memstate_core.policy.settings import FILE_NAME
     from memstate_core.policy.template import settings_template
     from memstate_core.state.files import make_folder, replace_file
     from memstate_pipeline.deploy.files import machine_files
     from memstate_pipeline.deploy.machine import Machine
-    from memstate_pipeline.instance import DAGSTER_SETTINGS, SETTINGS_NAME
+    from memstate_pipeline.instance import SETTINGS_NAME
+    from memstate_pipeline.instance_settings import dagster_settings, replaces
 
     store = context.obj.store
     home, schedule = store.home, store.settings.schedule
     program = Path(sys.executable).with_name("memstate")
     machine = Machine(program, home.root, getpass.getuser(), schedule.cron, schedule.time_zone)
-    files = {home.root / FILE_NAME: settings_template(), home.dagster / SETTINGS_NAME: DAGSTER_SETTINGS}
+    of_dagster = home.dagster / SETTINGS_NAME
+    files = {home.root / FILE_NAME: settings_template(), of_dagster: dagster_settings(os.environ)}
     files |= {home.deploy / name: content for name, content in machine_files(machine).items()}
     for folder in (home.root, home.inbox, home.dagster, home.deploy):
         make_folder(folder)
-    written = [path for path in files if not path.exists()]
+    is_old = of_dagster.exists() and replaces(of_dagster.read_text(), os.environ)
+    written = [path for path in files if not path.exists() or (is_old and path == of_dagster)]
     for path in written:
         replace_file(path, files[path].encode())
     document = {

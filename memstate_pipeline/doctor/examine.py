@@ -8,6 +8,7 @@ from memstate_core.model.errors import MemstateError
 from memstate_core.run.store import home_path, open_store
 from memstate_pipeline.doctor import data, installation
 from memstate_pipeline.doctor.checkout import remote_store
+from memstate_pipeline.doctor.engines import engines
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.doctor.notifications import notifications
 
@@ -39,6 +40,7 @@ def examine(given_home: str | None, now: datetime) -> list[Finding]:
         data.publication(store),
         data.remote_inbox(store, now),
         notifications(store),
+        *engines(store),
     ]
     if not root.exists():
         return findings

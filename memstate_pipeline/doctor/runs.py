@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from memstate_core.model.errors import HistoryUnreadable
+from memstate_core.model.errors import HistoryUnreachable, HistoryUnreadable
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.doctor.finding import Finding
@@ -36,7 +36,7 @@ def run_findings(store: Store, now: datetime) -> list[Finding]:
         with dagster_instance(store.home) as instance:
             ended = end_dead_runs(store, instance, now)
             return [_last_runs(store, instance, ended), _queue(instance, now)]
-    except HistoryUnreadable as error:
+    except (HistoryUnreachable, HistoryUnreadable) as error:
         return [Finding("runs", False, error.message)]
     except Exception as error:  # noqa: BLE001 (of SQLite, SQLAlchemy or Dagster)
         problem = f"Dagster's history cannot be read: {type(error).__name__}: {error}".splitlines()[0]

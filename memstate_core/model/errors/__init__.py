@@ -20,6 +20,7 @@
     ├── CompactionRefused    joined files of the ledger have other rows; nothing was changed
     ├── DiskFull             the disk has too little space; nothing was published
     ├── HistoryUnreadable    Dagster's record of runs, or its settings, cannot be read
+    ├── HistoryUnreachable   Dagster's record of runs is in a database that does not answer
     ├── StagingMissing       a step was started without the run it belongs to
     ├── StagingOfAnotherRun  a step was started on the working copy of another run
     ├── ModelUnavailable     the embedding model cannot be loaded
@@ -145,6 +146,7 @@ from memstate_core.model.errors.runs import (
     ExtractorUnavailable,
     FrameMismatch,
     GateRefused,
+    HistoryUnreachable,
     HistoryUnreadable,
     LedgerDamaged,
     ModelUnavailable,
@@ -181,6 +183,7 @@ __all__ = [
     "ExtractorUnavailable",
     "FrameMismatch",
     "GateRefused",
+    "HistoryUnreachable",
     "HistoryUnreadable",
     "HomeUnsupported",
     "InboxUnreachable",

@@ -164,6 +164,17 @@ class HistoryUnreadable(MemstateError):
         )
 
 
+class HistoryUnreachable(MemstateError):
+    """Dagster's record of runs is in a database that does not answer, or that this machine cannot ask."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"Dagster's record of runs cannot be reached: {problem}. The store itself is sound, and a run that had "
+            "not published has no effect. `memstate doctor` looks for the cause; then run this command again.",
+            problem=problem,
+        )
+
+
 class ModelUnavailable(MemstateError):
     """The embedding model cannot be loaded."""
 

@@ -1,0 +1,117 @@
+"""The `dagster.yaml` that memstate writes: Dagster's history in the home or in a database, runs here or by workers.
+
+Where the history is, and who executes runs, follows the environment of the machine, since both addresses may hold a
+password: the file names the variables, never their values. What memstate wrote is replaced by a later one of `WRITTEN`,
+never by an earlier one, so a shell without the variables cannot divide the history between two places. A file that
+somebody edited stays as it is.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterable, Mapping
+
+POSTGRES_VARIABLE = "DAGSTER_POSTGRES_URL"
+"""Where Dagster keeps its history: `postgresql+psycopg2://USER:PASSWORD@HOST:5432/DATABASE`, one for each store."""
+DRIVER = "postgresql+psycopg2://"
+"""How the address begins: without the driver, SQLAlchemy takes another one from version 2.1 on."""
+
+BROKER_VARIABLE, RESULTS_VARIABLE = "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND"
+"""The broker that takes runs to workers and what remembers how they ended; Celery itself reads both."""
+
+EXTRA = "memstate[cluster]"
+"""What installs the packages that these settings need."""
+
+_FIRST_SETTINGS = """\
+# Created by memstate; edit as you like.
+telemetry:
+  enabled: false
+concurrency:
+  pools:
+    granularity: run
+    default_limit: 1
+"""
+"""The settings of homes that were made before runs were retried; if nobody edited them, they are replaced."""
+_SECOND_SETTINGS = f"""\
+{_FIRST_SETTINGS}run_retries: # of runs whose process died; runs that failed are not repeated
+  enabled: true
+  max_retries: 2
+  retry_on_asset_or_op_failure: false
+"""
+"""The settings of homes that were made before the length of runs was limited; replaced in the same way."""
+_THIRD_SETTINGS = f"""\
+{_SECOND_SETTINGS}run_monitoring: # ends runs that take longer than schedule.max_run_hours of memstate.toml
+  enabled: true
+  start_timeout_seconds: 600
+  poll_interval_seconds: 60
+"""
+"""The settings of homes that were made before the dialog for mail addresses was off; replaced in the same way."""
+_LOCAL_SETTINGS = f"""\
+{_THIRD_SETTINGS}nux: # the dialog that asks for a mail address
+  enabled: false
+retention: # days that ticks are kept; retention.run_days of memstate.toml says how long runs are
+  schedule:
+    purge_after_days: 180
+  sensor:
+    purge_after_days: {{skipped: 2, success: 30, failure: 30, started: 30}}
+"""
+_DATABASE_SETTINGS = f"""\
+{_LOCAL_SETTINGS}storage: # runs, events and schedules are in this database, which the machines of a store share
+  postgres:
+    postgres_url: {{env: {POSTGRES_VARIABLE}}}
+"""
+_WORKER_SETTINGS = f"""\
+{_DATABASE_SETTINGS}run_launcher: # runs are executed by Celery's workers, each in its own home
+  module: dagster_celery.launcher
+  class: CeleryRunLauncher
+  config:
+    broker: {{env: {BROKER_VARIABLE}}}
+    backend: {{env: {RESULTS_VARIABLE}}}
+"""
+WRITTEN = (
+    _FIRST_SETTINGS,
+    _SECOND_SETTINGS,
+    _THIRD_SETTINGS,
+    _LOCAL_SETTINGS,
+    _DATABASE_SETTINGS,
+    _WORKER_SETTINGS,
+)
+"""All that memstate has written, each replaced by those after it."""
+
+_NAMED = re.compile(r"\benv:\s*[\"']?(\w+)")
+_MODULES = {
+    POSTGRES_VARIABLE: "dagster_postgres",
+    BROKER_VARIABLE: "dagster_celery",
+    RESULTS_VARIABLE: "dagster_celery",
+}
+
+
+def dagster_settings(environ: Mapping[str, str]) -> str:
+    """The settings for a machine with these variables; workers need the shared history, and the three of them."""
+    if not environ.get(POSTGRES_VARIABLE):
+        return _LOCAL_SETTINGS
+    with_workers = environ.get(BROKER_VARIABLE) and environ.get(RESULTS_VARIABLE)
+    return _WORKER_SETTINGS if with_workers else _DATABASE_SETTINGS
+
+
+def replaces(kept: str, environ: Mapping[str, str]) -> bool:
+    """Whether the settings that are there were written by memstate, earlier than those for these variables."""
+    return kept in WRITTEN[: WRITTEN.index(dagster_settings(environ))]
+
+
+def named(settings: str) -> list[str]:
+    """The variables of these that settings name."""
+    return [name for name in _NAMED.findall(settings) if name in _MODULES]
+
+
+def missing(names: Iterable[str], environ: Mapping[str, str]) -> str | None:
+    """What a machine lacks to use these variables: their values, or a package; None if nothing."""
+    for name in names:
+        if not environ.get(name):
+            return f"the environment variable {name} is not set"
+        if importlib.util.find_spec(_MODULES[name]) is None:
+            return f"${name} needs the package {_MODULES[name]}: pip install '{EXTRA}'"
+        if name == POSTGRES_VARIABLE and not environ[name].startswith(DRIVER):
+            return f"${name} does not begin with {DRIVER}"
+    return None
