@@ -3,8 +3,8 @@
 Such a run would hold its place in the pool for ever, and no later run would begin. A run holds the store's lock from
 its start to its end, and the kernel releases the lock of a dead process. So a run that the note beside the free lock
 names is dead, and so is a silent one that does not hold the lock. It is marked as failed, which frees its place;
-Dagster's daemon then starts it again (`run_retries`). Where machines share the history of a store at a URL, a run may be
-on any of them, and the lease of the store takes the place of the lock.
+Dagster's daemon then starts it again (`run_retries`). Where machines share the history of a store at a URL, a run may
+be on any of them, and the lease of the store takes the place of the lock.
 
 A run that was launched and has not started yet holds no lock. It has minutes to start while the server that launched it
 lives; a kill of everything ends that server, too, and then it has no more time than a run that started. Should it start

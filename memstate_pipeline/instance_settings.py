@@ -12,13 +12,16 @@ import importlib.util
 import re
 from collections.abc import Iterable, Mapping
 
-POSTGRES_VARIABLE = "DAGSTER_POSTGRES_URL"
-"""Where Dagster keeps its history: `postgresql+psycopg2://USER:PASSWORD@HOST:5432/DATABASE`, one for each store."""
+from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
+
 DRIVER = "postgresql+psycopg2://"
-"""How the address begins: without the driver, SQLAlchemy takes another one from version 2.1 on."""
+"""How the address of the database begins: without the driver, SQLAlchemy takes another one from version 2.1 on."""
 
 BROKER_VARIABLE, RESULTS_VARIABLE = "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND"
 """The broker that takes runs to workers and what remembers how they ended; Celery itself reads both."""
+
+WORKER = "celery -A dagster_celery.app worker --concurrency 1 --prefetch-multiplier 1 --max-tasks-per-child 1"
+"""What starts a worker, with these variables and a home of its own; each run has a process of its own."""
 
 EXTRA = "memstate[cluster]"
 """What installs the packages that these settings need."""

@@ -56,6 +56,12 @@ class Process:
         """Its exit status, or the negative number of the signal that ended it; None while it runs."""
         return self._process.exitcode
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        assert self._process.pid is not None
+        return self._process.pid
+
     def poll(self) -> int | None:
         """Its exit status, or None while it runs."""
         return self.returncode
@@ -69,8 +75,8 @@ class Process:
 
     def send_signal(self, number: int) -> None:
         """Signals it, unless it has ended."""
-        if self.returncode is None and self._process.pid is not None:
-            os.kill(self._process.pid, number)
+        if self.returncode is None:
+            os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Asks it to end."""

@@ -6,10 +6,11 @@ _DOCKERFILE = """\
 # An image of memstate. Put its wheel beside this file first, from a checkout:
 #   pip wheel --no-deps -w HOME/deploy .
 FROM python:3.12.11-slim-bookworm AS build
+ARG EXTRAS=cloud,serve
 WORKDIR /build
 COPY memstate-*.whl ./
 RUN python -m venv /opt/memstate \\
-    && for wheel in memstate-*.whl; do /opt/memstate/bin/pip install --no-cache-dir "${wheel}[cloud,serve]"; done
+    && for wheel in memstate-*.whl; do /opt/memstate/bin/pip install --no-cache-dir "${wheel}[${EXTRAS}]"; done
 
 FROM python:3.12.11-slim-bookworm
 RUN useradd --uid 1000 --no-create-home --shell /usr/sbin/nologin memstate \\

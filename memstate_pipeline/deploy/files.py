@@ -8,6 +8,7 @@ from memstate_pipeline.deploy.containers import container_files
 from memstate_pipeline.deploy.kubernetes import cluster_files
 from memstate_pipeline.deploy.machine import Machine, cron_command
 from memstate_pipeline.deploy.units import units
+from memstate_pipeline.deploy.workers import worker_files
 
 _CRONTAB = """\
 # A line for `crontab -e`, where neither the UI nor a timer runs the nights.
@@ -26,6 +27,7 @@ def machine_files(machine: Machine) -> dict[str, str]:
         "memstate.maintain.plist": _agent(machine),
         "crontab": crontab,
         **container_files(),
+        **worker_files(),
         **cluster_files(),
     }
 

@@ -16,14 +16,13 @@ from memstate_pipeline.instance_settings import (
     BROKER_VARIABLE,
     POSTGRES_VARIABLE,
     RESULTS_VARIABLE,
+    WORKER,
     missing,
     named,
     replaces,
 )
 
 PATIENCE_SECONDS = 5
-WORKER = "celery -A dagster_celery.app worker --concurrency 1 --prefetch-multiplier 1 --max-tasks-per-child 1"
-"""What starts a worker, with the variables of this machine and a home of its own."""
 _SETTINGS = "dagster.yaml"
 _ADVICE = "start it, or correct the variable"
 

@@ -33,6 +33,7 @@ from memstate_core.night.erasure.files import (
     unreadable,
 )
 from memstate_core.night.erasure.republish import republish
+from memstate_core.night.erasure.run_database import clear_database, ended_in_database, run_database
 from memstate_core.night.erasure.subject import SCOPE, Found, Subject, find
 from memstate_core.night.erasure.tables import changes, counts
 from memstate_core.night.publication.fetch import fetch_inbox, inbox_url, release_imported
@@ -96,6 +97,7 @@ def survey(store: Store, history: RunHistory | None, subject: Subject) -> tuple[
         SubjectAmbiguous: several scopes have an observation or a session of this id.
         EraseRefused: a dump that was not read yet quotes it.
         RunHistoryShared: nobody decided whether the record of runs outside the home goes.
+        HistoryUnreachable: the record of runs is in a database that does not answer.
         LedgerDamaged: the ledger is not as it was written.
     """
     _require_decided(history)
@@ -110,7 +112,7 @@ def survey(store: Store, history: RunHistory | None, subject: Subject) -> tuple[
         raise SubjectNotFound(subject.kind, subject.value)
     removed = {**rows, "lines of dumps and journals": lines, "dumps and journals": whole}
     removed["derived files"] = sum(count_files(path) for path in derived(store.home))
-    removed["runs"] = sum(map(ended_runs, _histories(store, history)))
+    removed["runs"] = sum(map(ended_runs, _histories(store, history))) + ended_in_database(_instance(store, history))
     shards = [*store.shards, *retired_shards(store.home, store.layout)]
     removed["snapshots"] = sum(len(numbers(store.home, shard)) for shard in shards)
     return removed, found.touched.to_list()
@@ -124,6 +126,11 @@ def _require_decided(history: RunHistory | None) -> None:
 def _histories(store: Store, history: RunHistory | None) -> list[Path]:
     """Dagster's folders whose record of runs goes."""
     return [store.home.dagster, *([history.folder] if history is not None and history.clears is not False else [])]
+
+
+def _instance(store: Store, history: RunHistory | None) -> Path:
+    """The folder of Dagster's settings."""
+    return store.home.dagster if history is None else history.folder
 
 
 def erase(store: Store, history: RunHistory | None, subject: Subject, at: datetime, by: str, why: str) -> Certificate:
@@ -175,10 +182,13 @@ def _finish(store: Store, begun: Begun) -> Certificate:
     history = None if begun.run_history is None else RunHistory(Path(begun.run_history), begun.clears_runs)
     for folder in _histories(store, history):
         clear_runs(folder)
+    database = run_database(_instance(store, history))
+    clear_database(_instance(store, history))
     republish(store, f"erasure-{erasures(store.home) + 1}")
     out_of_reach = [
         *_left(store, begun),
         *_runs_left(history),
+        *(["backups and write-ahead logs of the database of Dagster's record of runs"] if database else []),
         *_backups(store, begun.at),
         *_fetched(store),
         *_published(store),

@@ -28,7 +28,8 @@ from memstate_core.night.erasure.subject import Found
 from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
 
-_UNFINISHED = ("QUEUED", "NOT_STARTED", "MANAGED", "STARTING", "STARTED", "CANCELING")
+UNFINISHED = ("QUEUED", "NOT_STARTED", "MANAGED", "STARTING", "STARTED", "CANCELING")
+"""Dagster's statuses of runs that have not ended."""
 _UNREADABLE = (OSError, RuntimeError, zipfile.BadZipFile, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _BEING_WRITTEN_SECONDS = 1.0
 _LONGEST_LINE = 1 << 20
@@ -277,7 +278,7 @@ def _runs(database: Path) -> tuple[list[str], list[str]]:
             rows = connection.execute("SELECT run_id, status FROM runs").fetchall()
     except sqlite3.DatabaseError as error:
         raise HistoryUnreadable(str(database.parents[1]), str(error)) from error
-    unfinished = [run for run, status in rows if status in _UNFINISHED]
+    unfinished = [run for run, status in rows if status in UNFINISHED]
     return unfinished, [run for run, _ in rows if run not in unfinished]
 
 

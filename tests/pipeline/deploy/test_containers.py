@@ -14,22 +14,21 @@ import yaml
 
 from memstate_pipeline.deploy.containers import container_files
 from memstate_pipeline.deploy.kubernetes import cluster_files
+from memstate_pipeline.deploy.workers import worker_files
 from tests.pipeline.conftest import run_memstate
 
 _RULES = "{extends: default, rules: {line-length: {max: 120}, braces: {max-spaces-inside: 0}}}"
+COMPOSE = ("compose.yaml", "compose.replicas.yaml", "compose.workers.yaml")
 LINTERS = {
     "hadolint": ["hadolint", "Dockerfile"],
-    "yamllint": ["yamllint", "-s", "-d", _RULES, "compose.yaml", "compose.replicas.yaml", "kubernetes.yaml"],
-    "compose": [
-        *("check-jsonschema", "--builtin-schema", "vendor.compose-spec"),
-        *("compose.yaml", "compose.replicas.yaml"),
-    ],
+    "yamllint": ["yamllint", "-s", "-d", _RULES, *COMPOSE, "kubernetes.yaml"],
+    "compose": ["check-jsonschema", "--builtin-schema", "vendor.compose-spec", *COMPOSE],
 }
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, text in (container_files() | cluster_files()).items():
+    for name, text in (container_files() | worker_files() | cluster_files()).items():
         (tmp_path / name).write_text(text)
     return tmp_path
 

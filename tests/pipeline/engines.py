@@ -1,0 +1,125 @@
+"""Servers that machines share to run nights, from the system's packages: PostgreSQL, and Redis as broker.
+
+PostgreSQL refuses to run as root, so it runs as another user then, in a folder that any user can reach.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PASSWORD = "a-password-of-the-test"
+_PLACES = ":".join(map(str, [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), os.environ["PATH"]]))
+_AS_NOBODY: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def required() -> None:
+    """Skips the tests where a part is missing."""
+    for module in ("dagster_postgres", "dagster_celery", "redis"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"needs the extra cluster ({module})", allow_module_level=True)
+    for program, package in (("postgres", "postgresql"), ("redis-server", "redis-server")):
+        if shutil.which(program, path=_PLACES) is None:
+            pytest.skip(f"needs {program} (Debian: apt-get install {package})", allow_module_level=True)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Database:
+    """A PostgreSQL server: its folder and port; its users need no password."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"postgresql+psycopg2://memstate:{PASSWORD}@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        options = {"listen_addresses": "127.0.0.1", "fsync": "off", "port": self.port, "unix_socket_directories": ""}
+        flags = [flag for name, value in options.items() for flag in ("-c", f"{name}={value}")]
+        self.process = _started("postgres", ["-D", str(self.folder / "data"), *flags], self.folder, self.port)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.send_signal(3)  # SIGQUIT ends its sessions at once
+            self.process.wait(30)
+            self.process = None
+
+
+@contextmanager
+def database() -> Iterator[Database]:
+    """A new database server."""
+    with tempfile.TemporaryDirectory(prefix="postgres-") as name:
+        server = Database(Path(name), free_port())
+        if _AS_NOBODY:
+            shutil.chown(name, _AS_NOBODY["user"])
+        arguments = ["-D", f"{name}/data", "--auth=trust", "--username=memstate", "--no-sync", "--locale=C"]
+        _run("initdb", [*arguments, "--encoding=UTF8"], cwd=name)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def broker(folder: Path) -> Iterator[str]:
+    """A Redis server that asks for a password; its URL."""
+    port = free_port()
+    arguments = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--requirepass", PASSWORD]
+    process = _started("redis-server", [*arguments, "--dir", str(folder)], folder, port, as_nobody=False)
+    try:
+        yield f"redis://:{PASSWORD}@127.0.0.1:{port}/0"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_until(said: Callable[[], Any], seconds: float = 60) -> Any:
+    """What a function says, once it is true."""
+    until = time.monotonic() + seconds
+    while not (found := said()):
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.1)
+    return found
+
+
+def _run(program: str, arguments: list[str], **options: Any) -> None:
+    found = shutil.which(program, path=_PLACES)
+    subprocess.run([str(found), *arguments], check=True, stdout=subprocess.DEVNULL, **_AS_NOBODY, **options)
+
+
+def _started(
+    program: str, arguments: list[str], folder: Path, port: int, *, as_nobody: bool = True
+) -> subprocess.Popen[bytes]:
+    """A server, when it listens."""
+    who = _AS_NOBODY if as_nobody else {}
+    with (folder / f"{program}.log").open("ab") as log:
+        command = [str(shutil.which(program, path=_PLACES)), *arguments]
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **who)
+
+    def listens() -> bool:
+        assert process.poll() is None, (folder / f"{program}.log").read_text()
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(listens)
+    return process
