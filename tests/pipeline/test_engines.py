@@ -128,36 +128,6 @@ def test_machines_see_the_runs_of_each_other_until_an_erasure_clears_them(shared
             assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
 
 
-@pytest.mark.usefixtures("without_waits")
-def test_a_database_that_is_down_is_a_sentence_and_the_next_night_goes_on(
-    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database, named = shared
-    given, home, real = {**named, BROKER_VARIABLE: ""}, tmp_path / "home", step.publish
-    drop(home, "one").rename(home / "inbox" / "one.jsonl")
-
-    def lost(*arguments: object) -> object:
-        database.stop()
-        return real(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(step, "publish", lost)
-    try:
-        for _ in ("while it publishes", "before it begins"):
-            refused = run_memstate(home, "maintain", "--now", NIGHT, "--json", **given)
-            assert (refused.code, refused.document["error"]["type"]) == (1, "HistoryUnreachable"), refused.stderr
-            assert "Traceback" not in refused.stderr
-            assert "Connection refused. The store itself is sound" in refused.stderr.splitlines()[-1]
-            monkeypatch.setattr(step, "publish", real)
-        assert run_memstate(home, "status", **given).code == 0
-        (finding,) = engines(open_store(home), {POSTGRES_VARIABLE: database.url})
-        assert (finding.name, finding.ok, PASSWORD in finding.detail) == ("database", False, False)
-    finally:
-        database.start()
-    night = run_memstate(home, "maintain", "--now", NIGHT, "--json", **given)
-    assert night.code == 0, night.stderr
-    assert night.document["totals"]["evidence"] == len(SCOPES)
-
-
 class Machine:
     """A home with a process of its own."""
 
@@ -239,3 +209,33 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
     assert observations(carl) == [f"one-{scope}" for scope in SCOPES]
     assert run_memstate(carl, "status", "--json", **given).document["topics"]["active"] == len(SCOPES)
     assert not any(holds(each.home, PASSWORD.encode()) for each in (*workers, desk))
+
+
+@pytest.mark.usefixtures("without_waits")
+def test_a_database_that_is_down_is_a_sentence_and_the_next_night_goes_on(
+    shared: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, named = shared
+    given, home, real = {**named, BROKER_VARIABLE: ""}, tmp_path / "home", step.publish
+    drop(home, "one").rename(home / "inbox" / "one.jsonl")
+
+    def lost(*arguments: object) -> object:
+        database.stop()
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(step, "publish", lost)
+    try:
+        for _ in ("while it publishes", "before it begins"):
+            refused = run_memstate(home, "maintain", "--now", NIGHT, "--json", **given)
+            assert (refused.code, refused.document["error"]["type"]) == (1, "HistoryUnreachable"), refused.stderr
+            assert "Traceback" not in refused.stderr
+            assert "Connection refused. The store itself is sound" in refused.stderr.splitlines()[-1]
+            monkeypatch.setattr(step, "publish", real)
+        assert run_memstate(home, "status", **given).code == 0
+        (finding,) = engines(open_store(home), {POSTGRES_VARIABLE: database.url})
+        assert (finding.name, finding.ok, PASSWORD in finding.detail) == ("database", False, False)
+    finally:
+        database.start()
+    night = run_memstate(home, "maintain", "--now", NIGHT, "--json", **given)
+    assert night.code == 0, night.stderr
+    assert night.document["totals"]["evidence"] == len(SCOPES)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 import yaml
 from dagster._core.definitions.run_request import InstigatorType
 
+from memstate_core.model.errors import HistoryUnreachable
 from memstate_core.state.home import Home
 from memstate_pipeline.instance import dagster_home, dagster_instance
+from memstate_pipeline.instance_settings import BROKER_VARIABLE, POSTGRES_VARIABLE, RESULTS_VARIABLE, missing
+from tests.pipeline.conftest import run_memstate
 
 OLD = """\
 # Created by memstate; edit as you like.
@@ -37,8 +43,12 @@ MONITORED = f"""\
 """
 
 
-def settings(home: Home) -> str:
-    return (dagster_home(home, {}) / "dagster.yaml").read_text()
+DATABASE = {POSTGRES_VARIABLE: "postgresql+psycopg2://memstate:a-password@db/memstate"}
+WORKERS = {**DATABASE, **dict.fromkeys((BROKER_VARIABLE, RESULTS_VARIABLE), "redis://:a-password@broker/0")}
+
+
+def settings(home: Home, environ: Mapping[str, str] = MappingProxyType({})) -> str:
+    return (dagster_home(home, environ) / "dagster.yaml").read_text()
 
 
 def test_a_new_home_retries_runs_that_died_and_no_others(tmp_path: Path) -> None:
@@ -65,3 +75,53 @@ def test_settings_of_an_older_version_are_replaced_unless_edited(tmp_path: Path,
     home.dagster.mkdir(parents=True)
     (home.dagster / "dagster.yaml").write_text(kept)
     assert (settings(home) != kept) == replaced
+
+
+def test_the_environment_adds_a_database_and_workers_by_name_and_takes_nothing_back(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    local, database = settings(home), settings(home, DATABASE)
+    for environ in ({}, DATABASE, {**WORKERS, RESULTS_VARIABLE: ""}):
+        assert settings(home, environ) == database
+    workers = settings(home, WORKERS)
+    assert (settings(home), settings(home, DATABASE)) == (workers, workers)
+    assert yaml.safe_load(database) == {
+        **yaml.safe_load(local),
+        "storage": {"postgres": {"postgres_url": {"env": POSTGRES_VARIABLE}}},
+    }
+    launcher = yaml.safe_load(workers)["run_launcher"]
+    assert launcher["config"] == {"broker": {"env": BROKER_VARIABLE}, "backend": {"env": RESULTS_VARIABLE}}
+    assert "a-password" not in workers
+    assert settings(Home(tmp_path / "no history"), {**WORKERS, POSTGRES_VARIABLE: ""}) == local
+
+
+def test_settings_that_were_edited_stay_whatever_the_environment_names(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    edited = settings(home) + "# mine\n"
+    (home.dagster / "dagster.yaml").write_text(edited)
+    assert settings(home, WORKERS) == edited
+    assert run_memstate(tmp_path, "init", "--json", **WORKERS).code == 0
+    assert settings(home) == edited
+
+
+def test_a_variable_that_the_settings_name_and_is_not_set_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(POSTGRES_VARIABLE, raising=False)
+    settings(Home(tmp_path), DATABASE)
+    with pytest.raises(HistoryUnreachable, match=f"{POSTGRES_VARIABLE} is not set"), dagster_instance(Home(tmp_path)):
+        pass
+
+
+def test_what_a_machine_lacks_is_named_without_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [POSTGRES_VARIABLE, BROKER_VARIABLE, RESULTS_VARIABLE]
+    for module in ("dagster_postgres", "dagster_celery"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert missing([], {}) is None
+    for name in names:
+        assert missing([name], {**WORKERS, name: ""}) == f"the environment variable {name} is not set"
+        assert str(missing([name], WORKERS)).endswith("pip install 'memstate[cluster]'")
+    for module in ("dagster_postgres", "dagster_celery"):
+        monkeypatch.setitem(sys.modules, module, SimpleNamespace(__spec__=module))
+    assert missing(names, WORKERS) is None
+    bare = {POSTGRES_VARIABLE: "postgresql://memstate:a-password@db/memstate"}
+    assert missing(names, bare) == f"${POSTGRES_VARIABLE} does not begin with postgresql+psycopg2://"

@@ -12,7 +12,7 @@ import pytest
 from memstate_core.model.errors import LeaseLost, StoreLocked, StoreUnreachable, StoreUrlRefused
 from memstate_core.model.scope import Layout
 from memstate_core.storage.head import HEAD, State, read_head
-from memstate_core.storage.lease import Lease, take_lease, unchanged_for
+from memstate_core.storage.lease import Lease, lease_holder, take_lease, unchanged_for
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import Storage, storage
 from tests.core.storage.s3 import Faults
@@ -56,12 +56,14 @@ def paused(patch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_holds_it_and_its_number_grows(place: Storage, taken: Callable[..., Lease]) -> None:
+    assert lease_holder(place) == ""
     first = taken(place, "aya")
+    assert lease_holder(place) == "process of aya"
     with pytest.raises(StoreLocked, match=r"process of aya, whose lease number 1 expires in 60. s unless renewed"):
         taken(place, "ben")
     first.commit(state(1, 1), Layout(1))
     first.release()
-    assert seen(place) == (1, "", 1)
+    assert (seen(place), lease_holder(place)) == ((1, "", 1), "")
     second = taken(place, "ben")
     assert (second.fence, second.state, second.abandoned) == (2, state(1, 1), False)
     assert seen(place) == (2, "process of ben", 1)
@@ -74,6 +76,7 @@ def test_a_paused_holder_that_wakes_up_changes_nothing(
         paused(patch)
         first = taken(place, "aya", SHORT)
     wait_until_free(place)
+    assert lease_holder(place) == ""
     second = taken(place, "ben")
     assert (second.fence, second.abandoned) == (2, True)
     for _ in range(2):
