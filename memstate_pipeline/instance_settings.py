@@ -50,7 +50,7 @@ _THIRD_SETTINGS = f"""\
   poll_interval_seconds: 60
 """
 """The settings of homes that were made before the dialog for mail addresses was off; replaced in the same way."""
-_LOCAL_SETTINGS = f"""\
+_FOURTH_SETTINGS = f"""\
 {_THIRD_SETTINGS}nux: # the dialog that asks for a mail address
   enabled: false
 retention: # days that ticks are kept; retention.run_days of memstate.toml says how long runs are
@@ -59,6 +59,11 @@ retention: # days that ticks are kept; retention.run_days of memstate.toml says 
   sensor:
     purge_after_days: {{skipped: 2, success: 30, failure: 30, started: 30}}
 """
+"""The settings of homes that were made before the number of runs was limited; replaced in the same way.
+
+The limit of a pool holds once Dagster has seen it, so of a history without runs it launched two at once.
+"""
+_LOCAL_SETTINGS = _FOURTH_SETTINGS.replace("  pools:\n", "  runs:\n    max_concurrent_runs: 1\n  pools:\n")
 _DATABASE_SETTINGS = f"""\
 {_LOCAL_SETTINGS}storage: # runs, events and schedules are in this database, which the machines of a store share
   postgres:
@@ -76,6 +81,7 @@ WRITTEN = (
     _FIRST_SETTINGS,
     _SECOND_SETTINGS,
     _THIRD_SETTINGS,
+    _FOURTH_SETTINGS,
     _LOCAL_SETTINGS,
     _DATABASE_SETTINGS,
     _WORKER_SETTINGS,

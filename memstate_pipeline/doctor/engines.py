@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memstate_core.night.checkout.note import store_url
+from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
 from memstate_core.run.store import Store
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.instance_settings import (
     BROKER_VARIABLE,
-    POSTGRES_VARIABLE,
     RESULTS_VARIABLE,
     WORKER,
     missing,

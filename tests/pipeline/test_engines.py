@@ -22,6 +22,7 @@ from sqlalchemy import create_engine, text
 
 from memstate_core.model.scope import Layout
 from memstate_core.night.checkout.note import read_checkout
+from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
 from memstate_core.run.store import open_store
 from memstate_core.state.home import Home
 from memstate_core.state.lock import left_by_the_dead
@@ -35,7 +36,7 @@ from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.doctor.runs import run_findings
 from memstate_pipeline.following import follow
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.instance_settings import BROKER_VARIABLE, POSTGRES_VARIABLE, RESULTS_VARIABLE, WORKER
+from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE, WORKER
 from memstate_pipeline.nights import NIGHTLY
 from memstate_pipeline.partitions import PARTITION_TAG
 from tests import warm

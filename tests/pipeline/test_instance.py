@@ -12,9 +12,10 @@ import yaml
 from dagster._core.definitions.run_request import InstigatorType
 
 from memstate_core.model.errors import HistoryUnreachable
+from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
 from memstate_core.state.home import Home
 from memstate_pipeline.instance import dagster_home, dagster_instance
-from memstate_pipeline.instance_settings import BROKER_VARIABLE, POSTGRES_VARIABLE, RESULTS_VARIABLE, missing
+from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE, missing
 from tests.pipeline.conftest import run_memstate
 
 OLD = """\
@@ -42,7 +43,15 @@ MONITORED = f"""\
   poll_interval_seconds: 60
 """
 
-
+WITH_RETENTION = f"""\
+{MONITORED}nux: # the dialog that asks for a mail address
+  enabled: false
+retention: # days that ticks are kept; retention.run_days of memstate.toml says how long runs are
+  schedule:
+    purge_after_days: 180
+  sensor:
+    purge_after_days: {{skipped: 2, success: 30, failure: 30, started: 30}}
+"""
 DATABASE = {POSTGRES_VARIABLE: "postgresql+psycopg2://memstate:a-password@db/memstate"}
 WORKERS = {**DATABASE, **dict.fromkeys((BROKER_VARIABLE, RESULTS_VARIABLE), "redis://:a-password@broker/0")}
 
@@ -56,7 +65,10 @@ def test_a_new_home_retries_runs_that_died_and_no_others(tmp_path: Path) -> None
     assert written["run_retries"] == {"enabled": True, "max_retries": 2, "retry_on_asset_or_op_failure": False}
     assert written["run_monitoring"]["enabled"] is True
     assert written["telemetry"] == {"enabled": False}
-    assert written["concurrency"] == {"pools": {"granularity": "run", "default_limit": 1}}
+    assert written["concurrency"] == {
+        "runs": {"max_concurrent_runs": 1},
+        "pools": {"granularity": "run", "default_limit": 1},
+    }
 
 
 def test_no_dialog_asks_for_a_mail_address_and_ticks_are_not_kept_for_ever(tmp_path: Path) -> None:
@@ -68,7 +80,8 @@ def test_no_dialog_asks_for_a_mail_address_and_ticks_are_not_kept_for_ever(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("kept", "replaced"), [(OLD, True), (RETRIES, True), (MONITORED, True), (OLD + "# mine\n", False), ("", False)]
+    ("kept", "replaced"),
+    [*((each, True) for each in (OLD, RETRIES, MONITORED, WITH_RETENTION)), (OLD + "# mine\n", False), ("", False)],
 )
 def test_settings_of_an_older_version_are_replaced_unless_edited(tmp_path: Path, kept: str, replaced: bool) -> None:
     home = Home(tmp_path)

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
 from memstate_core.policy.settings import load_settings
 from memstate_pipeline.deploy.containers import container_files
 from memstate_pipeline.deploy.workers import worker_files
-from memstate_pipeline.instance_settings import BROKER_VARIABLE, DRIVER, POSTGRES_VARIABLE, RESULTS_VARIABLE, WORKER
+from memstate_pipeline.instance_settings import BROKER_VARIABLE, DRIVER, RESULTS_VARIABLE, WORKER
 
 SECRETS = {"DATABASE_PASSWORD", "BROKER_PASSWORD", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
 MACHINES = ("webserver", "daemon", "api", "worker", "settings")

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
 from memstate_core.run.store import Store, open_store
 from memstate_pipeline.doctor.engines import engines
 from memstate_pipeline.instance import dagster_home
-from memstate_pipeline.instance_settings import BROKER_VARIABLE, POSTGRES_VARIABLE, RESULTS_VARIABLE
+from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE
 from tests.pipeline.engines import free_port
 
 DATABASE = {POSTGRES_VARIABLE: "postgresql+psycopg2://memstate:a-password@127.0.0.1:{port}/memstate"}
