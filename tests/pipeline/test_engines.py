@@ -124,6 +124,7 @@ def test_machines_see_the_runs_of_each_other_until_an_erasure_clears_them(shared
     assert refused.document["error"]["type"] == "HistoryUnreachable"
     erased = run_memstate(ben, *erase, **given)
     assert (erased.code, erased.document["removed"]["runs"]) == (0, 1), erased.stderr
+    assert "backups and write-ahead logs of the database" in str(erased.document["out_of_reach"])
     with create_engine(database.url).connect() as connection:
         for table in ("runs", "run_tags", "event_logs", "job_ticks"):
             assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0

@@ -21,7 +21,6 @@ from memstate_core.night.backup.folder import escaped, place
 from memstate_core.night.checkout.note import Note
 from memstate_core.night.checkout.parts import Kind, kind_of, local_parts
 from memstate_core.night.erasure.files import clear_runs, remove_derived
-from memstate_core.night.erasure.run_database import clear_database
 from memstate_core.state.files import file_digest, link_or_copy, make_folder, require_space, sync_path
 from memstate_core.state.home import LAYOUT, Home
 from memstate_core.state.ledger_chain import CHAIN
@@ -162,7 +161,6 @@ class _Bringing:
             (self._home.root / place(path)).unlink(missing_ok=True)
         shutil.rmtree(self._home.discarded, ignore_errors=True)
         clear_runs(self._home.dagster)
-        clear_database(self._home.dagster)
         remove_derived(self._home)
 
     def _clear(self, path: Path) -> None:

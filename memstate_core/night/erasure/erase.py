@@ -33,7 +33,7 @@ from memstate_core.night.erasure.files import (
     unreadable,
 )
 from memstate_core.night.erasure.republish import republish
-from memstate_core.night.erasure.run_database import clear_database, ended_in_database, run_database
+from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE, clear_database, ended_in_database, run_database
 from memstate_core.night.erasure.subject import SCOPE, Found, Subject, find
 from memstate_core.night.erasure.tables import changes, counts
 from memstate_core.night.publication.fetch import fetch_inbox, inbox_url, release_imported
@@ -182,13 +182,12 @@ def _finish(store: Store, begun: Begun) -> Certificate:
     history = None if begun.run_history is None else RunHistory(Path(begun.run_history), begun.clears_runs)
     for folder in _histories(store, history):
         clear_runs(folder)
-    database = run_database(_instance(store, history))
     clear_database(_instance(store, history))
     republish(store, f"erasure-{erasures(store.home) + 1}")
     out_of_reach = [
         *_left(store, begun),
         *_runs_left(history),
-        *(["backups and write-ahead logs of the database of Dagster's record of runs"] if database else []),
+        *_database_left(store, history),
         *_backups(store, begun.at),
         *_fetched(store),
         *_published(store),
@@ -230,6 +229,17 @@ def _left(store: Store, begun: Begun) -> list[str]:
         if path.is_file() and any(name and name in path.read_text(errors="replace") for name in names)
     ]
     return [*named, *(f"{path} cannot be read; look through it" for path in unreadable(store.home))]
+
+
+def _database_left(store: Store, history: RunHistory | None) -> list[str]:
+    """What may be left in a database with Dagster's record of runs."""
+    if run_database(_instance(store, history)):
+        return ["backups and write-ahead logs of the database with Dagster's record of runs"]
+    if store.settings.store.url:
+        return [
+            f"a database with Dagster's record of runs, if other machines share one: {POSTGRES_VARIABLE} is not set"
+        ]
+    return []
 
 
 def _runs_left(history: RunHistory | None) -> list[str]:
