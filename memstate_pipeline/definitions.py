@@ -12,6 +12,7 @@ from memstate_pipeline.assets.publish import publish_assets
 from memstate_pipeline.assets.revise import revise_assets
 from memstate_pipeline.assets.topics import topic_assets
 from memstate_pipeline.checks import asset_checks
+from memstate_pipeline.choice import choice_sensors, choose_job
 from memstate_pipeline.following import checkout_sensor
 from memstate_pipeline.jobs import compaction_job, import_job, nightly_job, retention_job, verify_job
 from memstate_pipeline.partitions import shard_partitions
@@ -29,7 +30,7 @@ from memstate_pipeline.store_sensors import corrections_sensor, pressure_sensor,
 
 GROUPS = (ingest_assets, topic_assets, revise_assets, forget_assets, publish_assets)
 _WARNS_AT = 0.7
-"""The share of `schedule.stale_hours` after which the asset is late."""
+"""The share of `schedule.stale_hours` after which the asset is late; `schedule.skip_unchanged_days` is added to it."""
 
 
 def build_defs(home: Path) -> dg.Definitions:
@@ -40,14 +41,17 @@ def build_defs(home: Path) -> dg.Definitions:
     """
     store = open_store(home)
     partitions, hours = shard_partitions(store), store.settings.schedule.stale_hours
+    skipped = timedelta(days=store.settings.schedule.skip_unchanged_days)
     fresh = dg.FreshnessPolicy.time_window(
-        fail_window=timedelta(hours=hours), warn_window=timedelta(hours=_WARNS_AT * hours)
+        fail_window=skipped + timedelta(hours=hours), warn_window=skipped + timedelta(hours=_WARNS_AT * hours)
     )
     assets, nightly = [asset for group in GROUPS for asset in group(partitions)], nightly_job(store)
+    jobs = (import_job, verify_job, retention_job, compaction_job)
+    choosing = [choose_job(store)] if skipped else []
     return dg.Definitions(
         assets=[*dg.map_asset_specs(lambda spec: _described(spec, store, fresh), assets), *shard_specs(store, fresh)],
         asset_checks=[*asset_checks(), *shard_checks(store)],
-        jobs=[nightly, *(job(store) for job in (import_job, verify_job, retention_job, compaction_job))],
+        jobs=[nightly, *(job(store) for job in jobs), *choosing],
         schedules=[nightly_schedule(store), *further_schedules(store)],
         sensors=[
             inbox_sensor(store),
@@ -60,6 +64,7 @@ def build_defs(home: Path) -> dg.Definitions:
             corrections_sensor(store),
             *shards_sensor(store),
             *checkout_sensor(store),
+            *(sensor for job in choosing for sensor in choice_sensors(store, nightly, job)),
         ],
         executor=dg.in_process_executor,
         resources={"store": StoreResource(home=str(home)), "frames": FrameIOManager(home=str(home))},

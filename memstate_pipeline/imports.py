@@ -9,6 +9,7 @@ import dagster as dg
 from memstate_core.ingest import unreported
 from memstate_core.ingest.inbox import failed_files, import_inbox
 from memstate_core.ingest.report import ImportReport
+from memstate_core.run.store import Store
 from memstate_pipeline.assets.common import WRITER_POOL
 from memstate_pipeline.assets.ingest import logical_now
 from memstate_pipeline.checks import DUMPS_READABLE
@@ -24,10 +25,12 @@ def read_inbox(context: dg.OpExecutionContext, store: StoreResource) -> None:
     report = import_inbox(opened.home, opened.ledger, opened.settings, now=logical_now(context), run_id=run_id)
     unreported.keep(opened.home.imports, run_id, report)
     store.commit()
-    _log(context, report, failed_files(opened.home))
+    report_import(context, opened, report)
 
 
-def _log(context: dg.OpExecutionContext, report: ImportReport, failed: list[str]) -> None:
+def report_import(context: dg.OpExecutionContext, store: Store, report: ImportReport) -> None:
+    """Reports an import of the inbox on the asset `evidence`."""
+    failed = failed_files(store.home)
     errors = [error.message for error in report.errors]
     counts = {name: getattr(report, name) for name in unreported.COUNTS}
     metadata = {**counts, "reasons": dg.MetadataValue.json(dict(report.reasons))}

@@ -11,6 +11,9 @@ from memstate_pipeline.partitions import PARTITION_TAG
 NIGHTLY = "nightly_maintenance"
 """The nightly job."""
 
+CHOOSE = "choose_shards"
+"""The job that chooses the shards which have a night (`choice`)."""
+
 ASSET_JOB = "__ASSET_JOB"
 """Dagster's own job, which *Materialize* on the pages of assets runs."""
 

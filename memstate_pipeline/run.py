@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import uuid
 from dataclasses import dataclass
@@ -19,22 +20,26 @@ from memstate_core.model.text import iso
 from memstate_core.night.gates.acceptance import Acceptance
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.read_once import files_read_once
-from memstate_core.state.snapshots import combined_state_hash
+from memstate_core.state.snapshots import Snapshot
+from memstate_pipeline.choice import choose
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.erasure import holding
 from memstate_pipeline.failures import failure
 from memstate_pipeline.gates import acceptance_tags
+from memstate_pipeline.inputs import take_in
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import MAX_RETRIES_TAG, MAX_RUNTIME_TAG, NIGHTLY
 from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure
-from memstate_pipeline.report.page import TABLES, report_paths
+from memstate_pipeline.report.page import report_paths
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, TRIAL_TAG
 from memstate_pipeline.run_origin import recorded_origin
 from memstate_pipeline.run_output import output_not_captured
+from memstate_pipeline.summaries import summary_of_run, together
 
+_log = logging.getLogger("memstate.nights")
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -61,6 +66,8 @@ def maintain(
     on_clone: bool = False,
 ) -> Maintained:
     """Runs the nightly job for one shard after another; a shard whose run fails keeps no other from its night.
+
+    Shards that the settings allow to skip have none (`choice`), unless there is a plan or the store is a clone.
 
     Args:
         store: the store.
@@ -95,7 +102,9 @@ def maintain(
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
         if not on_clone:
             end_dead_runs(store, instance, datetime.now(UTC))
-        for shard in store.shards:
+        may_skip = plan is None and not on_clone and store.settings.schedule.skip_unchanged_days > 0
+        skipped = _skipped(store, instance, now or datetime.now(UTC), tags) if may_skip else ()
+        for shard in _others(store, skipped):
             try:
                 with recorded_origin(instance), output_not_captured(instance):
                     run_id = _run_shard(store, job, shard, instance, tags)
@@ -106,10 +115,27 @@ def maintain(
                 if plan is not None or len(store.shards) == 1:
                     raise
                 failed[shard] = error
-    summaries = [_without_tables(json.loads(data.read_text())) for _, data in paths]
+    summaries = [summary_of_run(json.loads(data.read_text())) for _, data in paths]
     if failed:
         raise ShardsFailed(failed, [summary["snapshot"] for summary in summaries]) from next(iter(failed.values()))
-    return Maintained(_together(summaries), tuple(page for page, _ in paths))
+    return Maintained(together(summaries, skipped, store.shards), tuple(page for page, _ in paths))
+
+
+def _skipped(store: Store, instance: dg.DagsterInstance, now: datetime, tags: dict[str, str]) -> tuple[Snapshot, ...]:
+    """What shards without a night serve on; none if that cannot be decided, so that every night says what is wrong."""
+    with holding(store, f"process {os.getpid()} (memstate maintain)"):
+        try:
+            for problem in take_in(store, f"inputs-{uuid.uuid4()}", now, tags).problems:
+                _log.error(problem)
+            return choose(store, instance, now).skipped
+        except Exception as error:  # noqa: BLE001 (whatever it is, the nights are more important)
+            _log.warning("every shard has a night, since none could be skipped: %s", error)
+            return ()
+
+
+def _others(store: Store, skipped: tuple[Snapshot, ...]) -> list[str]:
+    without = {snapshot.manifest.shard for snapshot in skipped}
+    return [shard for shard in store.shards if shard not in without]
 
 
 @lru_cache(maxsize=2)
@@ -144,48 +170,3 @@ def _run_shard(
         ended = datetime.now(UTC)
         published_night(store, run_id, named, ended, ended)
         return run_id
-
-
-def _without_tables(document: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in document.items() if name not in TABLES}
-
-
-def _together(summaries: list[dict[str, Any]]) -> dict[str, Any]:
-    """One summary for all shards: numbers are added, and a check passes if it passes in every shard."""
-    if len(summaries) == 1:
-        return summaries[0]
-    first = summaries[0]
-    added = {part: _added([s[part] for s in summaries]) for part in ("counts", "seconds", "totals", "extractor")}
-    checks = [
-        _worst([c for s in summaries for c in s["checks"] if c["name"] == one["name"]]) for one in first["checks"]
-    ]
-    hashes = {summary["shard"]: summary["state_hash"] for summary in summaries}
-    return {
-        **first,
-        **added,
-        "run_id": ",".join(summary["run_id"] for summary in summaries),
-        "expected_false_merges": round(sum(summary["expected_false_merges"] or 0 for summary in summaries), 2),
-        "calibration": _calibrated(summaries),
-        "snapshot": ",".join(summary["snapshot"] for summary in summaries),
-        "state_hash": combined_state_hash(hashes),
-        "checks": checks,
-        "shards": summaries,
-    }
-
-
-def _worst(verdicts: list[dict[str, Any]]) -> dict[str, Any]:
-    """The first failure of a check over shards, else its first verdict."""
-    return next((verdict for verdict in verdicts if not verdict["passed"]), verdicts[0])
-
-
-def _calibrated(summaries: list[dict[str, Any]]) -> list[dict[str, float]]:
-    rows = [row for summary in summaries for row in summary["calibration"]]
-    edges = sorted({row["probability_from"] for row in rows}, reverse=True)
-    return [
-        _added([row for row in rows if row["probability_from"] == edge]) | {"probability_from": edge} for edge in edges
-    ]
-
-
-def _added(parts: list[dict[str, float]]) -> dict[str, float]:
-    names = dict.fromkeys(name for part in parts for name in part)
-    return {name: round(sum(part.get(name, 0) for part in parts), 3) for name in names}

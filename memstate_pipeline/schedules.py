@@ -8,19 +8,21 @@ import dagster as dg
 from memstate_core.model.errors import ShardRetired
 from memstate_core.run.store import Store
 from memstate_pipeline.jobs import COMPACTION, RETENTION, VERIFY_STORE
-from memstate_pipeline.nights import NIGHTLY
+from memstate_pipeline.nights import CHOOSE, NIGHTLY
 from memstate_pipeline.resources import NOW_TAG
 
 
 def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
     """Requests one run per shard, with the time of the tick as logical time.
 
+    Where the settings allow nights to be skipped, it requests the job that chooses the shards (`choice`).
+
     A tick fails after the number of shards was changed, until the definitions are loaded again.
     """
-    partitions = store.shards
+    partitions, chooses = store.shards, store.settings.schedule.skip_unchanged_days > 0
 
     @dg.schedule(
-        job_name=NIGHTLY,
+        job_name=CHOOSE if chooses else NIGHTLY,
         cron_schedule=store.settings.schedule.cron,
         execution_timezone=store.settings.schedule.time_zone,
         default_status=dg.DefaultScheduleStatus.RUNNING,
@@ -29,6 +31,9 @@ def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
         at = context.scheduled_execution_time.astimezone(UTC).isoformat()
         if partitions != store.shards:
             raise ShardRetired(partitions[0], store.shards)
+        if chooses:
+            yield dg.RunRequest(run_key=at, tags={NOW_TAG: at})
+            return
         for shard in partitions:
             yield dg.RunRequest(run_key=f"{at}/{shard}", partition_key=shard, tags={NOW_TAG: at})
 

@@ -1,9 +1,8 @@
 """Sensors that look at the store: evidence that waits, snapshots that went stale, corrections from the command line."""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -16,6 +15,7 @@ from memstate_core.night.reembed import REEMBEDDING
 from memstate_core.night.resharding.inputs import RESHARDING
 from memstate_core.night.rollback import ROLLBACK
 from memstate_core.run.store import Store
+from memstate_core.run.waiting import Waiting, is_late, waiting_evidence
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.snapshots import Snapshot, load_snapshot, numbers
 from memstate_pipeline.nights import NIGHTLY
@@ -40,14 +40,14 @@ def pressure_sensor(store: Store) -> dg.SensorDefinition:
     )
     def memory_pressure() -> Iterator[dg.RunRequest | dg.SkipReason]:
         waiting, most = _waiting(store), store.settings.schedule.pressure_rows
-        pressed = {shard: found for shard, found in waiting.items() if 0 < most <= found[1]}
-        for shard, (arrived, _) in pressed.items():
+        pressed = {shard: found for shard, found in waiting.items() if 0 < most <= found.rows}
+        for shard, found in pressed.items():
             at = datetime.now(UTC).isoformat()
             # Once for so many rows: a night that fails is repeated by the schedule, not every minute.
-            key = f"pressure/{shard}/{arrived // most}"
+            key = f"pressure/{shard}/{found.arrived // most}"
             yield dg.RunRequest(run_key=key, partition_key=shard, tags={NOW_TAG: at})
         if not pressed:
-            listed = ", ".join(f"{rows:,} in {shard}" for shard, (_, rows) in waiting.items())
+            listed = ", ".join(f"{found.rows:,} in {shard}" for shard, found in waiting.items())
             yield dg.SkipReason(f"evidence that waits for a night: {listed or 'none'}")
 
     return memory_pressure
@@ -58,10 +58,11 @@ def stale_sensor(store: Store) -> dg.SensorDefinition:
 
     @dg.sensor(name="stale_snapshots", minimum_interval_seconds=600, default_status=dg.DefaultSensorStatus.RUNNING)
     def stale_snapshots() -> dg.SkipReason:
-        now, limit = datetime.now(UTC), timedelta(hours=store.settings.schedule.stale_hours)
-        found = []
+        now, found = datetime.now(UTC), []
+        waiting = _waiting(store) if store.settings.schedule.skip_unchanged_days else {}
         for shard, served in _readable(store):
-            if served is not None and now - (written := _last_night(store, served)) > limit:
+            rows = waiting[shard].rows if shard in waiting else 0
+            if served is not None and is_late(store, served, written := _last_night(store, served), rows, now):
                 found.append(f"{served.name}, last night {ago(now - written)}")
                 notify_of_stale(store, shard, served.name, written, now)
         return dg.SkipReason(f"stale: {'; '.join(found)}" if found else "no served snapshot is stale")
@@ -96,27 +97,21 @@ def _observation(page: Path, api_url: str) -> dg.AssetObservation:
     return dg.AssetObservation("snapshot", partition=shard, metadata={**pages_of(page, api_url), **known, **counts})
 
 
-def _waiting(store: Store) -> dict[str, tuple[int, int]]:
-    """By shard how many rows of evidence it has, and how many of them its served snapshot lacks.
+def _waiting(store: Store) -> dict[str, Waiting]:
+    """The evidence of each shard, and how much of it waits for a night.
 
     Nothing if the ledger cannot be read. Left out are shards that cannot be read, which `doctor` names, and those that
     serve a rollback: what it left to the next night is no reason to begin that night.
     """
+    readable = {
+        shard: served
+        for shard, served in _readable(store)
+        if served is None or not served.manifest.run_id.startswith(ROLLBACK)
+    }
     try:
-        rows = store.ledger.scan("evidence").group_by("scope").len().collect().rows()
+        return waiting_evidence(store, readable)
     except UNREADABLE:
         return {}
-    arrived, layout = Counter[str](), store.layout
-    for scope, count in rows:
-        arrived[layout.of(scope)] += count
-    found = {}
-    for shard, served in _readable(store):
-        manifest = None if served is None else served.manifest
-        if manifest is None:
-            found[shard] = (arrived[shard], arrived[shard])
-        elif not manifest.run_id.startswith(ROLLBACK):
-            found[shard] = (arrived[shard], arrived[shard] - manifest.counts["evidence"])
-    return found
 
 
 def _last_night(store: Store, served: Snapshot) -> datetime:

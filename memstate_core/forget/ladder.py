@@ -7,14 +7,12 @@ restored by new evidence or an access.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from memstate_core.forget.archiving import to_archive
-from memstate_core.forget.attenuation import detached_edges, detached_fields, summaries
 from memstate_core.forget.eviction_order import with_retention
-from memstate_core.forget.ladder_decisions import edge_decisions, field_decisions, topic_decisions
+from memstate_core.forget.ladder_decisions import topic_decisions
+from memstate_core.forget.ladder_steps import Steps, history_lengths, steps_due
 from memstate_core.forget.topic_features import dependence, governed, topic_features
 from memstate_core.model.frames import conform
 from memstate_core.model.graph_tables import REVISIONS
@@ -24,7 +22,7 @@ from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
 from memstate_core.run.view import decisions
-from memstate_core.state.decisions import ARCHIVED, ATTACHED, DETACHED, EXPANDED, RESTORED, SUMMARISED
+from memstate_core.state.decisions import ARCHIVED, RESTORED
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC, Graph, open_graph
 from memstate_core.state.ladder_state import LadderState, ladder_state
 from memstate_core.state.summaries import summarised
@@ -33,46 +31,6 @@ STEP = "forgetting"
 """The name of the step, under which a run keeps its decisions."""
 _SHOWN = 20
 """Number of topics, scopes and models that are named to people."""
-
-
-@dataclass(frozen=True)
-class Steps:
-    """What the ladder decided in a run: rows that take a step or reverse it, with salience and reason."""
-
-    archived: pl.DataFrame
-    restored: pl.DataFrame
-    detached_fields: pl.DataFrame
-    attached_fields: pl.DataFrame
-    detached_edges: pl.DataFrame
-    attached_edges: pl.DataFrame
-    summarised: pl.DataFrame
-    expanded: pl.DataFrame
-
-    def decisions(self, keep: int) -> pl.DataFrame:
-        """All steps as decisions (columns DECISION)."""
-        return pl.concat(
-            [
-                topic_decisions(self.restored, RESTORED),
-                topic_decisions(self.archived, ARCHIVED),
-                field_decisions(self.detached_fields, DETACHED),
-                field_decisions(self.attached_fields, ATTACHED),
-                edge_decisions(self.detached_edges, DETACHED),
-                edge_decisions(self.attached_edges, ATTACHED),
-                field_decisions(self.summarised, SUMMARISED, keep),
-                field_decisions(self.expanded, EXPANDED),
-            ]
-        )
-
-    def counts(self) -> dict[str, int]:
-        """How many topics, fields and edges took each step."""
-        return {
-            "archived": self.archived.height,
-            "restored": self.restored.height,
-            "summarised": self.summarised.height,
-            "expanded": self.expanded.height,
-            "detached": self.detached_fields.height + self.detached_edges.height,
-            "attached": self.attached_fields.height + self.attached_edges.height,
-        }
 
 
 def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
@@ -91,7 +49,9 @@ def forget(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     with open_graph(run.graph, buffer_mib=store.settings.store.graph_buffer_mib) as graph:
         features, fits = with_retention(store, run, ladder_features(store, run, graph, ladder, new))
         ranked = to_archive(features, dependence(graph, run.facts.now), run.policy)
-        steps = _steps(graph, run, features, ranked, ladder)
+        lengths = history_lengths(graph)
+        fields = graph.read(FIELD, ["topic_id", "name", "salience"]).join(lengths, on=["topic_id", "name"])
+        steps = steps_due(features, ranked, fields, graph.read(EDGE, list(EDGE.key)), ladder, run.policy)
         taken = steps.decisions(run.policy.summary_keep_revisions)
         _write(graph, run, steps, ladder_state(pl.concat([before, taken])))
         moved = pl.concat([topic_decisions(steps.restored, RESTORED), topic_decisions(steps.archived, ARCHIVED)])
@@ -126,28 +86,6 @@ def ladder_features(store: Store, run: Run, graph: Graph, ladder: LadderState, n
     new_evidence = run.table("links", EVIDENCE_TOPIC).join(new, on="evidence_id", how="semi")["topic_id"].unique()
     accessed = new_accesses(store, run).filter(~pl.col("failed"))["topic_id"].unique()
     return governed(topic_features(graph, run, new_evidence, accessed, ladder), run.policy)
-
-
-def _steps(graph: Graph, run: Run, topics: pl.DataFrame, ranked: pl.DataFrame, ladder: LadderState) -> Steps:
-    leaving = ranked.filter(pl.col("reason").is_not_null())
-    was = topics.select("topic_id", "was")
-    archived = leaving.join(was, on="topic_id").filter(pl.col("was") == "active")
-    back = topics.filter((pl.col("was") == "archived") & (pl.col("state") == "active"))
-    restored = back.join(leaving, on="topic_id", how="anti").with_columns(
-        by=pl.when("has_new_evidence").then(pl.lit("evidence")).otherwise(pl.lit("access")),
-        reason=pl.when("has_new_evidence").then(pl.lit("new evidence names it")).otherwise(pl.lit("it was accessed")),
-    )
-    fields = graph.read(FIELD, ["topic_id", "name", "salience"]).join(_lengths(graph), on=["topic_id", "name"])
-    fields_down, fields_up = detached_fields(fields, topics, ladder)
-    edges_down, edges_up = detached_edges(graph.read(EDGE, list(EDGE.key)), topics, ladder)
-    shortened, expanded = summaries(fields, topics, ladder, run.policy)
-    return Steps(archived, restored, fields_down, fields_up, edges_down, edges_up, shortened, expanded)
-
-
-def _lengths(graph: Graph) -> pl.DataFrame:
-    """The length of each field's full history (columns topic_id, name, revisions)."""
-    rows = graph.read(REVISION, ["topic_id", "name", "summarises"], "r.part = 'field'")
-    return rows.group_by("topic_id", "name").agg(revisions=pl.col("summarises").fill_null(1).sum())
 
 
 def _write(graph: Graph, run: Run, steps: Steps, ladder: LadderState) -> None:

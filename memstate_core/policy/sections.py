@@ -145,9 +145,14 @@ class ScheduleSettings(Section):
     pressure_rows: Annotated[int, Field(ge=0)] = 10_000
     """A night is requested ahead of schedule for a shard in which so many pieces of evidence wait for one, while
     `memstate ui` or the daemon runs; 0 for never."""
+    skip_unchanged_days: Annotated[float, Field(ge=0, le=366)] = 0.0
+    """A shard to which nothing was written since its last night, and in which no step of forgetting is due, has no
+    night until its snapshot is so many days old; 0 for a night of every shard each time. Meanwhile its answers have the
+    salience of its last night."""
     stale_hours: Annotated[float, Field(gt=0, le=100_000)] = 36.0
     """Hours after which a served snapshot counts as stale: it is notified of, its asset turns red, and `memstate
-    doctor` names evidence that has waited that long."""
+    doctor` names evidence that has waited that long. To what may be that old for want of a change,
+    `skip_unchanged_days` is added."""
     max_run_hours: Annotated[float, Field(ge=0, le=8760)] = 24.0
     """Hours after which Dagster's daemon ends a run that it started, and marks it as failed, so that a step that hangs
     does not keep later nights waiting; 0 for no limit. Runs of the command line have none."""

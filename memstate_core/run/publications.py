@@ -53,10 +53,11 @@ def _recorded(store: Store, shard: str) -> pl.DataFrame:
 
 def _decoded(rows: pl.DataFrame) -> list[tuple[int, Manifest]]:
     found = rows.filter(pl.col("kind") == PUBLISHED).select("seq", "payload_json")
-    return [(seq, manifest) for seq, text in found.iter_rows() if (manifest := _manifest(text)) is not None]
+    return [(seq, manifest) for seq, text in found.iter_rows() if (manifest := decoded_manifest(text)) is not None]
 
 
-def _manifest(text: str | None) -> Manifest | None:
+def decoded_manifest(text: str | None) -> Manifest | None:
+    """The manifest that a publication on record has as its payload; None if it has none of today's form."""
     try:
         return convert(msgjson.decode(text or "null"), Manifest)
     except (ValidationError, ValueError):

@@ -8,8 +8,8 @@ import dagster as dg
 import polars as pl
 
 from memstate_core.ingest import unreported
-from memstate_core.ingest.accesses.collect import AccessReport, collect_accesses
-from memstate_core.ingest.inbox import import_inbox, waiting
+from memstate_core.ingest.accesses.collect import AccessReport
+from memstate_core.ingest.inbox import waiting
 from memstate_core.ingest.report import ImportReport
 from memstate_core.model.errors import ShardRetired
 from memstate_core.model.text import parse_moment
@@ -18,13 +18,12 @@ from memstate_core.night.plan_guard import expect, require_unmoved
 from memstate_core.night.rebuild import ensure_served
 from memstate_core.night.resting import place_or_rest
 from memstate_core.night.set_aside import contained, set_aside_after_deaths
-from memstate_core.night.verification.record import hand_over_findings
 from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.run import died_in
 from memstate_core.run.step import StepResult
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.gates import accepted_in
-from memstate_pipeline.publication import fetch_writes, release_writes
+from memstate_pipeline.inputs import take_in
 from memstate_pipeline.report.run_report import report_interrupted
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, StoreResource
 from memstate_pipeline.steps import materialize, metadata
@@ -48,17 +47,9 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
         ensure_served(opened, shard, run_id)
         if (interrupted := report_interrupted(opened, shard)) is not None:
             context.log.warning(interrupted)
-        if (unfetched := fetch_writes(opened, context.run.tags)) is not None:
-            context.log.error(f"what replicas accepted is not fetched: {unfetched}")
-        imported = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
-        if hand_over_findings(opened, now):
-            own = import_inbox(opened.home, opened.ledger, opened.settings, now=now, run_id=run_id)
-            imported = imported.followed_by(own)
-        unreported.keep(opened.home.imports, run_id, imported)
-        accesses = collect_accesses(opened.home, opened.ledger, opened.settings, now, run_id)
-        unreported.keep_errors(opened.home.imports, f"{run_id}-accesses", accesses.errors)
-        if (unreleased := release_writes(opened, context.run.tags)) is not None:
-            context.log.error(f"what replicas accepted stays in the inbox at the URL: {unreleased}")
+        taken = take_in(opened, run_id, now, context.run.tags)
+        for problem in taken.problems:
+            context.log.error(problem)
         unpublished = unreported.kept(opened.home.imports)
         deaths = died_in(opened.home.work(shard))
         run = begin_run(opened, shard, run_id, now)
@@ -68,11 +59,11 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
             expect(opened, run, plan)
         being_written = waiting(opened.home, opened.settings)[1]
         with contained(opened, run, "evidence"):
-            result = _with_import(new_evidence(opened, run), imported, accesses, being_written)
+            result = _with_import(new_evidence(opened, run), taken.imported, taken.accesses, being_written)
             seconds = time.perf_counter() - began
             run.keep("evidence", result, seconds)
         run.keep_import({**unreported.together(unpublished.values()), "covers": [*unpublished]})
-        unread = [*map(str, imported.errors), *accesses.errors]
+        unread = [*map(str, taken.imported.errors), *taken.accesses.errors]
         shown = metadata(result, seconds, opened.settings.ui.api_url) | {"unreadable": dg.MetadataValue.json(unread)}
         return dg.MaterializeResult(value=result.frame, metadata=shown)
 

@@ -30,7 +30,8 @@ def maintain(
 ) -> None:
     """Run the nightly job now and publish a snapshot.
 
-    A night that a gate refuses can be let through once with --accept and --why.
+    A night that a gate refuses can be let through once with --accept and --why. Where the setting
+    schedule.skip_unchanged_days allows it, shards to which nothing was written have none.
     """
     from memstate_pipeline import run
     from memstate_pipeline.publication import unpublished
@@ -43,6 +44,8 @@ def maintain(
     problems = unpublished(store)
     summary = {**done.summary, "not_published": problems} if problems else done.summary
     show(summary, as_json, lambda: summary_lines(summary, done.pages))
+    if skipped := summary.get("skipped"):
+        note(f"no night: {', '.join(skipped)}; nothing was written there since the last (schedule.skip_unchanged_days)")
     for problem in problems:
         note(problem)
     if problems:
@@ -51,8 +54,13 @@ def maintain(
 
 def summary_lines(summary: Mapping[str, Any], pages: Sequence[Path]) -> Iterator[str]:
     """The result of a run, as `maintain` and `apply` print it."""
+    skipped = summary.get("skipped", [])
+    published = [name for name in summary["snapshot"].split(",") if name.rpartition("/")[0] not in skipped]
+    if not published:
+        yield "nothing published: no shard has a change"
+        return
     counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in summary["counts"].items() if count)
-    yield f"published {summary['snapshot']}: {counts or 'nothing new'}"
+    yield f"published {','.join(published)}: {counts or 'nothing new'}"
     if summary["counts"]["merges"]:
         yield _expected_false(summary)
     passed = sum(check["passed"] for check in summary["checks"])

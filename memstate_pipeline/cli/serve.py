@@ -33,7 +33,12 @@ def serve(
         float, typer.Option(min=0.1, metavar="SECONDS", help="Maximum duration of a request.")
     ] = 30.0,
     max_age: Annotated[
-        float | None, typer.Option(min=0, metavar="HOURS", help="Age from which /readyz reports a snapshot as stale.")
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="HOURS",
+            help="Age from which /readyz reports a snapshot as stale; schedule.skip_unchanged_days is added to it.",
+        ),
     ] = None,
     proxies: Annotated[
         list[str] | None,
@@ -92,7 +97,7 @@ def serve(
         body_limit=max_body_mib << 20,
         rate_limit=rate_limit,
         request_seconds=request_seconds,
-        max_age=None if max_age is None else 3600 * max_age,
+        max_age=None if max_age is None else 3600 * (max_age + 24 * store.settings.schedule.skip_unchanged_days),
         trusted_proxies=tuple(proxies or ()),
         replica_of=replica_of,
         follow_seconds=follow_seconds,

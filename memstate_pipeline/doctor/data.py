@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from memstate_core.ingest.inbox import failed_files
 from memstate_core.ingest.quarantine import open_count
@@ -14,6 +14,7 @@ from memstate_core.night.publication.fetch import inbox_url
 from memstate_core.night.publication.note import last_publication
 from memstate_core.night.publication.publish import unpublished_shards
 from memstate_core.run.store import Store
+from memstate_core.run.waiting import is_late, waiting_evidence
 from memstate_core.state.current import named_number
 from memstate_core.state.fetch_note import read_fetch_note
 from memstate_core.state.ledger import TABLES
@@ -29,11 +30,13 @@ def served_snapshots(store: Store, now: datetime) -> Finding:
         return Finding("snapshot", False, "; ".join(problems))
     if not served:
         return Finding("snapshot", True, "nothing published yet")
-    last = min(snapshot.written_at() for snapshot in served)
-    age, waiting = now - last, _waiting(store, served)
+    waiting = _waiting(store, served)
+    oldest, by_shard = min(served, key=Snapshot.written_at), {each.manifest.shard: each for each in served}
+    age, rows = now - oldest.written_at(), sum(waiting.values())
+    counted = [(by_shard.get(shard, oldest), count) for shard, count in waiting.items() if count]
     names = ", ".join(snapshot.name for snapshot in served)
-    detail = f"serves {names}, published {ago(age)}; {waiting:,} observations since"
-    if waiting and age > timedelta(hours=store.settings.schedule.stale_hours):
+    detail = f"serves {names}, published {ago(age)}; {rows:,} observations since"
+    if any(is_late(store, snapshot, snapshot.written_at(), count, now) for snapshot, count in counted):
         return Finding(
             "snapshot", False, f"{detail} wait for a night: run `memstate maintain`, or see the schedule in the UI"
         )
@@ -52,12 +55,16 @@ def _served(store: Store) -> tuple[list[Snapshot], list[str]]:
     return served, problems
 
 
-def _waiting(store: Store, served: Sequence[Snapshot]) -> int:
-    """How many rows of evidence no served snapshot has; 0 if the ledger cannot be read, which is its own finding."""
+def _waiting(store: Store, served: Sequence[Snapshot]) -> dict[str, int]:
+    """How much evidence waits, by shard; nothing if the ledger cannot be read, which is its own finding."""
+    named: dict[str, Snapshot | None] = {
+        **dict.fromkeys(store.shards),
+        **{each.manifest.shard: each for each in served},
+    }
     try:
-        return store.ledger.count("evidence") - sum(snapshot.manifest.counts["evidence"] for snapshot in served)
+        return {shard: found.rows for shard, found in waiting_evidence(store, named).items()}
     except UNREADABLE:
-        return 0
+        return {}
 
 
 def ledger(store: Store) -> Finding:

@@ -19,6 +19,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import generate
+import polars as pl
 from measures import Measure
 
 from memstate_core.ingest.importer import import_paths
@@ -91,16 +92,17 @@ def night(home: Path, changes: int, *, anew: bool) -> float:
     assert served is not None
     now = served.manifest.now + timedelta(days=1)
     if changes:
-        _change(store, changes, served.manifest.number, now.isoformat())
+        change(store, changes, served.manifest.number, now.isoformat())
     with everything_anew() if anew else ExitStack():
         began = time.process_time()
         maintain(store, now)
         return time.process_time() - began
 
 
-def _change(store: Store, changes: int, seed: int, at: str) -> None:
-    """Imports one new value each of some topics."""
+def change(store: Store, changes: int, seed: int, at: str, scopes: Sequence[str] | None = None) -> None:
+    """Imports one new value each of some topics, of all scopes or of those named."""
     known = store.ledger.scan("evidence").select("scope", "topic_key").drop_nulls().unique().collect()
+    known = known if scopes is None else known.filter(pl.col("scope").is_in(scopes))
     chosen = known.sort("scope", "topic_key").sample(changes, seed=seed)
     rows = [
         {
