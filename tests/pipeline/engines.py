@@ -93,7 +93,7 @@ def broker(folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def wait_until(said: Callable[[], Any], seconds: float = 60) -> Any:
+def wait_until(said: Callable[[], Any], seconds: float = 300) -> Any:
     """What a function says, once it is true."""
     until = time.monotonic() + seconds
     while not (found := said()):

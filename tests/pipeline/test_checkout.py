@@ -70,7 +70,7 @@ POINTS = {
     "before its input is sent": (HEAD, "Contents.send", 1, False),
     "with its input sent, before the state has it": (LEASE, "Lease.commit", 1, False),
     "when the state has its input": (LEASE, "Lease.commit", 1, True),
-    "after the import": ("memstate_pipeline.assets.ingest", "import_inbox", 1, True),
+    "after the import": ("memstate_pipeline.inputs", "import_inbox", 1, True),
     "when the night has published here": ("memstate_pipeline.assets.publish", "publish", 1, True),
     "while the night is sent": (HEAD, "Contents.send", 9, True),
     "before its list is sent": (HEAD, "Contents.send_list", 2, False),

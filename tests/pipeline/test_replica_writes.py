@@ -125,9 +125,9 @@ def test_a_night_goes_on_without_the_storage_and_says_so(home: Path, url: str, t
 POINTS = {
     "before an object is copied": ("memstate_core.night.publication.fetch", "keep_copy", 1, False),
     "after an object was copied": ("memstate_core.night.publication.fetch", "keep_copy", 1, True),
-    "after the import": ("memstate_pipeline.assets.ingest", "import_inbox", 1, True),
-    "before the removal": ("memstate_pipeline.assets.ingest", "release_writes", 1, False),
-    "after the removal": ("memstate_pipeline.assets.ingest", "release_writes", 1, True),
+    "after the import": ("memstate_pipeline.inputs", "import_inbox", 1, True),
+    "before the removal": ("memstate_pipeline.inputs", "release_writes", 1, False),
+    "after the removal": ("memstate_pipeline.inputs", "release_writes", 1, True),
     "before the night publishes": ("memstate_pipeline.assets.publish", "publish", 1, False),
     "after the night published": ("memstate_pipeline.assets.publish", "publish", 1, True),
 }
