@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from memstate_core.model.ids import sha256_text
+from memstate_core.model.ids import sha256_expr, sha256_text
 
 SCOPE_TYPES = ("global", "user", "workspace", "project", "session")
 GLOBAL_SCOPE = "global:global"
@@ -55,12 +55,18 @@ class Layout:
 
     def of(self, scope: str) -> str:
         """The shard that holds a scope: its SHA-256 modulo the number of shards."""
-        return self._name(_index(scope, self.count))
+        return self._name(int(sha256_text(scope)[:_DIGITS], 16) % self.count)
+
+    def of_each(self, scopes: pl.Series) -> pl.Series:
+        """The shard of each of some scopes, by the same rule."""
+        return pl.Series("shard", self.names).gather(_indexes(scopes, self.count))
 
     def _name(self, index: int) -> str:
         return f"r{self.number}s{index}of{self.count}" if self.number else f"s{index}"
 
 
+_DIGITS = 12
+"""How many hexadecimal digits of a scope's hash decide its shard."""
 _NAME = re.compile(r"s\d+|r(\d+)s\d+of(\d+)")
 _FIRST = Layout(1)
 
@@ -98,8 +104,9 @@ def scopes_of_shard(scopes: pl.Series, shard: str, count: int) -> pl.Series:
     if count == 1:
         return scopes
     index = int(re.sub(r".*s(\d+).*", r"\1", shard))
-    return scopes.filter(pl.Series([_index(scope, count) == index for scope in scopes], dtype=pl.Boolean))
+    return scopes.filter(_indexes(scopes, count) == index)
 
 
-def _index(scope: str, count: int) -> int:
-    return int(sha256_text(scope)[:12], 16) % count
+def _indexes(scopes: pl.Series, count: int) -> pl.Series:
+    digits = sha256_expr(pl.lit(scopes.cast(pl.String))).str.slice(0, _DIGITS)
+    return pl.select(digits.str.to_integer(base=16, dtype=pl.Int64) % count).to_series()

@@ -96,7 +96,5 @@ def rows_aside(store: Store, shards: list[str]) -> dict[str, pl.Series]:
 
 def _by_shard(store: Store, scopes: pl.DataFrame) -> Counter[str]:
     """Rows by shard, from rows by scope (columns scope and len)."""
-    found, layout = Counter[str](), store.layout
-    for scope, count in scopes.iter_rows():
-        found[layout.of(scope)] += count
-    return found
+    shards = scopes.select("len", shard=store.layout.of_each(scopes["scope"]))
+    return Counter(dict(shards.group_by("shard").agg(pl.col("len").sum()).iter_rows()))

@@ -82,7 +82,7 @@ def placed(served: Mapping[str, Served], layout: Layout) -> dict[str, dict[str, 
         [each.topics.filter(pl.col("merged_into").is_null()).select("scope") for each in served.values()]
     )
     scopes = living.group_by("scope").len()
-    homes = pl.Series("shard", [layout.of(scope) for scope in scopes["scope"]], dtype=pl.String)
+    homes = layout.of_each(scopes["scope"])
     sums = scopes.with_columns(homes).group_by("shard").agg(scopes=pl.len(), topics=pl.col("len").sum())
     every = pl.DataFrame({"shard": layout.names}).join(sums, on="shard", how="left", maintain_order="left")
     return {row.pop("shard"): row for row in every.fill_null(0).to_dicts()}

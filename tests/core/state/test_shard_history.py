@@ -87,3 +87,12 @@ def test_names_say_which_change_made_a_shard() -> None:
         for name, each in zip(Layout(12, 1).names, shared, strict=True)
         for scope in each
     )
+
+
+@given(st.lists(st.text(min_size=1, max_size=12), unique=True, max_size=20), st.integers(1, 256), st.integers(0, 2))
+def test_scopes_as_a_column_are_in_the_shards_that_hold_each(ids: list[str], count: int, number: int) -> None:
+    layout, scopes = Layout(count, number), pl.Series("scope", [f"user:{each}" for each in ids], dtype=pl.String)
+    assert layout.of_each(scopes).to_list() == [layout.of(scope) for scope in scopes]
+    for shard in {layout.names[0], *layout.of_each(scopes)}:
+        own = [scope for scope in scopes if layout.of(scope) == shard]
+        assert scopes_of_shard(scopes, shard, count).to_list() == own
