@@ -28,8 +28,6 @@ from tests.pipeline.marked_inputs import Marks, exports, observation, packed, pu
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 
 NIGHTS = 30
-WHOLE = {*range(13), 18, 24, 29}
-"""Nights that Dagster runs, with checks and reports; the others have their steps alone."""
 SAYING = 9
 """Nights in which the marked scope says something."""
 BEGIN = datetime(2026, 4, 1, 2, tzinfo=UTC)
@@ -93,7 +91,7 @@ class Life:
 
 
 class Marked(Life):
-    """A life with a marked scope beside the other one, in whole nights where something new can be seen."""
+    """A life with a marked scope beside the other one, in whole nights."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
@@ -102,9 +100,6 @@ class Marked(Life):
         self.named = f"user:{self.scope['id']}"
 
     def sleep(self, number: int) -> None:
-        if number not in WHOLE:
-            super().sleep(number)
-            return
         self.read_rest(number)
         maintain(self.store, night(number))
 
