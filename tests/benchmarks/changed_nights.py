@@ -31,6 +31,7 @@ from memstate_core.state.current import current_number, current_snapshot
 from memstate_core.state.home import Home
 from memstate_pipeline.run import maintain
 
+SETTINGS = '[embedding]\nmodel = "hashing"\n[store]\nshards = {shards}\n[ingest]\nmax_future_days = 3650\n'
 ANEW = ((resting, "_is_unchanged", False), (apply, "fold_of_base", None), (suite, "in_doubt", None))
 """What a night asks before it takes something over, and the answer by which it takes nothing over."""
 
@@ -70,13 +71,13 @@ def _measures(found: dict[tuple[int, int, bool], float], sizes: tuple[int, int],
     return measures
 
 
-def made(home: Path, topics: int, scopes: int) -> Path:
-    """A store after its first night."""
+def made(home: Path, topics: int, scopes: int, shards: int = 1) -> Path:
+    """A store after its first night of each shard."""
     if current_number(Home(home), "s0") is not None:
         return home
     home.mkdir(parents=True, exist_ok=True)
-    (home / "memstate.toml").write_text('[embedding]\nmodel = "hashing"\n')
-    store, dump = open_store(home), home / "dump.jsonl"
+    (home / "memstate.toml").write_text(SETTINGS.format(shards=shards))
+    store, dump = open_store(home, {}), home / "dump.jsonl"
     shared = ["--topics", str(topics), "--scopes", str(scopes), "--seed", "7"]
     generate.main([str(dump), "--observations", str(3 * topics), *shared])
     import_paths(store.ledger, store.settings, [dump], now=generate.END, run_id="made")

@@ -14,39 +14,20 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import generate
 import polars as pl
-from changed_nights import change
+from changed_nights import change, made
 from measures import Measure
 
 from memstate_core.forget.due import ladder_is_due
-from memstate_core.ingest.importer import import_paths
 from memstate_core.night.nights_due import nights_due
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import Store, open_store
-from memstate_core.state.current import current_number, served
-from memstate_core.state.home import Home
+from memstate_core.state.current import served
 from memstate_core.state.ladder_state import ladder_state
 from memstate_pipeline.run import maintain
 
 SKIPPING = {"MEMSTATE_SCHEDULE_SKIP_UNCHANGED_DAYS": "30"}
-SETTINGS = '[embedding]\nmodel = "hashing"\n[store]\nshards = {shards}\n[ingest]\nmax_future_days = 3650\n'
-
-
-def made(home: Path, topics: int, scopes: int, shards: int) -> Path:
-    """A store after its first nights."""
-    if current_number(Home(home), "s0") is not None:
-        return home
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "memstate.toml").write_text(SETTINGS.format(shards=shards))
-    store, dump = open_store(home, {}), home / "dump.jsonl"
-    shared = ["--topics", str(topics), "--scopes", str(scopes), "--seed", "7"]
-    generate.main([str(dump), "--observations", str(3 * topics), *shared])
-    import_paths(store.ledger, store.settings, [dump], now=generate.END, run_id="made")
-    dump.unlink()
-    maintain(store, generate.END)
-    return home
 
 
 def latest(store: Store) -> datetime:
