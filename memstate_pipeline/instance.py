@@ -13,13 +13,13 @@ import dagster as dg
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
 from memstate_core.model.errors import HistoryUnreachable, HistoryUnreadable, MemstateError
+from memstate_core.night.erasure.run_database import SETTINGS_NAME
 from memstate_core.state.home import Home
 from memstate_pipeline.causes import causes
 from memstate_pipeline.instance_settings import dagster_settings, missing, named, replaces
 from memstate_pipeline.run_history import kept_open
 
 DAGSTER_VARIABLE = "DAGSTER_HOME"
-SETTINGS_NAME = "dagster.yaml"
 
 
 def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:

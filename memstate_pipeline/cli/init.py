@@ -21,12 +21,12 @@ def init(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None
     them are a Dockerfile, files for Compose and manifests for Kubernetes. A file that exists is kept, except
     settings of Dagster that nobody edited and that lack what the environment names.
     """
+    from memstate_core.night.erasure.run_database import SETTINGS_NAME
     from memstate_core.policy.settings import FILE_NAME
     from memstate_core.policy.template import settings_template
     from memstate_core.state.files import make_folder, replace_file
     from memstate_pipeline.deploy.files import machine_files
     from memstate_pipeline.deploy.machine import Machine
-    from memstate_pipeline.instance import SETTINGS_NAME
     from memstate_pipeline.instance_settings import dagster_settings, replaces
 
     store = context.obj.store

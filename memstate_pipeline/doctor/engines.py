@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memstate_core.night.checkout.note import store_url
-from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
+from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE, SETTINGS_NAME
 from memstate_core.run.store import Store
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.instance_settings import (
@@ -23,14 +23,13 @@ from memstate_pipeline.instance_settings import (
 )
 
 PATIENCE_SECONDS = 5
-_SETTINGS = "dagster.yaml"
 _ADVICE = "start it, or correct the variable"
 
 
 def engines(store: Store, environ: Mapping[str, str] = os.environ) -> list[Finding]:
     """The findings on database and broker; none where neither is set."""
     folder = Path(environ.get("DAGSTER_HOME") or store.home.dagster)
-    settings = folder / _SETTINGS
+    settings = folder / SETTINGS_NAME
     kept = settings.read_text() if settings.is_file() else ""
     wanted = {*named(kept), *(name for name in (POSTGRES_VARIABLE, BROKER_VARIABLE) if environ.get(name))}
     if POSTGRES_VARIABLE not in wanted:

@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 
 from memstate_core.model.errors import HistoryUnreachable, HistoryUnreadable
+from memstate_core.night.erasure.run_database import SETTINGS_NAME
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.doctor.finding import Finding
-from memstate_pipeline.instance import DAGSTER_VARIABLE, SETTINGS_NAME, dagster_instance
+from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_instance
 from memstate_pipeline.nights import last_night
 
 BEATING = timedelta(minutes=2)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 POSTGRES_VARIABLE = "DAGSTER_POSTGRES_URL"
 """Where Dagster keeps its history: `postgresql+psycopg2://USER:PASSWORD@HOST:5432/DATABASE`, one for each store."""
 
-_SETTINGS = "dagster.yaml"
+SETTINGS_NAME = "dagster.yaml"
 _GOING_ON = f"SELECT run_id FROM runs WHERE status IN ({', '.join(map(repr, UNFINISHED))})"
 _ENDED = f"FROM runs WHERE run_id NOT IN ({_GOING_ON})"
 _CHANGES = (
@@ -50,7 +50,7 @@ def run_database(dagster: Path, environ: Mapping[str, str] = os.environ) -> str 
     Raises:
         HistoryUnreachable: the settings name the variable, which is not set.
     """
-    address, settings = environ.get(POSTGRES_VARIABLE), dagster / _SETTINGS
+    address, settings = environ.get(POSTGRES_VARIABLE), dagster / SETTINGS_NAME
     if not address and settings.is_file() and POSTGRES_VARIABLE in settings.read_text():
         raise HistoryUnreachable(f"the environment variable {POSTGRES_VARIABLE} is not set")
     return address or None
