@@ -21,6 +21,7 @@ from memstate_pipeline.imports import report_import
 from memstate_pipeline.inputs import take_in
 from memstate_pipeline.jobs import limit
 from memstate_pipeline.nights import CHOOSE, last_night
+from memstate_pipeline.publication import publish_unchanged
 from memstate_pipeline.resources import NOW_TAG, StoreResource
 
 SKIPPED_TAG = "memstate/skipped"
@@ -56,7 +57,10 @@ def _has_failed(instance: dg.DagsterInstance, served: Snapshot) -> bool:
 
 @dg.op(pool=WRITER_POOL)
 def choose_due_shards(context: dg.OpExecutionContext, store: StoreResource) -> None:
-    """Imports the inbox and the accesses, and says in a tag of the run which shards have no night."""
+    """Imports the inbox and the accesses, and says in a tag of the run which shards have no night.
+
+    What those serve is published for replicas where an earlier attempt failed, or the URL is another one.
+    """
     opened, now = store.store, logical_now(context)
     taken = take_in(opened, context.run_id, now, context.run.tags)
     for problem in taken.problems:
@@ -64,6 +68,8 @@ def choose_due_shards(context: dg.OpExecutionContext, store: StoreResource) -> N
     report_import(context, opened, taken.imported)
     found = choose(opened, context.instance, now)
     store.commit()
+    for problem in publish_unchanged(opened, found.skipped, context.run.tags):
+        context.log.error(problem)
     skipped = ",".join(each.manifest.shard for each in found.skipped)
     context.log.info(f"no night: {skipped or 'none'}; nights: {found.due}")
     context.instance.add_run_tags(context.run_id, {SKIPPED_TAG: skipped})

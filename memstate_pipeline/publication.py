@@ -5,14 +5,15 @@ A failure here undoes nothing of a night: it publishes for this home what it has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from memstate_core.model.errors import MemstateError
-from memstate_core.night.publication.note import last_publication
+from memstate_core.night.publication.note import last_publication, not_arrived
 from memstate_core.run.store import Store
 from memstate_core.state.fetch_note import read_fetch_note
+from memstate_core.state.snapshots import Snapshot
 from memstate_pipeline.resources import PLAN_TAG, TRIAL_TAG
 
 
@@ -21,7 +22,7 @@ def publish_shard(store: Store, shard: str, tags: Mapping[str, str]) -> dict[str
 
     Args:
         store: the store.
-        shard: the shard that a night has just published.
+        shard: the shard.
         tags: the tags of its run; a trial on a clone publishes nothing.
 
     Returns:
@@ -37,6 +38,13 @@ def publish_shard(store: Store, shard: str, tags: Mapping[str, str]) -> dict[str
     except (MemstateError, OSError) as error:
         return {"published_to": url, "not_published": str(error)}
     return {"published_to": url}
+
+
+def publish_unchanged(store: Store, served: Iterable[Snapshot], tags: Mapping[str, str]) -> list[str]:
+    """Publishes what shards without a night serve, where that is not at the URL yet; returns what failed."""
+    shards = not_arrived(store.home, store.settings.publish.url, served)
+    outcomes = {shard: publish_shard(store, shard, tags).get("not_published") for shard in shards}
+    return [f"{shard} is not published for replicas: {problem}" for shard, problem in outcomes.items() if problem]
 
 
 def publish_all(store: Store) -> str | None:

@@ -32,6 +32,7 @@ from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import MAX_RETRIES_TAG, MAX_RUNTIME_TAG, NIGHTLY
 from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
+from memstate_pipeline.publication import publish_unchanged
 from memstate_pipeline.report.failed_run import RunFailure
 from memstate_pipeline.report.page import report_paths
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, TRIAL_TAG
@@ -127,7 +128,10 @@ def _skipped(store: Store, instance: dg.DagsterInstance, now: datetime, tags: di
         try:
             for problem in take_in(store, f"inputs-{uuid.uuid4()}", now, tags).problems:
                 _log.error(problem)
-            return choose(store, instance, now).skipped
+            skipped = choose(store, instance, now).skipped
+            for problem in publish_unchanged(store, skipped, tags):
+                _log.error(problem)
+            return skipped
         except Exception as error:  # noqa: BLE001 (whatever it is, the nights are more important)
             _log.warning("every shard has a night, since none could be skipped: %s", error)
             return ()

@@ -62,7 +62,11 @@ def dumped(home: Path, scopes: list[str], night: int) -> None:
     """Rows that are imported, or dropped into the inbox."""
     if night % 2:
         imported(home, night, scopes)
-        return
+    else:
+        dropped(home, scopes, night)
+
+
+def dropped(home: Path, scopes: list[str], night: int) -> None:
     rows = [json.dumps(row) for row in rows_of(night) if f"user:{row['scope']['id']}" in scopes]
     (home / "inbox").mkdir(exist_ok=True)
     file = home / "inbox" / f"{night}.jsonl"

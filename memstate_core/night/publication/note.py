@@ -13,6 +13,7 @@ from memstate_core.model.scope import resharded
 from memstate_core.policy.settings import Settings
 from memstate_core.state.files import make_folder, replace_file
 from memstate_core.state.home import Home
+from memstate_core.state.snapshots import Snapshot
 
 
 class ShardNote(Struct, frozen=True):
@@ -40,6 +41,14 @@ def last_publication(home: Home) -> Note | None:
         return msgjson.decode(home.last_publication.read_bytes(), type=Note)
     except (OSError, ValueError):
         return None
+
+
+def not_arrived(home: Home, where: str, served: Iterable[Snapshot]) -> list[str]:
+    """The shards of served snapshots that did not arrive at a URL, as far as the note of a home says."""
+    note = last_publication(home)
+    known = note.shards if note is not None and note.where == where else {}
+    there = {shard: each.snapshot for shard, each in known.items()}
+    return [each.manifest.shard for each in served if there.get(each.manifest.shard) != each.name]
 
 
 def publication_url(home: Home, settings: Settings) -> str | None:
