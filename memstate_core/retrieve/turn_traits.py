@@ -14,7 +14,8 @@ _ENDS = rf"[.!?\u{{61f}}\u{{2026}}]+{_CLOSING}(?:\s|$)|[\u{{3002}}\u{{ff01}}\u{{
 _ENDED = (
     r"no longer|(?:any|no) ?more|any longer|never|used to|former|stop(?:ped|ping)?|quit|ceased|end(?:ed|ing)|finished|"
     r"drop(?:ped|ping)|cancel\w*|abandon\w*|left|leaving|lost|sold|died|passed away|got rid|resign\w*|retired?|"
-    r"dissolved|disbanded|clos(?:ed|ing) down|closed|shut|break-?up|divorc\w+|separated|expired|ran out|unsubscribed|"
+    r"dissolved|disbanded|clos(?:ed|ing) down|closed|shut|break-?up|divorc\w+|separated|unsubscribed|"
+    r"expir(?:e[ds]?|ing)|laps(?:e[ds]?|ing)|"
     r"fired|let go|moved (?:out|away)|(?:done|through|fed up) with|(?:is|are|was|were) (?:off|over)|gone off|"
     r"discontinu\w+|terminat\w+|revoked|withdr(?:ew|awn)|scrapped|ditched|uninstalled|"
     r"(?:pulled|backed|dropped|opted) out|part(?:ed|ing) (?:ways|with)|sa(?:id|y|ying) goodbye"
@@ -32,6 +33,7 @@ _PARTICLES = {
     r"phas(?:ed|ing)": "out",
     r"(?:wound|winding)": "up|down",
     r"(?:laid|laying)": "off",
+    r"(?:ran|run|running)": "out",
 }
 """Verbs that end something with a particle, which may stand behind their object: "gave it away"."""
 

@@ -57,6 +57,9 @@ def test_a_length_is_logarithmic_and_unknown_without_text() -> None:
         "They called the whole summer regatta off.",
         "We gave notice to the landlord.",
         "They threw it out",
+        "I let my ticket for the pool run out.",
+        "Our lease lapsed.",
+        "My card expires in May",
     ],
 )
 def test_words_of_change_are_recognised(text: str) -> None:
