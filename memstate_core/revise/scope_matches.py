@@ -16,11 +16,11 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CALIBRATION, MERGE_BAND, PAIRS, REVIEW_BAND
 from memstate_core.revise.matching.answers import KINDS
 from memstate_core.revise.matching.blocking import VIEWS, all_pairs, completeness
+from memstate_core.revise.matching.contradictions import FAMILY
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import LIFT
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
-from memstate_core.revise.matching.siblings import FAMILY
 from memstate_core.revise.pair_reading import readings
 from memstate_core.revise.reliability import band
 from memstate_core.revise.thresholds import Probabilities
@@ -34,7 +34,7 @@ HELD_BACK = (
     "values of a field contradict each other",
     "the summaries differ in a word or number",
 )
-"""Why likely pairs are not merged, by code of `siblings.REASONS`."""
+"""Why likely pairs are not merged, by code of `contradictions.REASONS`."""
 ABSTAINED = "abstained: likely pairs of the scope often contradict each other, or people refuted them"
 BY_CHANCE = "abstained: different topics with one title agree in as much by chance"
 COUNTS = (

@@ -31,7 +31,9 @@ from memstate_core.state.current import current_number, current_snapshot
 from memstate_core.state.home import Home
 from memstate_pipeline.run import maintain
 
-SETTINGS = '[embedding]\nmodel = "hashing"\n[store]\nshards = {shards}\n[ingest]\nmax_future_days = 3650\n'
+SETTINGS = (
+    '[embedding]\nmodel = "hashing"\n[store]\nshards = {shards}\nkeep_snapshots = 2\n[ingest]\nmax_future_days = 3650\n'
+)
 ANEW = ((resting, "_is_unchanged", False), (apply, "fold_of_base", None), (suite, "in_doubt", None))
 """What a night asks before it takes something over, and the answer by which it takes nothing over."""
 

@@ -17,11 +17,12 @@ from scipy.sparse import coo_array, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.contradictions import BY_TITLE, MIN_ANCHORS
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.fellegi_sunter import Scored
 from memstate_core.revise.matching.nearest import Ints, pair_products
-from memstate_core.revise.matching.siblings import BY_TITLE, MIN_ANCHORS, Signs
+from memstate_core.revise.matching.siblings import Signs
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.unit_overlap import BACKGROUND
 

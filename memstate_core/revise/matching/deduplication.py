@@ -21,13 +21,14 @@ from memstate_core.revise.matching.blocking import (
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
 from memstate_core.revise.matching.coincidences import Coincidences, coincidences
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
+from memstate_core.revise.matching.contradictions import BY_TITLE, contradiction
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.fellegi_sunter import MatchModel, Scored, fit, score
 from memstate_core.revise.matching.nearest import Ints
-from memstate_core.revise.matching.siblings import BY_TITLE, contradiction, repeats, signs
 from memstate_core.revise.matching.siblings import joined as joined_signs
+from memstate_core.revise.matching.siblings import repeats, signs
 from memstate_core.revise.matching.sources import Origins, learn_origins
 from memstate_core.revise.matching.title_formats import learn_formats
 
@@ -46,7 +47,7 @@ class Deduplicated:
         identical: pairs that are the same beyond doubt (pairs,).
         chance: pairs that agree in as much as different things do by chance.
         apart: pairs that must not be one (pairs,).
-        contradicts: which sign keeps each pair from a merge of its own, as in `siblings.REASONS` (pairs,).
+        contradicts: which sign keeps each pair from a merge of its own, as in `contradictions.REASONS` (pairs,).
         decision: the probabilities that count in clustering, and the pairs on which the run abstained.
         groups: a group's number for each topic (topics,).
         model: the fitted model.

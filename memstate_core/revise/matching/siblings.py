@@ -2,9 +2,7 @@
 
 Families share a template: `Review of sprint 3` and `Review of sprint 18`, a deal a year with one customer, two
 children of one owner. Within a family most comparisons agree, so a fitted model takes siblings for duplicates.
-What separates them is what one states in place of the other. A pair with such a sign is never merged by the model
-alone. Two records of one thing from two duplicate-free sources may differ more, if they share a code that no
-other topic has, or one adds letters to the code of the other.
+What separates them is what one states in place of the other. Which of these signs count, say `contradictions`.
 """
 
 from __future__ import annotations
@@ -22,18 +20,6 @@ from memstate_core.revise.matching.nearest import Floats, Ints
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.title_formats import TitleFormats
 from memstate_core.revise.matching.unit_overlap import UnitIndex
-
-FAMILY = 3
-"""Other titles that share as much with one of a pair, from which on spelling variants count as different; between
-duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once,
-so that a group of them is no family."""
-SAME_SHARE = 0.5
-"""Nats within which another topic shares as much."""
-MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
-"""Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
-REASONS = ("", "title", "number", "field", "summary")
-"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries."""
-BY_TITLE = 1
 
 
 @dataclass(frozen=True)
@@ -134,53 +120,6 @@ def joined(one: Signs, other: Signs) -> Signs:
     return Signs(fields=fields, titles=one.titles, **both)
 
 
-def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame) -> Ints:
-    """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,).
-
-    Args:
-        found: signs of the pairs.
-        pairs: the pairs.
-        relations: how their sources relate.
-        merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
-    """
-    copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
-    family = _family(found.shared, found.titles, pairs) >= FAMILY + copies
-    excused = relations.competing & (found.code | found.stem)
-    alone = ~relations.competing
-    title = (found.title | (found.strict & family)) & ~excused
-    field = _contradicting_fields(found, relations, merged) & ~excused
-    by_reason = (title, found.number & alone, field, found.summary & alone)
-    return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
-
-
-def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:
-    """Pairs with a field that contradicts, other than fields that are seen to vary among duplicates (pairs,).
-
-    Pairs that are duplicates for other reasons show what varies, and pairs that earlier runs merged. Between
-    duplicate-free sources, which have their own vocabularies and prices, the former are pairs with the same title or
-    a code of their own; elsewhere, pairs with the same title and summary. Where siblings have the same title and
-    summary, nearly all of these pairs contradict each other in the field that distinguishes the siblings, so a field
-    varies there only if most of them agree.
-    """
-    contradicts = np.zeros(len(found.shared), bool)
-    sets = (
-        (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0)),
-        (~relations.competing, found.identical, ~pl.col("across") & pl.col("identical"), (VARYING, MOSTLY)),
-    )
-    for among, anchors, earlier, bounds in sets:
-        shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
-        seen = [shown.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
-        counts = pl.concat(seen).group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
-        varies = (pl.col("len") >= MIN_ANCHORS) & pl.col("share").is_between(*bounds)
-        wrong = found.fields.filter(
-            pl.col("contradicts") & ~pl.col("name").is_in(counts.filter(varies)["name"].implode())
-        )
-        flagged = np.zeros(len(contradicts), bool)
-        flagged[wrong["pair"].to_numpy()] = True
-        contradicts |= flagged & among
-    return contradicts
-
-
 def _differing_titles(index: UnitIndex, pairs: Candidates, stated: tuple[Any, Any], competing: Flags) -> Flags:
     """Pairs of which each title has units that the other lacks, other than variants (`Signs.title`) (pairs,).
 
@@ -199,17 +138,3 @@ def _differing_titles(index: UnitIndex, pairs: Candidates, stated: tuple[Any, An
             some = stated[0][rows], stated[1][rows]
             differing[rows] = both(index.differences(pairs.a[rows], pairs.b[rows], some, same=same))
     return differing
-
-
-def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:
-    """How many other titles share as much with a topic of the pair; the fewer of both topics (pairs,)."""
-    ends, others = np.concatenate([pairs.a, pairs.b]).astype(np.float64), titles[np.concatenate([pairs.b, pairs.a])]
-    weight = np.minimum(np.tile(shared, 2).astype(np.float64), 900.0)
-    order = np.lexsort((-weight, others, ends))
-    first = np.diff(ends[order], prepend=-1.0).astype(bool) | np.diff(others[order], prepend=-1).astype(bool)
-    key = np.sort((ends * 1000 + weight)[order[first]])
-    counts = [
-        np.searchsorted(key, end * 1000.0 + 999) - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE)
-        for end in (pairs.a, pairs.b)
-    ]
-    return np.asarray(np.minimum(*counts) - 1, np.int64)

@@ -70,7 +70,18 @@ class Origins:
             rivals_of_a=rivals[: len(one)],
             rivals_of_b=rivals[len(one) :],
             distinct=int(self.distinct.sum()),
+            within=shared,
+            across_by_within=self.across_by_within,
         )
+
+    @property
+    def across_by_within(self) -> float:
+        """Pairs over two sources of which one at least is distinct, for each pair within one source; 0 without."""
+        sizes = np.asarray(self.member.sum(axis=0)).ravel()
+        others = sizes[~self.distinct]
+        within = float((sizes * (sizes - 1)).sum() / 2)
+        across = (sizes.sum() ** 2 - (sizes**2).sum() - others.sum() ** 2 + (others**2).sum()) / 2
+        return float(across / within) if within > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,9 @@ class SourceRelations:
         rivals_of_a: the number of the competition between a and the topics of b's source (pairs,).
         rivals_of_b: the number, in the same numbering, of that between b and the topics of a's source (pairs,).
         distinct: how many sources are distinct.
+        within: both have evidence from one source (pairs,).
+        across_by_within: how many pairs over two sources of which one at least is distinct there are in all, for each
+            pair within one source.
     """
 
     same: NDArray[np.bool_]
@@ -92,6 +106,8 @@ class SourceRelations:
     rivals_of_a: Ints
     rivals_of_b: Ints
     distinct: int
+    within: NDArray[np.bool_]
+    across_by_within: float
 
     @property
     def competing(self) -> NDArray[np.bool_]:

@@ -164,13 +164,28 @@ def test_pairs_of_one_source_are_distinct_and_pairs_over_two_compete() -> None:
     relations = Origins(member, np.full(member.shape[1], 0.1)).relations(every_pair(of))
     assert relations.same.tolist() == [True, False, False, False, False, False]
     assert relations.competing.tolist() == [False, True, False, True, False, False]
+    assert (relations.within.tolist(), relations.across_by_within) == ([True, *[False] * 5], 2)
     one = Origins(member, np.array([0.1, 0.9])).relations(every_pair(of))
     assert one.same.tolist() == [True, False, False, False, False, False]
     assert one.b_competes.tolist() == [False, True, False, True, False, False]
     assert not one.a_competes.any()
+    assert (one.within.tolist(), one.across_by_within) == ([True, *[False] * 5], 2)
     open_ = Origins(member, np.full(member.shape[1], 0.9)).relations(every_pair(of))
     assert not open_.same.any()
     assert not open_.competing.any()
+    assert open_.across_by_within == 0
+    assert Origins(member[2:], np.full(member.shape[1], 0.1)).across_by_within == 0, "no source has two topics"
+
+
+def test_pairs_over_sources_are_counted_against_those_within_one() -> None:
+    sizes, distinct = (4, 3, 5), np.array([True, False, False])
+    rows = [{"title": "Acme", "sources": [f"s{source}"]} for source, size in enumerate(sizes) for _ in range(size)]
+    of = corpus(rows)
+    pairs = every_pair(of)
+    member = learn_origins(of, pairs, np.zeros((1, len(pairs))), np.zeros(len(pairs), bool), nothing_merged(of)).member
+    found = Origins(member, np.where(distinct, 0.1, 0.9)).relations(pairs)
+    assert found.across_by_within == pytest.approx(found.competing.sum() / found.within.sum())
+    assert found.within.sum() == 6 + 3 + 10
 
 
 def test_a_topic_of_two_sources_is_of_both() -> None:

@@ -1,0 +1,123 @@
+"""Which signs keep pairs from a merge, by what varies among duplicates and what distinguishes namesakes.
+
+A pair with such a sign is never merged by the model alone. Two records of one thing from two duplicate-free sources may
+differ more, if they share a code that no other topic has, or one adds letters to the code of the other.
+
+Two sources have their own vocabularies and prices, so what differs there may vary, as their pairs with one title show.
+Some of these pairs are namesakes: two things with one title, such as packs of one product. As many of those are to be
+expected over two sources as within one, by the sizes of the sources, and those within one are seen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from memstate_core.revise.matching.blocking import Candidates
+from memstate_core.revise.matching.differing_values import Flags
+from memstate_core.revise.matching.nearest import Floats, Ints
+from memstate_core.revise.matching.siblings import Signs
+from memstate_core.revise.matching.sources import SourceRelations
+
+FAMILY = 3
+"""Other titles that share as much with one of a pair, from which on spelling variants count as different; between
+duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once,
+so that a group of them is no family."""
+SAME_SHARE = 0.5
+"""Nats within which another topic shares as much."""
+MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
+"""Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
+REASONS = ("", "title", "number", "field", "summary")
+"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries."""
+BY_TITLE = 1
+
+
+def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame) -> Ints:
+    """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,).
+
+    Args:
+        found: signs of the pairs.
+        pairs: the pairs.
+        relations: how their sources relate.
+        merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
+    """
+    copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
+    family = _family(found.shared, found.titles, pairs) >= FAMILY + copies
+    excused = relations.competing & (found.code | found.stem)
+    alone = ~relations.competing
+    title = (found.title | (found.strict & family)) & ~excused
+    namesakes, differing = _namesakes(found, relations), _flagged(found.fields.filter("contradicts"), len(pairs))
+    field = (_contradicting_fields(found, relations, merged) | (namesakes & differing)) & ~excused
+    by_reason = (title, found.number & alone, field, (found.summary & alone) | (namesakes & ~excused))
+    return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
+
+
+def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:
+    """Pairs with a field that contradicts, other than fields that are seen to vary among duplicates (pairs,).
+
+    Pairs that are duplicates for other reasons show what varies, and pairs that earlier runs merged. Between
+    duplicate-free sources, which have their own vocabularies and prices, the former are pairs with the same title or
+    a code of their own; elsewhere, pairs with the same title and summary. Where siblings have the same title and
+    summary, nearly all of these pairs contradict each other in the field that distinguishes the siblings, so a field
+    varies there only if most of them agree.
+    """
+    contradicts = np.zeros(len(found.shared), bool)
+    sets = (
+        (relations.competing, found.equal | found.code, pl.col("across"), (VARYING, 1.0)),
+        (~relations.competing, found.identical, ~pl.col("across") & pl.col("identical"), (VARYING, MOSTLY)),
+    )
+    for among, anchors, earlier, bounds in sets:
+        shown = found.fields.filter(pl.col("pair").is_in(np.flatnonzero(among & anchors)))
+        seen = [shown.select("name", "contradicts"), merged.filter(earlier).select("name", contradicts="differs")]
+        counts = pl.concat(seen).group_by("name").agg(pl.len(), share=pl.col("contradicts").mean())
+        varies = (pl.col("len") >= MIN_ANCHORS) & pl.col("share").is_between(*bounds)
+        wrong = found.fields.filter(
+            pl.col("contradicts") & ~pl.col("name").is_in(counts.filter(varies)["name"].implode())
+        )
+        contradicts |= _flagged(wrong, len(contradicts)) & among
+    return contradicts
+
+
+def _flagged(rows: pl.DataFrame, pairs: int) -> Flags:
+    """Which pairs are in a column `pair` (pairs,)."""
+    flags = np.zeros(pairs, bool)
+    flags[rows["pair"].to_numpy()] = True
+    return flags
+
+
+def _namesakes(found: Signs, relations: SourceRelations) -> Flags:
+    """Pairs with one title over two sources that differ in what distinguishes namesakes of one source (pairs,).
+
+    Of the pairs that contradict each other in the same parts, as many are namesakes as those within one source let
+    expect; about two standard deviations of a Poisson count are added. From a share of VARYING on, none of them counts
+    as a duplicate.
+    """
+    parts = _contradicting_parts(found, found.equal & (relations.competing | relations.within))
+    within = relations.within[parts["pair"].to_numpy()]
+    apart = parts.filter(within).group_by("parts").agg(apart=pl.len().cast(pl.Float64))
+    across = parts.filter(~within).with_columns(pairs=pl.len().over("parts")).join(apart, on="parts")
+    expected = relations.across_by_within * (pl.col("apart") + 2 * pl.col("apart").sqrt())
+    return _flagged(across.filter(expected > VARYING * pl.col("pairs")), len(found.shared))
+
+
+def _contradicting_parts(found: Signs, some: Flags) -> pl.DataFrame:
+    """In what pairs contradict each other (columns pair, parts): fields by their names, and the summary without one."""
+    fields = found.fields.filter("contradicts").select("pair", "name")
+    summaries = pl.DataFrame({"pair": np.flatnonzero(found.summary)}, schema={"pair": fields.schema["pair"]})
+    parts = pl.concat([fields, summaries.with_columns(name=pl.lit(""))])
+    chosen = parts.filter(pl.col("pair").is_in(np.flatnonzero(some)))
+    return chosen.group_by("pair", maintain_order=True).agg(parts=pl.col("name").sort().str.join("\0"))
+
+
+def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:
+    """How many other titles share as much with a topic of the pair; the fewer of both topics (pairs,)."""
+    ends, others = np.concatenate([pairs.a, pairs.b]).astype(np.float64), titles[np.concatenate([pairs.b, pairs.a])]
+    weight = np.minimum(np.tile(shared, 2).astype(np.float64), 900.0)
+    order = np.lexsort((-weight, others, ends))
+    first = np.diff(ends[order], prepend=-1.0).astype(bool) | np.diff(others[order], prepend=-1).astype(bool)
+    key = np.sort((ends * 1000 + weight)[order[first]])
+    counts = [
+        np.searchsorted(key, end * 1000.0 + 999) - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE)
+        for end in (pairs.a, pairs.b)
+    ]
+    return np.asarray(np.minimum(*counts) - 1, np.int64)

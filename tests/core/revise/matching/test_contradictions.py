@@ -1,0 +1,106 @@
+"""What varies between sources keeps no pair apart, unless it distinguishes things of one title within a source."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memstate_core.revise.matching import contradictions
+from memstate_core.revise.matching.contradictions import MIN_ANCHORS, REASONS
+from memstate_core.revise.matching.deduplication import Deduplicated
+from tests.core.revise.matching.catalogues import THINGS, catalogues
+from tests.core.revise.matching.corpora import dedupe
+from tests.core.revise.matching.families import Store
+
+SEEDS = range(4)
+SHARES = ((0.65, 0.65), (0.85, 0.4), (0.45, 0.45, 0.45))
+
+
+def merged_pairs(made: Store) -> tuple[int, int]:
+    """How many pairs are merged, and how many of them are of one thing."""
+    topics = [{"id": f"t{number:05}", **topic} for number, topic in enumerate(made.topics)]
+    groups, things = dedupe(topics).groups, np.array(made.things)
+    grouped = np.triu(groups[:, None] == groups[None, :], 1)
+    return int(grouped.sum()), int((grouped & (things[:, None] == things[None, :])).sum())
+
+
+def of_every_kind(shares: tuple[float, ...]) -> tuple[int, int]:
+    found = [merged_pairs(catalogues(kind, seed, shares)) for kind in THINGS for seed in SEEDS]
+    return sum(merged for merged, _ in found), sum(right for _, right in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shares", SHARES)
+def test_things_of_one_title_in_several_catalogues_stay_apart(shares: tuple[float, ...]) -> None:
+    merged, right = of_every_kind(shares)
+    assert right >= 0.97 * merged
+    assert right > 100
+
+
+@pytest.mark.slow
+def test_they_would_be_merged_if_things_of_one_title_within_a_catalogue_did_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    merged, right = of_every_kind(SHARES[0])
+    monkeypatch.setattr(contradictions, "_namesakes", lambda found, _: np.zeros(len(found.shared), bool))
+    damaged, still = of_every_kind(SHARES[0])
+    assert damaged - still > 2 * (merged - right)
+
+
+# --- two shops, with prices of their own
+
+PAIRS = 10 * MIN_ANCHORS
+
+
+def shops(packs: int, summaries: bool = False) -> list[dict[str, Any]]:
+    """Products of two shops that set prices of their own, some of them in several packs under one title."""
+    chance = Random(3)
+    stock = ["".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(400)]
+    topics = []
+    for number in range(PAIRS):
+        title = " ".join(chance.sample(stock, 3))
+        about = " ".join(chance.sample(stock, 6))
+        for pack in range(1 + packs * (number % 20 == 0)):
+            stated = {"summary": f"{about} in a box of {12 + 6 * pack} pieces"} if summaries else {"summary": about}
+            fields = {} if summaries else {"pack": 12 + 6 * pack}
+            for shop in ("north", "south"):
+                price = {"price": chance.randint(10, 500)}
+                topics.append({"title": title, "sources": [shop], "fields": fields | price} | stated)
+    return [{"id": f"t{number:05}", "thing": number // 2, **topic} for number, topic in enumerate(topics)]
+
+
+def across(found: Deduplicated, topics: list[dict[str, Any]]) -> tuple[list[int], list[int]]:
+    """Reasons of pairs with one title over both shops: those of one thing, and those of two."""
+    ordered = sorted(topics, key=lambda topic: str(topic["id"]))
+    reasons: tuple[list[int], list[int]] = [], []
+    for a, b, reason in zip(found.pairs.a, found.pairs.b, found.contradicts, strict=True):
+        one, other = ordered[a], ordered[b]
+        if one["title"] == other["title"] and one["sources"] != other["sources"]:
+            reasons[one["thing"] != other["thing"]].append(int(reason))
+    return reasons
+
+
+def test_prices_that_vary_between_shops_keep_no_product_apart() -> None:
+    topics = shops(packs=0)
+    same, _ = across(dedupe(topics), topics)
+    assert (len(same), set(same)) == (PAIRS, {0})
+
+
+@pytest.mark.parametrize("summaries", [False, True])
+def test_packs_stay_apart_and_the_same_pack_at_another_price_does_not(summaries: bool) -> None:
+    """Within a shop packs differ in size and in price, so a pair that differs in its price only is no pair of packs."""
+    topics = shops(packs=2, summaries=summaries)
+    same, different = across(dedupe(topics), topics)
+    assert set(same) == {0}
+    assert different
+    assert {REASONS[reason] for reason in different} == {"field"}
+
+
+def test_where_summaries_alone_differ_they_are_the_reason() -> None:
+    topics = [topic | {"fields": {}} for topic in shops(packs=2, summaries=True)]
+    same, different = across(dedupe(topics), topics)
+    assert set(same) == {0}
+    assert {REASONS[reason] for reason in different} == {"summary"}
