@@ -32,7 +32,9 @@ REASONS = ("", "title", "number", "field", "summary")
 BY_TITLE = 1
 
 
-def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame) -> Ints:
+def contradiction(
+    found: Signs, pairs: Candidates, relations: SourceRelations, merged: pl.DataFrame, namesakes: Flags
+) -> Ints:
     """Which sign keeps each pair from a merge: its position in REASONS, 0 for none (pairs,).
 
     Args:
@@ -40,13 +42,14 @@ def contradiction(found: Signs, pairs: Candidates, relations: SourceRelations, m
         pairs: the pairs.
         relations: how their sources relate.
         merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
+        namesakes: pairs that may be namesakes, of `namesakes_across` (pairs,).
     """
     copies = np.where(relations.competing, max(0, relations.distinct - 2), 0)
     family = _family(found.shared, found.titles, pairs) >= FAMILY + copies
     excused = relations.competing & (found.code | found.stem)
     alone = ~relations.competing
     title = (found.title | (found.strict & family)) & ~excused
-    namesakes, differing = _namesakes(found, relations), _flagged(found.fields.filter("contradicts"), len(pairs))
+    differing = _flagged(found.fields.filter("contradicts"), len(pairs))
     field = (_contradicting_fields(found, relations, merged) | (namesakes & differing)) & ~excused
     by_reason = (title, found.number & alone, field, (found.summary & alone) | (namesakes & ~excused))
     return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
@@ -85,7 +88,7 @@ def _flagged(rows: pl.DataFrame, pairs: int) -> Flags:
     return flags
 
 
-def _namesakes(found: Signs, relations: SourceRelations) -> Flags:
+def namesakes_across(found: Signs, relations: SourceRelations) -> Flags:
     """Pairs with one title over two sources that differ in what distinguishes namesakes of one source (pairs,).
 
     Of the pairs that contradict each other in the same parts, as many are namesakes as those within one source let

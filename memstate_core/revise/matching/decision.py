@@ -78,6 +78,7 @@ def decide(
     probability: Reals,
     *,
     apart: Flags,
+    namesakes: Flags,
     by_chance: Flags,
     earlier: int,
     doubted: bool = False,
@@ -94,6 +95,7 @@ def decide(
         relations: how their sources relate.
         probability: of a match, lifted (pairs,).
         apart: pairs that must not be one (pairs,).
+        namesakes: pairs that may be namesakes, and so say nothing about duplicates (pairs,).
         by_chance: pairs that may agree by chance (`Coincidences.doubtful`) (pairs,).
         earlier: merges in force that runs made by themselves; each was a link without a contradiction.
         doubted: whether people judged a pair different that the fit would merge: no contradiction is chance then.
@@ -104,7 +106,7 @@ def decide(
     component = _components(pairs, free & likely, len(corpus))
     share = _contradicted_share(component, pairs, free & likely, ~free & likely, earlier)
     if not doubted:
-        share = max(0.0, share - _by_chance(found, free, relations.competing, likely))
+        share = max(0.0, share - _by_chance(found, free, relations.competing, namesakes, likely))
     same = identical(found, contradicts, relations) & ~by_chance
     fitted = free & likely & ~same & ~by_chance
     singled_out = _singled_out(corpus, component, pairs, fitted)
@@ -144,13 +146,14 @@ def _contradicted_share(
     return (groups - families) / max(1, topics - families + earlier)
 
 
-def _by_chance(found: Signs, free: Flags, competing: Flags, likely: Flags) -> float:
+def _by_chance(found: Signs, free: Flags, competing: Flags, namesakes: Flags, likely: Flags) -> float:
     """The share of likely pairs that would contradict each other if all of them were duplicates.
 
     Two sources state single fields differently. Pairs of duplicate-free sources with the same title, or a code of their
     own, show how often: too seldom for a field that varies, but for all fields together as often as siblings might.
+    What may be namesakes shows nothing.
     """
-    anchors = likely & competing & (found.equal | found.code)
+    anchors = likely & competing & ~namesakes & (found.equal | found.code)
     if anchors.sum() < MIN_ANCHORS:
         return 0.0
     return float(np.mean(~free[anchors]) * np.mean(competing[likely]))

@@ -21,7 +21,7 @@ from memstate_core.revise.matching.blocking import (
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
 from memstate_core.revise.matching.coincidences import Coincidences, coincidences
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
-from memstate_core.revise.matching.contradictions import BY_TITLE, contradiction
+from memstate_core.revise.matching.contradictions import BY_TITLE, contradiction, namesakes_across
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
@@ -113,7 +113,8 @@ def deduplicate(
     compared = ranked(plain, pairs, ~relations.same, len(corpus))
     formats = learn_formats(corpus, pairs, plain.rankings[0], origins, relations)
     found = signs(corpus, pairs, formats, relations, values)
-    contradicts = contradiction(found, pairs, relations, merged.fields)
+    namesakes = namesakes_across(found, relations)
+    contradicts = contradiction(found, pairs, relations, merged.fields, namesakes)
     different = constraints.different(corpus, pairs) | (contradicts == BY_TITLE)
     model = fit(compared, relations, different, merged.levels, merged.displaced(pairs, ~relations.same))
     scored = score(model, compared, relations)
@@ -124,7 +125,8 @@ def deduplicate(
         found = joined_signs(found, signs(corpus, more, formats, origins.relations(more), values))
         relations = origins.relations(pairs)
         compared = ranked(plain, pairs, ~relations.same, len(corpus))
-        contradicts = contradiction(found, pairs, relations, merged.fields)
+        namesakes = namesakes_across(found, relations)
+        contradicts = contradiction(found, pairs, relations, merged.fields, namesakes)
         scored = score(model, compared, relations)
     same = identical(found, contradicts, relations)
 
@@ -146,7 +148,7 @@ def deduplicate(
     )
     decision = decide(
         corpus, found, contradicts, pairs, relations, decided,
-        apart=apart, by_chance=chance.doubtful, earlier=merged.links, sure=sure,
+        apart=apart, namesakes=namesakes, by_chance=chance.doubtful, earlier=merged.links, sure=sure,
         doubted=bool(wrong.any()), refuted=refuted(said, int(wrong.sum()), sure),
     )  # fmt: skip
     groups = _groups(pairs, decision.probability, scored.probability, apart, barred, topics=len(corpus), sure=sure)

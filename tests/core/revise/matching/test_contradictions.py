@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memstate_core.revise.matching import contradictions
+from memstate_core.revise.matching import deduplication
 from memstate_core.revise.matching.contradictions import MIN_ANCHORS, REASONS
+from memstate_core.revise.matching.decision import Decision, decide
 from memstate_core.revise.matching.deduplication import Deduplicated
 from tests.core.revise.matching.catalogues import THINGS, catalogues
 from tests.core.revise.matching.corpora import dedupe
@@ -19,10 +20,13 @@ SEEDS = range(4)
 SHARES = ((0.65, 0.65), (0.85, 0.4), (0.45, 0.45, 0.45))
 
 
+def found_in(made: Store) -> Deduplicated:
+    return dedupe([{"id": f"t{number:05}", **topic} for number, topic in enumerate(made.topics)])
+
+
 def merged_pairs(made: Store) -> tuple[int, int]:
     """How many pairs are merged, and how many of them are of one thing."""
-    topics = [{"id": f"t{number:05}", **topic} for number, topic in enumerate(made.topics)]
-    groups, things = dedupe(topics).groups, np.array(made.things)
+    groups, things = found_in(made).groups, np.array(made.things)
     grouped = np.triu(groups[:, None] == groups[None, :], 1)
     return int(grouped.sum()), int((grouped & (things[:, None] == things[None, :])).sum())
 
@@ -45,9 +49,21 @@ def test_they_would_be_merged_if_things_of_one_title_within_a_catalogue_did_not_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     merged, right = of_every_kind(SHARES[0])
-    monkeypatch.setattr(contradictions, "_namesakes", lambda found, _: np.zeros(len(found.shared), bool))
+    monkeypatch.setattr(deduplication, "namesakes_across", lambda found, _: np.zeros(len(found.shared), bool))
     damaged, still = of_every_kind(SHARES[0])
     assert damaged - still > 2 * (merged - right)
+
+
+def test_namesakes_excuse_no_contradiction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are no duplicates, so how often they contradict each other is not how often duplicates do by chance."""
+    made = catalogues("medicines", 1)
+    share = found_in(made).decision.contradicted
+
+    def without(*given: Any, namesakes: Any, **named: Any) -> Decision:
+        return decide(*given, namesakes=np.zeros_like(namesakes), **named)
+
+    monkeypatch.setattr(deduplication, "decide", without)
+    assert found_in(made).decision.contradicted < 0.5 * share
 
 
 # --- two shops, with prices of their own

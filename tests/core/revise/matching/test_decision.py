@@ -38,11 +38,11 @@ def decided(topics: list[Topic], refuted: bool = False) -> tuple[Decision, dict[
     formats = learn_formats(of, pairs, np.zeros(len(pairs)), origins, relations)
     found = signs(of, pairs, formats, relations)
     likely = np.where(found.shared > 0, LIKELY, 0.01)
-    contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS))
     nothing = np.zeros(len(pairs), bool)
+    contradicts = contradiction(found, pairs, relations, empty(MERGED_FIELDS), nothing)
     result = decide(
         of, found, contradicts, pairs, relations, likely,
-        apart=nothing, by_chance=nothing, earlier=0, refuted=refuted, sure=SURE,
+        apart=nothing, namesakes=nothing, by_chance=nothing, earlier=0, refuted=refuted, sure=SURE,
     )  # fmt: skip
     return result, {pair: place for place, pair in enumerate(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True))}
 
