@@ -60,13 +60,17 @@ def _fields(corpus: Corpus, own: pl.DataFrame) -> pl.DataFrame:
     """The fields of merged pairs, as their readings have them (columns MERGED_FIELDS)."""
     several = corpus.sources.group_by("row").len().filter(pl.col("len") > 1)["row"]
     read = own.filter(pl.col("reading").struct.field("agree").is_not_null()).select(
+        merge=pl.col("pair").cast(pl.Int64),
         across=pl.col("row").cast(pl.Int64).is_in(several.implode()),
         identical=pl.col("features").list.eval(pl.element().struct.field("name") == "identical").list.any(),
+        titled=pl.col("reading").struct.field("agree").list.contains("title"),
         agree=pl.col("reading").struct.field("agree"),
         differ=pl.col("reading").struct.field("differ").list.eval(pl.element().struct.field("name")),
     )
     sides = [
-        read.select("across", "identical", name=side, differs=pl.lit(differs)).explode("name").drop_nulls("name")
+        read.select("merge", "across", "identical", "titled", name=side, differs=pl.lit(differs))
+        .explode("name")
+        .drop_nulls("name")
         for side, differs in (("agree", False), ("differ", True))
     ]
     named = pl.concat(sides).filter(pl.col("name").str.starts_with(_FIELD))

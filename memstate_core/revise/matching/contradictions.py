@@ -88,19 +88,27 @@ def _flagged(rows: pl.DataFrame, pairs: int) -> Flags:
     return flags
 
 
-def namesakes_across(found: Signs, relations: SourceRelations) -> Flags:
+def namesakes_across(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:
     """Pairs with one title over two sources that differ in what distinguishes namesakes of one source (pairs,).
 
-    Of the pairs that contradict each other in the same parts, as many are namesakes as those within one source let
-    expect; about two standard deviations of a Poisson count are added. From a share of VARYING on, none of them counts
-    as a duplicate.
+    Of the pairs that contradict each other in the same parts, those that were merged included, as many are namesakes as
+    those within one source let expect; about two standard deviations of a Poisson count are added. From a share of
+    VARYING on, none of them counts as a duplicate.
+
+    Args:
+        found: signs of the pairs.
+        relations: how their sources relate.
+        merged: fields of pairs that earlier runs merged (columns MERGED_FIELDS).
     """
     parts = _contradicting_parts(found, found.equal & (relations.competing | relations.within))
     within = relations.within[parts["pair"].to_numpy()]
     apart = parts.filter(within).group_by("parts").agg(apart=pl.len().cast(pl.Float64))
+    before = _combined(merged.filter("across", "titled", "differs"), "merge").group_by("parts").agg(before=pl.len())
     across = parts.filter(~within).with_columns(pairs=pl.len().over("parts")).join(apart, on="parts")
+    alike = pl.col("pairs") + pl.col("before").fill_null(0)
     expected = relations.across_by_within * (pl.col("apart") + 2 * pl.col("apart").sqrt())
-    return _flagged(across.filter(expected > VARYING * pl.col("pairs")), len(found.shared))
+    likely = across.join(before, on="parts", how="left").filter(expected > VARYING * alike)
+    return _flagged(likely, len(found.shared))
 
 
 def _contradicting_parts(found: Signs, some: Flags) -> pl.DataFrame:
@@ -108,8 +116,12 @@ def _contradicting_parts(found: Signs, some: Flags) -> pl.DataFrame:
     fields = found.fields.filter("contradicts").select("pair", "name")
     summaries = pl.DataFrame({"pair": np.flatnonzero(found.summary)}, schema={"pair": fields.schema["pair"]})
     parts = pl.concat([fields, summaries.with_columns(name=pl.lit(""))])
-    chosen = parts.filter(pl.col("pair").is_in(np.flatnonzero(some)))
-    return chosen.group_by("pair", maintain_order=True).agg(parts=pl.col("name").sort().str.join("\0"))
+    return _combined(parts.filter(pl.col("pair").is_in(np.flatnonzero(some))), "pair")
+
+
+def _combined(rows: pl.DataFrame, pair: str) -> pl.DataFrame:
+    """The names of each pair as one text (columns pair and parts)."""
+    return rows.group_by(pair, maintain_order=True).agg(parts=pl.col("name").sort().str.join("\0"))
 
 
 def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:

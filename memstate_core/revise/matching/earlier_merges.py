@@ -20,9 +20,16 @@ MERGED_LEVELS: Schema = {
     "pair": pl.UInt32, "name": pl.String, "level": pl.Int64, "stratum": pl.Int64, "probability": pl.Float64
 }  # fmt: skip
 """A comparison of a merged pair: its level, the stratum of the pair's titles, and the probability of the pair."""
-MERGED_FIELDS: Schema = {"name": pl.String, "across": pl.Boolean, "identical": pl.Boolean, "differs": pl.Boolean}
-"""A field that both topics of a merged pair had: whether the merged topic has several sources, whether the pair was the
-same beyond doubt, and whether the values differed."""
+MERGED_FIELDS: Schema = {
+    "merge": pl.Int64,
+    "name": pl.String,
+    "across": pl.Boolean,
+    "identical": pl.Boolean,
+    "titled": pl.Boolean,
+    "differs": pl.Boolean,
+}
+"""A field that both topics of a merged pair had: the number of the merge, whether the merged topic has several sources,
+whether the pair was the same beyond doubt, whether the titles agreed, and whether the values differed."""
 
 MERGED_PARTS: Schema = {"merge": pl.Int64, "row": pl.Int64, "name": pl.String}
 """A part in which both topics of a pair agreed that a run merged by itself with the same title, which is one of the

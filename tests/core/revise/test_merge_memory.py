@@ -52,13 +52,20 @@ def merge_count(result: Night) -> int:
     return int(result.found.counts["merge_band"])
 
 
+def listed_twice() -> dict[str, Topic]:
+    """A thing that one shop has at another price, too."""
+    one = catalogues(range(1, 2))["north001"]
+    return {"north001b": one | {"fields": [{"name": "price", "value": 5}]}}
+
+
 @pytest.mark.slow
-def test_what_comes_later_is_merged_like_what_came_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("beside", [{}, listed_twice()], ids=["prices vary", "prices vary within a shop as well"])
+def test_what_comes_later_is_merged_like_what_came_at_once(tmp_path: Path, beside: dict[str, Topic]) -> None:
     once = open_store(tmp_path / "once", {})
-    record(once, catalogues(range(THINGS + LATER)), 1)
+    record(once, catalogues(range(THINGS + LATER)) | beside, 1)
     expected = merge_count(night(once, 2))
     grown = open_store(tmp_path / "grown", {})
-    record(grown, catalogues(range(THINGS)), 1)
+    record(grown, catalogues(range(THINGS)) | beside, 1)
     first = merge_count(night(grown, 2))
     record(grown, catalogues(range(THINGS, THINGS + LATER)), 3)
     second = night(grown, 4)

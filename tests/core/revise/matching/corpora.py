@@ -19,6 +19,7 @@ from memstate_core.revise.matching.answers import Answers
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus, field_values
 from memstate_core.revise.matching.deduplication import Deduplicated, deduplicate
+from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.siblings import repeats
 from memstate_core.revise.matching.tokens import words
 from tests.core.revise.test_verdicts import ledger
@@ -68,10 +69,11 @@ def dedupe(
     limits: Constraints | None = None,
     sure: float = 0.9,
     answers: Answers | None = None,
+    earlier: EarlierMerges | None = None,
 ) -> Deduplicated:
-    """The result among topics, of which none was merged."""
+    """The result among topics, of which none was merged unless earlier merges are given."""
     limits = limits or constraints(ledger(), empty(EVIDENCE_TOPIC))
-    return deduplicate(corpus(topics), limits, sure=sure, answers=answers)
+    return deduplicate(corpus(topics), limits, sure=sure, answers=answers, earlier=earlier)
 
 
 def meaning(text: str) -> NDArray[np.float32]:

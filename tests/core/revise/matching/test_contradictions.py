@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from memstate_core.revise.matching import deduplication
 from memstate_core.revise.matching.contradictions import MIN_ANCHORS, REASONS
 from memstate_core.revise.matching.decision import Decision, decide
 from memstate_core.revise.matching.deduplication import Deduplicated
+from memstate_core.revise.matching.earlier_merges import MERGED_FIELDS, EarlierMerges
 from tests.core.revise.matching.catalogues import THINGS, catalogues
 from tests.core.revise.matching.corpora import dedupe
 from tests.core.revise.matching.families import Store
@@ -49,7 +52,7 @@ def test_they_would_be_merged_if_things_of_one_title_within_a_catalogue_did_not_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     merged, right = of_every_kind(SHARES[0])
-    monkeypatch.setattr(deduplication, "namesakes_across", lambda found, _: np.zeros(len(found.shared), bool))
+    monkeypatch.setattr(deduplication, "namesakes_across", lambda found, *_: np.zeros(len(found.shared), bool))
     damaged, still = of_every_kind(SHARES[0])
     assert damaged - still > 2 * (merged - right)
 
@@ -113,6 +116,25 @@ def test_packs_stay_apart_and_the_same_pack_at_another_price_does_not(summaries:
     assert set(same) == {0}
     assert different
     assert {REASONS[reason] for reason in different} == {"field"}
+
+
+def test_merges_of_earlier_nights_count_among_the_pairs_that_vary() -> None:
+    """One product is twice in a shop: it explains few pairs of a first night, and would explain many of a later one."""
+    first = shops(packs=0)
+    again = first[0] | {"id": "again", "thing": PAIRS, "fields": {"pack": 12, "price": 7}}
+    same, _ = across(dedupe([*first, again]), [*first, again])
+    assert set(same) == {0}
+    merged = [{**one, "sources": ["north", "south"]} for one in first[: 2 * PAIRS - 20 : 2]]
+    second = [*merged, *first[2 * PAIRS - 20 :], again]
+    fields = pl.DataFrame(
+        [(merge, "price", True, True, True, True) for merge in range(len(merged))], MERGED_FIELDS, orient="row"
+    )
+    absorbed = np.array([len(topic["sources"]) - 1 for topic in second])
+    nothing = EarlierMerges.none(len(second))
+    for earlier, kept_apart in ((nothing, True), (replace(nothing, fields=fields, absorbed=absorbed), False)):
+        found = dedupe(second, earlier=replace(earlier, by_runs=absorbed, links=len(merged)))
+        same, _ = across(found, second)
+        assert (len(same), any(same)) == (10, kept_apart)
 
 
 def test_where_summaries_alone_differ_they_are_the_reason() -> None:
