@@ -6,6 +6,8 @@ names is dead, and so is a silent one that does not hold the lock. It is marked 
 Dagster's daemon then starts it again (`run_retries`). Where machines share the history of a store at a URL, a run may
 be on any of them, and the lease of the store takes the place of the lock.
 
+Where nights run side by side, each holds the lock of its shard from its start to its end, which stands for the store's.
+
 A run that was launched and has not started yet holds no lock. It has minutes to start while the server that launched it
 lives; a kill of everything ends that server, too, and then it has no more time than a run that started. Should it start
 after all, Dagster refuses it, since it is marked as failed, and runs the one in its place. One that waits for a worker
@@ -23,15 +25,16 @@ from pathlib import Path
 import dagster as dg
 import polars as pl
 
-from memstate_core.model.errors import MemstateError, StoreLocked
+from memstate_core.model.errors import MemstateError
 from memstate_core.night.checkout.note import store_url
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger
-from memstate_core.state.lock import exclusive, left_by_the_dead
+from memstate_core.state.lock import holder_of, left_by_the_dead
 from memstate_core.storage.lease import lease_holder
 from memstate_core.storage.purpose import STORE
+from memstate_core.storage.shard_lease import night_holders
 from memstate_core.storage.storage import storage
 from memstate_pipeline.nights import WHOLE_RUN, is_night
 from memstate_pipeline.notify.nights import failed_night
@@ -75,31 +78,28 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
 
 
 def _dead(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
-    home, url = store.home, store_url(store)
+    url = store_url(store)
     running = instance.get_run_records(dg.RunsFilter(statuses=_RUNNING))
-    holder = (left_by_the_dead(home.lock) or "") if running else ""
-    killed = [record.dagster_run for record in running if record.dagster_run.run_id in holder]
+    left = " ".join(left_by_the_dead(lock) or "" for lock in _locks(store)) if running else ""
+    killed = [record.dagster_run for record in running if record.dagster_run.run_id in left]
     others = [record for record in running if record.dagster_run not in killed]
     silent = [record.dagster_run for record in others if _is_silent(instance, record, now)]
     if not silent:
         return killed
-    writer = _writer(home) if is_local(instance) or not url else _leaseholder(url)
-    return [*killed, *(run for run in silent if writer is not None and run.run_id not in writer)]
+    writers = " ".join(map(holder_of, _locks(store))) if is_local(instance) or not url else _leaseholders(url)
+    return [*killed, *(run for run in silent if writers is not None and run.run_id not in writers)]
 
 
-def _writer(home: Home) -> str:
-    """Who holds the lock of a home; empty if nobody does."""
+def _locks(store: Store) -> list[Path]:
+    """The lock of the store, and those of its shards."""
+    return [store.home.lock, *map(store.home.shard_lock, store.shards)]
+
+
+def _leaseholders(url: str) -> str | None:
+    """Who holds the leases of a store at a URL and of its shards; None if that cannot be known now."""
+    place = storage(url, STORE)
     try:
-        with exclusive(home.lock, "the search for dead runs"):
-            return ""
-    except StoreLocked as error:
-        return str(error.facts["holder"])
-
-
-def _leaseholder(url: str) -> str | None:
-    """Who holds the lease of a store at a URL; empty if nobody does, None if that cannot be known now."""
-    try:
-        return lease_holder(storage(url, STORE))
+        return " ".join([lease_holder(place), *night_holders(place)])
     except MemstateError:
         return None
 

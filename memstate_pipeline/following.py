@@ -13,7 +13,7 @@ from memstate_core.night.checkout.note import new_note, read_checkout, store_url
 from memstate_core.night.checkout.pull import pull
 from memstate_core.night.checkout.send import has_input
 from memstate_core.run.store import Store
-from memstate_pipeline.erasure import refresh
+from memstate_pipeline.writers import refresh
 
 _UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,

@@ -1,11 +1,12 @@
 """Resources: the locked store, and the frames that steps pass to each other.
 
 Dagster initialises resources once per run of the in-process executor, so the store's lock is held for the whole run,
-whether the command line or the UI started it.
+whether the command line or the UI started it. Where nights of several shards run side by side (`store.nights_at_once`),
+a night holds its shard instead, and the store in turns (`turns`).
 """
 
 import os
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.home import Home
 from memstate_core.state.interrupts import delayed_interrupts
-from memstate_pipeline.erasure import holding
+from memstate_pipeline.partitions import PARTITION_TAG
+from memstate_pipeline.turns import ShardNight, holding_after_nights
+from memstate_pipeline.writers import holding
 
 NOW_TAG = "memstate/now"
 """Run tag with the logical time; without it, the machine's clock is used."""
@@ -42,6 +45,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
     _held: ExitStack = PrivateAttr(default_factory=ExitStack)
     _store: Store | None = PrivateAttr(default=None)
     _run_id: str | None = PrivateAttr(default=None)
+    _night: ShardNight | None = PrivateAttr(default=None)
 
     @property
     def store(self) -> Store:
@@ -49,6 +53,15 @@ class StoreResource(dg.ConfigurableResource[Any]):
         if self._store is None:
             self._store = open_store(Path(self.home))
         return self._store
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Holds the store for the length of the block; a run that holds it from its start to its end has it already.
+
+        Raises:
+            StoreLocked: other nights had their turns for too long.
+            MemstateError: as for `turns.ShardNight.turn`.
+        """
+        return nullcontext() if self._night is None else self._night.turn()
 
     def commit(self) -> None:
         """Sends what the run has done to the URL of the store, in a step, since Dagster logs errors of a teardown only.
@@ -77,7 +90,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
         return run
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
-        """Takes the store's lock, which limits the memory of the run as well.
+        """Takes the store's lock, or that of the shard; both limit the memory of the run as well.
 
         Raises:
             StoreLocked: another run holds it.
@@ -86,10 +99,20 @@ class StoreResource(dg.ConfigurableResource[Any]):
         self._run_id = context.run.run_id if context.run else None
         began = datetime.now(UTC).isoformat(timespec="seconds")
         holder = f"process {os.getpid()} (Dagster run {self._run_id}, since {began})"
-        self._held.enter_context(holding(self.store, holder))
+        self._held.enter_context(self._holding(context, holder))
+
+    def _holding(self, context: dg.InitResourceContext, holder: str) -> AbstractContextManager[None]:
+        if self.store.settings.store.nights_at_once == 1:
+            return holding(self.store, holder)
+        say = context.log.info if context.log else lambda _: None
+        shard = context.run.tags.get(PARTITION_TAG) if context.run else None
+        if shard is None:
+            return holding_after_nights(self.store, holder, say)
+        self._night = ShardNight(self.store, shard, holder, say)
+        return self._night.begun()
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Releases the lock and the limit."""
+        """Releases what it holds."""
         del context
         self._held.close()
 

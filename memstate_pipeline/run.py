@@ -6,9 +6,10 @@ import json
 import logging
 import os
 import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from memstate_core.state.snapshots import Snapshot
 from memstate_pipeline.choice import choose
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
-from memstate_pipeline.erasure import holding
 from memstate_pipeline.failures import failure
 from memstate_pipeline.gates import acceptance_tags
 from memstate_pipeline.inputs import take_in
@@ -38,7 +38,9 @@ from memstate_pipeline.report.page import report_paths
 from memstate_pipeline.resources import NOW_TAG, PLAN_TAG, TRIAL_TAG
 from memstate_pipeline.run_origin import recorded_origin
 from memstate_pipeline.run_output import output_not_captured
+from memstate_pipeline.shard_processes import in_processes
 from memstate_pipeline.summaries import summary_of_run, together
+from memstate_pipeline.writers import holding
 
 _log = logging.getLogger("memstate.nights")
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -66,8 +68,9 @@ def maintain(
     given: Acceptance | None = None,
     on_clone: bool = False,
 ) -> Maintained:
-    """Runs the nightly job for one shard after another; a shard whose run fails keeps no other from its night.
+    """Runs the nightly job of each shard; a shard whose run fails keeps no other from its night.
 
+    So many run at once as the settings say (`store.nights_at_once`), unless there is a plan or the store is a clone.
     Shards that the settings allow to skip have none (`choice`), unless there is a plan or the store is a clone.
 
     Args:
@@ -105,21 +108,64 @@ def maintain(
             end_dead_runs(store, instance, datetime.now(UTC))
         may_skip = plan is None and not on_clone and store.settings.schedule.skip_unchanged_days > 0
         skipped = _skipped(store, instance, now or datetime.now(UTC), tags) if may_skip else ()
-        for shard in _others(store, skipped):
-            try:
-                with recorded_origin(instance), output_not_captured(instance):
-                    run_id = _run_shard(store, job, shard, instance, tags)
-                paths.append(report_paths(store.home.reports, run_id, shard))
-            except StoreLocked:
-                raise
-            except MemstateError as error:
-                if plan is not None or len(store.shards) == 1:
-                    raise
-                failed[shard] = error
+        at_once = 1 if plan is not None or on_clone else store.settings.store.nights_at_once
+        for shard, result in _results(store, job, instance, tags, _others(store, skipped), at_once):
+            if isinstance(result, str):
+                paths.append(report_paths(store.home.reports, result, shard))
+            elif plan is not None or len(store.shards) == 1 or (at_once == 1 and isinstance(result, StoreLocked)):
+                raise result
+            else:
+                failed[shard] = result
     summaries = [summary_of_run(json.loads(data.read_text())) for _, data in paths]
     if failed:
         raise ShardsFailed(failed, [summary["snapshot"] for summary in summaries]) from next(iter(failed.values()))
     return Maintained(together(summaries, skipped, store.shards), tuple(page for page, _ in paths))
+
+
+def night_of(root: Path, tags: dict[str, str], shard: str) -> str:
+    """Runs the nightly job of a shard, in a process that has nothing else to do (`shard_processes`).
+
+    Args:
+        root: the home.
+        tags: the tags of the run.
+        shard: which shard.
+
+    Returns:
+        The id of the run that published.
+
+    Raises:
+        MemstateError: as for `maintain`.
+    """
+    store = open_store(root)
+    job = _nightly(root, store.settings.model_dump_json(), store.layout)
+    with dagster_instance(store.home) as instance:
+        return _recorded(store, job, shard, instance, tags)
+
+
+def _results(
+    store: Store,
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    tags: dict[str, str],
+    shards: Sequence[str],
+    at_once: int,
+) -> Iterator[tuple[str, str | MemstateError]]:
+    """Each shard with the id of the run that published it, or why it failed, as they end."""
+    if at_once > 1 and len(shards) > 1:
+        yield from in_processes(partial(night_of, store.home.root, tags), shards, at_once)
+        return
+    for shard in shards:
+        try:
+            yield shard, _recorded(store, job, shard, instance, tags)
+        except MemstateError as error:
+            yield shard, error
+
+
+def _recorded(
+    store: Store, job: dg.JobDefinition, shard: str, instance: dg.DagsterInstance, tags: dict[str, str]
+) -> str:
+    with recorded_origin(instance), output_not_captured(instance):
+        return _run_shard(store, job, shard, instance, tags)
 
 
 def _skipped(store: Store, instance: dg.DagsterInstance, now: datetime, tags: dict[str, str]) -> tuple[Snapshot, ...]:

@@ -58,13 +58,22 @@ STEP = "snapshot"
 _FOLDER = "snapshot"
 
 
+def drafted(store: Store, run: Run) -> Snapshot:
+    """The draft of the run's snapshot: that which the gate on answers made of the graph as it is now, or a new one.
+
+    Raises:
+        SnapshotDamaged: what was written does not read back equal.
+    """
+    return _left_draft(run) or draft(store, run)
+
+
 def publish(store: Store, run: Run, made: Snapshot | None = None) -> StepResult:
     """Publishes the run's working graph.
 
     Args:
         store: the store.
         run: the run in progress.
-        made: its draft, if it has been made already; by default that of the gate on answers, if it made one.
+        made: its draft, if it has been made already.
 
     Returns:
         One row: snapshot (number), state_hash, and the counts of the manifest.
@@ -72,7 +81,7 @@ def publish(store: Store, run: Run, made: Snapshot | None = None) -> StepResult:
     Raises:
         SnapshotDamaged: what was written does not read back equal; nothing was published.
     """
-    made = made or _left_draft(run) or draft(store, run)
+    made = made or drafted(store, run)
     home, facts = store.home, run.facts
     final = home.snapshots(facts.shard) / str(facts.number)
     make_folder(final.parent)

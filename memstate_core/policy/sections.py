@@ -41,6 +41,9 @@ class StoreSettings(Section):
     nothing. 0 stands for four fifths of the machine's memory."""
     lock_wait_seconds: Annotated[float, Field(ge=0, le=3600)] = 30.0
     """Seconds that a writer waits for the ledger's lock before it fails with exit code 3."""
+    nights_at_once: Annotated[int, Field(ge=1, le=256)] = 1
+    """Number of shards that have their night at the same time, each in a process of its own with memory of its own.
+    With 1 they have it one after another. For a store at a URL it counts for all machines together."""
     niceness: Annotated[int, Field(ge=0, le=19)] = 5
     """Scheduling priority of maintenance, in steps of nice(1); at 0 it competes with a server on the same machine."""
     url: Annotated[str, Field(pattern=r"^$|^(s3|gs|az|file)://[^@?#]+$")] = ""

@@ -150,6 +150,10 @@ class Home:
         """The lock that one writer holds."""
         return self.root / "run.lock"
 
+    def shard_lock(self, shard: str) -> Path:
+        """The lock that the night of a shard holds, where nights run side by side."""
+        return self.work(shard).with_suffix(".lock")
+
     def snapshots(self, shard: str) -> Path:
         """The published versions of a shard."""
         return self.root / "snapshots" / shard

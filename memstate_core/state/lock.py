@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +15,14 @@ from memstate_core.state.files import PRIVATE_FILE, make_folder
 
 
 @contextmanager
-def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0) -> Iterator[None]:
+def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0, *, in_turn: bool = False) -> Iterator[None]:
     """Holds a lock file for the length of the block.
 
     Args:
         lock: the file to lock; a note beside it says who holds it.
         holder: text that identifies the caller to others that wait: command, process and start.
         wait_seconds: how long to wait for another holder.
+        in_turn: the caller takes turns with others, so they may wait for it.
 
     Raises:
         StoreLocked: another process holds it; the message names it.
@@ -31,13 +33,24 @@ def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0) -> Iterator[No
     try:
         guard.acquire(timeout=wait_seconds)
     except Timeout:
-        raise StoreLocked(str(lock.parent), _read_holder(note)) from None
+        raise StoreLocked(str(lock.parent), _read_holder(note), in_turns=_is_in_turn(note)) from None
     try:
-        note.write_text(json.dumps({"holder": holder}))
+        note.write_text(json.dumps({"holder": holder} | ({"in_turn": True} if in_turn else {})))
         yield
     finally:
         note.unlink(missing_ok=True)
         guard.release()
+
+
+def holder_of(lock: Path) -> str:
+    """Who holds a lock; empty if nobody does. It is held for a moment, if it is free."""
+    if not lock.exists():
+        return ""
+    try:
+        with exclusive(lock, f"process {os.getpid()}, which looks for its holder"):
+            return ""
+    except StoreLocked as error:
+        return str(error.facts["holder"])
 
 
 def left_by_the_dead(lock: Path) -> str | None:
@@ -61,6 +74,13 @@ def left_by_the_dead(lock: Path) -> str | None:
 
 def _note(lock: Path) -> Path:
     return lock.with_suffix(".holder.json")
+
+
+def _is_in_turn(note: Path) -> bool:
+    try:
+        return bool(json.loads(note.read_text()).get("in_turn"))
+    except (OSError, ValueError):
+        return False
 
 
 def _read_holder(note: Path) -> str:

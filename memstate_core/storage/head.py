@@ -1,6 +1,7 @@
 """How a store is kept at a URL.
 
     head/store.json           who may write, and which list of files is the store now
+    head/shard-0003.json      who has the night of a shard in progress, where nights run side by side (`shard_lease`)
     data/7/lists/12-ab….json  the files of the twelfth state of the store, with the digest of each
     data/7/objects/ab/…       contents that the holder of the lease number 7 sent, named after their SHA-256
 
@@ -93,6 +94,7 @@ class Head(Struct, frozen=True, kw_only=True):
         layout: how often that was changed.
         origin: the checkout that sent the first state; empty before.
         state: the state of the store; None before the first one.
+        in_turn: whether the holder takes turns with others, so that they may wait for it.
         format: the version of this layout.
     """
 
@@ -107,6 +109,7 @@ class Head(Struct, frozen=True, kw_only=True):
     layout: int = 0
     origin: str = ""
     state: State | None = None
+    in_turn: bool = False
     format: int = FORMAT
 
 

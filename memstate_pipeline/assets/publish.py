@@ -4,8 +4,9 @@ import dagster as dg
 import polars as pl
 
 from memstate_core.night.plan_guard import require_planned
-from memstate_core.night.publish import publish
+from memstate_core.night.publish import drafted, publish
 from memstate_core.night.set_aside import quarantine_set_aside
+from memstate_core.run.step import StepResult
 from memstate_pipeline.asset_plots import growth_of, seconds_of
 from memstate_pipeline.assets.common import asset
 from memstate_pipeline.publication import publish_shard, unpublished
@@ -24,9 +25,16 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         """Publishes the working graph: verifies it, then moves CURRENT; refuses if the run differs from its plan."""
         run = store.run(context.partition_key)
         require_planned(run)
-        quarantine_set_aside(store.store, run)
-        published = materialize(context, store.store, run, lambda: publish(store.store, run))
-        store.commit()
+
+        def in_turn() -> StepResult:
+            made = drafted(store.store, run)
+            with store.turn():
+                quarantine_set_aside(store.store, run)
+                result = publish(store.store, run, made)
+                store.commit()
+            return result
+
+        published = materialize(context, store.store, run, in_turn)
         record_published(context, store.store, run.facts.shard, published.metadata or {})
         uploaded = publish_shard(store.store, run.facts.shard, context.run.tags)
         if "not_published" in uploaded:
@@ -38,8 +46,9 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         """Writes the page of the run, as HTML and as JSON; nothing in the published state makes it fail."""
         run = store.run(context.partition_key)
         timed = seconds_of(run.notes())  # the report ends the run, with its notes
-        report = report_run(store.store, run, *unpublished(store.store, [run.facts.shard], context.run.tags))
-        store.commit()
+        with store.turn():
+            report = report_run(store.store, run, *unpublished(store.store, [run.facts.shard], context.run.tags))
+            store.commit()
         if report is None:
             context.log.error(
                 "the snapshot is published, its report is not written: two attempts killed their processes"

@@ -40,7 +40,7 @@ def access_time(store: Store, record: bool, now: str | None, failed: bool = Fals
     if not record and (failed or now is not None):
         raise typer.BadParameter(f"{'--failed' if failed else '--now'} describes an access: it needs --record")
     if record:
-        from memstate_pipeline.erasure import complete_erasure
+        from memstate_pipeline.writers import complete_erasure
 
         complete_erasure(store)
     return moment(now)

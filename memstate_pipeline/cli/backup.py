@@ -39,7 +39,7 @@ def backup(
     from datetime import UTC, datetime
 
     from memstate_core.night.backup.back_up import back_up
-    from memstate_pipeline.erasure import refresh
+    from memstate_pipeline.writers import refresh
 
     if listed:
         _list(folder, as_json)

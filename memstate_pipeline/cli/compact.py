@@ -41,7 +41,7 @@ def compact(
 def _compacted(store: Store, now: datetime) -> dict[str, Any]:
     from memstate_core.night.compaction import compact_ledger
     from memstate_core.state.snapshots import combined_state_hash
-    from memstate_pipeline.erasure import holding
+    from memstate_pipeline.writers import holding
 
     with holding(store, f"process {os.getpid()} (memstate compact)"), live_progress():
         done = compact_ledger(store, now)

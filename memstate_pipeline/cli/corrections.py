@@ -32,8 +32,8 @@ def correcting(store: Store, command: str) -> Iterator[dict[str, Served]]:
     from memstate_core.model.errors import StoreNotFound
     from memstate_core.night.rebuild import ensure_served
     from memstate_core.run.served_state import read_served
-    from memstate_pipeline.erasure import holding
     from memstate_pipeline.report.run_report import report_interrupted
+    from memstate_pipeline.writers import holding
 
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")

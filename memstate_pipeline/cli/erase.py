@@ -95,7 +95,7 @@ def _subject(given: Mapping[str, str | None], scope: str | None) -> Subject:
 
 def _fetch_waiting(store: Store) -> None:
     from memstate_core.night.erasure.erase import fetch_waiting
-    from memstate_pipeline.erasure import refresh
+    from memstate_pipeline.writers import refresh
 
     refresh(store, "erase")
     if store.home.root.is_dir():
@@ -105,7 +105,7 @@ def _fetch_waiting(store: Store) -> None:
 def _survey(store: Store, subject: Subject, clears: bool | None) -> dict[str, Any]:
     from memstate_core.model.errors import StoreNotFound
     from memstate_core.night.erasure.erase import survey
-    from memstate_pipeline.erasure import run_history
+    from memstate_pipeline.writers import run_history
 
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
@@ -116,7 +116,7 @@ def _survey(store: Store, subject: Subject, clears: bool | None) -> dict[str, An
 def _completed(store: Store, subject: Subject) -> dict[str, Any] | None:
     """Completes an interrupted erasure; its certificate if it was that of this subject, which needs no other."""
     from memstate_core.night.erasure.certificate import marked
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.writers import complete_erasure
 
     begun = marked(store)
     certificate = complete_erasure(store)
@@ -126,7 +126,7 @@ def _completed(store: Store, subject: Subject) -> dict[str, Any] | None:
 
 def _erased(store: Store, subject: Subject, clears: bool | None, at: datetime, why: str) -> dict[str, Any]:
     from memstate_core.night.erasure.erase import erase as erase_subject
-    from memstate_pipeline.erasure import holding, run_history
+    from memstate_pipeline.writers import holding, run_history
 
     with holding(store, f"process {os.getpid()} (memstate erase)"):
         certificate = erase_subject(store, run_history(store.home, clears), subject, at, user_name(), why)

@@ -32,7 +32,7 @@ def feedback(
 
     from memstate_core.retrieve.topic import resolve
     from memstate_pipeline.cli.readers import open_readers
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.writers import complete_erasure
 
     at, store = moment(now), context.obj.store
     complete_erasure(store)

@@ -26,7 +26,7 @@ def fetch_inbox(
     """
     from memstate_core.night.publication import fetch
     from memstate_core.night.publication.note import publication_url
-    from memstate_pipeline.erasure import writing
+    from memstate_pipeline.writers import writing
 
     store = context.obj.store
     where = url or publication_url(store.home, store.settings)

@@ -39,7 +39,7 @@ def import_(
     from memstate_core.ingest.importer import import_paths
     from memstate_core.model.scope import parse_scope
     from memstate_core.state.memory import memory_budget
-    from memstate_pipeline.erasure import writing
+    from memstate_pipeline.writers import writing
 
     try:
         default_scope = None if scope is None else parse_scope(scope)

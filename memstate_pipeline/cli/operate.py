@@ -212,8 +212,8 @@ def rebuild(
     from memstate_core.night.rebuild import rebuild as rebuild_shard
     from memstate_core.state.current import current_snapshot
     from memstate_core.state.snapshots import combined_state_hash
-    from memstate_pipeline.erasure import holding
     from memstate_pipeline.report.run_report import report_interrupted
+    from memstate_pipeline.writers import holding
 
     store: Store = context.obj.store
     if new_chain != bool(why and why.strip()):

@@ -41,8 +41,8 @@ def plan(
     """
     from memstate_core.night.clone import cloned
     from memstate_core.night.plan_file import write_plan
-    from memstate_pipeline.erasure import refresh
     from memstate_pipeline.planning import plan_on
+    from memstate_pipeline.writers import refresh
 
     at = moment(now) or datetime.now(UTC)
     refresh(context.obj.store, "plan")

@@ -30,7 +30,7 @@ def publish(
     """
     from memstate_core.night.publication.note import publication_url
     from memstate_core.night.publication.publish import publish_to
-    from memstate_pipeline.erasure import writing
+    from memstate_pipeline.writers import writing
 
     store = context.obj.store
     where = url or publication_url(store.home, store.settings)

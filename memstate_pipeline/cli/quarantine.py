@@ -80,7 +80,7 @@ def replay(
     """
     from memstate_core.ingest import quarantine as rows_of
     from memstate_core.model.scope import GLOBAL_SCOPE
-    from memstate_pipeline.erasure import writing
+    from memstate_pipeline.writers import writing
 
     store: Store = context.obj.existing_store
     default_scope = (parsed_scopes(None if scope is None else [scope]) or (GLOBAL_SCOPE,))[0]
@@ -111,7 +111,7 @@ def dismiss(
 ) -> None:
     """Record that refused rows need nothing more. They are kept."""
     from memstate_core.ingest import quarantine as rows_of
-    from memstate_pipeline.erasure import writing
+    from memstate_pipeline.writers import writing
 
     if not why.strip():
         raise typer.BadParameter("expected --why TEXT: the reason is recorded")

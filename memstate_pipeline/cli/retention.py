@@ -35,9 +35,9 @@ def retention(
 
 
 def _removed(store: Store, now: datetime, dry_run: bool) -> dict[str, Any]:
-    from memstate_pipeline.erasure import holding
     from memstate_pipeline.instance import dagster_instance
     from memstate_pipeline.retention import due, remove
+    from memstate_pipeline.writers import holding
 
     with holding(store, f"process {os.getpid()} (memstate retention)"), dagster_instance(store.home) as instance:
         removals = due(store, instance, now)

@@ -16,7 +16,7 @@ from memstate_core.run.store import open_store
 from memstate_core.state.lock import exclusive
 from memstate_pipeline.cli.errors import described
 from memstate_pipeline.cli.main import main
-from memstate_pipeline.erasure import holding
+from memstate_pipeline.writers import holding
 from memstate_pipeline.resources import StoreResource
 
 

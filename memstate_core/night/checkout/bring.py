@@ -24,13 +24,13 @@ from memstate_core.night.erasure.files import clear_runs, remove_derived
 from memstate_core.state.files import file_digest, link_or_copy, make_folder, require_space, sync_path
 from memstate_core.state.home import LAYOUT, Home
 from memstate_core.state.ledger_chain import CHAIN
-from memstate_core.state.lock import exclusive
+from memstate_core.state.lock import exclusive, holder_of
 from memstate_core.storage.at_once import at_once
 from memstate_core.storage.head import Contents, RemoteFile
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.storage import blocks_of, copied
 
-_STAGED, _SNAPSHOTS = "checkout", "snapshots"
+_STAGED, _SNAPSHOTS, _WORK = "checkout", "snapshots", "work"
 _WAIT_SECONDS = 60.0
 
 
@@ -89,6 +89,9 @@ class _Bringing:
         self._home, self._where, self._contents, self._note, self._check = home, where, contents, note, check
         self._wanted = {place(file.path): file for file in files}
         self._before = {place(file.path): file for file in note.files}
+        for path in [path for path in self._wanted.keys() | self._before.keys() if _is_in_use(home, path)]:
+            self._wanted.pop(path, None)  # this home knows better what became of its nights
+            self._before.pop(path, None)
         self._known = {file.sha256 for file in (*files, *note.files)}
         self._digests: dict[Path, str] = {}
         self._done = Brought()
@@ -217,6 +220,11 @@ class _Bringing:
             draft.replace(target)
         for folder in sorted({(self._home.root / path).parent for path in staged}):
             sync_path(folder)
+
+
+def _is_in_use(home: Home, path: Path) -> bool:
+    """Whether it is a note of a shard whose night is in progress in this home, beside those of others."""
+    return path.parts[0] == _WORK and bool(holder_of(home.shard_lock(path.name.partition(".")[0])))
 
 
 def _order(path: Path) -> tuple[int, Path]:

@@ -24,6 +24,7 @@ from memstate_core.run.store import Store
 from memstate_core.storage.head import Contents, read_head
 from memstate_core.storage.lease import Lease, take_lease
 from memstate_core.storage.purpose import STORE
+from memstate_core.storage.shard_lease import ShardLease, require_no_nights, take_shard
 from memstate_core.storage.storage import storage
 
 _log = logging.getLogger("memstate.store")
@@ -51,11 +52,31 @@ def holding_lease(store: Store, holder: str) -> Iterator[None]:
     if not where:
         yield
         return
-    session = Session(store, where, f"{holder} of {store.home.root} on {platform.node()}")
-    _SESSIONS[store.home.root.resolve()] = session
-    try:
+    with _session(store, where, _named(store, holder)) as session:
+        session.require_no_nights()
         session.begin()
         yield
+
+
+@contextmanager
+def holding_lease_in_turn(store: Store, holder: str) -> Iterator[None]:
+    """The same for a command that may write beside the nights of shards, such as an import."""
+    where = store_url(store)
+    if not where:
+        yield
+        return
+    with _session(store, where, _named(store, holder), in_turn=True) as session:
+        session.begin()
+        yield
+
+
+@contextmanager
+def _session(store: Store, where: str, holder: str, *, in_turn: bool = False) -> Iterator[Session]:
+    """Holds the lease for the length of the block, and sends what it did."""
+    session = Session(store, where, holder, in_turn=in_turn)
+    _SESSIONS[store.home.root.resolve()] = session
+    try:
+        yield session
         session.commit(sweep=True)
     except LeaseLost:
         raise
@@ -65,6 +86,54 @@ def holding_lease(store: Store, holder: str) -> Iterator[None]:
     finally:
         del _SESSIONS[store.home.root.resolve()]
         session.end()
+
+
+class NightSession:
+    """The night of one shard of a store at a URL, beside those of other shards: it has the lease of the store in turns.
+
+    Args:
+        store: the store.
+        shard: which shard; the caller holds its lock in the home.
+        holder: the night, for messages on other machines.
+    """
+
+    def __init__(self, store: Store, shard: str, holder: str) -> None:
+        self._store, self._shard, self._where = store, shard, store_url(store)
+        self._holder = _named(store, holder)
+        self._lease: ShardLease | None = None
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Holds the lease of the store for the length of the block, which begins with the state at the URL.
+
+        The first turn takes the lease of the shard, those after it require it. The caller holds the lock of the home.
+
+        Raises:
+            StoreLocked: another machine holds the lease of the store, or has the night of the shard in progress.
+            LeaseLost: another machine took the shard, or the store; the store has what this one did not change.
+            MemstateError: as for `holding_lease`.
+        """
+        with _session(self._store, self._where, self._holder, in_turn=True) as session:
+            if self._lease is None:
+                self._lease = session.take_shard(self._shard, self._holder)
+            else:
+                self._lease.require()
+            session.begin()
+            yield
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it had a turn."""
+        return self._lease is not None
+
+    def end(self) -> None:
+        """Releases the lease of the shard."""
+        if self._lease is not None:
+            self._lease.release()
+
+
+def _named(store: Store, holder: str) -> str:
+    return f"{holder} of {store.home.root} on {platform.node()}"
 
 
 def commit_now(store: Store) -> None:
@@ -95,17 +164,29 @@ class Session:
         store: the store, whose home is locked.
         where: the URL.
         holder: who takes the lease, for messages.
+        in_turn: the lease is held for a turn, beside nights of shards.
     """
 
-    def __init__(self, store: Store, where: str, holder: str) -> None:
+    def __init__(self, store: Store, where: str, holder: str, *, in_turn: bool = False) -> None:
         self._store, self._where = store, where
         self._contents = Contents(where)
-        place = storage(where, STORE)
-        self._note = opened_note(store, where, read_head(place))
+        self._place = storage(where, STORE)
+        self._note = opened_note(store, where, read_head(self._place))
         if self._note.state is None and not self._note.store:
-            place.require_usable(store.home)
-        self._lease: Lease = take_lease(place, self._note.id, holder, store.settings.store.lease_seconds, store.layout)
+            self._place.require_usable(store.home)
+        self._seconds = store.settings.store.lease_seconds
+        self._lease: Lease = take_lease(
+            self._place, self._note.id, holder, self._seconds, store.layout, in_turn=in_turn
+        )
         self._ready = False
+
+    def require_no_nights(self) -> None:
+        """Refuses to go on while another machine has the night of a shard in progress."""
+        require_no_nights(self._place, self._note.id)
+
+    def take_shard(self, shard: str, holder: str) -> ShardLease:
+        """Takes the lease of a shard."""
+        return take_shard(self._place, shard, self._note.id, holder, self._seconds)
 
     def begin(self) -> None:
         """Brings the home to the state at the URL, and sends input that waits here alone."""

@@ -41,7 +41,7 @@ def write(context: typer.Context, given: Mapping[str, Any], scope: str, observed
     from memstate_core.ingest.validation.validate import RECORD, Rules, validate
     from memstate_core.model.scope import parse_scope
     from memstate_core.model.text import iso
-    from memstate_pipeline.erasure import complete_erasure
+    from memstate_pipeline.writers import complete_erasure
 
     store, now = context.obj.store, datetime.now(UTC)
     try:

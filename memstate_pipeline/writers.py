@@ -1,7 +1,8 @@
 """The lock and the memory budget of commands that write, which first complete an erasure that was interrupted.
 
 Where the store is kept at a URL they hold its lease as well, from the state there to the state that they send
-(`memstate_core.night.checkout`).
+(`memstate_core.night.checkout`). Nights of several shards at once hold it in turns (`turns`); other commands that need
+the whole store do not begin while a shard is locked.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from memstate_core.model.errors import StoreLocked
 from memstate_core.state.home import Home
 from memstate_core.state.kept_open import kept_open
-from memstate_core.state.lock import exclusive
+from memstate_core.state.lock import exclusive, holder_of
 from memstate_core.state.memory import memory_budget
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def holding(store: Store, holder: str) -> Iterator[None]:
     the block has the lease and begins with the state there; what it did is sent when it ends.
 
     Raises:
-        StoreLocked: another process, or another machine, holds it.
+        StoreLocked: another process, or another machine, holds it, or has the night of a shard in progress.
         LeaseLost: another machine took the lease over; the store at the URL was not changed.
         StoreUnreachable: the storage of the store does not answer.
         StoreUrlRefused: the URL of the settings holds another store.
@@ -43,16 +44,34 @@ def holding(store: Store, holder: str) -> Iterator[None]:
         SettingsError: the settings name another number of shards than the store has.
     """
     lock = exclusive(store.home.lock, holder, PROBED_SECONDS)
-    with lock, memory_budget(store.settings.store.memory_mib), kept_open(), _lease(store, holder):
-        if store.home.begun_erasure.exists():
-            from memstate_core.night.erasure.erase import complete
-
-            complete(store)
-        _settle_shards(store)
-        yield
+    with lock, memory_budget(store.settings.store.memory_mib), kept_open():
+        _require_no_nights(store)
+        with _lease(store, holder):
+            _settle(store)
+            yield
 
 
-def _settle_shards(store: Store) -> None:
+def _require_no_nights(store: Store) -> None:
+    """Refuses to go on while a shard of this home has its night beside others; the caller holds the store's lock."""
+    if found := nights_in_progress(store):
+        raise StoreLocked(str(store.home.root), "; ".join(found), in_turns=True)
+
+
+def nights_in_progress(store: Store) -> list[str]:
+    """Who has the night of a shard in progress in this home, of nights that run side by side."""
+    return [holder for shard in store.shards if (holder := holder_of(store.home.shard_lock(shard)))]
+
+
+def _settle(store: Store) -> None:
+    """Completes what was interrupted."""
+    if store.home.begun_erasure.exists():
+        from memstate_core.night.erasure.erase import complete
+
+        complete(store)
+    settle_shards(store)
+
+
+def settle_shards(store: Store) -> None:
     """Completes a change of the number of shards that was interrupted, and refuses settings with another number."""
     if store.home.begun_reshard.exists() or store.home.layout.exists():
         from memstate_core.night.resharding.switch import complete_switch, require_layout
@@ -65,7 +84,7 @@ def _settle_shards(store: Store) -> None:
 def writing(store: Store, command: str) -> Iterator[None]:
     """For a command that writes into the ledger beside runs: of a store at a URL it takes turns with them.
 
-    An erasure that was interrupted is completed first.
+    What was interrupted is completed first.
 
     Args:
         store: the store.
@@ -74,12 +93,41 @@ def writing(store: Store, command: str) -> Iterator[None]:
     Raises:
         MemstateError: as for `holding`.
     """
-    if store.settings.store.url:
-        with holding(store, f"process {os.getpid()} (memstate {command})"):
-            yield
-    else:
+    if not store.settings.store.url:
         complete_erasure(store)
         yield
+        return
+    from memstate_core.night.checkout.session import holding_lease_in_turn
+
+    holder = f"process {os.getpid()} (memstate {command})"
+    complete_interrupted(store, holder)
+    lock = exclusive(store.home.lock, holder, PROBED_SECONDS, in_turn=True)
+    with lock, memory_budget(store.settings.store.memory_mib), kept_open(), holding_lease_in_turn(store, holder):
+        require_settled(store)
+        yield
+
+
+def complete_interrupted(store: Store, holder: str) -> None:
+    """Completes an erasure, or a change of the number of shards, that was interrupted in this home.
+
+    Raises:
+        MemstateError: as for `holding`.
+    """
+    if store.home.begun_erasure.exists() or store.home.begun_reshard.exists():
+        with holding(store, holder):
+            pass
+
+
+def require_settled(store: Store) -> None:
+    """Refuses to begin a turn before what was interrupted is completed; the caller holds the store's lock.
+
+    Raises:
+        StoreLocked: something was interrupted.
+        SettingsError: the settings name another number of shards than the store has.
+    """
+    if store.home.begun_erasure.exists() or store.home.begun_reshard.exists():
+        raise StoreLocked(str(store.home.root), "a command that was interrupted and has to be completed first")
+    settle_shards(store)
 
 
 def refresh(store: Store, command: str) -> None:

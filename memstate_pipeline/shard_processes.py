@@ -1,0 +1,105 @@
+"""Work on several shards at once, in processes: one that dies takes no other shard's work with it."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from memstate_core.model.errors import MemstateError, StepFailed
+from memstate_core.state.read_once import files_read_once
+
+_SPAWN = multiprocessing.get_context("spawn")
+"""A fresh interpreter for each process: libraries that hold threads or locks do not survive a fork."""
+
+Work = Callable[[str], str]
+Result = tuple[str, str | MemstateError]
+
+
+def in_processes(work: Work, shards: Sequence[str], at_once: int) -> Iterator[Result]:
+    """Calls a function for each shard, for several at a time.
+
+    A process takes one shard after another. No process is left when this ends, or raises an error.
+
+    Args:
+        work: the function, which can be pickled; takes the name of a shard, and raises MemstateError alone.
+        shards: the shards, in the order in which they begin.
+        at_once: how many at a time, at least 1.
+
+    Yields:
+        Each shard with what the function returned or raised, as they end. `StepFailed` stands for a process that died.
+
+    Raises:
+        KeyboardInterrupt: this process, or one of them, was interrupted.
+    """
+    waiting, workers = [*reversed(shards)], list[_Worker]()
+    try:
+        while waiting or any(worker.shard for worker in workers):
+            workers += [_Worker(work) for _ in range(min(at_once - len(workers), len(waiting)))]
+            for worker in [worker for worker in workers if worker.shard is None and waiting]:
+                worker.begin(waiting.pop())
+            busy = {worker.connection: worker for worker in workers if worker.shard}
+            for connection in wait([*busy]):
+                worker = busy[connection]  # type: ignore[index]
+                yield worker.result()
+                if not worker.lives:
+                    workers.remove(worker)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """A process that works on one shard at a time; `shard` names it, None while it has none."""
+
+    def __init__(self, work: Work) -> None:
+        self.connection, others = _SPAWN.Pipe()
+        self.shard: str | None = None
+        self.lives = True
+        self._process: SpawnProcess = _SPAWN.Process(target=_serve, args=(others, work))
+        self._process.start()
+        others.close()  # so that the end of the process ends the connection
+
+    def begin(self, shard: str) -> None:
+        """Gives it a shard."""
+        self.shard = shard
+        with suppress(OSError):  # it died, as `result` will say
+            self.connection.send(shard)
+
+    def result(self) -> Result:
+        """What it sent, or that it died."""
+        assert self.shard is not None
+        shard, self.shard = self.shard, None
+        try:
+            found = self.connection.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            self.lives = False
+            return shard, StepFailed(shard, f"its process ended with exit code {self._process.exitcode}")
+        if isinstance(found, KeyboardInterrupt):
+            raise found
+        return shard, found
+
+    def end(self) -> None:
+        """Ends it, at once if it is busy."""
+        if self.shard is None:
+            self.connection.close()
+        else:
+            self._process.terminate()
+        self._process.join()
+
+
+def _serve(connection: Connection, work: Work) -> None:
+    """What the process does, until the other end of the connection is closed."""
+    with files_read_once():
+        while True:
+            try:
+                shard = connection.recv()
+            except (EOFError, KeyboardInterrupt):
+                return
+            try:
+                connection.send(work(shard))
+            except (MemstateError, KeyboardInterrupt) as error:
+                connection.send(error)

@@ -1,0 +1,154 @@
+"""Nights of several shards at once: each holds the lock of its shard, and that of the store in turns.
+
+A night holds the store's lock while it takes in input and begins, while it publishes, and while it writes its page.
+What lies between, which is nearly all of its work, reads what it pinned and writes into its own scratch folder. A
+command that needs the whole store, such as a correction or an erasure, holds the store's lock from its start to its
+end, and does not begin while a shard is locked (`writers.holding`). Of a store at a URL, the leases of the store and of
+the shard stand for the two locks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from memstate_core.model.errors import LeaseLost, StoreLocked
+from memstate_core.night.checkout.note import store_url
+from memstate_core.state.kept_open import kept_open
+from memstate_core.state.lock import exclusive
+from memstate_core.state.memory import memory_budget
+from memstate_pipeline.writers import PROBED_SECONDS, complete_interrupted, holding, require_settled
+
+if TYPE_CHECKING:
+    from memstate_core.night.checkout.session import NightSession
+    from memstate_core.run.store import Store
+
+Say = Callable[[str], object]
+"""Takes what somebody waits for."""
+
+PATIENCE_SECONDS = 3600.0
+"""How long nights wait for each other's turns, and jobs of Dagster for nights: longer than the import of a night."""
+_LOOK_SECONDS = 1.0
+_SAY_SECONDS = 10.0
+"""How often somebody who waits says so: more often than a silent run is taken for a dead one."""
+
+
+class ShardNight:
+    """The night of one shard, beside those of others.
+
+    Args:
+        store: the store.
+        shard: which shard.
+        holder: who runs it, for messages.
+        say: takes what it waits for.
+    """
+
+    def __init__(self, store: Store, shard: str, holder: str, say: Say) -> None:
+        self._store, self._shard, self._holder, self._say = store, shard, f"{holder}, the night of {shard}", say
+        self._session: NightSession | None = None
+        self._has_begun = self._is_lost = False
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Holds the shard for the length of the block.
+
+        At its end, what steps noted outside of a turn is sent to the URL of the store, if it has one.
+
+        Raises:
+            StoreLocked: the shard has its night already, or a command needs the whole store.
+            MemstateError: as for `writers.holding`.
+        """
+        complete_interrupted(self._store, self._holder)
+        lock = exclusive(self._store.home.shard_lock(self._shard), self._holder, PROBED_SECONDS, in_turn=True)
+        with lock, memory_budget(self._store.settings.store.memory_mib), kept_open():
+            if store_url(self._store):
+                from memstate_core.night.checkout.session import NightSession
+
+                self._session = NightSession(self._store, self._shard, self._holder)
+            try:
+                with self.turn():
+                    self._has_begun = True
+                yield
+            finally:
+                self._end()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Holds the store for the length of the block; waits while others have their turns.
+
+        Raises:
+            StoreLocked: they had them for too long.
+            LeaseLost: another machine took the shard, or the store at the URL, which was not changed.
+            MemstateError: as for `writers.holding`.
+        """
+        try:
+            with waiting(self._turn, lambda error: self._has_begun or error.in_turns, self._say):
+                yield
+        except LeaseLost:
+            self._is_lost = True
+            raise
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        with ExitStack() as held:
+            held.enter_context(exclusive(self._store.home.lock, self._holder, PROBED_SECONDS, in_turn=True))
+            if self._session is not None:
+                held.enter_context(self._session.turn())
+            require_settled(self._store)
+            yield
+
+    def _end(self) -> None:
+        if self._session is None:
+            return
+        try:
+            is_unfinished = self._store.home.work(self._shard).exists()
+            if self._has_begun and is_unfinished and not self._is_lost:
+                with self.turn():  # sends what a step that failed has noted for the next night
+                    pass
+        finally:
+            self._session.end()
+
+
+@contextmanager
+def holding_after_nights(store: Store, holder: str, say: Say) -> Iterator[None]:
+    """As `writers.holding`, for a job that Dagster begins: waits for nights that are in progress.
+
+    Raises:
+        MemstateError: as for `writers.holding`.
+    """
+    with waiting(lambda: holding(store, holder), lambda error: error.in_turns, say):
+        yield
+
+
+@contextmanager
+def waiting(
+    take: Callable[[], AbstractContextManager[None]], waits_for: Callable[[StoreLocked], bool], say: Say
+) -> Iterator[None]:
+    """Holds something for the length of the block, which others hold for a time.
+
+    Args:
+        take: makes what is held.
+        waits_for: whether to wait for the holder that an error names.
+        say: takes what it waits for, every ten seconds.
+
+    Raises:
+        StoreLocked: the holder is not waited for, or held it for an hour.
+    """
+    began = said = time.monotonic()
+    while True:
+        with ExitStack() as held:
+            try:
+                held.enter_context(take())
+            except StoreLocked as error:
+                now = time.monotonic()
+                if now - began > PATIENCE_SECONDS or not waits_for(error):
+                    raise
+                if now - said >= _SAY_SECONDS:
+                    said = now
+                    say(f"waits for {error.facts['holder']}")
+            else:
+                yield
+                return
+        time.sleep(_LOOK_SECONDS)
