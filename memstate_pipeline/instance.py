@@ -12,8 +12,9 @@ from pathlib import Path
 import dagster as dg
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
-from memstate_core.model.errors import HistoryUnreachable, HistoryUnreadable, MemstateError
+from memstate_core.model.errors import HistoryUnreachable, HistoryUnreadable, MemstateError, SettingsError
 from memstate_core.night.erasure.run_database import SETTINGS_NAME
+from memstate_core.policy.settings import load_settings
 from memstate_core.state.home import Home
 from memstate_pipeline.causes import causes
 from memstate_pipeline.instance_settings import dagster_settings, missing, named, replaces
@@ -23,13 +24,25 @@ DAGSTER_VARIABLE = "DAGSTER_HOME"
 
 
 def dagster_home(home: Home, environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of the instance, with settings: no telemetry, one writer, retries after a death, old ticks removed."""
+    """The folder of the instance, with settings: no telemetry, so many nights at once, retries after a death.
+
+    The limit of a home whose settings are not allowed is that of the default.
+    """
     folder = Path(environ.get(DAGSTER_VARIABLE) or home.dagster)
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / SETTINGS_NAME
-    if not settings.exists() or replaces(settings.read_text(), environ):
-        settings.write_text(dagster_settings(environ))
+    nights = nights_at_once(home)
+    if not settings.exists() or replaces(settings.read_text(), environ, nights):
+        settings.write_text(dagster_settings(environ, nights))
     return folder
+
+
+def nights_at_once(home: Home) -> int:
+    """How many nights the settings of a home allow at once; 1 where they cannot be read, as other commands say."""
+    try:
+        return load_settings(home.root, os.environ).store.nights_at_once
+    except SettingsError:
+        return 1
 
 
 @contextmanager

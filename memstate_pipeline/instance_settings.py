@@ -2,8 +2,8 @@
 
 Where the history is, and who executes runs, follows the environment of the machine, since both addresses may hold a
 password: the file names the variables, never their values. What memstate wrote is replaced by a later one of `WRITTEN`,
-never by an earlier one, so a shell without the variables cannot divide the history between two places. A file that
-somebody edited stays as it is.
+never by an earlier one, so a shell without the variables cannot divide the history between two places. How many nights
+run at once follows the settings of the store. A file that somebody edited stays as it is.
 """
 
 from __future__ import annotations
@@ -96,17 +96,43 @@ _MODULES = {
 }
 
 
-def dagster_settings(environ: Mapping[str, str]) -> str:
-    """The settings for a machine with these variables; workers need the shared history, and the three of them."""
+_ONE = "    max_concurrent_runs: 1\n  pools:\n    granularity: run\n    default_limit: 1\n"
+_SEVERAL = """\
+    max_concurrent_runs: {nights} # store.nights_at_once of memstate.toml
+    tag_concurrency_limits: # of a shard, one night at a time
+      - key: dagster/partition
+        value: {{applyLimitPerUniqueValue: true}}
+        limit: 1
+  pools:
+    granularity: run
+    default_limit: {nights}
+"""
+_ANY = re.compile(re.escape(_SEVERAL.format(nights="NIGHTS")).replace("NIGHTS", "[0-9]+"))
+
+
+def dagster_settings(environ: Mapping[str, str], nights: int = 1) -> str:
+    """The settings for a machine with these variables; workers need the shared history, and the three of them.
+
+    Args:
+        environ: the variables.
+        nights: how many nights may run at once (`store.nights_at_once`).
+    """
+    found = _of_machine(environ)
+    return found if nights == 1 else found.replace(_ONE, _SEVERAL.format(nights=nights))
+
+
+def replaces(kept: str, environ: Mapping[str, str], nights: int = 1) -> bool:
+    """Whether the settings that are there were written by memstate, earlier than those for these values."""
+    one, wanted = _ANY.sub(_ONE, kept), WRITTEN.index(_of_machine(environ))
+    return one in WRITTEN[:wanted] or (one == WRITTEN[wanted] and kept != dagster_settings(environ, nights))
+
+
+def _of_machine(environ: Mapping[str, str]) -> str:
+    """The settings for one night at a time."""
     if not environ.get(POSTGRES_VARIABLE):
         return _LOCAL_SETTINGS
     with_workers = environ.get(BROKER_VARIABLE) and environ.get(RESULTS_VARIABLE)
     return _WORKER_SETTINGS if with_workers else _DATABASE_SETTINGS
-
-
-def replaces(kept: str, environ: Mapping[str, str]) -> bool:
-    """Whether the settings that are there were written by memstate, earlier than those for these variables."""
-    return kept in WRITTEN[: WRITTEN.index(dagster_settings(environ))]
 
 
 def named(settings: str) -> list[str]:

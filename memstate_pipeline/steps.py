@@ -13,15 +13,15 @@ import polars as pl
 from memstate_core.night.set_aside import contained
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
-from memstate_core.run.store import Store
 from memstate_pipeline.asset_plots import Plots
 from memstate_pipeline.columns import column_lineage
 from memstate_pipeline.markdown import tables
+from memstate_pipeline.resources import StoreResource
 
 
 def materialize(
     context: dg.AssetExecutionContext,
-    store: Store,
+    store: StoreResource,
     run: Run,
     step: Callable[[], StepResult],
     plots: Callable[[pl.DataFrame], Plots] | None = None,
@@ -30,7 +30,7 @@ def materialize(
 
     Args:
         context: that of the asset.
-        store: the store.
+        store: the store, as a resource.
         run: the run in progress.
         step: what the asset does.
         plots: draws the frame that the step returns, for the metadata of the asset.
@@ -40,12 +40,12 @@ def materialize(
     """
     name = context.asset_key.path[-1]
     began = time.perf_counter()
-    with contained(store, run, name):
+    with contained(store.store, run, name, store.turn):
         result = step()
         seconds = time.perf_counter() - began
         run.keep(name, result, seconds)
     drawn = {} if plots is None else shown(plots(result.frame))
-    described = metadata(result, seconds, store.settings.ui.api_url)
+    described = metadata(result, seconds, store.store.settings.ui.api_url)
     return dg.MaterializeResult(value=result.frame, metadata=described | drawn | column_lineage(name))
 
 

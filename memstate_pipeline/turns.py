@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from memstate_core.model.errors import LeaseLost, StoreLocked
+from memstate_core.model.errors import StoreLocked
 from memstate_core.night.checkout.note import store_url
 from memstate_core.state.kept_open import kept_open
 from memstate_core.state.lock import exclusive
@@ -48,19 +48,18 @@ class ShardNight:
     def __init__(self, store: Store, shard: str, holder: str, say: Say) -> None:
         self._store, self._shard, self._holder, self._say = store, shard, f"{holder}, the night of {shard}", say
         self._session: NightSession | None = None
-        self._has_begun = self._is_lost = False
+        self._has_begun = self._has_turn = False
 
     @contextmanager
     def begun(self) -> Iterator[None]:
         """Holds the shard for the length of the block.
-
-        At its end, what steps noted outside of a turn is sent to the URL of the store, if it has one.
 
         Raises:
             StoreLocked: the shard has its night already, or a command needs the whole store.
             MemstateError: as for `writers.holding`.
         """
         complete_interrupted(self._store, self._holder)
+        begun = self._store.home.begun_night(self._shard)
         lock = exclusive(self._store.home.shard_lock(self._shard), self._holder, PROBED_SECONDS, in_turn=True)
         with lock, memory_budget(self._store.settings.store.memory_mib), kept_open():
             if store_url(self._store):
@@ -68,27 +67,34 @@ class ShardNight:
 
                 self._session = NightSession(self._store, self._shard, self._holder)
             try:
+                begun.unlink(missing_ok=True)  # that of a night that died
                 with self.turn():
+                    begun.touch()
                     self._has_begun = True
                 yield
             finally:
-                self._end()
+                begun.unlink(missing_ok=True)
+                if self._session is not None:
+                    self._session.end()
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Holds the store for the length of the block; waits while others have their turns.
+        """Holds the store for the length of the block; waits while others have their turns. It may be nested.
 
         Raises:
             StoreLocked: they had them for too long.
             LeaseLost: another machine took the shard, or the store at the URL, which was not changed.
             MemstateError: as for `writers.holding`.
         """
+        if self._has_turn:
+            yield
+            return
         try:
             with waiting(self._turn, lambda error: self._has_begun or error.in_turns, self._say):
+                self._has_turn = True
                 yield
-        except LeaseLost:
-            self._is_lost = True
-            raise
+        finally:
+            self._has_turn = False
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -98,17 +104,6 @@ class ShardNight:
                 held.enter_context(self._session.turn())
             require_settled(self._store)
             yield
-
-    def _end(self) -> None:
-        if self._session is None:
-            return
-        try:
-            is_unfinished = self._store.home.work(self._shard).exists()
-            if self._has_begun and is_unfinished and not self._is_lost:
-                with self.turn():  # sends what a step that failed has noted for the next night
-                    pass
-        finally:
-            self._session.end()
 
 
 @contextmanager

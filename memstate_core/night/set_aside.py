@@ -12,7 +12,7 @@ Nothing here runs unless a step has failed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from functools import partial
 
@@ -41,9 +41,18 @@ _IS_ACCESS = pl.col("table") == "accesses"
 _CONTENT = pl.struct("scope", "topic_id", "fields", "source", "failed", at=iso_expr(pl.col("at")))
 
 
+Turn = Callable[[], AbstractContextManager[None]]
+
+
 @contextmanager
-def contained(store: Store, run: Run, step: str) -> Iterator[None]:
+def contained(store: Store, run: Run, step: str, turn: Turn = nullcontext) -> Iterator[None]:
     """Runs a step or a check of a run; if it fails with some rows, sets those aside.
+
+    Args:
+        store: the store.
+        run: the run in progress.
+        step: the step or check.
+        turn: holds the store while rows are set aside, for a run that holds its shard alone.
 
     Raises:
         EvidenceSetAside: the step failed with some rows, which the next run leaves out.
@@ -56,7 +65,7 @@ def contained(store: Store, run: Run, step: str) -> Iterator[None]:
         if not is_unforeseen(error):
             raise
         problem = described(error)
-        guilty = set_aside_guilty(store, run, step, problem, killed=isinstance(error, MemoryError))
+        guilty = set_aside_guilty(store, run, step, problem, killed=isinstance(error, MemoryError), turn=turn)
         if guilty.is_empty():
             raise
         evidence, accesses = (guilty.filter(part)["id"].to_list() for part in (~_IS_ACCESS, _IS_ACCESS))
@@ -78,7 +87,9 @@ def set_aside_after_deaths(store: Store, run: Run, deaths: Sequence[str]) -> boo
     return set_aside_guilty(store, run, deaths[-1], problem, killed=True).height > 0
 
 
-def set_aside_guilty(store: Store, run: Run, step: str, problem: str, *, killed: bool = False) -> pl.DataFrame:
+def set_aside_guilty(
+    store: Store, run: Run, step: str, problem: str, *, killed: bool = False, turn: Turn = nullcontext
+) -> pl.DataFrame:
     """Finds the rows with which a step of a run fails, and sets them aside from the next run on.
 
     The rows that are new since the served snapshot are searched first, then all.
@@ -89,6 +100,7 @@ def set_aside_guilty(store: Store, run: Run, step: str, problem: str, *, killed:
         step: the step.
         problem: the error, for the record.
         killed: the step killed its process, so replay it in others.
+        turn: as for `contained`.
 
     Returns:
         The rows (columns id, table), empty if the failure does not come from rows.
@@ -98,7 +110,8 @@ def set_aside_guilty(store: Store, run: Run, step: str, problem: str, *, killed:
         ids = suspects["id"].sort()
         if found := guilty_rows(ids.to_list(), partial(_fails_with, attempt, ids)):
             guilty = suspects.filter(pl.col("id").is_in(found))
-            _keep(store, run, guilty["id"], f"step {step} failed with it: {shortened(problem)}")
+            with turn():
+                _keep(store, run, guilty["id"], f"step {step} failed with it: {shortened(problem)}")
             return guilty
     return pl.DataFrame(schema={"id": pl.String, "table": pl.String})
 
@@ -168,13 +181,18 @@ def quarantine_set_aside(store: Store, run: Run) -> None:
 def _quarantine(store: Store, run: Run, rows: pl.DataFrame) -> None:
     """Lists rows in the quarantine that are not there yet; a run of another shard may have listed an access."""
     named = rows.with_columns(quarantine_id=_QUARANTINE_ID)
-    listed = store.ledger.scan("quarantine").select("quarantine_id").collect()
-    missing = named.join(listed, on="quarantine_id", how="anti", maintain_order="left")
-    if missing.is_empty():
+    if _unlisted(store, named).is_empty():
         return
     with store.ledger.writing(f"run {run.facts.run_id}, setting rows aside"):
-        version = 1 + (store.ledger.last_transaction("quarantine", SET_ASIDE) or 0)
-        store.ledger.append("quarantine", _refusals(missing, run.facts.now, run.facts.run_id), SET_ASIDE, version)
+        missing = _unlisted(store, named)  # now that no other shard's night adds any
+        if missing.height:
+            version = 1 + (store.ledger.last_transaction("quarantine", SET_ASIDE) or 0)
+            store.ledger.append("quarantine", _refusals(missing, run.facts.now, run.facts.run_id), SET_ASIDE, version)
+
+
+def _unlisted(store: Store, named: pl.DataFrame) -> pl.DataFrame:
+    listed = store.ledger.scan("quarantine").select("quarantine_id").collect()
+    return named.join(listed, on="quarantine_id", how="anti", maintain_order="left")
 
 
 def _refusals(rows: pl.DataFrame, now: datetime, run_id: str) -> pl.DataFrame:

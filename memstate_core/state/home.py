@@ -154,6 +154,10 @@ class Home:
         """The lock that the night of a shard holds, where nights run side by side."""
         return self.work(shard).with_suffix(".lock")
 
+    def begun_night(self, shard: str) -> Path:
+        """The mark of a night that holds its shard and has had its first turn, so its notes here are the newest."""
+        return self.work(shard).with_suffix(".begun")
+
     def snapshots(self, shard: str) -> Path:
         """The published versions of a shard."""
         return self.root / "snapshots" / shard

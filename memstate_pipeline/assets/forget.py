@@ -18,7 +18,7 @@ def forget_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     def salience(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Computes the salience of every field and topic at the run's logical time."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: update_salience(run), salience_by_decade)
+        return materialize(context, store, run, lambda: update_salience(run), salience_by_decade)
 
     @asset(partitions, "forget", "kuzu", "working_graph", after=["salience"])
     def forgetting(
@@ -26,6 +26,6 @@ def forget_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     ) -> dg.MaterializeResult[pl.DataFrame]:
         """Summarises, detaches and archives by policy; restores topics that have new evidence or accesses."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: forget(store.store, run, evidence))
+        return materialize(context, store, run, lambda: forget(store.store, run, evidence))
 
     return [salience, forgetting]

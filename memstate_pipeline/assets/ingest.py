@@ -48,7 +48,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     ) -> dg.MaterializeResult[pl.DataFrame]:
         """Decides the topic of each piece of new evidence and records the reason."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: place_or_rest(store.store, run, evidence))
+        return materialize(context, store, run, lambda: place_or_rest(store.store, run, evidence))
 
     return [evidence, placements]
 

@@ -34,7 +34,7 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
                 store.commit()
             return result
 
-        published = materialize(context, store.store, run, in_turn)
+        published = materialize(context, store, run, in_turn)
         record_published(context, store.store, run.facts.shard, published.metadata or {})
         uploaded = publish_shard(store.store, run.facts.shard, context.run.tags)
         if "not_published" in uploaded:

@@ -21,7 +21,7 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     ) -> dg.MaterializeResult[pl.DataFrame]:
         """Compares candidate duplicates and gives each pair a probability."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: find_duplicates(store.store, run, topics), probabilities)
+        return materialize(context, store, run, lambda: find_duplicates(store.store, run, topics), probabilities)
 
     @asset(partitions, "revise", "kuzu", "working_graph")
     def merges(
@@ -29,7 +29,7 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     ) -> dg.MaterializeResult[pl.DataFrame]:
         """Merges duplicates into a survivor; the other ids become tombstones that resolve to it."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: merge_duplicates(store.store, run, duplicate_pairs))
+        return materialize(context, store, run, lambda: merge_duplicates(store.store, run, duplicate_pairs))
 
     @asset(partitions, "revise", "kuzu", "working_graph")
     def dependency_review(
@@ -37,6 +37,6 @@ def revise_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     ) -> dg.MaterializeResult[pl.DataFrame]:
         """Queues topics that depend on changed ones over extension edges for review."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: queue_reviews(run, pl.concat([topics, merges])))
+        return materialize(context, store, run, lambda: queue_reviews(run, pl.concat([topics, merges])))
 
     return [duplicate_pairs, merges, dependency_review]

@@ -17,12 +17,12 @@ def topic_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDefi
     def topics(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Folds the placed evidence into topics, fields, histories and edges, and writes the changes."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: update_topics(store.store, run))
+        return materialize(context, store, run, lambda: update_topics(store.store, run))
 
     @asset(partitions, "topics", "kuzu", "working_graph", after=["topics"])
     def topic_embeddings(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Embeds topics whose title or summary changed; known texts come from the cache."""
         run = store.run(context.partition_key)
-        return materialize(context, store.store, run, lambda: refresh_embeddings(store.store, run))
+        return materialize(context, store, run, lambda: refresh_embeddings(store.store, run))
 
     return [topics, topic_embeddings]

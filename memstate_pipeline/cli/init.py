@@ -30,15 +30,15 @@ def init(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None
     from memstate_pipeline.instance_settings import dagster_settings, replaces
 
     store = context.obj.store
-    home, schedule = store.home, store.settings.schedule
+    home, schedule, nights = store.home, store.settings.schedule, store.settings.store.nights_at_once
     program = Path(sys.executable).with_name("memstate")
     machine = Machine(program, home.root, getpass.getuser(), schedule.cron, schedule.time_zone)
     of_dagster = home.dagster / SETTINGS_NAME
-    files = {home.root / FILE_NAME: settings_template(), of_dagster: dagster_settings(os.environ)}
+    files = {home.root / FILE_NAME: settings_template(), of_dagster: dagster_settings(os.environ, nights)}
     files |= {home.deploy / name: content for name, content in machine_files(machine).items()}
     for folder in (home.root, home.inbox, home.dagster, home.deploy):
         make_folder(folder)
-    is_old = of_dagster.exists() and replaces(of_dagster.read_text(), os.environ)
+    is_old = of_dagster.exists() and replaces(of_dagster.read_text(), os.environ, nights)
     written = [path for path in files if not path.exists() or (is_old and path == of_dagster)]
     for path in written:
         replace_file(path, files[path].encode())

@@ -8,6 +8,7 @@ from memstate_core.night.checkout.pull import opened_note
 from memstate_core.run.store import Store
 from memstate_core.storage.head import Head, read_head
 from memstate_core.storage.purpose import STORE
+from memstate_core.storage.shard_lease import night_holders
 from memstate_core.storage.storage import storage
 from memstate_pipeline.doctor.finding import Finding
 
@@ -18,18 +19,21 @@ def remote_store(store: Store) -> Finding:
     if not url:
         return Finding("store", True, "the store is this home (store.url is not set)")
     try:
-        found = read_head(storage(url, STORE))
+        place = storage(url, STORE)
+        found = read_head(place)
         opened_note(store, url, found)
+        nights = night_holders(place)
     except MemstateError as error:
         return Finding("store", False, error.message)
     if found is None:
         return Finding("store", True, f"{url} holds nothing yet; the next command that writes sends what is here")
-    return Finding("store", True, _said(url, found[0], read_checkout(store.home)))
+    return Finding("store", True, _said(url, found[0], nights, read_checkout(store.home)))
 
 
-def _said(url: str, head: Head, note: Note | None) -> str:
+def _said(url: str, head: Head, nights: list[str], note: Note | None) -> str:
     there, here = ((0 if each is None or each.state is None else each.state.number) for each in (head, note))
-    writer = f"{head.holder} holds lease {head.fence}" if head.holder else "nobody writes"
+    writers = ([f"{head.holder} holds lease {head.fence}"] if head.holder else []) + nights
+    writer = "; ".join(writers) or "nobody writes"
     detail = f"{url} has state {there:,}, this home {f'state {here:,}' if here else 'none yet'}; {writer}"
     if note is not None and note.dirty and head.checkout != note.id:
         detail += "; a command here ended without sending what it did: the next one, or `memstate pull`, discards that"

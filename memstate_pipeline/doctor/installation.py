@@ -19,6 +19,7 @@ from memstate_core.policy.sections import EmbeddingSettings
 from memstate_core.run.store import Store
 from memstate_core.state.lock import exclusive
 from memstate_pipeline.doctor.finding import Finding
+from memstate_pipeline.writers import nights_in_progress
 
 PACKAGES = ("dagster", "kuzu", "polars", "deltalake", "sentence-transformers", "torch", "scikit-learn")
 LOW_DISK_BYTES = 2 << 30
@@ -141,7 +142,7 @@ def lock(store: Store) -> Finding:
         return Finding("lock", True, "free")
     try:
         with exclusive(store.home.lock, "memstate doctor"):
-            return Finding("lock", True, "free")
+            return Finding("lock", True, "; ".join(nights_in_progress(store)) or "free")
     except StoreLocked as error:
         return Finding("lock", True, str(error))
     except OSError as error:

@@ -21,8 +21,8 @@ from memstate_core.night.resharding.reshard import reshard
 from memstate_core.run.served_state import read_served
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import served
-from memstate_pipeline.writers import holding
 from memstate_pipeline.run import maintain
+from memstate_pipeline.writers import holding
 
 Measured = tuple[str, float, float]
 """What was done, seconds of wall clock and of CPU."""

@@ -25,9 +25,9 @@ from memstate_core.state.lock import exclusive
 from memstate_pipeline import run, sensors
 from memstate_pipeline.dead_runs import STARTED_AND_SILENT, end_dead_runs
 from memstate_pipeline.definitions import build_defs
-from memstate_pipeline.writers import holding
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.report.latest import last_failure
+from memstate_pipeline.writers import holding
 from tests import warm
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
 

@@ -28,6 +28,7 @@ from memstate_core.state.home import Home
 from memstate_core.state.lock import left_by_the_dead
 from memstate_core.storage.lease import lease_holder
 from memstate_core.storage.purpose import STORE
+from memstate_core.storage.shard_lease import night_holders
 from memstate_core.storage.storage import storage
 from memstate_pipeline.assets import publish as step
 from memstate_pipeline.dead_runs import end_dead_runs
@@ -211,6 +212,37 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
     assert observations(carl) == [f"one-{scope}" for scope in SCOPES]
     assert run_memstate(carl, "status", "--json", **given).document["topics"]["active"] == len(SCOPES)
     assert not any(holds(each.home, PASSWORD.encode()) for each in (*workers, desk))
+
+
+def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path: Path) -> None:
+    database, named, url = *shared, "s3://bucket/at-once"
+    with create_engine(database.url, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("CREATE DATABASE at_once"))
+    own = {POSTGRES_VARIABLE: f"{database.url.rpartition('/')[0]}/at_once"}
+    own |= {name: f"{named[name].rpartition('/')[0]}/1" for name in (BROKER_VARIABLE, RESULTS_VARIABLE)}
+    given = (
+        named | own | {"MEMSTATE_STORE_URL": url, "MEMSTATE_STORE_SHARDS": "2", "MEMSTATE_STORE_NIGHTS_AT_ONCE": "2"}
+    )
+    desk = Machine(
+        tmp_path / "desk",
+        {**given, "MEMSTATE_SCHEDULE_PRESSURE_ROWS": "1"},
+        "dagster._daemon run -m memstate_pipeline.definitions",
+    )
+    workers = [Machine(tmp_path / name, given, f"{WORKER} --hostname {name}@%h") for name in ("aya", "ben")]
+    assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
+    with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
+        for each in (*workers, desk):
+            running.enter_context(each.running())
+        wait_until(lambda: len(night_holders(storage(url, STORE))) == 2)
+        wait_until(lambda: published(instance))
+        wait_until(lambda: all(record.end_time for record in nights(instance)))
+        spans = sorted((record.start_time or 0, record.end_time or 0) for record in nights(instance))
+    assert len(spans) == 2
+    assert spans[1][0] < spans[0][1], "the second night began before the first one ended"
+    carl = tmp_path / "carl"
+    assert run_memstate(carl, "pull", **given).code == 0
+    assert observations(carl) == [f"one-{scope}" for scope in SCOPES]
+    assert run_memstate(carl, "verify", "--deep", **given).code == 0
 
 
 @pytest.mark.usefixtures("without_waits")

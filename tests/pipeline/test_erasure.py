@@ -19,8 +19,8 @@ from memstate_core.night.erasure.files import ended_runs
 from memstate_core.night.erasure.subject import Subject
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import make_folder
-from memstate_pipeline.writers import complete_erasure
 from memstate_pipeline.run import maintain
+from memstate_pipeline.writers import complete_erasure
 from tests.pipeline.conftest import fork_memstate
 from tests.pipeline.erased_homes import AT, dump, erase, holding, state
 

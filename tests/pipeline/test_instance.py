@@ -16,6 +16,7 @@ from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
 from memstate_core.state.home import Home
 from memstate_pipeline.instance import dagster_home, dagster_instance
 from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE, missing
+from memstate_pipeline.partitions import PARTITION_TAG
 from tests.pipeline.conftest import run_memstate
 
 OLD = """\
@@ -69,6 +70,36 @@ def test_a_new_home_retries_runs_that_died_and_no_others(tmp_path: Path) -> None
         "runs": {"max_concurrent_runs": 1},
         "pools": {"granularity": "run", "default_limit": 1},
     }
+
+
+def test_as_many_nights_run_at_once_as_the_settings_of_the_store_say(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    one = settings(home)
+    for nights in (3, 12):
+        (tmp_path / "memstate.toml").write_text(f"[store]\nnights_at_once = {nights}\n")
+        written = yaml.safe_load(settings(home))
+        assert written["concurrency"] == {
+            "runs": {
+                "max_concurrent_runs": nights,
+                "tag_concurrency_limits": [
+                    {"key": PARTITION_TAG, "value": {"applyLimitPerUniqueValue": True}, "limit": 1}
+                ],
+            },
+            "pools": {"granularity": "run", "default_limit": nights},
+        }
+        assert {**written, "concurrency": None} == {**yaml.safe_load(one), "concurrency": None}
+        with dagster_instance(home) as instance:
+            assert instance.get_concurrency_config().run_queue_config.max_concurrent_runs == nights  # type: ignore[union-attr]
+    assert yaml.safe_load(settings(home, DATABASE))["concurrency"]["pools"]["default_limit"] == 12
+    edited = settings(home, DATABASE) + "# mine\n"
+    (home.dagster / "dagster.yaml").write_text(edited)
+    (tmp_path / "memstate.toml").write_text("")
+    assert settings(home, DATABASE) == edited
+    (home.dagster / "dagster.yaml").write_text(edited.removesuffix("# mine\n"))
+    assert run_memstate(tmp_path, "init", "--json", **DATABASE).code == 0
+    assert yaml.safe_load(settings(home, DATABASE))["concurrency"]["runs"] == {"max_concurrent_runs": 1}
+    (tmp_path / "memstate.toml").write_text("[store]\nnights_at_once = 0\n")
+    assert settings(Home(tmp_path)) == settings(home, DATABASE), "settings that are not allowed change nothing"
 
 
 def test_no_dialog_asks_for_a_mail_address_and_ticks_are_not_kept_for_ever(tmp_path: Path) -> None:

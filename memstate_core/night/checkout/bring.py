@@ -223,8 +223,9 @@ class _Bringing:
 
 
 def _is_in_use(home: Home, path: Path) -> bool:
-    """Whether it is a note of a shard whose night is in progress in this home, beside those of others."""
-    return path.parts[0] == _WORK and bool(holder_of(home.shard_lock(path.name.partition(".")[0])))
+    """Whether it is a note of a shard whose night has begun in this home, beside those of others."""
+    shard = path.name.partition(".")[0]
+    return path.parts[0] == _WORK and home.begun_night(shard).exists() and bool(holder_of(home.shard_lock(shard)))
 
 
 def _order(path: Path) -> tuple[int, Path]:

@@ -121,11 +121,6 @@ class NightSession:
             session.begin()
             yield
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether it had a turn."""
-        return self._lease is not None
-
     def end(self) -> None:
         """Releases the lease of the shard."""
         if self._lease is not None:

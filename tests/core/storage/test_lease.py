@@ -12,7 +12,8 @@ import pytest
 from memstate_core.model.errors import LeaseLost, StoreLocked, StoreUnreachable, StoreUrlRefused
 from memstate_core.model.scope import Layout
 from memstate_core.storage.head import HEAD, State, read_head
-from memstate_core.storage.lease import Lease, lease_holder, take_lease, unchanged_for
+from memstate_core.storage.held import unchanged_for
+from memstate_core.storage.lease import Lease, lease_holder, take_lease
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import Storage, storage
 from tests.core.storage.s3 import Faults
@@ -146,7 +147,7 @@ def test_the_clock_of_a_machine_does_not_matter(
 def wait_until_free(place: Storage) -> None:
     found = read_head(place)
     assert found is not None
-    while unchanged_for(place) < timedelta(seconds=found[0].seconds + 1):
+    while unchanged_for(place, HEAD) < timedelta(seconds=found[0].seconds + 1):
         time.sleep(0.1)
 
 
