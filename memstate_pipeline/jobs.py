@@ -7,12 +7,11 @@ import dagster as dg
 from memstate_core.run.store import Store
 from memstate_pipeline.compaction import compact
 from memstate_pipeline.imports import read_inbox
-from memstate_pipeline.nights import MAX_RUNTIME_TAG, NIGHTLY, WHOLE_RUN
+from memstate_pipeline.nights import IMPORT_INBOX, MAX_RUNTIME_TAG, NIGHTLY, WHOLE_RUN
 from memstate_pipeline.retention import remove_old
 from memstate_pipeline.verification import verify_served
 
-IMPORT_INBOX, VERIFY_STORE = "import_inbox", "verify_store"
-RETENTION, COMPACTION = "retention", "compaction"
+VERIFY_STORE, RETENTION, COMPACTION = "verify_store", "retention", "compaction"
 
 
 def limit(store: Store) -> dict[str, str]:

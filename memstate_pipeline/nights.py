@@ -14,6 +14,9 @@ NIGHTLY = "nightly_maintenance"
 CHOOSE = "choose_shards"
 """The job that chooses the shards which have a night (`choice`)."""
 
+IMPORT_INBOX = "import_inbox"
+"""The job that imports the inbox between nights, or beside them."""
+
 ASSET_JOB = "__ASSET_JOB"
 """Dagster's own job, which *Materialize* on the pages of assets runs."""
 

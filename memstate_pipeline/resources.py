@@ -21,8 +21,9 @@ from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
 from memstate_core.state.home import Home
 from memstate_core.state.interrupts import delayed_interrupts
+from memstate_pipeline.nights import IMPORT_INBOX
 from memstate_pipeline.partitions import PARTITION_TAG
-from memstate_pipeline.turns import ShardNight, holding_after_nights
+from memstate_pipeline.turns import ShardNight, holding_after_nights, turn_beside_nights
 from memstate_pipeline.writers import holding
 
 NOW_TAG = "memstate/now"
@@ -107,7 +108,8 @@ class StoreResource(dg.ConfigurableResource[Any]):
         say = context.log.info if context.log else lambda _: None
         shard = context.run.tags.get(PARTITION_TAG) if context.run else None
         if shard is None:
-            return holding_after_nights(self.store, holder, say)
+            imports = context.run is not None and context.run.job_name == IMPORT_INBOX
+            return (turn_beside_nights if imports else holding_after_nights)(self.store, holder, say)
         self._night = ShardNight(self.store, shard, holder, say)
         return self._night.begun()
 

@@ -17,8 +17,7 @@ from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.failures import CHECK_FAILED, refusal
 from memstate_pipeline.following import follow
-from memstate_pipeline.jobs import IMPORT_INBOX
-from memstate_pipeline.nights import is_night
+from memstate_pipeline.nights import IMPORT_INBOX, is_night
 from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.report.failed_run import RunFailure

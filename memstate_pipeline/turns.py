@@ -19,7 +19,7 @@ from memstate_core.night.checkout.note import store_url
 from memstate_core.state.kept_open import kept_open
 from memstate_core.state.lock import exclusive
 from memstate_core.state.memory import memory_budget
-from memstate_pipeline.writers import PROBED_SECONDS, complete_interrupted, holding, require_settled
+from memstate_pipeline.writers import PROBED_SECONDS, complete_interrupted, holding, require_settled, taking_turn
 
 if TYPE_CHECKING:
     from memstate_core.night.checkout.session import NightSession
@@ -113,7 +113,18 @@ def holding_after_nights(store: Store, holder: str, say: Say) -> Iterator[None]:
     Raises:
         MemstateError: as for `writers.holding`.
     """
-    with waiting(lambda: holding(store, holder), lambda error: error.in_turns, say):
+    with waiting(lambda: holding(store, holder, in_turn=True), lambda error: error.in_turns, say):
+        yield
+
+
+@contextmanager
+def turn_beside_nights(store: Store, holder: str, say: Say) -> Iterator[None]:
+    """As `writers.taking_turn`, for a job that Dagster begins: waits while others have their turns.
+
+    Raises:
+        MemstateError: as for `writers.holding`.
+    """
+    with waiting(lambda: taking_turn(store, holder), lambda error: error.in_turns, say):
         yield
 
 

@@ -29,11 +29,16 @@ PROBED_SECONDS = 1.0
 
 
 @contextmanager
-def holding(store: Store, holder: str) -> Iterator[None]:
+def holding(store: Store, holder: str, *, in_turn: bool = False) -> Iterator[None]:
     """Holds the store's lock and its memory budget for the length of the block, and keeps graphs open between uses.
 
     An erasure, or a change of the number of shards, that was interrupted is completed before it. Of a store at a URL
     the block has the lease and begins with the state there; what it did is sent when it ends.
+
+    Args:
+        store: the store.
+        holder: the command, for those who wait.
+        in_turn: whether nights that run side by side wait for it.
 
     Raises:
         StoreLocked: another process, or another machine, holds it, or has the night of a shard in progress.
@@ -43,10 +48,10 @@ def holding(store: Store, holder: str) -> Iterator[None]:
         RemoteStoreDamaged: what lies at the URL is not as it was sent.
         SettingsError: the settings name another number of shards than the store has.
     """
-    lock = exclusive(store.home.lock, holder, PROBED_SECONDS)
+    lock = exclusive(store.home.lock, holder, PROBED_SECONDS, in_turn=in_turn)
     with lock, memory_budget(store.settings.store.memory_mib), kept_open():
         _require_no_nights(store)
-        with _lease(store, holder):
+        with _lease(store, holder, in_turn=in_turn):
             _settle(store)
             yield
 
@@ -93,18 +98,33 @@ def writing(store: Store, command: str) -> Iterator[None]:
     Raises:
         MemstateError: as for `holding`.
     """
-    if not store.settings.store.url:
+    if store.settings.store.url:
+        with taking_turn(store, f"process {os.getpid()} (memstate {command})"):
+            yield
+    else:
         complete_erasure(store)
         yield
-        return
-    from memstate_core.night.checkout.session import holding_lease_in_turn
 
-    holder = f"process {os.getpid()} (memstate {command})"
+
+@contextmanager
+def taking_turn(store: Store, holder: str) -> Iterator[None]:
+    """As `holding`, for what may be done while shards have their nights, since it adds to the ledger alone.
+
+    Raises:
+        MemstateError: as for `holding`.
+    """
     complete_interrupted(store, holder)
     lock = exclusive(store.home.lock, holder, PROBED_SECONDS, in_turn=True)
-    with lock, memory_budget(store.settings.store.memory_mib), kept_open(), holding_lease_in_turn(store, holder):
-        require_settled(store)
-        yield
+    with lock, memory_budget(store.settings.store.memory_mib), kept_open():
+        if not store.settings.store.url:
+            require_settled(store)
+            yield
+            return
+        from memstate_core.night.checkout.session import holding_lease_in_turn
+
+        with holding_lease_in_turn(store, holder):
+            require_settled(store)
+            yield
 
 
 def complete_interrupted(store: Store, holder: str) -> None:
@@ -145,12 +165,12 @@ def refresh(store: Store, command: str) -> None:
             pass  # one that is in progress keeps copies out while it switches
 
 
-def _lease(store: Store, holder: str) -> AbstractContextManager[None]:
+def _lease(store: Store, holder: str, *, in_turn: bool = False) -> AbstractContextManager[None]:
     if not store.settings.store.url:
         return nullcontext()
     from memstate_core.night.checkout.session import holding_lease
 
-    return holding_lease(store, holder)
+    return holding_lease(store, holder, in_turn=in_turn)
 
 
 def run_history(home: Home, clears: bool | None = None) -> RunHistory | None:

@@ -20,7 +20,7 @@ from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import storage
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.doctor.checkout import remote_store
-from memstate_pipeline.jobs import IMPORT_INBOX
+from memstate_pipeline.nights import IMPORT_INBOX
 from tests import warm
 from tests.core.night.publication.conftest import there
 from tests.core.storage.s3 import empty_bucket, s3_server

@@ -14,7 +14,7 @@ from memstate_core.state.lock import exclusive
 from memstate_pipeline.assets.common import WRITER_POOL
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.jobs import IMPORT_INBOX
+from memstate_pipeline.nights import IMPORT_INBOX
 from memstate_pipeline.run import maintain
 from tests.pipeline.conftest import NIGHT
 

@@ -24,7 +24,8 @@ from memstate_pipeline import turns
 from memstate_pipeline.dead_runs import STARTED_AND_SILENT, end_dead_runs
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.nights import NIGHTLY
+from memstate_pipeline.jobs import COMPACTION
+from memstate_pipeline.nights import IMPORT_INBOX, NIGHTLY
 from memstate_pipeline.resources import NOW_TAG
 from memstate_pipeline.run import night_of
 from tests import warm
@@ -181,6 +182,52 @@ def test_a_job_that_needs_the_whole_store_waits_for_nights_and_says_so(
     ):
         build_defs(home).resolve_job_def("verify_store").execute_in_process()
     assert isinstance(error.value.__cause__, StoreLocked)
+
+
+def test_an_import_job_goes_on_beside_nights_which_wait_for_jobs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memstate_pipeline.imports import unreported
+
+    dropped(home, 1)
+    real, notes = unreported.keep, list[dict[str, Any]]()
+
+    def job() -> None:
+        with dagster_instance(open_store(home).home) as instance:
+            assert build_defs(home).resolve_job_def(IMPORT_INBOX).execute_in_process(instance=instance).success
+
+    def act() -> None:
+        job()
+        assert not (home / "inbox" / "1.jsonl").exists()
+
+    with during("s0", monkeypatch, act):
+        night(home, "s0")
+
+    def keep(*given: Any) -> None:
+        notes.append(json.loads((home / "run.holder.json").read_text()))
+        real(*given)
+
+    monkeypatch.setattr(unreported, "keep", keep)
+    job()
+    assert [note["in_turn"] for note in notes] == [True], "nights wait for it"
+    with dagster_instance(open_store(home).home) as instance:
+        assert build_defs(home).resolve_job_def(COMPACTION).execute_in_process(instance=instance).success
+    verified(home)
+
+
+def test_a_night_waits_for_the_turns_of_others_and_for_nobody_else(home: Path) -> None:
+    lock, taken = open_store(home).home.lock, threading.Event()
+
+    def hold() -> None:
+        with exclusive(lock, "another night", in_turn=True):
+            taken.set()
+            time.sleep(2 * turns.PROBED_SECONDS)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    night(home, "s1")
+    thread.join()
+    with exclusive(lock, "an erasure"), pytest.raises(StoreLocked, match="an erasure"):
+        night(home, "s0")
 
 
 def test_a_silent_night_that_holds_its_shard_is_alive_and_one_that_died_is_found(home: Path) -> None:

@@ -32,7 +32,7 @@ _SESSIONS: dict[Path, Session] = {}
 
 
 @contextmanager
-def holding_lease(store: Store, holder: str) -> Iterator[None]:
+def holding_lease(store: Store, holder: str, *, in_turn: bool = False) -> Iterator[None]:
     """Holds the lease of a store at a URL for the length of the block; does nothing for a home of its own.
 
     The caller holds the lock of the home.
@@ -40,9 +40,10 @@ def holding_lease(store: Store, holder: str) -> Iterator[None]:
     Args:
         store: the store.
         holder: the command, for messages on other machines.
+        in_turn: whether nights that run side by side wait for it.
 
     Raises:
-        StoreLocked: another machine holds the lease.
+        StoreLocked: another machine holds the lease, or has the night of a shard in progress.
         LeaseLost: another machine took it over meanwhile; the store has what this one did not change.
         StoreUnreachable: the storage does not answer.
         StoreUrlRefused: the URL holds another store, or an older state than this home had.
@@ -52,7 +53,7 @@ def holding_lease(store: Store, holder: str) -> Iterator[None]:
     if not where:
         yield
         return
-    with _session(store, where, _named(store, holder)) as session:
+    with _session(store, where, _named(store, holder), in_turn=in_turn) as session:
         session.require_no_nights()
         session.begin()
         yield
