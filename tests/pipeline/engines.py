@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -93,6 +94,31 @@ def broker(folder: Path) -> Iterator[str]:
         process.wait()
 
 
+@contextmanager
+def rabbitmq() -> Iterator[str]:
+    """A RabbitMQ server for this machine alone; its URL. Its script runs it as a user of its own."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="rabbitmq-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o777)
+        given = {
+            "NODENAME": f"node{port}@localhost",
+            "NODE_PORT": str(port),
+            "NODE_IP_ADDRESS": "127.0.0.1",
+            "DIST_PORT": str(free_port()),
+            "MNESIA_BASE": f"{name}/data",
+            "LOG_BASE": f"{name}/log",
+            "ENABLED_PLUGINS_FILE": f"{name}/plugins",
+            "PID_FILE": f"{name}/pid",
+        }
+        environment = os.environ | {f"RABBITMQ_{key}": value for key, value in given.items()}
+        process = _started("rabbitmq-server", [], Path(name), port, as_nobody=False, env=environment)
+        try:
+            yield f"amqp://guest:guest@127.0.0.1:{port}//"
+        finally:
+            os.kill(int(Path(name, "pid").read_text()), signal.SIGKILL)
+            process.wait(30)
+
+
 def wait_until(said: Callable[[], Any], seconds: float = 300) -> Any:
     """What a function says, once it is true."""
     until = time.monotonic() + seconds
@@ -108,10 +134,10 @@ def _run(program: str, arguments: list[str], **options: Any) -> None:
 
 
 def _started(
-    program: str, arguments: list[str], folder: Path, port: int, *, as_nobody: bool = True
+    program: str, arguments: list[str], folder: Path, port: int, *, as_nobody: bool = True, **options: Any
 ) -> subprocess.Popen[bytes]:
     """A server, when it listens."""
-    who = _AS_NOBODY if as_nobody else {}
+    who = (_AS_NOBODY if as_nobody else {}) | options
     with (folder / f"{program}.log").open("ab") as log:
         command = [str(shutil.which(program, path=_PLACES)), *arguments]
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, **who)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -216,9 +217,7 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
 
 def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path: Path) -> None:
     database, named, url = *shared, "s3://bucket/at-once"
-    with create_engine(database.url, isolation_level="AUTOCOMMIT").connect() as connection:
-        connection.execute(text("CREATE DATABASE at_once"))
-    own = {POSTGRES_VARIABLE: f"{database.url.rpartition('/')[0]}/at_once"}
+    own = own_database(database, "at_once")
     own |= {name: f"{named[name].rpartition('/')[0]}/1" for name in (BROKER_VARIABLE, RESULTS_VARIABLE)}
     given = (
         named | own | {"MEMSTATE_STORE_URL": url, "MEMSTATE_STORE_SHARDS": "2", "MEMSTATE_STORE_NIGHTS_AT_ONCE": "2"}
@@ -243,6 +242,40 @@ def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path:
     assert run_memstate(carl, "pull", **given).code == 0
     assert observations(carl) == [f"one-{scope}" for scope in SCOPES]
     assert run_memstate(carl, "verify", "--deep", **given).code == 0
+
+
+@pytest.mark.skipif(shutil.which("rabbitmq-server") is None, reason="needs rabbitmq-server (Debian: its package)")
+def test_a_worker_takes_nights_from_rabbitmq_and_leaves_results_in_the_database(shared: Shared, tmp_path: Path) -> None:
+    database, named, url, folder = *shared, "s3://bucket/rabbit", tmp_path
+    with ExitStack() as running:
+        broker = running.enter_context(servers.rabbitmq())
+        given = named | own_database(database, "rabbit") | {BROKER_VARIABLE: broker, "MEMSTATE_STORE_URL": url}
+        given[RESULTS_VARIABLE] = f"db+{given[POSTGRES_VARIABLE]}"
+        desk = Machine(
+            folder / "desk",
+            {**given, "MEMSTATE_SCHEDULE_PRESSURE_ROWS": "1"},
+            "dagster._daemon run -m memstate_pipeline.definitions",
+        )
+        worker = Machine(folder / "aya", given, f"{WORKER} --hostname aya@%h")
+        assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
+        with environment(desk.given), dagster_instance(Home(desk.home)) as instance:
+            for each in (worker, desk):
+                running.enter_context(each.running())
+            wait_until(lambda: nights(instance) and nights(instance)[0].dagster_run.status is SUCCESS)
+            found = engines(open_store(desk.home), desk.given)
+        assert [each.ok for each in found] == [True, True], found
+    carl = folder / "carl"
+    assert run_memstate(carl, "pull", **given).code == 0
+    assert observations(carl) == [f"one-{scope}" for scope in SCOPES]
+    with create_engine(given[POSTGRES_VARIABLE]).connect() as connection:
+        assert connection.execute(text("SELECT status FROM celery_taskmeta")).scalars().all() == ["SUCCESS"]
+
+
+def own_database(database: Database, name: str) -> dict[str, str]:
+    """A database of its own in the server, for a store of its own."""
+    with create_engine(database.url, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    return {POSTGRES_VARIABLE: f"{database.url.rpartition('/')[0]}/{name}"}
 
 
 @pytest.mark.usefixtures("without_waits")

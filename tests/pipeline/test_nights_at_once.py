@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from memstate_pipeline.run import night_of
 from tests import warm
 from tests.core.failing_folds import break_folds
 from tests.pipeline.conftest import clean_environment, run_memstate
+from tests.pipeline.engines import wait_until
 from tests.pipeline.sharded_homes import NIGHTS, begun, done, imported, rows_of, scope_states, verified
 from tests.pipeline.test_checkout import KILL_AT
 
@@ -309,6 +310,17 @@ def finding(home: Path) -> str:
     return remote_store(open_store(home)).detail
 
 
+def at_last(home: Path, shard: str, number: int) -> None:
+    """A night, when the lease of the shard has expired."""
+
+    def made() -> bool:
+        with suppress(StoreLocked):
+            return bool(night(home, shard, number))
+        return False
+
+    wait_until(made, 30)
+
+
 def test_a_paused_night_whose_shard_another_machine_took_publishes_nothing(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,14 +330,7 @@ def test_a_paused_night_whose_shard_another_machine_took_publishes_nothing(
 
     def act() -> None:
         monkeypatch.setattr(Holding, "_renew", renew)
-        until = time.monotonic() + 30
-        while True:
-            try:
-                night(ben, "s0", 2)
-            except StoreLocked:
-                assert time.monotonic() < until
-            else:
-                return
+        at_last(ben, "s0", 2)
 
     with during("s0", monkeypatch, act), pytest.raises(LeaseLost):
         night(aya, "s0", 1)
@@ -397,16 +402,7 @@ def test_a_night_that_is_killed_is_made_up_for_by_another_machine(machines: Mach
         )
         code = process.wait()
     assert code == -signal.SIGKILL, output.read_text()
-    until = time.monotonic() + 30
-    for shard in SHARDS:
-        while True:
-            try:
-                night(ben, shard, 1)
-                break
-            except StoreLocked:  # the lease of the dead has to expire
-                assert time.monotonic() < until
-                time.sleep(0.1)
-    night(aya, "s0", 2)
+    at_last(ben, "s0", 1)
     carl = machines.pulled()
     machines.done(carl, "verify", "--deep")
     ids = open_store(carl).ledger.scan("evidence").select("observation_id").collect().to_series().to_list()
