@@ -30,7 +30,7 @@ Say = Callable[[str], object]
 
 PATIENCE_SECONDS = 3600.0
 """How long nights wait for each other's turns, and jobs of Dagster for nights: longer than the import of a night."""
-_LOOK_SECONDS = 1.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 2.0
 _SAY_SECONDS = 10.0
 """How often somebody who waits says so: more often than a silent run is taken for a dead one."""
 
@@ -143,6 +143,7 @@ def waiting(
         StoreLocked: the holder is not waited for, or held it for an hour.
     """
     began = said = time.monotonic()
+    pause = _FIRST_PAUSE_SECONDS
     while True:
         with ExitStack() as held:
             try:
@@ -157,4 +158,5 @@ def waiting(
             else:
                 yield
                 return
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

@@ -42,6 +42,7 @@ _CONTENT = pl.struct("scope", "topic_id", "fields", "source", "failed", at=iso_e
 
 
 Turn = Callable[[], AbstractContextManager[None]]
+"""Makes a block in which the store may be written."""
 
 
 @contextmanager

@@ -43,7 +43,7 @@ class StoreSettings(Section):
     """Seconds that a writer waits for the ledger's lock before it fails with exit code 3."""
     nights_at_once: Annotated[int, Field(ge=1, le=256)] = 1
     """Number of shards that have their night at the same time, each in a process of its own with memory of its own.
-    With 1 they have it one after another. For a store at a URL it counts for all machines together."""
+    With 1 they have it one after another. Machines of a store at a URL need the same value, or 1."""
     niceness: Annotated[int, Field(ge=0, le=19)] = 5
     """Scheduling priority of maintenance, in steps of nice(1); at 0 it competes with a server on the same machine."""
     url: Annotated[str, Field(pattern=r"^$|^(s3|gs|az|file)://[^@?#]+$")] = ""

@@ -150,6 +150,11 @@ class Home:
         """The lock that one writer holds."""
         return self.root / "run.lock"
 
+    @property
+    def verified_evidence(self) -> Path:
+        """A note on the evidence in which the checkers of memory items found nothing last; safe to delete."""
+        return self.root / "work" / "verified-evidence"
+
     def shard_lock(self, shard: str) -> Path:
         """The lock that the night of a shard holds, where nights run side by side."""
         return self.work(shard).with_suffix(".lock")

@@ -4,8 +4,9 @@
 
 Scopes are hashed to shards by the function of the store, and their sizes are drawn from a heavy-tailed distribution, so
 shards differ in size. Each store has one writer, its lease, so its shards are worked on in turn; free workers take the
-stores whose night is due, the largest first. Nothing is measured here but the schedule: what a night, a byte and a
-request cost are inputs, with the section of README.md that each is from.
+stores whose night is due, the largest first. With `--at-once` (`store.nights_at_once`) workers take shards, and those
+of a store are in turn for a share of their time alone. Nothing is measured here but the schedule: what a night, a byte
+and a request cost are inputs, with the section of README.md that each is from.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,7 @@ class Costs:
         sent: bytes that a night sends a topic: the graph, and the vectors beside it (the same).
         events: rows in Dagster's event log (counted in the history of four nights: 191).
         requests: requests of a night of a store at a URL, for parts of at most 4 MiB ("Nights of a store at a URL").
+        turn: the share of a shard's night in which it holds its whole store ("Nights at once").
         opening: seconds in which a server opens a topic ("Serving"; 12 s for 202,892).
         fetching: bytes a second from object storage to a machine; assumed.
     """
@@ -56,6 +58,7 @@ class Costs:
     sent: float = 9_500.0
     events: int = 191
     requests: int = 56
+    turn: float = 0.2
     opening: float = 12.0 / 202_892
     fetching: float = 200e6
 
@@ -68,11 +71,13 @@ class Fleet:
         topics: of each shard (n).
         searched: topics in scopes with a change, of each shard (n).
         shards_a_store: consecutive shards that share a store, and so a writer.
+        at_once: whether shards of a store have their nights side by side.
     """
 
     topics: Array
     searched: Array
     shards_a_store: int
+    at_once: bool = False
 
 
 def drawn(scopes: int, topics_a_scope: float, shards: int, changed: float, shards_a_store: int, seed: int) -> Fleet:
@@ -129,15 +134,16 @@ def night(fleet: Fleet, costs: Costs, workers: int, idle: bool = True) -> Night:
     seconds = costs.fixed + costs.topic * fleet.topics + costs.searched * fleet.searched
     seconds = seconds if idle else np.where(fleet.searched > 0, seconds, 0.0)
     stores = np.add.reduceat(seconds, np.arange(0, len(seconds), fleet.shards_a_store))
+    taken = seconds if fleet.at_once else stores
+    longest = float(max(costs.turn * stores.max(), taken.max()) if fleet.at_once else stores.max())
     free = [0.0] * workers
     begun = []
-    for length in np.sort(stores)[::-1]:
+    for length in np.sort(taken)[::-1]:
         at = heapq.heappop(free)
         begun.append(at)
         heapq.heappush(free, at + float(length))
-    return Night(
-        float(seconds.sum()), max(free), float(stores.max()), float(np.median(begun)), min(workers, len(stores))
-    )
+    ends = max(*free, longest)
+    return Night(float(seconds.sum()), ends, longest, float(np.median(begun)), min(workers, len(taken)))
 
 
 def needed(fleet: Fleet, costs: Costs, window: float) -> int | None:
@@ -185,11 +191,13 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--topics-a-scope", type=float, default=100.0)
     parser.add_argument("--shards", type=int, default=1_000)
     parser.add_argument("--shards-a-store", type=int, default=1)
+    parser.add_argument("--at-once", action="store_true", help="shards of a store have their nights side by side")
     parser.add_argument("--changed", type=float, default=0.1, help="the share of scopes with a change in a night")
     parser.add_argument("--hours", type=float, default=8.0, help="the window of a night")
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args(given)
     fleet = drawn(args.scopes, args.topics_a_scope, args.shards, args.changed, args.shards_a_store, args.seed)
+    fleet = replace(fleet, at_once=args.at_once)
     print("| what | value |\n|---|---|")
     print(report(fleet, Costs(), args.hours * HOUR))
 

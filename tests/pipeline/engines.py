@@ -10,11 +10,13 @@ import os
 import shutil
 import signal
 import socket
+import socketserver
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,95 @@ def rabbitmq() -> Iterator[str]:
         finally:
             os.kill(int(Path(name, "pid").read_text()), signal.SIGKILL)
             process.wait(30)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network of one machine, which reaches this one by an address of its own.
+
+    Attributes:
+        name: of the namespace.
+        address: of this machine, seen from there.
+    """
+
+    name: str
+    address: str
+
+    def command(self, arguments: list[str]) -> list[str]:
+        """What runs a command there."""
+        return ["ip", "netns", "exec", self.name, *arguments]
+
+
+def networks_possible() -> bool:
+    """Whether this process may make network namespaces."""
+    name = f"probe{os.getpid()}"
+    try:
+        made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+    subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+    return made
+
+
+@contextmanager
+def network(number: int, ports: Iterable[int]) -> Iterator[Network]:
+    """A network namespace with nothing in it but a way to some ports of this machine.
+
+    Args:
+        number: tells it from others, 0 to 255.
+        ports: they listen on this machine, and are reached there at its address.
+    """
+    name, link, address = f"machine{os.getpid()}n{number}", f"v{os.getpid()}n{number}"[-15:], f"10.213.{number}"
+    inside = ["ip", "-n", name]
+    with ExitStack() as made:
+        _run_ip(["ip", "netns", "add", name])
+        made.callback(_run_ip, ["ip", "netns", "del", name])
+        _run_ip(["ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name])
+        _run_ip(["ip", "address", "add", f"{address}.1/30", "dev", link])
+        _run_ip(["ip", "link", "set", link, "up"])
+        for each in ("lo", "eth0"):
+            _run_ip([*inside, "link", "set", each, "up"])
+        _run_ip([*inside, "address", "add", f"{address}.2/30", "dev", "eth0"])
+        for port in ports:
+            made.enter_context(_forwarded(f"{address}.1", port))
+        yield Network(name, f"{address}.1")
+
+
+def _run_ip(command: list[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@contextmanager
+def _forwarded(address: str, port: int) -> Iterator[None]:
+    """Takes connections to an address to the same port of the loopback address."""
+
+    class Forward(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.create_connection(("127.0.0.1", port)) as server:
+                back = threading.Thread(target=_copy, args=(server, self.request))
+                back.start()
+                _copy(self.request, server)
+                back.join()
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads, block_on_close = True, False
+
+    with Server((address, port), Forward) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while block := source.recv(1 << 16):
+            target.sendall(block)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
 
 
 def wait_until(said: Callable[[], Any], seconds: float = 300) -> Any:

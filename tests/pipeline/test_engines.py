@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -45,7 +48,7 @@ from tests import warm
 from tests.core.storage.s3 import empty_bucket, s3_server
 from tests.pipeline import engines as servers
 from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
-from tests.pipeline.engines import PASSWORD, Database, wait_until
+from tests.pipeline.engines import PASSWORD, Database, Network, networks_possible, wait_until
 from tests.pipeline.test_checkout import observations
 from tests.pipeline.test_publication import holds
 
@@ -133,13 +136,16 @@ def test_machines_see_the_runs_of_each_other_until_an_erasure_clears_them(shared
 
 
 class Machine:
-    """A home with a process of its own."""
+    """A home with a process of its own, in a network of its own if there is one."""
 
-    def __init__(self, home: Path, given: Mapping[str, str], arguments: str) -> None:
+    def __init__(self, home: Path, given: Mapping[str, str], arguments: str, network: Network | None = None) -> None:
         drop(home, "none").unlink()
+        self._network = network
         self.home, self._arguments = home, shlex.split(arguments)
         self.given = {**given, "MEMSTATE_HOME": str(home), "DAGSTER_HOME": str(home / "dagster")}
         assert run_memstate(home, "init", **self.given).code == 0
+        if network is not None:
+            self.given |= {name: value.replace("127.0.0.1", network.address) for name, value in self.given.items()}
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -151,7 +157,12 @@ class Machine:
 
     def start(self) -> None:
         with (self.home / "log.txt").open("ab") as output:
-            self._process = warm.Process(["-m", *self._arguments], clean_environment(**self.given), output, output)
+            own, self._process = clean_environment(**self.given), None
+            if self._network is None:
+                self._process = warm.Process(["-m", *self._arguments], own, output, output)
+            else:
+                command = self._network.command([sys.executable, "-m", *self._arguments])
+                self._process = subprocess.Popen(command, env=own, stdout=output, stderr=output)
 
     def kill(self) -> None:
         """Ends the process and those that it started at once, as the loss of the machine would."""
@@ -216,6 +227,7 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
 
 
 def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path: Path) -> None:
+    """Each in a network of its own, where that can be made, which has the three servers and nothing else."""
     database, named, url = *shared, "s3://bucket/at-once"
     own = own_database(database, "at_once")
     own |= {name: f"{named[name].rpartition('/')[0]}/1" for name in (BROKER_VARIABLE, RESULTS_VARIABLE)}
@@ -227,9 +239,15 @@ def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path:
         {**given, "MEMSTATE_SCHEDULE_PRESSURE_ROWS": "1"},
         "dagster._daemon run -m memstate_pipeline.definitions",
     )
-    workers = [Machine(tmp_path / name, given, f"{WORKER} --hostname {name}@%h") for name in ("aya", "ben")]
     assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
     with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
+        seen = given | {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
+        ports = {int(port) for value in seen.values() for port in re.findall(r"127\.0\.0\.1:(\d+)", value)}
+        apart = [running.enter_context(servers.network(n, ports)) if networks_possible() else None for n in range(2)]
+        workers = [
+            Machine(tmp_path / name, seen, f"{WORKER} --hostname {name}@%h", network)
+            for name, network in zip(("aya", "ben"), apart, strict=True)
+        ]
         for each in (*workers, desk):
             running.enter_context(each.running())
         wait_until(lambda: len(night_holders(storage(url, STORE))) == 2)

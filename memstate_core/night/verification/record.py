@@ -12,6 +12,7 @@ from datetime import datetime
 import polars as pl
 from msgspec import json as msgjson
 
+from memstate_core import __version__
 from memstate_core.model.forms.verification import GIVEN, MESSAGE_LIMIT, VERIFICATION, Verification
 from memstate_core.model.provenance import NOTED, noted
 from memstate_core.model.text import iso, iso_expr
@@ -22,6 +23,8 @@ from memstate_core.night.verification.finding import FINDINGS
 from memstate_core.night.verification.links import check_links
 from memstate_core.run.store import Store
 from memstate_core.serve.inbox_writer import InboxWriter
+from memstate_core.state.files import file_digest, make_folder, replace_file
+from memstate_core.state.ledger_commits import commit_name
 
 _COLUMNS = ("evidence_id", "observation_id", "scope", "topic_kind", "payload_json")
 _KEY = ("scope", "target", "check")
@@ -54,12 +57,34 @@ def verify_items(store: Store, now: datetime, scopes: Collection[str] | None = N
 
 
 def hand_over_findings(store: Store, now: datetime, scopes: Collection[str] | None = None) -> int:
-    """Writes what `verify_items` finds into the inbox in one durable step; returns how many records that is."""
+    """Writes what `verify_items` finds into the inbox in one durable step; returns how many records that is.
+
+    Where only the ledger is looked at, and it is the one in which nothing was found last, it is not looked at again:
+    each shard's night asks for all scopes.
+    """
     with store.ledger.writing("verification of items"):
+        note, mark = store.home.verified_evidence, None if scopes is not None else _mark(store)
+        if mark is not None and note.exists() and note.read_text() == mark:
+            return 0
         lines = verify_items(store, now, scopes)
+        if mark is not None and not lines:
+            make_folder(note.parent)
+            replace_file(note, mark.encode())
     if lines:
         InboxWriter(store.home.inbox, store.home.inbox_key).append(b"".join(lines))
     return len(lines)
+
+
+def _mark(store: Store) -> str | None:
+    """What tells the evidence from any other, and from what another version of memstate finds in it.
+
+    None if files or commits are looked at as well, which change without it, or if there is no evidence.
+    """
+    version, allowed = store.ledger.version("evidence"), store.settings.verification
+    if version is None or allowed.roots or allowed.repositories:
+        return None
+    commit = store.ledger.root / "evidence" / commit_name(version)
+    return f"{version} {file_digest(commit)} {__version__}" if commit.exists() else None
 
 
 def _evidence(store: Store) -> pl.LazyFrame:

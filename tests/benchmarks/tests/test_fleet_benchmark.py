@@ -39,6 +39,16 @@ def test_workers_share_the_stores_and_a_store_has_one(script: Any) -> None:
     assert script.needed(one, costs, 12.0) == 1
 
 
+def test_shards_at_once_share_a_store_but_for_their_turns(script: Any) -> None:
+    costs = script.Costs(fixed=1.0, topic=0.0, searched=1.0, turn=0.25)
+    one = script.Fleet(np.ones(6), np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0]), 6, at_once=True)
+    alone, three, six = (script.night(one, costs, workers) for workers in (1, 3, 6))
+    assert (alone.ends, three.ends, three.running) == (12.0, 4.0, 3)
+    assert (six.ends, six.longest) == (4.0, 4.0)
+    slow = script.Costs(fixed=1.0, topic=0.0, searched=1.0, turn=0.5)
+    assert (script.night(one, slow, 6).ends, script.needed(one, slow, 5.9)) == (6.0, None)
+
+
 def test_the_table_says_where_no_number_of_workers_is_enough(script: Any) -> None:
     fleet = script.Fleet(np.full(100, 1e6), np.full(100, 1e5), 100)
     assert "none are enough" in script.report(fleet, script.Costs(), 8 * 3600.0)
