@@ -37,7 +37,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
         context: dg.AssetCheckExecutionContext, store: StoreResource
     ) -> Iterable[dg.AssetCheckResult]:
         run = store.run(shard_of_check(context))
-        with delayed_interrupts(), contained(store.store, run, "correctness_conditions", store.turn):
+        with delayed_interrupts(), contained(store.store, run, "correctness_conditions", store.held):
             found = conditions(store.store, run)
         yield from _results(found, run)
 
@@ -65,7 +65,7 @@ def asset_checks() -> list[dg.AssetChecksDefinition]:
         As a warning it never stops a run; it blocks so that the run's scratch folder exists while it runs.
         """
         run = store.run(shard_of_check(context))
-        with delayed_interrupts(), contained(store.store, run, "pins_within_bound", store.turn):
+        with delayed_interrupts(), contained(store.store, run, "pins_within_bound", store.held):
             over = scopes_over_bound(run)
         warnings = over_bound_warnings(over.head(20), run.policy)
         return dg.AssetCheckResult(

@@ -2,7 +2,7 @@
 
 Dagster initialises resources once per run of the in-process executor, so the store's lock is held for the whole run,
 whether the command line or the UI started it. Where nights of several shards run side by side (`store.nights_at_once`),
-a night holds its shard instead, and the store in turns (`turns`).
+a night holds its shard instead, and the store for parts of its work (`shard_night`).
 """
 
 import os
@@ -23,7 +23,7 @@ from memstate_core.state.home import Home
 from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.nights import IMPORT_INBOX
 from memstate_pipeline.partitions import PARTITION_TAG
-from memstate_pipeline.turns import ShardNight, holding_after_nights, turn_beside_nights
+from memstate_pipeline.shard_night import ShardNight, holding_after_nights, holding_beside_nights
 from memstate_pipeline.writers import holding
 
 NOW_TAG = "memstate/now"
@@ -55,14 +55,14 @@ class StoreResource(dg.ConfigurableResource[Any]):
             self._store = open_store(Path(self.home))
         return self._store
 
-    def turn(self) -> AbstractContextManager[None]:
+    def held(self) -> AbstractContextManager[None]:
         """Holds the store for the length of the block; a run that holds it from its start to its end has it already.
 
         Raises:
-            StoreLocked: other nights had their turns for too long.
-            MemstateError: as for `turns.ShardNight.turn`.
+            StoreLocked: others held it for too long.
+            MemstateError: as for `shard_night.ShardNight.holding_store`.
         """
-        return nullcontext() if self._night is None else self._night.turn()
+        return nullcontext() if self._night is None else self._night.holding_store()
 
     def commit(self) -> None:
         """Sends what the run has done to the URL of the store, in a step, since Dagster logs errors of a teardown only.
@@ -109,7 +109,7 @@ class StoreResource(dg.ConfigurableResource[Any]):
         shard = context.run.tags.get(PARTITION_TAG) if context.run else None
         if shard is None:
             imports = context.run is not None and context.run.job_name == IMPORT_INBOX
-            return (turn_beside_nights if imports else holding_after_nights)(self.store, holder, say)
+            return (holding_beside_nights if imports else holding_after_nights)(self.store, holder, say)
         self._night = ShardNight(self.store, shard, holder, say)
         return self._night.begun()
 

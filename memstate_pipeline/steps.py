@@ -40,7 +40,7 @@ def materialize(
     """
     name = context.asset_key.path[-1]
     began = time.perf_counter()
-    with contained(store.store, run, name, store.turn):
+    with contained(store.store, run, name, store.held):
         result = step()
         seconds = time.perf_counter() - began
         run.keep(name, result, seconds)

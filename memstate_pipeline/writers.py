@@ -1,8 +1,8 @@
 """The lock and the memory budget of commands that write, which first complete an erasure that was interrupted.
 
 Where the store is kept at a URL they hold its lease as well, from the state there to the state that they send
-(`memstate_core.night.checkout`). Nights of several shards at once hold it in turns (`turns`); other commands that need
-the whole store do not begin while a shard is locked.
+(`memstate_core.night.checkout`). Nights of several shards at once hold it for parts of their work (`shard_night`);
+other commands that need the whole store do not begin while a shard is locked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROBED_SECONDS = 1.0
 
 
 @contextmanager
-def holding(store: Store, holder: str, *, in_turn: bool = False) -> Iterator[None]:
+def holding(store: Store, holder: str, *, brief: bool = False) -> Iterator[None]:
     """Holds the store's lock and its memory budget for the length of the block, and keeps graphs open between uses.
 
     An erasure, or a change of the number of shards, that was interrupted is completed before it. Of a store at a URL
@@ -38,7 +38,7 @@ def holding(store: Store, holder: str, *, in_turn: bool = False) -> Iterator[Non
     Args:
         store: the store.
         holder: the command, for those who wait.
-        in_turn: whether nights that run side by side wait for it.
+        brief: whether nights that run side by side wait for it.
 
     Raises:
         StoreLocked: another process, or another machine, holds it, or has the night of a shard in progress.
@@ -48,10 +48,10 @@ def holding(store: Store, holder: str, *, in_turn: bool = False) -> Iterator[Non
         RemoteStoreDamaged: what lies at the URL is not as it was sent.
         SettingsError: the settings name another number of shards than the store has.
     """
-    lock = exclusive(store.home.lock, holder, PROBED_SECONDS, in_turn=in_turn)
+    lock = exclusive(store.home.lock, holder, PROBED_SECONDS, brief=brief)
     with lock, memory_budget(store.settings.store.memory_mib), kept_open():
         _require_no_nights(store)
-        with _lease(store, holder, in_turn=in_turn):
+        with _lease(store, holder, brief=brief):
             _settle(store)
             yield
 
@@ -59,7 +59,7 @@ def holding(store: Store, holder: str, *, in_turn: bool = False) -> Iterator[Non
 def _require_no_nights(store: Store) -> None:
     """Refuses to go on while a shard of this home has its night beside others; the caller holds the store's lock."""
     if found := nights_in_progress(store):
-        raise StoreLocked(str(store.home.root), "; ".join(found), in_turns=True)
+        raise StoreLocked(str(store.home.root), "; ".join(found), brief=True)
 
 
 def nights_in_progress(store: Store) -> list[str]:
@@ -87,7 +87,7 @@ def settle_shards(store: Store) -> None:
 
 @contextmanager
 def writing(store: Store, command: str) -> Iterator[None]:
-    """For a command that writes into the ledger beside runs: of a store at a URL it takes turns with them.
+    """For a command that writes into the ledger beside runs: of a store at a URL it holds the lease.
 
     What was interrupted is completed first.
 
@@ -99,7 +99,7 @@ def writing(store: Store, command: str) -> Iterator[None]:
         MemstateError: as for `holding`.
     """
     if store.settings.store.url:
-        with taking_turn(store, f"process {os.getpid()} (memstate {command})"):
+        with holding_briefly(store, f"process {os.getpid()} (memstate {command})"):
             yield
     else:
         complete_erasure(store)
@@ -107,22 +107,22 @@ def writing(store: Store, command: str) -> Iterator[None]:
 
 
 @contextmanager
-def taking_turn(store: Store, holder: str) -> Iterator[None]:
+def holding_briefly(store: Store, holder: str) -> Iterator[None]:
     """As `holding`, for what may be done while shards have their nights, since it adds to the ledger alone.
 
     Raises:
         MemstateError: as for `holding`.
     """
     complete_interrupted(store, holder)
-    lock = exclusive(store.home.lock, holder, PROBED_SECONDS, in_turn=True)
+    lock = exclusive(store.home.lock, holder, PROBED_SECONDS, brief=True)
     with lock, memory_budget(store.settings.store.memory_mib), kept_open():
         if not store.settings.store.url:
             require_settled(store)
             yield
             return
-        from memstate_core.night.checkout.session import holding_lease_in_turn
+        from memstate_core.night.checkout.session import holding_lease_briefly
 
-        with holding_lease_in_turn(store, holder):
+        with holding_lease_briefly(store, holder):
             require_settled(store)
             yield
 
@@ -139,7 +139,7 @@ def complete_interrupted(store: Store, holder: str) -> None:
 
 
 def require_settled(store: Store) -> None:
-    """Refuses to begin a turn before what was interrupted is completed; the caller holds the store's lock.
+    """Refuses to go on before what was interrupted is completed; the caller holds the store's lock.
 
     Raises:
         StoreLocked: something was interrupted.
@@ -165,12 +165,12 @@ def refresh(store: Store, command: str) -> None:
             pass  # one that is in progress keeps copies out while it switches
 
 
-def _lease(store: Store, holder: str, *, in_turn: bool = False) -> AbstractContextManager[None]:
+def _lease(store: Store, holder: str, *, brief: bool = False) -> AbstractContextManager[None]:
     if not store.settings.store.url:
         return nullcontext()
     from memstate_core.night.checkout.session import holding_lease
 
-    return holding_lease(store, holder, in_turn=in_turn)
+    return holding_lease(store, holder, brief=brief)
 
 
 def run_history(home: Home, clears: bool | None = None) -> RunHistory | None:

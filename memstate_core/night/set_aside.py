@@ -41,19 +41,19 @@ _IS_ACCESS = pl.col("table") == "accesses"
 _CONTENT = pl.struct("scope", "topic_id", "fields", "source", "failed", at=iso_expr(pl.col("at")))
 
 
-Turn = Callable[[], AbstractContextManager[None]]
-"""Makes a block in which the store may be written."""
+Hold = Callable[[], AbstractContextManager[None]]
+"""Makes a block that holds the store, so that it may write there."""
 
 
 @contextmanager
-def contained(store: Store, run: Run, step: str, turn: Turn = nullcontext) -> Iterator[None]:
+def contained(store: Store, run: Run, step: str, hold: Hold = nullcontext) -> Iterator[None]:
     """Runs a step or a check of a run; if it fails with some rows, sets those aside.
 
     Args:
         store: the store.
         run: the run in progress.
         step: the step or check.
-        turn: holds the store while rows are set aside, for a run that holds its shard alone.
+        hold: holds the store while rows are set aside, for a run that holds its shard alone.
 
     Raises:
         EvidenceSetAside: the step failed with some rows, which the next run leaves out.
@@ -66,7 +66,7 @@ def contained(store: Store, run: Run, step: str, turn: Turn = nullcontext) -> It
         if not is_unforeseen(error):
             raise
         problem = described(error)
-        guilty = set_aside_guilty(store, run, step, problem, killed=isinstance(error, MemoryError), turn=turn)
+        guilty = set_aside_guilty(store, run, step, problem, killed=isinstance(error, MemoryError), hold=hold)
         if guilty.is_empty():
             raise
         evidence, accesses = (guilty.filter(part)["id"].to_list() for part in (~_IS_ACCESS, _IS_ACCESS))
@@ -89,7 +89,7 @@ def set_aside_after_deaths(store: Store, run: Run, deaths: Sequence[str]) -> boo
 
 
 def set_aside_guilty(
-    store: Store, run: Run, step: str, problem: str, *, killed: bool = False, turn: Turn = nullcontext
+    store: Store, run: Run, step: str, problem: str, *, killed: bool = False, hold: Hold = nullcontext
 ) -> pl.DataFrame:
     """Finds the rows with which a step of a run fails, and sets them aside from the next run on.
 
@@ -101,7 +101,7 @@ def set_aside_guilty(
         step: the step.
         problem: the error, for the record.
         killed: the step killed its process, so replay it in others.
-        turn: as for `contained`.
+        hold: as for `contained`.
 
     Returns:
         The rows (columns id, table), empty if the failure does not come from rows.
@@ -111,7 +111,7 @@ def set_aside_guilty(
         ids = suspects["id"].sort()
         if found := guilty_rows(ids.to_list(), partial(_fails_with, attempt, ids)):
             guilty = suspects.filter(pl.col("id").is_in(found))
-            with turn():
+            with hold():
                 _keep(store, run, guilty["id"], f"step {step} failed with it: {shortened(problem)}")
             return guilty
     return pl.DataFrame(schema={"id": pl.String, "table": pl.String})

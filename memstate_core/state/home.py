@@ -160,7 +160,7 @@ class Home:
         return self.work(shard).with_suffix(".lock")
 
     def begun_night(self, shard: str) -> Path:
-        """The mark of a night that holds its shard and has had its first turn, so its notes here are the newest."""
+        """The mark of a night that holds its shard and has begun, so its notes here are the newest."""
         return self.work(shard).with_suffix(".begun")
 
     def snapshots(self, shard: str) -> Path:

@@ -14,14 +14,14 @@ from memstate_core.state.files import PRIVATE_FILE, make_folder
 
 
 @contextmanager
-def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0, *, in_turn: bool = False) -> Iterator[None]:
+def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0, *, brief: bool = False) -> Iterator[None]:
     """Holds a lock file for the length of the block.
 
     Args:
         lock: the file to lock; a note beside it says who holds it.
         holder: text that identifies the caller to others that wait: command, process and start.
         wait_seconds: how long to wait for another holder.
-        in_turn: the caller takes turns with others, so they may wait for it.
+        brief: the caller holds it for a part of its work alone, so others may wait for it.
 
     Raises:
         StoreLocked: another process holds it; the message names it.
@@ -32,9 +32,9 @@ def exclusive(lock: Path, holder: str, wait_seconds: float = 0.0, *, in_turn: bo
     try:
         guard.acquire(timeout=wait_seconds)
     except Timeout:
-        raise StoreLocked(str(lock.parent), _read_holder(note), in_turns=_is_in_turn(note)) from None
+        raise StoreLocked(str(lock.parent), _read_holder(note), brief=_is_brief(note)) from None
     try:
-        note.write_text(json.dumps({"holder": holder} | ({"in_turn": True} if in_turn else {})))
+        note.write_text(json.dumps({"holder": holder} | ({"brief": True} if brief else {})))
         yield
     finally:
         note.unlink(missing_ok=True)
@@ -77,9 +77,9 @@ def _note(lock: Path) -> Path:
     return lock.with_suffix(".holder.json")
 
 
-def _is_in_turn(note: Path) -> bool:
+def _is_brief(note: Path) -> bool:
     try:
-        return bool(json.loads(note.read_text()).get("in_turn"))
+        return bool(json.loads(note.read_text()).get("brief"))
     except (OSError, ValueError):
         return False
 

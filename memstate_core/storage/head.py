@@ -94,7 +94,7 @@ class Head(Struct, frozen=True, kw_only=True):
         layout: how often that was changed.
         origin: the checkout that sent the first state; empty before.
         state: the state of the store; None before the first one.
-        in_turn: whether the holder takes turns with others, so that they may wait for it.
+        brief: whether the holder has it for a part of its work alone, so that others may wait for it.
         format: the version of this layout.
     """
 
@@ -109,7 +109,7 @@ class Head(Struct, frozen=True, kw_only=True):
     layout: int = 0
     origin: str = ""
     state: State | None = None
-    in_turn: bool = False
+    brief: bool = False
     format: int = FORMAT
 
 

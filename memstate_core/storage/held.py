@@ -127,7 +127,7 @@ class Holding(Generic[H]):
         self._content, self._version = found
 
 
-def require_free(place: Storage, name: str, held: Held, checkout: str, *, in_turns: bool) -> None:
+def require_free(place: Storage, name: str, held: Held, checkout: str, *, brief: bool) -> None:
     """Refuses an object that another checkout holds, and that changed within its duration.
 
     Args:
@@ -135,7 +135,7 @@ def require_free(place: Storage, name: str, held: Held, checkout: str, *, in_tur
         name: the name of the object.
         held: its content.
         checkout: the id of the checkout that wants it.
-        in_turns: whether the holder takes turns with others, for those that may wait.
+        brief: whether the holder has it for a part of its work alone, for those that may wait.
 
     Raises:
         StoreLocked: it is held.
@@ -146,7 +146,7 @@ def require_free(place: Storage, name: str, held: Held, checkout: str, *, in_tur
     left = left_of(place, name, held)
     if left > timedelta():
         who = f"{held.holder}, whose lease number {held.fence} expires in {left.total_seconds():.0f} s unless renewed"
-        raise StoreLocked(place.where, who, in_turns=in_turns)
+        raise StoreLocked(place.where, who, brief=brief)
 
 
 def left_of(place: Storage, name: str, held: Held) -> timedelta:

@@ -67,7 +67,7 @@ class Lease(Holding[Head]):
 
 
 def take_lease(
-    place: Storage, checkout: str, holder: str, seconds: float, layout: Layout, *, in_turn: bool = False
+    place: Storage, checkout: str, holder: str, seconds: float, layout: Layout, *, brief: bool = False
 ) -> Lease:
     """Takes the lease of the store at a URL, under a number larger than any before.
 
@@ -77,7 +77,7 @@ def take_lease(
         holder: who takes it, for messages.
         seconds: how long it stays after its last renewal.
         layout: the shards, recorded with the first lease.
-        in_turn: the caller takes turns with others, so they may wait for it.
+        brief: the caller holds it for a part of its work alone, so others may wait for it.
 
     Raises:
         StoreLocked: another checkout holds it.
@@ -87,7 +87,7 @@ def take_lease(
     for _ in range(ATTEMPTS):
         found = read_head(place)
         if found is not None:
-            require_free(place, HEAD, found[0], checkout, in_turns=found[0].in_turn)
+            require_free(place, HEAD, found[0], checkout, brief=found[0].brief)
         before = None if found is None else found[0]
         head = Head(
             fence=1 if before is None else before.fence + 1,
@@ -96,7 +96,7 @@ def take_lease(
             token=secrets.token_hex(8),
             seconds=seconds,
             changes=0,
-            in_turn=in_turn,
+            brief=brief,
             store=secrets.token_hex(8) if before is None else before.store,
             shards=layout.count if before is None else before.shards,
             layout=layout.number if before is None else before.layout,
@@ -106,7 +106,7 @@ def take_lease(
         with suppress(Conflict):
             version = place.replace(HEAD, msgjson.encode(head), None if found is None else found[1])
             return Lease(place, head, version, abandoned=before is not None and bool(before.holder))
-    raise StoreLocked(place.where, "writers that take turns too fast", in_turns=in_turn)
+    raise StoreLocked(place.where, "writers that take turns too fast", brief=brief)
 
 
 def lease_holder(place: Storage) -> str:

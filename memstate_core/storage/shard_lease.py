@@ -68,7 +68,7 @@ def take_shard(place: Storage, shard: str, checkout: str, holder: str, seconds: 
         StoreUnreachable: the storage does not answer.
         StoreUrlRefused: what is there is no lease of this version.
     """
-    content, version = _replaced(place, _name(shard), checkout, holder, seconds, in_turns=False)
+    content, version = _replaced(place, _name(shard), checkout, holder, seconds, brief=False)
     return ShardLease(place, _name(shard), content, version)
 
 
@@ -84,7 +84,7 @@ def require_no_nights(place: Storage, checkout: str) -> None:
     for name in _names(place):
         found = _read(place, name)
         if found is not None and found[0].holder:
-            _replaced(place, name, checkout, "", found[0].seconds, in_turns=True)
+            _replaced(place, name, checkout, "", found[0].seconds, brief=True)
 
 
 def night_holders(place: Storage) -> list[str]:
@@ -99,18 +99,18 @@ def night_holders(place: Storage) -> list[str]:
 
 
 def _replaced(
-    place: Storage, name: str, checkout: str, holder: str, seconds: float, *, in_turns: bool
+    place: Storage, name: str, checkout: str, holder: str, seconds: float, *, brief: bool
 ) -> tuple[ShardHead, str]:
     """Puts another holder in the place of one that ended, or died; what is there now, and its version."""
     for _ in range(ATTEMPTS):
         found = _read(place, name)
         if found is not None:
-            require_free(place, name, found[0], checkout, in_turns=in_turns)
+            require_free(place, name, found[0], checkout, brief=brief)
         fence = 1 if found is None else found[0].fence + 1
         mine = ShardHead(fence=fence, holder=holder, checkout=checkout, token=secrets.token_hex(8), seconds=seconds)
         with suppress(Conflict):
             return mine, place.replace(name, msgjson.encode(mine), None if found is None else found[1])
-    raise StoreLocked(place.where, f"somebody who renews {name} all the time", in_turns=in_turns)
+    raise StoreLocked(place.where, f"somebody who renews {name} all the time", brief=brief)
 
 
 def _name(shard: str) -> str:

@@ -39,7 +39,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     @asset(partitions, "ingest", "deltalake", "ledger")
     def evidence(context: dg.AssetExecutionContext, store: StoreResource) -> dg.MaterializeResult[pl.DataFrame]:
         """Imports the inbox and the accesses into the ledger, begins the run, and lists its new evidence."""
-        with store.turn():
+        with store.held():
             return _begun(context, store)
 
     @asset(partitions, "ingest", "deltalake", "ledger")

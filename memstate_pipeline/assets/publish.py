@@ -26,15 +26,15 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         run = store.run(context.partition_key)
         require_planned(run)
 
-        def in_turn() -> StepResult:
+        def published_now() -> StepResult:
             made = drafted(store.store, run)
-            with store.turn():
+            with store.held():
                 quarantine_set_aside(store.store, run)
                 result = publish(store.store, run, made)
                 store.commit()
             return result
 
-        published = materialize(context, store, run, in_turn)
+        published = materialize(context, store, run, published_now)
         record_published(context, store.store, run.facts.shard, published.metadata or {})
         uploaded = publish_shard(store.store, run.facts.shard, context.run.tags)
         if "not_published" in uploaded:
@@ -46,7 +46,7 @@ def publish_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDe
         """Writes the page of the run, as HTML and as JSON; nothing in the published state makes it fail."""
         run = store.run(context.partition_key)
         timed = seconds_of(run.notes())  # the report ends the run, with its notes
-        with store.turn():
+        with store.held():
             report = report_run(store.store, run, *unpublished(store.store, [run.facts.shard], context.run.tags))
             store.commit()
         if report is None:

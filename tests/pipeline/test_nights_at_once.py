@@ -20,7 +20,7 @@ from memstate_core.model.errors import LeaseLost, StoreLocked
 from memstate_core.run.store import open_store
 from memstate_core.state.lock import exclusive
 from memstate_core.storage.held import Holding
-from memstate_pipeline import turns
+from memstate_pipeline import shard_night
 from memstate_pipeline.dead_runs import STARTED_AND_SILENT, end_dead_runs
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
@@ -159,11 +159,11 @@ def test_a_job_that_needs_the_whole_store_waits_for_nights_and_says_so(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done(home, "maintain", "--now", NIGHTS[0], **AT_ONCE)
-    monkeypatch.setattr(turns, "_SAY_SECONDS", 0.0)
+    monkeypatch.setattr(shard_night, "_SAY_SECONDS", 0.0)
     locked = threading.Event()
 
     def hold() -> None:
-        with exclusive(open_store(home).home.shard_lock("s1"), "the night of s1", in_turn=True):
+        with exclusive(open_store(home).home.shard_lock("s1"), "the night of s1", brief=True):
             locked.set()
             time.sleep(1.5)
 
@@ -176,9 +176,9 @@ def test_a_job_that_needs_the_whole_store_waits_for_nights_and_says_so(
     thread.join()
     assert result.success
     assert "waits for the night of s1" in messages
-    monkeypatch.setattr(turns, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(shard_night, "PATIENCE_SECONDS", 0.0)
     with (
-        exclusive(open_store(home).home.shard_lock("s1"), "the night of s1", in_turn=True),
+        exclusive(open_store(home).home.shard_lock("s1"), "the night of s1", brief=True),
         pytest.raises(dg.DagsterResourceFunctionError) as error,
     ):
         build_defs(home).resolve_job_def("verify_store").execute_in_process()
@@ -208,7 +208,7 @@ def test_an_import_job_goes_on_beside_nights_which_wait_for_jobs(home: Path, mon
 
     monkeypatch.setattr(unreported, "keep", keep)
     job()
-    assert [note["in_turn"] for note in notes] == [True], "nights wait for it"
+    assert [note["brief"] for note in notes] == [True], "nights wait for it"
     with dagster_instance(open_store(home).home) as instance:
         assert build_defs(home).resolve_job_def(COMPACTION).execute_in_process(instance=instance).success
     verified(home)
@@ -218,9 +218,9 @@ def test_a_night_waits_for_the_turns_of_others_and_for_nobody_else(home: Path) -
     lock, taken = open_store(home).home.lock, threading.Event()
 
     def hold() -> None:
-        with exclusive(lock, "another night", in_turn=True):
+        with exclusive(lock, "another night", brief=True):
             taken.set()
-            time.sleep(2 * turns.PROBED_SECONDS)
+            time.sleep(2 * shard_night.PROBED_SECONDS)
 
     thread = threading.Thread(target=hold)
     thread.start()
@@ -239,7 +239,7 @@ def test_a_silent_night_that_holds_its_shard_is_alive_and_one_that_died_is_found
         job = build_defs(home).resolve_job_def(NIGHTLY)
         run = instance.create_run_for_job(job, tags={"dagster/partition": "s1"}, status=dg.DagsterRunStatus.STARTED)
         lock = store.home.shard_lock("s1")
-        with exclusive(lock, f"process 1 (Dagster run {run.run_id}), the night of s1", in_turn=True):
+        with exclusive(lock, f"process 1 (Dagster run {run.run_id}), the night of s1", brief=True):
             assert end_dead_runs(store, instance, later(10 * STARTED_AND_SILENT.total_seconds())) == []
             left = lock.with_suffix(".holder.json").read_text()
         lock.with_suffix(".holder.json").write_text(left)
@@ -373,7 +373,7 @@ def test_what_a_night_that_failed_noted_reaches_the_machine_of_the_next_one(
 
 POINTS = {
     "with the lease of the shard": ("memstate_core.night.checkout.session", "take_shard", 1, True),
-    "when the first turn has ended": ("memstate_core.storage.lease", "Lease.release", 1, True),
+    "when the shard is taken": ("memstate_core.storage.lease", "Lease.release", 1, True),
     "when the night has begun": ("memstate_core.storage.lease", "Lease.release", 2, True),
     "in the middle": ("memstate_pipeline.assets.topics", "update_topics", 1, True),
     "before it publishes": ("memstate_core.storage.shard_lease", "ShardLease.require", 2, False),
@@ -408,4 +408,4 @@ def test_a_night_that_is_killed_is_made_up_for_by_another_machine(machines: Mach
     ids = open_store(carl).ledger.scan("evidence").select("observation_id").collect().to_series().to_list()
     assert len(ids) == len(set(ids)) >= len(rows_of(0))
     if point != "with the lease of the shard":
-        assert len(ids) == len(rows_of(0)) + len(rows_of(1)), "what aya had imported was sent when its turn ended"
+        assert len(ids) == len(rows_of(0)) + len(rows_of(1)), "what aya had imported was sent"

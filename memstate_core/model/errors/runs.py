@@ -12,19 +12,19 @@ class StoreLocked(MemstateError):
     """Another process writes to this store.
 
     Attributes:
-        in_turns: whether the holder is one of those that take turns, as nights do that run side by side.
+        brief: whether the holder needs it for a part of its work alone, as nights do that run side by side.
     """
 
     exit_code = 3
-    in_turns = False
+    brief = False
 
-    def __init__(self, home: str, holder: str, *, in_turns: bool = False) -> None:
+    def __init__(self, home: str, holder: str, *, brief: bool = False) -> None:
         super().__init__(
             f"{home} is locked by {holder}. Wait for it to end and run this command again.",
             home=home,
             holder=holder,
         )
-        self.in_turns = in_turns
+        self.brief = brief
 
 
 class StoreNotFound(MemstateError):

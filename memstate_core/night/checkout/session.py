@@ -32,7 +32,7 @@ _SESSIONS: dict[Path, Session] = {}
 
 
 @contextmanager
-def holding_lease(store: Store, holder: str, *, in_turn: bool = False) -> Iterator[None]:
+def holding_lease(store: Store, holder: str, *, brief: bool = False) -> Iterator[None]:
     """Holds the lease of a store at a URL for the length of the block; does nothing for a home of its own.
 
     The caller holds the lock of the home.
@@ -40,7 +40,7 @@ def holding_lease(store: Store, holder: str, *, in_turn: bool = False) -> Iterat
     Args:
         store: the store.
         holder: the command, for messages on other machines.
-        in_turn: whether nights that run side by side wait for it.
+        brief: whether nights that run side by side wait for it.
 
     Raises:
         StoreLocked: another machine holds the lease, or has the night of a shard in progress.
@@ -53,28 +53,28 @@ def holding_lease(store: Store, holder: str, *, in_turn: bool = False) -> Iterat
     if not where:
         yield
         return
-    with _session(store, where, _named(store, holder), in_turn=in_turn) as session:
+    with _session(store, where, _named(store, holder), brief=brief) as session:
         session.require_no_nights()
         session.begin()
         yield
 
 
 @contextmanager
-def holding_lease_in_turn(store: Store, holder: str) -> Iterator[None]:
+def holding_lease_briefly(store: Store, holder: str) -> Iterator[None]:
     """The same for a command that may write beside the nights of shards, such as an import."""
     where = store_url(store)
     if not where:
         yield
         return
-    with _session(store, where, _named(store, holder), in_turn=True) as session:
+    with _session(store, where, _named(store, holder), brief=True) as session:
         session.begin()
         yield
 
 
 @contextmanager
-def _session(store: Store, where: str, holder: str, *, in_turn: bool = False) -> Iterator[Session]:
+def _session(store: Store, where: str, holder: str, *, brief: bool = False) -> Iterator[Session]:
     """Holds the lease for the length of the block, and sends what it did."""
-    session = Session(store, where, holder, in_turn=in_turn)
+    session = Session(store, where, holder, brief=brief)
     _SESSIONS[store.home.root.resolve()] = session
     try:
         yield session
@@ -90,7 +90,7 @@ def _session(store: Store, where: str, holder: str, *, in_turn: bool = False) ->
 
 
 class NightSession:
-    """The night of one shard of a store at a URL, beside those of other shards: it has the lease of the store in turns.
+    """The night of one shard of a store at a URL, beside those of others: it has the lease of the store now and then.
 
     Args:
         store: the store.
@@ -104,17 +104,17 @@ class NightSession:
         self._lease: ShardLease | None = None
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def holding_lease(self) -> Iterator[None]:
         """Holds the lease of the store for the length of the block, which begins with the state at the URL.
 
-        The first turn takes the lease of the shard, those after it require it. The caller holds the lock of the home.
+        The first time takes the lease of the shard, those after it require it. The caller holds the lock of the home.
 
         Raises:
             StoreLocked: another machine holds the lease of the store, or has the night of the shard in progress.
             LeaseLost: another machine took the shard, or the store; the store has what this one did not change.
             MemstateError: as for `holding_lease`.
         """
-        with _session(self._store, self._where, self._holder, in_turn=True) as session:
+        with _session(self._store, self._where, self._holder, brief=True) as session:
             if self._lease is None:
                 self._lease = session.take_shard(self._shard, self._holder)
             else:
@@ -160,10 +160,10 @@ class Session:
         store: the store, whose home is locked.
         where: the URL.
         holder: who takes the lease, for messages.
-        in_turn: the lease is held for a turn, beside nights of shards.
+        brief: the lease is held beside nights of shards, for a part of their work.
     """
 
-    def __init__(self, store: Store, where: str, holder: str, *, in_turn: bool = False) -> None:
+    def __init__(self, store: Store, where: str, holder: str, *, brief: bool = False) -> None:
         self._store, self._where = store, where
         self._contents = Contents(where)
         self._place = storage(where, STORE)
@@ -171,9 +171,7 @@ class Session:
         if self._note.state is None and not self._note.store:
             self._place.require_usable(store.home)
         self._seconds = store.settings.store.lease_seconds
-        self._lease: Lease = take_lease(
-            self._place, self._note.id, holder, self._seconds, store.layout, in_turn=in_turn
-        )
+        self._lease: Lease = take_lease(self._place, self._note.id, holder, self._seconds, store.layout, brief=brief)
         self._ready = False
 
     def require_no_nights(self) -> None:

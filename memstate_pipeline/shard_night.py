@@ -1,4 +1,4 @@
-"""Nights of several shards at once: each holds the lock of its shard, and that of the store in turns.
+"""Nights of several shards at once: each holds the lock of its shard, and that of the store for parts of its work.
 
 A night holds the store's lock while it takes in input and begins, while it publishes, and while it writes its page.
 What lies between, which is nearly all of its work, reads what it pinned and writes into its own scratch folder. A
@@ -19,7 +19,7 @@ from memstate_core.night.checkout.note import store_url
 from memstate_core.state.kept_open import kept_open
 from memstate_core.state.lock import exclusive
 from memstate_core.state.memory import memory_budget
-from memstate_pipeline.writers import PROBED_SECONDS, complete_interrupted, holding, require_settled, taking_turn
+from memstate_pipeline.writers import PROBED_SECONDS, complete_interrupted, holding, holding_briefly, require_settled
 
 if TYPE_CHECKING:
     from memstate_core.night.checkout.session import NightSession
@@ -29,7 +29,7 @@ Say = Callable[[str], object]
 """Takes what somebody waits for."""
 
 PATIENCE_SECONDS = 3600.0
-"""How long nights wait for each other's turns, and jobs of Dagster for nights: longer than the import of a night."""
+"""How long nights wait for each other, and jobs of Dagster for nights: longer than the import of a night."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 2.0
 _SAY_SECONDS = 10.0
 """How often somebody who waits says so: more often than a silent run is taken for a dead one."""
@@ -48,7 +48,7 @@ class ShardNight:
     def __init__(self, store: Store, shard: str, holder: str, say: Say) -> None:
         self._store, self._shard, self._holder, self._say = store, shard, f"{holder}, the night of {shard}", say
         self._session: NightSession | None = None
-        self._has_begun = self._has_turn = False
+        self._has_begun = self._holds_store = False
 
     @contextmanager
     def begun(self) -> Iterator[None]:
@@ -59,49 +59,49 @@ class ShardNight:
             MemstateError: as for `writers.holding`.
         """
         complete_interrupted(self._store, self._holder)
-        begun = self._store.home.begun_night(self._shard)
-        lock = exclusive(self._store.home.shard_lock(self._shard), self._holder, PROBED_SECONDS, in_turn=True)
+        mark = self._store.home.begun_night(self._shard)
+        lock = exclusive(self._store.home.shard_lock(self._shard), self._holder, PROBED_SECONDS, brief=True)
         with lock, memory_budget(self._store.settings.store.memory_mib), kept_open():
             if store_url(self._store):
                 from memstate_core.night.checkout.session import NightSession
 
                 self._session = NightSession(self._store, self._shard, self._holder)
             try:
-                begun.unlink(missing_ok=True)  # that of a night that died
-                with self.turn():
-                    begun.touch()
+                mark.unlink(missing_ok=True)  # that of a night that died
+                with self.holding_store():
+                    mark.touch()
                     self._has_begun = True
                 yield
             finally:
-                begun.unlink(missing_ok=True)
+                mark.unlink(missing_ok=True)
                 if self._session is not None:
                     self._session.end()
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Holds the store for the length of the block; waits while others have their turns. It may be nested.
+    def holding_store(self) -> Iterator[None]:
+        """Holds the store for the length of the block; waits while others hold it briefly. It may be nested.
 
         Raises:
-            StoreLocked: they had them for too long.
+            StoreLocked: they held it for too long.
             LeaseLost: another machine took the shard, or the store at the URL, which was not changed.
             MemstateError: as for `writers.holding`.
         """
-        if self._has_turn:
+        if self._holds_store:
             yield
             return
         try:
-            with waiting(self._turn, lambda error: self._has_begun or error.in_turns, self._say):
-                self._has_turn = True
+            with waiting(self._held_store, lambda error: self._has_begun or error.brief, self._say):
+                self._holds_store = True
                 yield
         finally:
-            self._has_turn = False
+            self._holds_store = False
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _held_store(self) -> Iterator[None]:
         with ExitStack() as held:
-            held.enter_context(exclusive(self._store.home.lock, self._holder, PROBED_SECONDS, in_turn=True))
+            held.enter_context(exclusive(self._store.home.lock, self._holder, PROBED_SECONDS, brief=True))
             if self._session is not None:
-                held.enter_context(self._session.turn())
+                held.enter_context(self._session.holding_lease())
             require_settled(self._store)
             yield
 
@@ -113,18 +113,18 @@ def holding_after_nights(store: Store, holder: str, say: Say) -> Iterator[None]:
     Raises:
         MemstateError: as for `writers.holding`.
     """
-    with waiting(lambda: holding(store, holder, in_turn=True), lambda error: error.in_turns, say):
+    with waiting(lambda: holding(store, holder, brief=True), lambda error: error.brief, say):
         yield
 
 
 @contextmanager
-def turn_beside_nights(store: Store, holder: str, say: Say) -> Iterator[None]:
-    """As `writers.taking_turn`, for a job that Dagster begins: waits while others have their turns.
+def holding_beside_nights(store: Store, holder: str, say: Say) -> Iterator[None]:
+    """As `writers.holding_briefly`, for a job that Dagster begins: waits while others hold it briefly.
 
     Raises:
         MemstateError: as for `writers.holding`.
     """
-    with waiting(lambda: taking_turn(store, holder), lambda error: error.in_turns, say):
+    with waiting(lambda: holding_briefly(store, holder), lambda error: error.brief, say):
         yield
 
 
