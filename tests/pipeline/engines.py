@@ -154,7 +154,7 @@ def network(number: int, ports: Iterable[int]) -> Iterator[Network]:
     """A network namespace with nothing in it but a way to some ports of this machine.
 
     Args:
-        number: tells it from others, 0 to 255.
+        number: distinguishes it from others, 0 to 255.
         ports: they listen on this machine, and are reached there at its address.
     """
     name, link, address = f"machine{os.getpid()}n{number}", f"v{os.getpid()}n{number}"[-15:], f"10.213.{number}"

@@ -76,7 +76,7 @@ def hand_over_findings(store: Store, now: datetime, scopes: Collection[str] | No
 
 
 def _mark(store: Store) -> str | None:
-    """What tells the evidence from any other, and from what another version of memstate finds in it.
+    """What distinguishes the evidence from any other, and from what another version of memstate finds in it.
 
     None if files or commits are looked at as well, which change without it, or if there is no evidence.
     """
