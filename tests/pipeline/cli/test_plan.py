@@ -106,7 +106,7 @@ def test_planning_changes_no_file_of_the_store_and_leaves_nothing_behind(ready: 
     before = files_of(home)
     again = planned(home, home.parent / "again.json")
     assert files_of(home) == before
-    assert sorted(entry.name for entry in (home / "work").iterdir()) == ["plan.lock"]
+    assert sorted(entry.name for entry in (home / "work").iterdir()) == ["plan.lock", "verified-evidence"]
     assert (home.parent / "again.json").read_bytes() == ready.path.read_bytes()
     assert again == read_plan(ready.path)
 
