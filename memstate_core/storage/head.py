@@ -23,6 +23,7 @@ from msgspec import MsgspecError, Struct
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import RemoteStoreDamaged, StoreUnreachable, StoreUrlRefused
+from memstate_core.storage.held import Held
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import Storage, Unreadable, below, object_name, storage
 
@@ -79,16 +80,10 @@ class State(Struct, frozen=True):
         return f"{DATA}/{self.fence}/{_list_name(self.number, self.sha256)}"
 
 
-class Head(Struct, frozen=True, kw_only=True):
-    """The content of `head/store.json`.
+class Head(Held, frozen=True, kw_only=True):
+    """The content of `head/store.json`: who holds the lease, and the state of the store.
 
     Attributes:
-        fence: the number of the last lease; it grows by one whenever the lease is taken.
-        holder: who holds it, for messages; empty if nobody does.
-        checkout: the checkout that holds it.
-        token: what distinguishes this holder from any other.
-        seconds: how long after the last change of this object the lease may be taken by another checkout.
-        changes: how often the holder changed this object.
         store: what distinguishes the store from any other.
         shards: its number of shards.
         layout: how often that was changed.
@@ -98,12 +93,6 @@ class Head(Struct, frozen=True, kw_only=True):
         format: the version of this layout.
     """
 
-    fence: int
-    holder: str
-    checkout: str
-    token: str
-    seconds: float
-    changes: int
     store: str
     shards: int
     layout: int = 0

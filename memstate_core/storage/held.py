@@ -14,10 +14,10 @@ import secrets
 import threading
 from contextlib import suppress
 from datetime import timedelta
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
+from msgspec import Struct, structs
 from msgspec import json as msgjson
-from msgspec import structs
 
 from memstate_core.model.errors import LeaseLost, MemstateError, StoreLocked, StoreUnreachable
 from memstate_core.storage.purpose import STORE
@@ -31,8 +31,8 @@ ATTEMPTS = 5
 """How often a change is tried whose object changes between reading and writing."""
 
 
-class Held(Protocol):
-    """The content of such an object, a Struct.
+class Held(Struct, frozen=True, kw_only=True):
+    """The content of such an object.
 
     Attributes:
         fence: its number; it grows by one whenever it is taken.
@@ -43,18 +43,12 @@ class Held(Protocol):
         changes: how often the holder changed the object.
     """
 
-    @property
-    def fence(self) -> int: ...  # noqa: D102 (above)
-    @property
-    def holder(self) -> str: ...  # noqa: D102
-    @property
-    def checkout(self) -> str: ...  # noqa: D102
-    @property
-    def token(self) -> str: ...  # noqa: D102
-    @property
-    def seconds(self) -> float: ...  # noqa: D102
-    @property
-    def changes(self) -> int: ...  # noqa: D102
+    fence: int
+    holder: str
+    checkout: str
+    token: str
+    seconds: float
+    changes: int = 0
 
 
 H = TypeVar("H", bound=Held)
@@ -103,7 +97,7 @@ class Holding(Generic[H]):
         if self._lost is not None:
             raise self._lost
         for _ in range(ATTEMPTS):
-            content: H = structs.replace(self._content, changes=self._content.changes + 1, **changed)  # type: ignore[type-var]
+            content = structs.replace(self._content, changes=self._content.changes + 1, **changed)
             try:
                 self._version = self._place.replace(self._name, msgjson.encode(content), self._version)
             except Conflict:

@@ -14,29 +14,18 @@ import secrets
 from contextlib import suppress
 from datetime import timedelta
 
-from msgspec import MsgspecError, Struct
+from msgspec import MsgspecError
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import StoreLocked, StoreUrlRefused
-from memstate_core.storage.held import ATTEMPTS, Holding, left_of, require_free
+from memstate_core.storage.held import ATTEMPTS, Held, Holding, left_of, require_free
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import Conflict, Storage
 
 _SHARD = re.compile(rf"{STORE.mark}/shard-(.+)\.json").fullmatch
 
 
-class ShardHead(Struct, frozen=True, kw_only=True):
-    """The content of such an object; see `memstate_core.storage.held.Held`."""
-
-    fence: int
-    holder: str
-    checkout: str
-    token: str
-    seconds: float
-    changes: int = 0
-
-
-class ShardLease(Holding[ShardHead]):
+class ShardLease(Holding[Held]):
     """The lease of a shard, which the caller takes, and releases at the end."""
 
     def require(self) -> None:
@@ -49,7 +38,7 @@ class ShardLease(Holding[ShardHead]):
         with self._changing:
             self._change()
 
-    def _read(self) -> tuple[ShardHead, str] | None:
+    def _read(self) -> tuple[Held, str] | None:
         return _read(self._place, self._name)
 
 
@@ -100,14 +89,14 @@ def night_holders(place: Storage) -> list[str]:
 
 def _replaced(
     place: Storage, name: str, checkout: str, holder: str, seconds: float, *, brief: bool
-) -> tuple[ShardHead, str]:
+) -> tuple[Held, str]:
     """Puts another holder in the place of one that ended, or died; what is there now, and its version."""
     for _ in range(ATTEMPTS):
         found = _read(place, name)
         if found is not None:
             require_free(place, name, found[0], checkout, brief=brief)
         fence = 1 if found is None else found[0].fence + 1
-        mine = ShardHead(fence=fence, holder=holder, checkout=checkout, token=secrets.token_hex(8), seconds=seconds)
+        mine = Held(fence=fence, holder=holder, checkout=checkout, token=secrets.token_hex(8), seconds=seconds)
         with suppress(Conflict):
             return mine, place.replace(name, msgjson.encode(mine), None if found is None else found[1])
     raise StoreLocked(place.where, f"somebody who renews {name} all the time", brief=brief)
@@ -121,11 +110,11 @@ def _names(place: Storage) -> list[str]:
     return sorted(name for name in place.listed(STORE.mark) if _SHARD(name))
 
 
-def _read(place: Storage, name: str) -> tuple[ShardHead, str] | None:
+def _read(place: Storage, name: str) -> tuple[Held, str] | None:
     found = place.read(name)
     if found is None:
         return None
     try:
-        return msgjson.decode(found[0], type=ShardHead), found[1]
+        return msgjson.decode(found[0], type=Held), found[1]
     except MsgspecError as error:
         raise StoreUrlRefused(place.where, f"{name}: {error}") from None
