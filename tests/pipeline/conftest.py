@@ -49,6 +49,12 @@ def no_settings() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def nights_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two nights at once, for what runs in this process."""
+    monkeypatch.setenv("MEMSTATE_STORE_NIGHTS_AT_ONCE", "2")
+
+
 def run_memstate(home: Path, *arguments: str, **environment: str) -> Answer:
     """A command on a store, in this process."""
     done = commands.run(["--home", str(home), *arguments], clean_environment(**environment))
