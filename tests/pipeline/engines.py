@@ -59,6 +59,9 @@ class Database:
         options = {"listen_addresses": "127.0.0.1", "fsync": "off", "port": self.port, "unix_socket_directories": ""}
         flags = [flag for name, value in options.items() for flag in ("-c", f"{name}={value}")]
         self.process = _started("postgres", ["-D", str(self.folder / "data"), *flags], self.folder, self.port)
+        asked = [str(shutil.which("pg_isready", path=_PLACES)), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        # it listens while it still recovers from the end of its last process
+        wait_until(lambda: subprocess.run(asked, check=False).returncode == 0)
 
     def stop(self) -> None:
         if self.process is not None:
