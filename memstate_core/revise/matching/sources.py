@@ -36,7 +36,7 @@ class Origins:
         member: which topics have evidence from which source, CSR (topics, sources); empty rows where some
             evidence names none.
         share: the upper bound of each source's share of internal pairs, relative to chance; NaN where there is too
-            little data (sources,).
+            little data, however its plain repeats compare with chance (sources,).
     """
 
     member: Any
@@ -136,8 +136,9 @@ def learn_origins(
     share = _shares(corpus, member, np.arange(count), best)[:count]
     unsure = np.isnan(share)
     rest = _shares(corpus, member, np.where(unsure, count, np.arange(count)), best)[-1]
+    bound = np.where(unsure, rest, share)
     plain = _repeated_share(corpus, member, pairs.where(repeats), merged)
-    return Origins(member, np.fmax(np.where(unsure, rest, share), plain))
+    return Origins(member, np.where(np.isnan(bound), np.nan, np.fmax(bound, plain)))
 
 
 def _repeated_share(corpus: Corpus, member: Any, repeated: Candidates, merged: pl.DataFrame) -> NDArray[np.float64]:

@@ -105,6 +105,16 @@ def test_what_agents_remember_stays_apart(made: list[dict[str, Any]], rewriting:
     assert false_merges(store([*made, *crowd(40)], rewriting)) == []
 
 
+@pytest.mark.parametrize("rewriting", [None, "same", "typo"])
+@pytest.mark.parametrize("names", ["a", "ab", "abcde"], ids=["one source", "two sources", "five sources"])
+def test_sources_of_a_small_store_that_say_nothing_change_no_merge(names: str, rewriting: str | None) -> None:
+    made = store([*memories(), *crowd(40)], rewriting)
+    sourced = [topic | {"sources": [names[at % len(names)]]} for at, topic in enumerate(made.topics)]
+    with_sources, without = (found_in(Store(topics, made.things))[0] for topics in (sourced, made.topics))
+    assert not with_sources.origins.distinct.any()
+    assert with_sources.groups.tolist() == without.groups.tolist()
+
+
 def test_copies_of_memories_are_found() -> None:
     """But those of facts that have two other values, of three in all: chance would repeat one as often."""
     made = store([*memories(), *crowd(40)], "same")

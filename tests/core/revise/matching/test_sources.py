@@ -14,7 +14,7 @@ from memstate_core.revise.matching.comparisons import compare
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.sources import DEPTHS, MAX_SHARE, Origins, learn_origins
-from tests.core.revise.matching.corpora import corpus, every_pair, plain_repeats
+from tests.core.revise.matching.corpora import corpus, dedupe, every_pair, plain_repeats
 
 TWICE = 2 * DEPTHS[1]
 
@@ -145,6 +145,18 @@ def test_too_few_records_give_no_estimate() -> None:
     found = origins(records(2 * DEPTHS[0] - 2))
     assert not found.distinct.any()
     assert np.isnan(found.share).all()
+
+
+@pytest.mark.parametrize("copies", [1, 4, 9])
+@pytest.mark.parametrize("names", ["a", "ab"], ids=["one source", "two sources"])
+def test_copies_in_sources_too_small_for_an_estimate_are_merged(names: str, copies: int) -> None:
+    """What few copies there are is below chance by two standard deviations, which shows nothing about a source."""
+    topics = [{"title": topic["title"], "summary": topic["title"][::-1]} for topic in records(60)[::2]]
+    repeated = [*topics, *topics[:copies]]
+    sourced = [topic | {"sources": [names[at % len(names)]]} for at, topic in enumerate(repeated)]
+    found = dedupe([{"id": f"t{at:03}", **topic} for at, topic in enumerate(sourced)])
+    assert np.isnan(found.origins.share).all()
+    assert found.grouped.sum() == copies
 
 
 def test_scopes_are_not_sources() -> None:
