@@ -88,6 +88,8 @@ def _followed(pairs: pl.DataFrame, followed: pl.DataFrame) -> pl.DataFrame:
 
 def _matching(corpus: Corpus, pairs: Candidates, listed: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Which candidate pairs are listed, and in which row (0 where not)."""
+    if listed.is_empty():
+        return np.zeros(len(pairs), bool), np.zeros(len(pairs), np.int64)
     place = corpus.topics.select("id").with_row_index("place")
     known = listed.select("a", "b").with_row_index("row").join(place.rename({"id": "a", "place": "one"}), on="a")
     known = known.join(place.rename({"id": "b", "place": "other"}), on="b").with_columns(
@@ -104,11 +106,13 @@ def _matching(corpus: Corpus, pairs: Candidates, listed: pl.DataFrame) -> tuple[
 
 def _other_keys(corpus: Corpus, pairs: Candidates) -> NDArray[np.bool_]:
     """Pairs whose topics both have keys and none in common: their source distinguishes them."""
+    apart = np.zeros(len(pairs), bool)
+    if corpus.keys.is_empty():
+        return apart
     ends = pl.DataFrame({"a": pairs.a, "b": pairs.b}).with_row_index("pair")
     both = ends.join(corpus.keys.rename({"row": "a"}), on="a").join(
         corpus.keys.rename({"row": "b"}), on="b", suffix="_b"
     )
     keyed = both.group_by("pair").agg(shared=(pl.col("key") == pl.col("key_b")).any())
-    apart = np.zeros(len(pairs), bool)
     apart[keyed.filter(~pl.col("shared"))["pair"].to_numpy()] = True
     return apart

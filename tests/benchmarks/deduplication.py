@@ -35,7 +35,7 @@ HIGH = 0.95
 def report(name: str, labelled: Labelled) -> str:
     """The section of one set: every method, and how reliable memstate's probabilities are."""
     began = time.process_time()
-    found = _matched(labelled)
+    found = matched(labelled)
     own = _row(found, labelled, time.process_time() - began)
     rows = [own, *(row for peer in PEERS for row in peer(labelled))]
     labels, pairs = labelled.labels, found.pairs
@@ -50,7 +50,7 @@ def report(name: str, labelled: Labelled) -> str:
     return "\n".join(parts)
 
 
-def _matched(labelled: Labelled) -> Deduplicated:
+def matched(labelled: Labelled) -> Deduplicated:
     """What memstate finds with the default policy and no labels."""
     limits = constraints(empty(DECISION), empty(EVIDENCE_TOPIC))
     return deduplicate(labelled.corpus, limits, sure=Policy().merge_probability)

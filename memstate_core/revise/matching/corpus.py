@@ -95,14 +95,14 @@ class Corpus:
     @cached_property
     def all_words(self) -> Any:
         """Title, summary and field values together as words, TF-IDF, CSR (topics, words)."""
-        values = self._joined_values()
+        values = self._joined_values
         summaries = self.topics["summary"].fill_null("")
         return tfidf([" ".join(part) for part in zip(self.titles, summaries, values, strict=True)], words)
 
     @cached_property
     def remainder(self) -> tuple[Any, NDArray[np.bool_]]:
         """Words of summaries that are in neither title nor fields (CSR), and which topics have enough to compare."""
-        own = [set(words(f"{title} {value}")) for title, value in zip(self.titles, self._joined_values(), strict=True)]
+        own = [set(words(f"{title} {value}")) for title, value in zip(self.titles, self._joined_values, strict=True)]
         added = [
             [word for word in words(summary) if word not in known]
             for summary, known in zip(self.topics["summary"].fill_null(""), own, strict=True)
@@ -127,7 +127,7 @@ class Corpus:
     def beside_title(self) -> tuple[Any, NDArray[np.float32]]:
         """Units of summary and field values (CSR of ones, (topics, units)), and the rarity of each in nats (units,)."""
         summaries = self.topics["summary"].fill_null("")
-        return unit_rarity([" ".join(part) for part in zip(summaries, self._joined_values(), strict=True)])
+        return unit_rarity([" ".join(part) for part in zip(summaries, self._joined_values, strict=True)])
 
     @cached_property
     def value_units(self) -> tuple[Any, NDArray[np.float32]]:
@@ -165,6 +165,7 @@ class Corpus:
         letters = pair_products(self.values, self.values, both["value"].to_numpy(), both["value_b"].to_numpy())
         return both.with_columns(letters=pl.Series(letters, dtype=pl.Float64)).drop("a", "b", "value", "value_b")
 
+    @cached_property
     def _joined_values(self) -> list[str]:
         joined = self.fields.group_by("row").agg(pl.col("text").str.join(" "))
         rows = pl.DataFrame({"row": np.arange(len(self))}).join(joined, on="row", how="left", maintain_order="left")

@@ -221,19 +221,27 @@ def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
     m = (seen + strength * prior) / (seen.sum() + strength)
     assumed = prior if name in UNORDERED else others_prior(name)
     pooled = (others.sum(axis=0) + OTHER_PAIRS * assumed) / (others.sum() + OTHER_PAIRS)
-    u = np.tile(pooled, (len(others), 1))
+    u = pooled[None, :]  # the same for all strata
     if name not in TEXT or name in STRATIFIED:
         u = (others + STRATUM_PAIRS * pooled) / (others.sum(axis=1, keepdims=True) + STRATUM_PAIRS)
     rising = np.log(m / u)
     if name not in UNORDERED:
-        from scipy.optimize import isotonic_regression  # only here: importing it takes a while
-
-        rising = np.stack([isotonic_regression(row, weights=every + 1).x for row in rising])
+        rising = _isotonic(rising, every + 1)
     weights = np.zeros((len(others), LEVELS))
     weights[:, :count] = np.clip(rising, -MAX_WEIGHT, MAX_WEIGHT) * TEMPER.get(name, 1.0)
     most = AT_MOST.get(name, ())
     weights[:, : len(most)] = np.minimum(weights[:, : len(most)], most)
     return weights
+
+
+def _isotonic(rows: Reals, weights: Reals) -> Reals:
+    """The nearest rows that do not decrease, by weighted least squares; most rise already."""
+    falling = np.flatnonzero((np.diff(rows) <= 0).any(axis=1))
+    if len(falling):
+        from scipy.optimize import isotonic_regression  # only here: importing it takes a while
+
+        rows[falling] = [isotonic_regression(rows[row], weights=weights).x for row in falling]
+    return rows
 
 
 def _exclusive(odds: Reals, relations: SourceRelations) -> Reals:

@@ -120,7 +120,8 @@ def learn_origins(
 ) -> Origins:
     """Estimates which sources repeat themselves.
 
-    Pairs that earlier runs merged count as the best ones.
+    Pairs that earlier runs merged count as the best ones. A single source has all its pairs within it, so nothing is
+    known about it.
 
     Args:
         corpus: the topics.
@@ -131,6 +132,8 @@ def learn_origins(
     """
     member = _membership(corpus)
     source, count = _first_source(member), member.shape[1]
+    if count == 1:
+        return Origins(member, np.full(count, np.nan))
     merged = _merged_pairs(member, absorbed)
     best = [pl.concat([merged, _best_pairs(source, pairs, ranking)]) for ranking in rankings]
     share = _shares(corpus, member, np.arange(count), best)[:count]

@@ -52,6 +52,9 @@ class TitleFormats:
             For a's title and for b's, CSR of ones (pairs, title units).
         """
         chosen = np.flatnonzero(relations.competing)
+        if not len(chosen):
+            nothing = csr_matrix((len(pairs), corpus.title_units.own.shape[1]), dtype=np.float32)
+            return nothing, nothing
         one, other = (self._units(corpus, *ends, chosen) for ends in ((pairs.a, pairs.b), (pairs.b, pairs.a)))
         return one, other
 
@@ -79,6 +82,8 @@ def learn_formats(
         relations: how the sources of the pairs relate.
     """
     source = origins.first
+    if not relations.competing.any():
+        return TitleFormats(source, pl.DataFrame(schema={"source": pl.Int64, "name": pl.String}))
     best = mutual_best(pairs, np.where(relations.competing, ranking, -np.inf), len(corpus)) & relations.competing
     ends = ((pairs.a, pairs.b), (pairs.b, pairs.a))
     rows = pl.concat([_lacking(corpus, title, other, source, np.flatnonzero(best)) for title, other in ends])

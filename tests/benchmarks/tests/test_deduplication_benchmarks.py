@@ -126,3 +126,44 @@ def test_methods_are_compared_on_the_same_records(
     assert all("| 1 | 1.000 | 1.000 | 1.000 |" in line for line in lines_of)
     assert "hold 1 of 1 true pairs" in output
     assert "| share true | 1.000 |" in output
+
+
+def _directory(folder: Path) -> Path:
+    """Eight records of two sources, of which the first two and the next two are one thing each."""
+    titles = ["Bent copper kettle"] * 2 + ["A ferry to the islands"] * 2 + ["Wool", "Glass", "Salt", "Tin roofs"]
+    rows = [
+        {"observation_id": f"x{i}", "observed_at": "2026-01-01T00:00:00Z", "title": title, "source_uri": "ab"[i % 2]}
+        for i, title in enumerate(titles)
+    ]
+    (folder / "observations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "pairs.csv").write_text("x1,x0\nx3,x2\n")
+    return folder
+
+
+@pytest.mark.slow
+def test_samples_of_records_keep_what_belongs_to_them(scoring: ModuleType, tmp_path: Path) -> None:
+    from labelled import read
+
+    from memstate_core.embed.encoder import Encoder
+
+    small = _script("small_scopes")
+    labelled = read(_directory(tmp_path), Encoder(), tmp_path / "embeddings.sqlite")
+    some = small.sample(labelled, np.array([1, 2, 3, 7]))
+    assert some.corpus.topics["id"].to_list() == ["x1", "x2", "x3", "x7"]
+    assert some.corpus.sources.rows() == [(0, "b"), (1, "a"), (2, "b"), (3, "b")]
+    assert np.array_equal(some.corpus.vectors[3], labelled.corpus.vectors[7])
+    assert some.labels.truth.tolist() == scoring.pair_keys(np.array([1]), np.array([2]), 4).tolist()
+    assert small.sourced(some, "a").corpus.sources.rows() == [(row, "a") for row in range(4)]
+    assert small.sourced(some, "") is some
+
+
+@pytest.mark.slow
+def test_small_scopes_are_searched_under_several_sources(
+    scoring: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del scoring
+    given = [str(_directory(tmp_path)), "--cache", str(tmp_path / "cache.sqlite"), "--sizes", "8", "--samples", "1"]
+    _script("small_scopes").main(given)
+    output = capsys.readouterr().out
+    assert f"| {tmp_path.name} | 2 | 2 true, 0 false | 2 true, 0 false | 2 true, 0 false |" in output
+    assert "| 8 | " in output
