@@ -19,12 +19,12 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import ALIASES, CHANGES
 from memstate_core.model.verdicts import SAME
 from memstate_core.night.rebuild import fold_again
-from memstate_core.revise.duplicates import search_scopes
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.load_corpus import load_corpus
 from memstate_core.revise.merge_history import NIGHTLY, merge_documents, merge_list
 from memstate_core.revise.merge_memory import merges_in_force
 from memstate_core.revise.pair_outcomes import pair_outcomes
+from memstate_core.revise.scope_search import search_scopes
 from memstate_core.run.run import Run
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store

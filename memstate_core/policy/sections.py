@@ -44,6 +44,10 @@ class StoreSettings(Section):
     nights_at_once: Annotated[int, Field(ge=1, le=256)] = 1
     """Number of shards that have their night at the same time, each in a process of its own with memory of its own.
     With 1 they have it one after another. Machines of a store at a URL need the same value, or 1."""
+    search_processes: Annotated[int, Field(ge=0, le=256)] = 0
+    """Number of processes in which a night searches scopes for duplicates, each with memory of its own, where there are
+    so many to search that it saves time. 0 stands for the cores of the machine, divided by `nights_at_once`, and at
+    most 8. Results do not depend on it."""
     niceness: Annotated[int, Field(ge=0, le=19)] = 5
     """Scheduling priority of maintenance, in steps of nice(1); at 0 it competes with a server on the same machine."""
     url: Annotated[str, Field(pattern=r"^$|^(s3|gs|az|file)://[^@?#]+$")] = ""

@@ -8,25 +8,18 @@ verdicts, the policy or the embedding model changed since its last fit.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import Schema, empty
 from memstate_core.model.ledger_tables import DECISION
-from memstate_core.model.progress import tracked
-from memstate_core.model.step_frames import CALIBRATION, EVIDENCE_TOPIC, PAIRS
-from memstate_core.revise.answers import answered, answers_of
-from memstate_core.revise.constraints import constraints
-from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.deduplication import deduplicate
+from memstate_core.model.step_frames import CALIBRATION, PAIRS
 from memstate_core.revise.matching.load_corpus import load_corpus
-from memstate_core.revise.merge_memory import earlier_merges, merges_in_force
+from memstate_core.revise.merge_memory import merges_in_force
 from memstate_core.revise.reliability import reliability
-from memstate_core.revise.scope_matches import ScopeMatches, calibration, counts, held_back, weights
+from memstate_core.revise.scope_matches import calibration, counts, held_back, weights
+from memstate_core.revise.scope_search import search_scopes
 from memstate_core.revise.suggestions import suggested
-from memstate_core.revise.thresholds import thresholds_of
 from memstate_core.run.run import Run
 from memstate_core.run.step import StepResult
 from memstate_core.run.store import Store
@@ -88,42 +81,6 @@ def _shown(pairs: pl.DataFrame, topics: pl.DataFrame) -> pl.DataFrame:
         titles = topics.select("id", pl.col("title").alias(f"title_{end}"))
         first = first.join(titles, left_on=end, right_on="id", how="left", maintain_order="left")
     return first.select("title_a", "title_b", "probability", "weight", "band", "scope", "a", "b")
-
-
-def search_scopes(
-    store: Store,
-    run: Run,
-    corpus: Corpus,
-    changed: pl.DataFrame,
-    before: pl.DataFrame,
-    scopes: pl.Series,
-    merged: pl.DataFrame,
-) -> list[ScopeMatches]:
-    """Searches scopes one by one, but for those of a single topic.
-
-    Args:
-        store: the store.
-        run: gives the policy and the evidence of topics.
-        corpus: the active topics.
-        changed: topics that the run has changed so far (columns CHANGES).
-        before: earlier decisions, in order.
-        scopes: the scopes to search.
-        merged: the merges in force (as of `merges_in_force`).
-    """
-    limits = constraints(before, run.table("links", EVIDENCE_TOPIC))
-    thresholds = thresholds_of(store, run, corpus, changed, before)
-    answers = answered(before)
-    merged_in = merged.partition_by("scope", as_dict=True)
-    found = []
-    for scope in tracked(scopes, "compare topics", len(scopes), "scopes"):
-        part = corpus.of(scope)
-        if len(part) > 1:
-            own = replace(thresholds, ids=part.topics["id"])
-            earlier = earlier_merges(part, merged_in[scope,]) if (scope,) in merged_in else None
-            said = answers_of(answers.filter(pl.col("scope") == scope))
-            result = deduplicate(part, limits, sure=own.merge, earlier=earlier, decisive=own.decisive, answers=said)
-            found.append(ScopeMatches(scope, part, result, *own.of(result.pairs)))
-    return found
 
 
 def stale_scopes(before: pl.DataFrame, run: Run, changed: pl.DataFrame) -> pl.Series | None:

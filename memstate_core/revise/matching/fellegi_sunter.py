@@ -236,11 +236,11 @@ def _comparison_weights(name: str, matches: Reals, others: Reals) -> Reals:
 
 def _isotonic(rows: Reals, weights: Reals) -> Reals:
     """The nearest rows that do not decrease, by weighted least squares; most rise already."""
-    falling = np.flatnonzero((np.diff(rows) <= 0).any(axis=1))
-    if len(falling):
+    descending = np.flatnonzero((np.diff(rows) <= 0).any(axis=1))
+    if len(descending):
         from scipy.optimize import isotonic_regression  # only here: importing it takes a while
 
-        rows[falling] = [isotonic_regression(rows[row], weights=weights).x for row in falling]
+        rows[descending] = [isotonic_regression(rows[row], weights=weights).x for row in descending]
     return rows
 
 

@@ -167,3 +167,11 @@ def test_small_scopes_are_searched_under_several_sources(
     output = capsys.readouterr().out
     assert f"| {tmp_path.name} | 2 | 2 true, 0 false | 2 true, 0 false | 2 true, 0 false |" in output
     assert "| 8 | " in output
+
+
+@pytest.mark.slow
+def test_a_search_is_timed_in_several_processes(scoring: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    del scoring
+    _script("scope_processes").main(["--scopes", "3", "--topics", "40", "--rounds", "1"])
+    output = capsys.readouterr().out
+    assert all(f"| {way} | " in output for way in ("one process", "2 processes", "joblib"))

@@ -1,0 +1,87 @@
+"""Other processes take part in the work, change nothing about it, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from memstate_core.state.parallel import cores, mapped
+from tests.core.state.side_work import fatal, noisy, refused, unsendable, whose
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[3]
+
+
+def test_other_processes_take_items_and_results_keep_their_order() -> None:
+    found = list(mapped(partial(whose, os.getpid()), range(30), 3))
+    assert [number for number, _ in found] == list(range(30))
+    assert len({process for _, process in found}) == 3
+
+
+@pytest.mark.parametrize(("items", "processes"), [(range(5), 1), (range(1), 4), (range(0), 4)])
+def test_one_process_starts_no_other(items: range, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert list(mapped(abs, items, processes)) == list(items)
+
+
+def test_what_a_library_prints_does_not_get_among_the_results() -> None:
+    found = list(mapped(partial(noisy, os.getpid()), range(20), 2))
+    assert [number for number, _ in found] == list(range(20))
+    assert len({process for _, process in found}) == 2
+
+
+def test_items_of_a_process_that_dies_are_done_in_this_one() -> None:
+    assert list(mapped(partial(fatal, os.getpid()), range(20), 3)) == list(range(20))
+
+
+def test_results_that_cannot_be_sent_are_made_in_this_process() -> None:
+    found = mapped(partial(unsendable, os.getpid()), range(6), 2)
+    assert [each() for each in found] == list(range(6))
+
+
+def test_an_error_of_an_item_is_raised_in_this_process() -> None:
+    with pytest.raises(ValueError, match="no 3"):
+        list(mapped(partial(refused, os.getpid()), range(20), 2))
+
+
+def test_no_process_is_left_when_the_results_are_not_wanted_any_more() -> None:
+    before = _children()
+    found = mapped(partial(whose, os.getpid()), range(1000), 2)
+    assert next(found)[0] == 0
+    assert len(_children() - before) == 1
+    found.close()  # type: ignore[attr-defined]
+    assert _children() == before
+
+
+def test_a_program_without_a_guard_is_not_run_again(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    lines = [
+        "from memstate_core.state.parallel import mapped",
+        "print('began')",
+        "print([*mapped(abs, [1, -2, 3], 2)])",
+    ]
+    program.write_text("\n".join(lines))
+    given = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, program], env=given, capture_output=True, check=False)
+    assert (done.returncode, done.stdout.decode()) == (0, "began\n[1, 2, 3]\n")
+
+
+def test_cores_are_those_that_the_process_may_use() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert cores() == len(allowed)
+
+
+def _children() -> set[int]:
+    """The processes that this one started and that are there."""
+    found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return {int(process) for process in found}
