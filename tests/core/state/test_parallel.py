@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_other_processes_take_items_and_results_keep_their_order() -> None:
-    found = list(mapped(partial(whose, os.getpid()), range(30), 3))
-    assert [number for number, _ in found] == list(range(30))
+    found = list(mapped(partial(whose, os.getpid()), range(100), 3))
+    assert [number for number, _ in found] == list(range(100))
     assert len({process for _, process in found}) == 3
 
 
@@ -30,8 +30,8 @@ def test_one_process_starts_no_other(items: range, processes: int, monkeypatch: 
 
 
 def test_what_a_library_prints_does_not_get_among_the_results() -> None:
-    found = list(mapped(partial(noisy, os.getpid()), range(20), 2))
-    assert [number for number, _ in found] == list(range(20))
+    found = list(mapped(partial(noisy, os.getpid()), range(100), 2))
+    assert [number for number, _ in found] == list(range(100))
     assert len({process for _, process in found}) == 2
 
 
