@@ -87,7 +87,8 @@ def search_scopes(
         for scope, part in parts
     ]
     search = partial(search_scope, limits, thresholds)
-    large, others = ([each for each in wanted if (len(each.corpus) > LARGE) == is_large] for is_large in (True, False))
+    large = [each for each in wanted if len(each.corpus) > LARGE]
+    others = [each for each in wanted if len(each.corpus) <= LARGE]
     results = chain(map(search, large), mapped(search, others, search_processes(store, others)))
     every = tracked(zip([*large, *others], results, strict=True), "compare topics", len(wanted), "scopes")
     found = {each.scope: result for each, result in every}

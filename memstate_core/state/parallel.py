@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Condition, Thread
@@ -32,7 +32,7 @@ def cores() -> int:
     return int(cpu_count())
 
 
-def mapped(work: Callable[[Item], Result], items: Sequence[Item], processes: int) -> Iterator[Result]:
+def mapped(work: Callable[[Item], Result], items: Sequence[Item], processes: int) -> Generator[Result]:
     """Calls a function for each item, in several processes at a time.
 
     What another process cannot do, such as one that dies for lack of memory, is done in this one.

@@ -55,8 +55,7 @@ def sample(labelled: Labelled, rows: NDArray[np.int64]) -> Labelled:
         moved = pl.Series(place[frame["row"].to_numpy()], dtype=frame.schema["row"])
         return frame.filter(moved >= 0).with_columns(row=moved.filter(moved >= 0))
 
-    frames = (part(frame) for frame in (corpus.fields, corpus.sources, corpus.keys))
-    fields, sources, keys = frames
+    fields, sources, keys = map(part, (corpus.fields, corpus.sources, corpus.keys))
     a, b = (place[end] for end in np.divmod(labelled.labels.truth, count))
     kept = (a >= 0) & (b >= 0)
     labels = Labels(pair_keys(a[kept], b[kept], len(rows)), labelled.labels.repeats[rows])

@@ -32,6 +32,7 @@ def scopes(count: int) -> list[ScopeToSearch]:
     return [ScopeToSearch(f"user:{at}", part, None, Answers.none()) for at, part in enumerate(parts)]
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_same_to_the_last_bit() -> None:
     limits = constraints(empty(DECISION), empty(EVIDENCE_TOPIC))
     search = partial(search_scope, limits, PairThresholds(0.9, 0.2))

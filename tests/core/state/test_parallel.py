@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -54,8 +55,26 @@ def test_no_process_is_left_when_the_results_are_not_wanted_any_more() -> None:
     found = mapped(partial(whose, os.getpid()), range(1000), 2)
     assert next(found)[0] == 0
     assert len(_children() - before) == 1
-    found.close()  # type: ignore[attr-defined]
+    found.close()
     assert _children() == before
+
+
+def test_other_processes_end_when_the_program_is_killed(tmp_path: Path) -> None:
+    work = "mapped(time.sleep, [0.2] * 1000, 3)"
+    lines = ["import time", "from memstate_core.state.parallel import mapped", f"for _ in {work}: print(flush=True)"]
+    (tmp_path / "program.py").write_text("\n".join(lines))
+    given = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, tmp_path / "program.py"]
+    with subprocess.Popen(command, env=given, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"\n"
+        others = _children(program.pid)
+        program.kill()
+    assert len(others) == 2
+    until = time.monotonic() + 60
+    while any(_lives(other) for other in others):
+        assert time.monotonic() < until, "they outlive it"
+        time.sleep(0.05)
 
 
 def test_a_program_without_a_guard_is_not_run_again(tmp_path: Path) -> None:
@@ -81,7 +100,16 @@ def test_cores_are_those_that_the_process_may_use() -> None:
     assert cores() == len(allowed)
 
 
-def _children() -> set[int]:
-    """The processes that this one started and that are there."""
-    found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+def _children(parent: int | None = None) -> set[int]:
+    """The processes that one started, this one by default, and that are there."""
+    process = parent or os.getpid()
+    found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     return {int(process) for process in found}
+
+
+def _lives(process: int) -> bool:
+    """Whether a process is there, and not only its entry, which waits for somebody to read how it ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
