@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +12,12 @@ import pytest
 
 from memstate_core.state.parallel import cores, mapped
 from tests.core.state.side_work import fatal, noisy, refused, unsendable, whose
+from tests.processes import children, is_alive, until
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
+OTHER = "import serve"
+"""What the command of another process has in it."""
 
 
 def test_other_processes_take_items_and_results_keep_their_order() -> None:
@@ -51,12 +53,11 @@ def test_an_error_of_an_item_is_raised_in_this_process() -> None:
 
 
 def test_no_process_is_left_when_the_results_are_not_wanted_any_more() -> None:
-    before = _children()
     found = mapped(partial(whose, os.getpid()), range(1000), 2)
     assert next(found)[0] == 0
-    assert len(_children() - before) == 1
+    assert len(children(os.getpid(), OTHER)) == 1
     found.close()
-    assert _children() == before
+    assert children(os.getpid(), OTHER) == []
 
 
 def test_other_processes_end_when_the_program_is_killed(tmp_path: Path) -> None:
@@ -68,13 +69,10 @@ def test_other_processes_end_when_the_program_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=given, stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == b"\n"
-        others = _children(program.pid)
+        others = children(program.pid, OTHER)
         program.kill()
     assert len(others) == 2
-    until = time.monotonic() + 60
-    while any(_lives(other) for other in others):
-        assert time.monotonic() < until, "they outlive it"
-        time.sleep(0.05)
+    until(lambda: not any(map(is_alive, others)), 60)
 
 
 def test_a_program_without_a_guard_is_not_run_again(tmp_path: Path) -> None:
@@ -98,18 +96,3 @@ def test_cores_are_those_that_the_process_may_use() -> None:
     finally:
         os.sched_setaffinity(0, allowed)
     assert cores() == len(allowed)
-
-
-def _children(parent: int | None = None) -> set[int]:
-    """The processes that one started, this one by default, and that are there."""
-    process = parent or os.getpid()
-    found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return {int(process) for process in found}
-
-
-def _lives(process: int) -> bool:
-    """Whether a process is there, and not only its entry, which waits for somebody to read how it ended."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,14 @@ import pytest
 
 from tests.core.serve.conftest import Client
 from tests.pipeline.conftest import clean_environment, run_memstate
+from tests.processes import children, is_alive, until
 
 pytestmark = pytest.mark.slow
 
 Running = tuple[Client, subprocess.Popen[str]]
 INES = {"type": "user", "id": "ines"}
+WORKER = "spawn_main"
+"""What the command of a worker has in it."""
 TRIES = 16
 """Connections until both workers have very probably been asked."""
 
@@ -53,36 +56,8 @@ def home(first_night: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def running(home: Path) -> Iterator[Running]:
     with workers(home) as found:
-        until(lambda: len(children(found[1].pid)) == 2)
+        until(lambda: len(children(found[1].pid, WORKER)) == 2)
         yield found
-
-
-def children(process: int) -> list[int]:
-    """The workers of a supervisor."""
-    found = []
-    for each in Path("/proc").glob("[0-9]*"):
-        try:
-            state, command = (each / "stat").read_text(), (each / "cmdline").read_text()
-        except OSError:
-            continue
-        fields = state.rpartition(")")[2].split()
-        if int(fields[1]) == process and fields[0] != "Z" and "spawn_main" in command:
-            found.append(int(each.name))
-    return sorted(found)
-
-
-def is_alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def until(holds: Callable[[], bool], seconds: float = 90) -> None:
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.1)
 
 
 def count(client: Client, name: str) -> int:
@@ -138,15 +113,15 @@ def test_an_observation_with_other_content_is_refused_by_every_worker(
 def test_a_killed_worker_is_replaced_and_the_other_answers_meanwhile(running: Running, home: Path) -> None:
     client, process = running
     ask(client)
-    before, counted = children(process.pid), count(client, "memstate_uses_noted_total")
+    before, counted = children(process.pid, WORKER), count(client, "memstate_uses_noted_total")
     assert counted > 0
     os.kill(before[0], signal.SIGKILL)
-    until(lambda: before[0] not in children(process.pid))
+    until(lambda: before[0] not in children(process.pid, WORKER))
     ends = time.monotonic() + 90
-    while len(children(process.pid)) < 2 or time.monotonic() < ends - 80:
+    while len(children(process.pid, WORKER)) < 2 or time.monotonic() < ends - 80:
         ask(client, record=False)
         assert time.monotonic() < ends
-    assert len(set(children(process.pid)) - set(before)) == 1
+    assert len(set(children(process.pid, WORKER)) - set(before)) == 1
     assert count(client, "memstate_uses_noted_total") >= counted
     lines = [json.loads(line) for line in (home / "serve.log").read_text().splitlines() if line.startswith("{")]
     assert [line["exit_code"] for line in lines if "exit_code" in line] == [-signal.SIGKILL]
@@ -161,7 +136,7 @@ def test_all_serve_what_the_next_night_publishes_and_end_with_complete_journals(
         for _ in range(TRIES):
             ask(client)
         noted = count(client, "memstate_uses_noted_total")
-        mine = children(process.pid)
+        mine = children(process.pid, WORKER)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
         assert [each for each in mine if is_alive(each)] == []
@@ -172,8 +147,8 @@ def test_all_serve_what_the_next_night_publishes_and_end_with_complete_journals(
 def test_workers_end_with_their_supervisor(home: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(home, tmp_path / "home"))
     with workers(own) as (_, process):
-        until(lambda: len(children(process.pid)) == 2)
-        mine = children(process.pid)
+        until(lambda: len(children(process.pid, WORKER)) == 2)
+        mine = children(process.pid, WORKER)
         process.kill()
         process.wait()
         until(lambda: not any(map(is_alive, mine)), 30)
