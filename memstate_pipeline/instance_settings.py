@@ -20,8 +20,14 @@ DRIVER = "postgresql+psycopg2://"
 BROKER_VARIABLE, RESULTS_VARIABLE = "CELERY_BROKER_URL", "CELERY_RESULT_BACKEND"
 """The broker that takes runs to workers and what remembers how they ended; Celery itself reads both."""
 
-WORKER = "celery -A dagster_celery.app worker --concurrency 1 --prefetch-multiplier 1 --max-tasks-per-child 1"
-"""What starts a worker, with these variables and a home of its own; each run has a process of its own."""
+WORKER = (
+    "celery -A dagster_celery.app worker"
+    " --concurrency 1 --prefetch-multiplier 1 --disable-prefetch --max-tasks-per-child 1"
+)
+"""What starts a worker, with these variables and a home of its own; each run has a process of its own.
+
+Without `--disable-prefetch` a busy worker reserves one more run, even if another worker is idle.
+"""
 
 EXTRA = "memstate[cluster]"
 """What installs the packages that these settings need."""

@@ -143,4 +143,5 @@ volumes:
 
 def worker_files() -> dict[str, str]:
     """The services that are added to those of `compose.yaml`."""
-    return {"compose.workers.yaml": _COMPOSE.replace("{worker}", WORKER)}
+    lines = WORKER.replace(" --", "\n        --", 1)
+    return {"compose.workers.yaml": _COMPOSE.replace("{worker}", lines)}

@@ -30,7 +30,7 @@ from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
 from memstate_core.run.store import open_store
 from memstate_core.state.home import Home
 from memstate_core.state.lock import left_by_the_dead
-from memstate_core.storage.lease import lease_holder
+from memstate_core.storage.lease import lease_holder, take_lease
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.shard_lease import night_holders
 from memstate_core.storage.storage import storage
@@ -178,6 +178,11 @@ class Machine:
         return Home(self.home).lock.with_suffix(".holder.json").exists()
 
 
+def statuses(instance: dg.DagsterInstance) -> list[str]:
+    """Of the nights on record."""
+    return [record.dagster_run.status.value for record in nights(instance)]
+
+
 def published(instance: dg.DagsterInstance) -> bool:
     done = (record.dagster_run for record in nights(instance))
     return {run.tags[PARTITION_TAG] for run in done if run.status is SUCCESS} == {"s0", "s1"}
@@ -209,7 +214,7 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
         wait_until(lambda: engines(open_store(desk.home), desk.given)[-1].detail.endswith("and 2 worker(s)"))
         found = engines(open_store(desk.home), desk.given)
         spans = [(record.start_time or 0, record.end_time or 0) for record in nights(instance)]
-        made = {record.dagster_run.status.value for record in nights(instance)}
+        made = set(statuses(instance))
         running.close()
         drop(desk.home, "two").rename(desk.home / "inbox" / "two.jsonl")
         assert follow(open_store(desk.home), instance).startswith("this home has state ")
@@ -227,7 +232,10 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
 
 
 def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path: Path) -> None:
-    """Each in a network of its own, where that can be made, which has the three servers and nothing else."""
+    """Each in a network of its own, where that can be made, which has the three servers and nothing else.
+
+    The second worker comes when the first one is at work: no night may be reserved for a worker that is busy.
+    """
     database, named, url = *shared, "s3://bucket/at-once"
     own = own_database(database, "at_once")
     own |= {name: f"{named[name].rpartition('/')[0]}/1" for name in (BROKER_VARIABLE, RESULTS_VARIABLE)}
@@ -244,12 +252,18 @@ def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path:
         seen = given | {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
         ports = {int(port) for value in seen.values() for port in re.findall(r"127\.0\.0\.1:(\d+)", value)}
         apart = [running.enter_context(servers.network(n, ports)) if networks_possible() else None for n in range(2)]
-        workers = [
+        aya, ben = [
             Machine(tmp_path / name, seen, f"{WORKER} --hostname {name}@%h", network)
             for name, network in zip(("aya", "ben"), apart, strict=True)
         ]
-        for each in (*workers, desk):
+        lease = take_lease(storage(url, STORE), "test", "the test", 60, Layout(2), brief=True)  # nights wait for it
+        running.callback(lease.abandon)
+        for each in (aya, desk):
             running.enter_context(each.running())
+        wait_until(lambda: sorted(statuses(instance)) == ["STARTED", "STARTING"])
+        running.enter_context(ben.running())
+        wait_until(lambda: statuses(instance) == ["STARTED", "STARTED"])
+        lease.release()
         wait_until(lambda: len(night_holders(storage(url, STORE))) == 2)
         wait_until(lambda: published(instance))
         wait_until(lambda: all(record.end_time for record in nights(instance)))
