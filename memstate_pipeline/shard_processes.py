@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing.connection import wait
+from pickle import UnpicklingError
 
 from memstate_core.model.errors import MemstateError, StepFailed
+from memstate_core.state.fresh_process import FreshProcess
 from memstate_core.state.read_once import files_read_once
-
-_SPAWN = multiprocessing.get_context("spawn")
-"""A fresh interpreter for each process: libraries that hold threads or locks do not survive a fork."""
 
 Work = Callable[[str], str]
 Result = tuple[str, str | MemstateError]
@@ -40,9 +38,9 @@ def in_processes(work: Work, shards: Sequence[str], at_once: int) -> Iterator[Re
             workers += [_Worker(work) for _ in range(min(at_once - len(workers), len(waiting)))]
             for worker in [worker for worker in workers if worker.shard is None and waiting]:
                 worker.begin(waiting.pop())
-            busy = {worker.connection: worker for worker in workers if worker.shard}
-            for connection in wait([*busy]):
-                worker = busy[connection]  # type: ignore[index]
+            busy = {worker.fileno(): worker for worker in workers if worker.shard}
+            for number in wait([*busy]):
+                worker = busy[number]  # type: ignore[index]
                 yield worker.result()
                 if not worker.lives:
                     workers.remove(worker)
@@ -55,51 +53,51 @@ class _Worker:
     """A process that works on one shard at a time; `shard` names it, None while it has none."""
 
     def __init__(self, work: Work) -> None:
-        self.connection, others = _SPAWN.Pipe()
         self.shard: str | None = None
         self.lives = True
-        self._process: SpawnProcess = _SPAWN.Process(target=_serve, args=(others, work))
-        self._process.start()
-        others.close()  # so that the end of the process ends the connection
+        self._process = FreshProcess()
+        with suppress(OSError):  # it died, as `result` will say
+            self._process.ask(partial(_reading_once, work))
+
+    def fileno(self) -> int:
+        """Can be read when a result is there."""
+        return self._process.fileno()
 
     def begin(self, shard: str) -> None:
         """Gives it a shard."""
         self.shard = shard
-        with suppress(OSError):  # it died, as `result` will say
-            self.connection.send(shard)
+        with suppress(OSError):  # it died
+            self._process.ask(shard)
 
     def result(self) -> Result:
         """What it sent, or that it died."""
         assert self.shard is not None
         shard, self.shard = self.shard, None
         try:
-            found = self.connection.recv()
-        except (EOFError, OSError):
-            self._process.join()
+            found = self._process.answer()
+        except (EOFError, UnpicklingError):
             self.lives = False
-            return shard, StepFailed(shard, f"its process ended with exit code {self._process.exitcode}")
+            return shard, StepFailed(shard, f"its process ended with exit code {self._process.close()}")
         if isinstance(found, KeyboardInterrupt):
             raise found
         return shard, found
 
     def end(self) -> None:
         """Ends it, at once if it is busy."""
-        if self.shard is None:
-            self.connection.close()
-        else:
+        if self.shard is not None:
             self._process.terminate()
-        self._process.join()
+        self._process.close()
 
 
-def _serve(connection: Connection, work: Work) -> None:
-    """What the process does, until the other end of the connection is closed."""
+@contextmanager
+def _reading_once(work: Work) -> Iterator[Callable[[str], str | BaseException]]:
+    """In the process: a function that returns what the work returns or raises, as long as it may keep what it read."""
+
+    def found(shard: str) -> str | BaseException:
+        try:
+            return work(shard)
+        except (MemstateError, KeyboardInterrupt) as error:
+            return error
+
     with files_read_once():
-        while True:
-            try:
-                shard = connection.recv()
-            except (EOFError, KeyboardInterrupt):
-                return
-            try:
-                connection.send(work(shard))
-            except (MemstateError, KeyboardInterrupt) as error:
-                connection.send(error)
+        yield found

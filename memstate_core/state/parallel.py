@@ -1,28 +1,24 @@
 """Calls of one function for many items, in this process and in others beside it.
 
-The others are fresh interpreters that import the function by its name: they share no thread and no lock with this
-process, and never run the program that started it again, as a process of `multiprocessing` may. They end with it, even
+The others are fresh interpreters that import the function by its name (`fresh_process`). They end with this one, even
 if it is killed; joblib's stay for minutes then, and are no faster (`tests/benchmarks/scope_processes.py`).
 """
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from functools import partial
 from threading import Condition, Thread
-from typing import IO, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from memstate_core.state.fresh_process import FreshProcess
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-_SERVE = "from memstate_core.state.parallel import serve; serve()"
 
 
 def cores() -> int:
@@ -96,47 +92,34 @@ class _Shared(Generic[Item, Result]):
 @contextmanager
 def _beside(work: Callable[[Item], Result], shared: _Shared[Item, Result]) -> Iterator[None]:
     """Has another process take items for the length of the block."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
-    command = [sys.executable, "-P", "-c", _SERVE]  # it imports from where this process does, and from nowhere else
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    asked, answered = process.stdin, process.stdout
-    assert asked is not None
-    assert answered is not None
-    thread = Thread(target=_ask, args=(asked, answered, work, shared), daemon=True)
+    process = FreshProcess()
+    thread = Thread(target=_ask, args=(process, work, shared), daemon=True)
     thread.start()
     try:
         yield
     finally:
         process.kill()
         thread.join()
-        for pipe in (asked, answered):
-            with suppress(OSError):  # what was not sent is not sent any more
-                pipe.close()
-        process.wait()
+        process.close()
 
 
-def _ask(asked: IO[bytes], answered: IO[bytes], work: Callable[[Item], Result], shared: _Shared[Item, Result]) -> None:
+def _ask(process: FreshProcess, work: Callable[[Item], Result], shared: _Shared[Item, Result]) -> None:
     """Has a process do item after item, until none is left or it fails at one."""
     with suppress(OSError, EOFError, pickle.UnpicklingError):
-        pickle.dump(work, asked, pickle.HIGHEST_PROTOCOL)
+        process.ask(partial(_quietly, work))
         while (place := shared.take()) is not None:
             try:
-                pickle.dump(shared.items[place], asked, pickle.HIGHEST_PROTOCOL)
-                asked.flush()
-                result = pickle.load(answered)
+                process.ask(shared.items[place])
+                result = process.answer()
             except BaseException:
                 shared.give_back(place)
                 raise
             shared.put(place, result)
 
 
-def serve() -> None:
-    """What another process does, until its input ends: reads a function, then items, and writes results."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the process that started it
-    results = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print does not get among the results
-    with suppress(Exception):  # the other process meets the same error, and says so
-        work = pickle.load(sys.stdin.buffer)
-        while True:
-            pickle.dump(work(pickle.load(sys.stdin.buffer)), results, pickle.HIGHEST_PROTOCOL)
-            results.flush()
+@contextmanager
+def _quietly(work: Callable[[Item], Result]) -> Iterator[Callable[[Item], Result]]:
+    """In the other process: whatever fails there is done in the process that started it, which says so then."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with that process
+    with suppress(Exception):
+        yield work

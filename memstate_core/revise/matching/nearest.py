@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memstate_core.model.progress import tracked
+from memstate_core.state.parallel import cores
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -144,7 +144,7 @@ def _rough_sparse(part: Any, k: int) -> tuple[Ints, Ints]:
 
     frequent = np.bincount(part.indices, minlength=part.shape[1]) > FREQUENT * part.shape[0]
     rare = part[:, np.flatnonzero(~frequent)]
-    top = sp_matmul_topn(rare, rare.T.tocsr(), top_n=WIDER * k, n_threads=os.cpu_count())
+    top = sp_matmul_topn(rare, rare.T.tocsr(), top_n=WIDER * k, n_threads=cores())
     return np.repeat(np.arange(part.shape[0]), np.diff(top.indptr)), top.indices.astype(np.int64)
 
 
