@@ -25,6 +25,13 @@ def test_few_garbage_collections_while_the_definitions_load() -> None:
     assert int(done.stdout) < 100
 
 
+def test_no_garbage_is_collected_when_the_process_ends() -> None:
+    """It took 0.4 seconds of a command. What is registered first runs last."""
+    code = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count())); import memstate_pipeline"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 0
+
+
 @pytest.fixture(scope="module")
 def loaded_by_help() -> set[str]:
     code = "sys.argv = ['memstate', '--help']\nfrom memstate_pipeline.cli.main import main\n"
