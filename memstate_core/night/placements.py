@@ -50,8 +50,9 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     evidence = shard_evidence(store.ledger, run)
     before = decisions(store.ledger, run, "evidence", decided.CORRECTIONS)
     recorded, merged = decided.segments(before), decided.merges(before)
-    topics = _known_topics(run)
-    understood = _new_segments(store, run, evidence, recorded, survivors(merged), topics)
+    turns = _new_turns(evidence, recorded)
+    topics = _known_topics(run, turns["scope"].unique().sort())
+    understood = _new_segments(store, run, evidence, turns, recorded, survivors(merged), topics)
     segments = pl.concat([recorded, understood.segments])
     placed, frame = _placed(evidence, segments, merged)
     apart = across_scopes(merged, homes(frame))
@@ -88,17 +89,21 @@ def _placed(evidence: pl.DataFrame, segments: pl.DataFrame, merged: pl.DataFrame
     return placed, resolved(frame, references)
 
 
+def _new_turns(evidence: pl.DataFrame, recorded: pl.DataFrame) -> pl.DataFrame:
+    """Evidence that names no topic, and is in no recorded segment."""
+    before = recorded.select(pl.col("evidence_ids").explode().alias("evidence_id"))
+    return evidence.filter(~names_a_topic()).join(before, on="evidence_id", how="anti")
+
+
 def _new_segments(
     store: Store,
     run: Run,
     evidence: pl.DataFrame,
+    turns: pl.DataFrame,
     recorded: pl.DataFrame,
     followed: pl.DataFrame,
     topics: pl.DataFrame,
 ) -> Understood:
-    before = recorded.select(pl.col("evidence_ids").explode().alias("evidence_id"))
-    turns = evidence.filter(~names_a_topic()).join(before, on="evidence_id", how="anti")
-
     def embedded(texts: Sequence[str]) -> Vectors:
         return embed(store.home.cache, store.encoder, texts).vectors
 
@@ -141,15 +146,16 @@ def _with_edges(
     )
 
 
-def _known_topics(run: Run) -> pl.DataFrame:
-    """The active topics of the working graph, with their vectors, except those that only forms of `memory` write.
+def _known_topics(run: Run, scopes: pl.Series) -> pl.DataFrame:
+    """The active topics of some scopes in the working graph, except those that only forms of `memory` write.
 
     Columns id, scope, title, summary, topic_kind, model, embedding.
     """
     with open_graph(run.graph, read_only=True) as graph:
-        topics = graph.read(TOPIC, ["id", "scope", "title", "summary", "topic_kind"], "r.state = 'active'")
+        columns = ["id", "scope", "title", "summary", "topic_kind"]
+        topics = graph.read(TOPIC, columns, "r.state = 'active' AND r.scope IN $scopes", scopes=scopes.to_list())
         topics = topics.filter(~pl.col("topic_kind").is_in(FORM_KINDS).fill_null(False))
-        return topics.join(graph.read(VECTOR, ["id", "model", "embedding"]), on="id").sort("id")
+        return topics.join(graph.read_of(VECTOR, ["id", "model", "embedding"], topics["id"]), on="id").sort("id")
 
 
 def _named_decisions(named: pl.DataFrame) -> pl.DataFrame:

@@ -88,14 +88,17 @@ def made(home: Path, topics: int, scopes: int, shards: int = 1) -> Path:
     return home
 
 
-def night(home: Path, changes: int, *, anew: bool) -> float:
-    """Runs the next night after a day on which some topics change; its CPU seconds, without those of the import."""
+def night(home: Path, changes: int, *, anew: bool, scopes: Sequence[str] | None = None) -> float:
+    """Runs the next night after a day on which some topics change, of all scopes or of those named; its CPU seconds.
+
+    Those of the import are not counted.
+    """
     store = open_store(home)
     served = current_snapshot(store.home, "s0")
     assert served is not None
     now = served.manifest.now + timedelta(days=1)
     if changes:
-        change(store, changes, served.manifest.number, now.isoformat())
+        change(store, changes, served.manifest.number, now.isoformat(), scopes)
     with everything_anew() if anew else ExitStack():
         began = time.process_time()
         maintain(store, now)

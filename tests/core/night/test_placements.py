@@ -1,0 +1,37 @@
+"""What the placement of new turns reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memstate_core.llm.understand import Topics, Understood, understand
+from memstate_core.night import placements
+from memstate_core.run.store import open_store
+from tests.core.revise.nights import night, record
+
+BEN = {"scope": {"type": "user", "id": "ben"}}
+
+
+def test_turns_are_compared_with_topics_of_their_own_scope_which_alone_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "memstate.toml").write_text('[embedding]\nmodel = "hashing"\n')
+    store, read = open_store(tmp_path, {}), list[Topics]()
+
+    def noted(*given: object) -> Understood:
+        read.append(given[3])  # type: ignore[arg-type]
+        return understand(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(placements, "understand", noted)
+    record(store, {"yard": {"title": "Old Ferry Yard"}, "boat": {"title": "Boat", **BEN}}, 0)
+    night(store, 1)
+    assert read == [], "no turn is new"
+    said = {"text": "The boat is in the yard.", "session_id": "c", "actor": "Ben", "turn": 0, "placement": None}
+    record(store, {"said": said | BEN}, 2)
+    night(store, 3)
+    (known,) = read
+    assert known.vectors.scopes.to_list() == ["user:ben"]
+    assert known.titles["title"].to_list() == ["Boat"]
+    assert known.vectors.vectors.shape[0] == 1
