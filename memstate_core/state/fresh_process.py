@@ -22,11 +22,7 @@ _SERVE = "from memstate_core.state.fresh_process import serve; serve()"
 
 
 class FreshProcess:
-    """A process that calls a function for each item that it is sent; `ask` it first of all for an `Opened`.
-
-    Attributes:
-        pid: its process id.
-    """
+    """A process that calls a function for each item that it is sent; the first thing to send is an `Opened`."""
 
     def __init__(self) -> None:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
@@ -35,7 +31,6 @@ class FreshProcess:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._asked, self._answers = self._process.stdin, self._process.stdout
-        self.pid = self._process.pid
 
     def fileno(self) -> int:
         """A file descriptor that can be read when an answer, or its end, is there."""
