@@ -1,10 +1,25 @@
-"""Which processes are there, as Linux lists them."""
+"""Which processes are there, as Linux lists them, and programs in processes of their own."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FRESH = "import serve"
+"""What the command of a `memstate_core.state.fresh_process` has in it."""
+
+
+def program(folder: Path, lines: Sequence[str]) -> subprocess.Popen[str]:
+    """Starts a program that has these lines, and no guard; its output is text."""
+    path = folder / "program.py"
+    path.write_text("\n".join(lines))
+    given = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, path], env=given, stdout=subprocess.PIPE, text=True)
 
 
 def children(process: int, named: str) -> list[int]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -14,10 +12,7 @@ import pytest
 
 from memstate_core.model.errors import MemstateError, StoreLocked
 from memstate_pipeline.shard_processes import in_processes
-from tests.processes import children
-
-OTHER = "import serve"
-"""What the command of another process has in it."""
+from tests.processes import FRESH, children, program
 
 
 def work(folder: Path, shard: str) -> str:
@@ -51,7 +46,7 @@ def test_each_shard_has_a_result_whatever_becomes_of_others(tmp_path: Path) -> N
     assert found["fails"].startswith("StoreLocked: home is locked by fails")
     assert "the run of shard dies failed: its process ended with exit code -9" in found["dies"]
     assert "exit code -9" in found["dies too"]
-    assert children(os.getpid(), OTHER) == []
+    assert children(os.getpid(), FRESH) == []
 
 
 def test_shards_are_worked_on_at_once_and_a_process_takes_several(tmp_path: Path) -> None:
@@ -69,17 +64,14 @@ def test_nobody_is_left_when_it_is_interrupted(tmp_path: Path, second: str) -> N
     else:
         with pytest.raises(KeyboardInterrupt):
             next(results)
-    assert children(os.getpid(), OTHER) == []
+    assert children(os.getpid(), FRESH) == []
 
 
 def test_a_program_without_a_guard_is_not_run_again(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
     lines = [
         "from memstate_pipeline.shard_processes import in_processes",
         "print('began')",
         "print(sorted(in_processes(str.upper, ['s0', 's1'], 2)))",
     ]
-    program.write_text("\n".join(lines))
-    given = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run([sys.executable, program], env=given, capture_output=True, check=False)
-    assert (done.returncode, done.stdout.decode()) == (0, "began\n[('s0', 'S0'), ('s1', 'S1')]\n"), done.stderr
+    with program(tmp_path, lines) as running:
+        assert running.communicate()[0] == "began\n[('s0', 'S0'), ('s1', 'S1')]\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -12,12 +11,9 @@ import pytest
 
 from memstate_core.state.parallel import cores, mapped
 from tests.core.state.side_work import fatal, noisy, refused, unsendable, whose
-from tests.processes import children, is_alive, until
+from tests.processes import FRESH, children, is_alive, program, until
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[3]
-OTHER = "import serve"
-"""What the command of another process has in it."""
 
 
 def test_other_processes_take_items_and_results_keep_their_order() -> None:
@@ -55,37 +51,31 @@ def test_an_error_of_an_item_is_raised_in_this_process() -> None:
 def test_no_process_is_left_when_the_results_are_not_wanted_any_more() -> None:
     found = mapped(partial(whose, os.getpid()), range(1000), 2)
     assert next(found)[0] == 0
-    assert len(children(os.getpid(), OTHER)) == 1
+    assert len(children(os.getpid(), FRESH)) == 1
     found.close()
-    assert children(os.getpid(), OTHER) == []
+    assert children(os.getpid(), FRESH) == []
 
 
 def test_other_processes_end_when_the_program_is_killed(tmp_path: Path) -> None:
     work = "mapped(time.sleep, [0.2] * 1000, 3)"
     lines = ["import time", "from memstate_core.state.parallel import mapped", f"for _ in {work}: print(flush=True)"]
-    (tmp_path / "program.py").write_text("\n".join(lines))
-    given = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, tmp_path / "program.py"]
-    with subprocess.Popen(command, env=given, stdout=subprocess.PIPE) as program:
-        assert program.stdout is not None
-        assert program.stdout.readline() == b"\n"
-        others = children(program.pid, OTHER)
-        program.kill()
+    with program(tmp_path, lines) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "\n"
+        others = children(running.pid, FRESH)
+        running.kill()
     assert len(others) == 2
     until(lambda: not any(map(is_alive, others)), 60)
 
 
 def test_a_program_without_a_guard_is_not_run_again(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
     lines = [
         "from memstate_core.state.parallel import mapped",
         "print('began')",
         "print([*mapped(abs, [1, -2, 3], 2)])",
     ]
-    program.write_text("\n".join(lines))
-    given = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, program], env=given, capture_output=True, check=False)
-    assert (done.returncode, done.stdout.decode()) == (0, "began\n[1, 2, 3]\n")
+    with program(tmp_path, lines) as running:
+        assert running.communicate()[0] == "began\n[1, 2, 3]\n"
 
 
 def test_cores_are_those_that_the_process_may_use() -> None:
