@@ -36,6 +36,7 @@ def import_inbox(store: Store, instance: dg.DagsterInstance) -> dg.ExecuteInProc
     return build_defs(store.home.root).resolve_job_def(IMPORT_INBOX).execute_in_process(instance=instance)
 
 
+@pytest.mark.slow
 def test_an_import_leaves_no_run_and_shows_what_it_refused(store: Store) -> None:
     with dagster_instance(store.home) as instance:
         done = import_inbox(store, instance)
@@ -84,6 +85,7 @@ def test_the_check_warns_until_the_files_that_failed_are_dealt_with(store: Store
     assert passed == ["FAILED", "FAILED", "SUCCEEDED"]
 
 
+@pytest.mark.slow
 def test_an_import_is_refused_while_a_night_holds_the_store(store: Store) -> None:
     job = build_defs(store.home.root).resolve_job_def(IMPORT_INBOX)
     assert {node.definition.pool for node in job.nodes if isinstance(node.definition, dg.OpDefinition)} == {WRITER_POOL}

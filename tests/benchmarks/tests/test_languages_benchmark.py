@@ -55,6 +55,7 @@ def test_a_line_of_another_form_is_refused(chats: ModuleType, tmp_path: Path, mo
         chats.chat("xx")
 
 
+@pytest.mark.slow
 def test_four_bits_are_unpacked_by_block(unpack: ModuleType) -> None:
     block = np.array([(0.5, np.arange(16) | (15 << 4))], unpack.BLOCK).tobytes()
     found = unpack._values("l0.q.w", block * 2)

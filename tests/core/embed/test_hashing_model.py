@@ -64,6 +64,7 @@ def test_vectors_are_not_kept_since_they_are_computed_faster(tmp_path: Path) -> 
         embed(path, Encoder(HASHING_MODEL, expected=384), TEXTS)
 
 
+@pytest.mark.slow
 def test_a_text_has_one_vector_alone_and_among_others_and_in_every_process() -> None:
     encoder = Encoder(HASHING_MODEL)
     assert np.array_equal(encoder.encode(TEXTS)[1:2], encoder.encode(TEXTS[1:2]))

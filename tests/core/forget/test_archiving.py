@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -129,6 +130,7 @@ def test_the_bound_holds_afterwards_but_for_what_is_pinned(
     assert not any(row["pinned"] for row in rows if row["topic_id"] in gone)
 
 
+@pytest.mark.slow
 @given(topics, policies, ties, st.randoms(use_true_random=False))
 def test_the_order_of_topics_does_not_show(
     rows: list[Topic], policy: Policy, dependence: list[Depends], chance: Any

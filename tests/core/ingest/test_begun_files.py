@@ -87,6 +87,7 @@ def texts(home: Home) -> list[str]:
     return Ledger(home.ledger).scan("evidence").collect()["text"].sort().to_list()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("at", "chosen"), [("reading", "c.jsonl"), ("committing", "c")])
 def test_a_file_that_kills_the_process_is_set_aside_and_the_others_are_imported(
     home: Home, at: str, chosen: str
@@ -131,6 +132,7 @@ def test_each_of_two_files_that_kill_the_process_is_named_in_a_report(home: Home
     assert ["x1.jsonl" in errors[0], "x2.jsonl" in errors[1], len(errors)] == [True, True, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "deaths"), [(5, 3), (130, 4)])
 def test_of_a_file_of_the_api_only_the_row_that_kills_the_process_is_set_aside(
     home: Home, count: int, deaths: int

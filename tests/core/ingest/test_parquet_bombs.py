@@ -44,6 +44,7 @@ def small_limit(monkeypatch: pytest.MonkeyPatch) -> int:
     return 32 << 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "options"),
     [

@@ -14,6 +14,7 @@ from tests.core.revise.nights import night, record
 BEN = {"scope": {"type": "user", "id": "ben"}}
 
 
+@pytest.mark.slow
 def test_turns_are_compared_with_topics_of_their_own_scope_which_alone_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

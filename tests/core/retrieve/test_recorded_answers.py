@@ -24,6 +24,7 @@ def alike(one: Any, other: Any) -> Any:
     return other
 
 
+@pytest.mark.slow
 def test_answers_are_those_that_were_recorded(tmp_path: Path) -> None:
     recorded, store = json.loads(gzip.decompress(RECORDED.read_bytes())), made_store()
     with SnapshotReader(store.publish(tmp_path / "snapshots" / "s0" / "3")) as reader:

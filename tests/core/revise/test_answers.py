@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 from memstate_core.revise.answers import answered, answers_of
 from memstate_core.revise.matching.answers import KINDS, Answers
@@ -69,6 +70,7 @@ def test_pairs_that_answers_make_likely_are_asked_about() -> None:
     assert asked[1]["value"].is_between(0.2, 0.9).all()
 
 
+@pytest.mark.slow
 def test_a_night_values_pairs_by_the_answers_of_the_day_before(tmp_path: Path) -> None:
     store = open_store(tmp_path, {})
     things = [f"Contract with {name} on the cleaning of the office" for name in ("Anna", "Bruno", "Carla", "Dario")]

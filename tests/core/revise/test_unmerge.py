@@ -99,6 +99,7 @@ def snapshot() -> Snapshot:
     return object.__new__(Snapshot)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(histories(), st.data())
 def test_many_are_undone_as_one_after_another(snapshot: Snapshot, history: Merges, data: st.DataObject) -> None:

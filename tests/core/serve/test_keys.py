@@ -268,6 +268,7 @@ def until(condition: Callable[[], bool], seconds: float = 1.5) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.slow
 def test_a_key_is_taken_and_revoked_within_a_second(tmp_path: Path, publish: Publish) -> None:
     store: Store = publish(tmp_path / "home", harbour)
     with served(store, Options(record=False)) as client:

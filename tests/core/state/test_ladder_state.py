@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_the_last_decision_on_each_topic_field_and_edge_is_in_force(recorded: li
     assert in_force(ladder_state(decided(*recorded))) == by_a_plain_loop(recorded)
 
 
+@pytest.mark.slow
 @given(decisions, decisions)
 def test_a_reversed_step_leaves_no_trace(before: list[Decision], between: list[Decision]) -> None:
     """On items that no other decision names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,7 @@ def effective(rows: pl.DataFrame, layout: Layout) -> dict[str, pl.DataFrame]:
     return {shard: in_effect(of_shard(rows.lazy(), shard).sort("seq").collect()) for shard in layout.names}
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 4), steps), min_size=2, max_size=3))
 def test_new_shards_have_together_what_the_old_ones_had_in_effect(eras: list[tuple[int, list[Step]]]) -> None:
     rows = history([*eras[:-1], (eras[-1][0], [])])

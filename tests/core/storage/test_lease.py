@@ -70,6 +70,7 @@ def test_one_holds_it_and_its_number_grows(place: Storage, taken: Callable[..., 
     assert seen(place) == (2, "process of ben", 1)
 
 
+@pytest.mark.slow
 def test_a_paused_holder_that_wakes_up_changes_nothing(
     place: Storage, taken: Callable[..., Lease], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_paused_holder_that_wakes_up_changes_nothing(
     assert seen(place) == (2, "", 1)
 
 
+@pytest.mark.slow
 def test_a_holder_that_lives_keeps_it(place: Storage, taken: Callable[..., Lease]) -> None:
     first = taken(place, "aya", SHORT)
     time.sleep(SHORT + 2.5)
@@ -129,6 +131,7 @@ def test_of_many_that_take_it_at_once_one_gets_it(place: Storage, taken: Callabl
     assert (got, len(refused)) == ([2], 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hours", [-1, 1])
 def test_the_clock_of_a_machine_does_not_matter(
     place: Storage, taken: Callable[..., Lease], monkeypatch: pytest.MonkeyPatch, hours: int

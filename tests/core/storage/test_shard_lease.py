@@ -57,6 +57,7 @@ def test_nights_of_other_shards_go_on_and_one_of_the_same_shard_does_not(
     assert taken(place, "s0", "ben").fence == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_night", [True, False])
 def test_a_paused_night_that_wakes_up_is_refused(
     place: Storage, taken: Callable[..., ShardLease], monkeypatch: pytest.MonkeyPatch, by_night: bool
@@ -79,6 +80,7 @@ def test_a_paused_night_that_wakes_up_is_refused(
     assert night_holders(place) == (["night of ben"] if by_night else [])
 
 
+@pytest.mark.slow
 def test_a_night_that_lives_keeps_its_shard(place: Storage, taken: Callable[..., ShardLease]) -> None:
     lease = taken(place, "s0", "aya", SHORT)
     time.sleep(SHORT + 2.5)

@@ -18,6 +18,7 @@ def test_the_definitions_load_without_torch() -> None:
     assert loaded_after("import memstate_pipeline.definitions as d; d.defs()") == set()
 
 
+@pytest.mark.slow
 def test_few_garbage_collections_while_the_definitions_load() -> None:
     """450 of them took a sixth of the time: nearly all that is made then stays."""
     code = "import gc, memstate_pipeline.definitions; print(sum(each['collections'] for each in gc.get_stats()))"

@@ -34,6 +34,7 @@ def test_what_the_settings_name_is_examined_though_it_is_not_set(store: Store) -
         assert (finding.ok, finding.detail) == (False, f"the environment variable {name} is not set")
 
 
+@pytest.mark.slow
 def test_what_does_not_answer_is_named_without_its_password(store: Store) -> None:
     for module in ("dagster_postgres", "dagster_celery"):
         pytest.importorskip(module, reason="needs the extra cluster")

@@ -88,6 +88,7 @@ def test_a_machine_that_dies_leaves_its_input_to_the_others(url: str, tmp_path: 
     assert observations(ben) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_a_paused_writer_is_refused_and_its_input_is_read_again(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_paused_writer_is_refused_and_its_input_is_read_again(
     assert unnamed(aya, url) == set()
 
 
+@pytest.mark.slow
 def test_nothing_is_published_for_replicas_that_the_store_does_not_get(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +192,7 @@ def test_what_is_the_same_is_neither_sent_nor_fetched(s3_faults: Faults, tmp_pat
     assert fetched == {digest[2:] for digest in new}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 503])
 @pytest.mark.parametrize(
     ("matching", "method"),
@@ -214,6 +217,7 @@ def test_a_storage_that_fails_loses_and_doubles_nothing(
     assert unnamed(ben, URL) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", ["head/store", "lists/", "objects/"])
 def test_a_partial_body_changes_nothing(s3_faults: Faults, tmp_path: Path, matching: str) -> None:
     aya, ben = pair(tmp_path, URL)

@@ -265,6 +265,7 @@ def test_a_partial_body_is_not_taken(s3_faults: Faults, store: Store) -> None:
     assert night(store, S3).accepted == 2
 
 
+@pytest.mark.slow
 def test_a_slow_storage_loses_nothing(s3_faults: Faults, store: Store) -> None:
     for number in range(6):
         leave(S3, "inbox", rows(f"text {number}"))

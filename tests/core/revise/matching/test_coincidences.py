@@ -65,6 +65,7 @@ def chance_in(of: Corpus) -> Chance:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.5])
 def test_of_what_is_merged_nineteen_in_twenty_are_duplicates(rate: float) -> None:
     """In all kinds of stores together; in each, no more are wrong than chance gives at that rate once in a thousand."""
@@ -97,6 +98,7 @@ def test_a_store_without_namesakes_has_no_coincidences() -> None:
     assert found.expected == 0
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(2, 40), min_size=1, max_size=5), st.integers(0, 1000))
 @settings(max_examples=25, deadline=None)
 def test_no_more_pairs_are_equal_by_chance_than_expected(sizes: list[int], seed: int) -> None:
