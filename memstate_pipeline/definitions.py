@@ -5,7 +5,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from memstate_core.run.store import Store, home_path, open_store
+from memstate_core.run.home_path import home_path
+from memstate_core.run.store import Store, open_store
 from memstate_pipeline.assets.forget import forget_assets
 from memstate_pipeline.assets.ingest import ingest_assets
 from memstate_pipeline.assets.publish import publish_assets

@@ -47,6 +47,7 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+pytest_plugins = ["tests.storages"]
 LONGEST_FIRST = (Path(__file__).parent / "longest_files.txt").read_text().split()
 """The files that take longest, by what was measured; a run would end with one worker busy if they came late."""
 

@@ -17,6 +17,9 @@ _CRON_FORM = (
     " such as '0 2 * * *' for 02:00 every day"
 )
 
+STORE_URL = r"(s3|gs|az|file)://[^@?#]+"
+"""What the URL of a store looks like: no credentials, no options."""
+
 
 class StoreSettings(Section):
     """Shards, retention, memory and priority of the store."""
@@ -50,7 +53,7 @@ class StoreSettings(Section):
     most 8. Results do not depend on it."""
     niceness: Annotated[int, Field(ge=0, le=19)] = 5
     """Scheduling priority of maintenance, in steps of nice(1); at 0 it competes with a server on the same machine."""
-    url: Annotated[str, Field(pattern=r"^$|^(s3|gs|az|file)://[^@?#]+$")] = ""
+    url: Annotated[str, Field(pattern=rf"^$|^{STORE_URL}$")] = ""
     """Address at which the store is kept, so that any machine may write it next: s3://, gs://, az:// or file://. This
     home is a checkout of it then. Credentials come from the environment. Empty: the store is this home."""
     lease_seconds: Annotated[float, Field(ge=1, le=86_400)] = 60.0

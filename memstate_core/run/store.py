@@ -18,8 +18,6 @@ from memstate_core.state.home import Home
 from memstate_core.state.layout import read_layout
 from memstate_core.state.ledger import Ledger
 
-HOME_VARIABLE = "MEMSTATE_HOME"
-DEFAULT_HOME = "~/.memstate"
 _UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f?\[\]|^\\\ud800-\udfff]|%[0-9A-Fa-f]{2}")
 """Delta Lake panics on these or decodes them, also in the target of a symbolic link; SQLite's URLs end at `?`.
 Bytes that are not UTF-8 appear as surrogates."""
@@ -67,11 +65,6 @@ def with_model(store: Store, recorded: str) -> Store:
     named = ModelName.parsed(recorded)._asdict()
     embedding = store.settings.embedding.model_copy(update={**named, "dimension": 0})
     return replace(store, settings=store.settings.model_copy(update={"embedding": embedding}))
-
-
-def home_path(given: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:
-    """The home of a command: as given, else $MEMSTATE_HOME, else ~/.memstate."""
-    return Path(given or environ.get(HOME_VARIABLE) or DEFAULT_HOME).expanduser().absolute()
 
 
 def open_store(root: Path, environ: Mapping[str, str] = os.environ) -> Store:

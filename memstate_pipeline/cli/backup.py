@@ -76,7 +76,7 @@ def restore_backup(
     the backup is erased again, as far as its old home, a later backup of the folder, or --erasures knows of it.
     """
     from memstate_core.night.backup.restore import restore_backup as restore
-    from memstate_core.run.store import home_path
+    from memstate_core.run.home_path import home_path
 
     home = home_path(context.obj.home)
     if erasures is not None and "://" not in erasures and not Path(erasures).is_dir():

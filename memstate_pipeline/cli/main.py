@@ -76,7 +76,9 @@ def root(
     given: typer.Context,
     home: Annotated[
         str | None,
-        typer.Option("--home", metavar="DIR", help="Folder of the store. Default: $MEMSTATE_HOME, else ~/.memstate."),
+        typer.Option(
+            "--home", metavar="DIR|URL", help="Folder or URL of the store. Default: $MEMSTATE_HOME, else ~/.memstate."
+        ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ class Context:
     """The options that stand before a command's name.
 
     Attributes:
-        home: the store's folder as given; None for $MEMSTATE_HOME or ~/.memstate.
+        home: the store's folder or URL as given; None for $MEMSTATE_HOME or ~/.memstate.
         debug: whether errors show their traceback.
     """
 
@@ -31,14 +32,22 @@ class Context:
 
     @property
     def store(self) -> Store:
-        """The store that the command works on.
+        """The store that the command works on; one that a URL names is fetched if nothing of it is here yet.
 
         Raises:
             SettingsError: a setting of it is not allowed.
+            StoreUrlRefused: the URL is none of a store.
+            StoreUnreachable: the storage of the URL does not answer.
         """
-        from memstate_core.run.store import home_path, open_store
+        from memstate_core.run.home_path import HOME_VARIABLE, home_path, is_url
+        from memstate_core.run.store import open_store
 
-        return open_store(home_path(self.home))
+        store = open_store(home_path(self.home))
+        if is_url(self.home or os.environ.get(HOME_VARIABLE)) and not store.home.checkout.exists():
+            from memstate_core.night.checkout.pull import pull
+
+            pull(store)
+        return store
 
     @property
     def existing_store(self) -> Store:

@@ -42,7 +42,7 @@ def ui(
     The nightly schedule and the sensors are on. One runs at a time on a store.
     """
     from memstate_core.model.errors import StoreLocked
-    from memstate_core.run.store import HOME_VARIABLE
+    from memstate_core.run.home_path import HOME_VARIABLE
     from memstate_core.state.lock import exclusive
     from memstate_pipeline.dead_runs import end_dead_runs
     from memstate_pipeline.instance import DAGSTER_VARIABLE, dagster_home, dagster_instance

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from memstate_core.model.errors import MemstateError
-from memstate_core.run.store import home_path, open_store
+from memstate_core.run.home_path import home_path
+from memstate_core.run.store import open_store
 from memstate_pipeline.doctor import data, installation
 from memstate_pipeline.doctor.checkout import remote_store
 from memstate_pipeline.doctor.engines import engines

@@ -6,8 +6,8 @@ import json
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -21,12 +21,12 @@ from memstate_core.storage.storage import storage
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.doctor.checkout import remote_store
 from memstate_pipeline.nights import IMPORT_INBOX
-from tests import warm
+from tests import commands, warm
 from tests.core.night.publication.conftest import there
-from tests.core.storage.s3 import empty_bucket, s3_server
 from tests.pipeline.conftest import Answer, clean_environment, run_memstate
 from tests.pipeline.test_publication import holds
 from tests.pipeline.test_replica_writes import leave, names
+from tests.storages import empty_place
 
 pytestmark = pytest.mark.slow
 NIGHTS = [f"2026-04-{day:02}T02:00:00Z" for day in range(6, 16)]
@@ -129,14 +129,6 @@ def observations(home: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A bucket of a server of its own, which the environment names."""
-    with s3_server(tmp_path_factory.mktemp("moto")) as endpoint, pytest.MonkeyPatch.context() as patch:
-        empty_bucket(endpoint, patch)
-        yield "s3://bucket/a store"
-
-
-@pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two machines that have made a night each, and a dump that waits on each; tests copy the folder."""
     folder = tmp_path_factory.mktemp("machines")
@@ -150,32 +142,96 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def machines(made: Path, tmp_path: Path) -> tuple[Path, Path, str]:
-    """The homes of two machines, and the URL of their store, which may move."""
+def machines(
+    made: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, Path, str]:
+    """The homes of two machines, and the URL of their store, in a folder or the kind of storage that is asked for."""
     copy = Path(shutil.copytree(made, tmp_path / "machines"))
-    return copy / "aya", copy / "ben", f"file://{copy}/url"
+    kind = getattr(request, "param", "file")
+    url = f"file://{copy}/url" if kind == "file" else empty_place(kind, request, tmp_path, monkeypatch)
+    if kind != "file":
+        copied(f"file://{copy}/url", url)
+    return copy / "aya", copy / "ben", url
 
 
-def test_machines_that_take_turns_make_the_nights_of_one(bucket: str, tmp_path: Path) -> None:
-    homes, alone = [tmp_path / "aya", tmp_path / "ben"], tmp_path / "alone"
+def copied(source: str, target: str) -> None:
+    """Copies a store at a URL."""
+    here, there = (storage(each, STORE) for each in (source, target))
+    for name in [*here.sizes("data"), *here.sizes("head")]:
+        there.write(name, b"".join(here.blocks(name)))
+
+
+def fetched(url: str, folder: Path) -> Path:
+    """Everything that lies at a URL, in a folder."""
+    there = storage(url, STORE)
+    for name in [*there.sizes("data"), *there.sizes("head")]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"".join(there.blocks(name)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A home of its own that has made four nights, and the state hash after each."""
+    home = tmp_path_factory.mktemp("alone")
+    hashes = []
     for number in range(4):
+        drop(home, number + 1)
+        hashes.append(run_memstate(home, "maintain", "--now", NIGHTS[number], "--json").document["state_hash"])
+    return home, hashes
+
+
+def test_machines_that_take_turns_make_the_nights_of_one(
+    url: str, alone: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    homes = [tmp_path / "aya", tmp_path / "ben"]
+    for number, expected in enumerate(alone[1]):
         home = homes[number % 2]
-        for each in (home, alone):
-            drop(each, number + 1)
-        expected = run_memstate(alone, "maintain", "--now", NIGHTS[number], "--json").document["state_hash"]
-        assert night(home, bucket, number) == expected
-    assert machine(homes[0], bucket, "pull", "--json").document["state_hash"] == expected
+        drop(home, number + 1)
+        assert night(home, url, number) == expected
+    assert machine(homes[0], url, "pull", "--json").document["state_hash"] == expected
     for home in homes:
-        assert machine(home, bucket, "verify", "--deep").code == 0
-        assert observations(home) == observations(alone)
+        assert machine(home, url, "verify", "--deep").code == 0
+        assert observations(home) == observations(alone[0])
         assert [path.name for path in (home / "inbox").glob("*.jsonl")] == []
-    reports = [sorted(path.suffix for path in (home / "reports").glob("*-s0.*")) for home in (*homes, alone)]
+    reports = [sorted(path.suffix for path in (home / "reports").glob("*-s0.*")) for home in (*homes, alone[0])]
     assert reports[0] == reports[1] == reports[2]
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("url", ["s3"], indirect=True)
+def test_a_url_names_the_home_of_every_machine(url: str, tmp_path: Path) -> None:
+    """Each has a checkout of its own among the user's data, which its first command fetches."""
+
+    def done(machine: str, *arguments: str, **given: str) -> dict[str, Any]:
+        given |= {"XDG_DATA_HOME": str(tmp_path / machine), "MEMSTATE_STORE_LEASE_SECONDS": "1"}
+        answer = commands.run([*arguments, "--json"], clean_environment(**given))
+        assert answer.returncode == 0, answer.stderr
+        return dict(json.loads(answer.stdout))
+
+    drop(tmp_path, 1)
+    done("aya", "--home", url, "import", str(tmp_path / "inbox" / "1.jsonl"))
+    done("aya", "maintain", "--now", NIGHTS[0], MEMSTATE_HOME=url)
+    (found,) = done("ben", "query", "yard", MEMSTATE_HOME=url)["candidates"]
+    assert found["title"] == "Yard"
+    assert done("ben", "--home", url, "status")["checkout"]["url"] == url
+    night = done("ben", "--home", url, "maintain", "--now", NIGHTS[1])
+    assert done("aya", "--home", url, "pull")["state_hash"] == night["state_hash"]
+
+
+ELSEWHERE = [("s3", "az")[number % 2] for number in range(len(POINTS))]
+everywhere = pytest.mark.parametrize("machines", ["file", "s3", "az"], indirect=True)
+
+
+@pytest.mark.parametrize(
+    ("machines", "point"),
+    [*(("file", point) for point in POINTS), *zip(ELSEWHERE, POINTS, strict=True)],
+    indirect=["machines"],
+)
 def test_another_machine_goes_on_after_a_kill(machines: tuple[Path, Path, str], point: str) -> None:
-    """A SIGKILL at each step of a night: nothing is lost and nothing is there twice, wherever the next one runs."""
+    """A SIGKILL at each step of a night: nothing is lost and nothing is there twice, wherever the next one runs.
+
+    Each in a folder, and by one of the protocols, by turns.
+    """
     aya, ben, url = machines
     module, name, call, after = POINTS[point]
     script = KILL_AT.format(module=module, name=name, call=call, after=after)
@@ -226,6 +282,7 @@ def test_a_night_whose_lease_is_lost_is_an_error_and_made_again(
     assert (aya / "discarded").is_dir()
 
 
+@everywhere
 def test_every_command_that_writes_begins_with_the_state_at_the_url(machines: tuple[Path, Path, str]) -> None:
     aya, ben, url = machines
     night(ben, url, 2)
@@ -253,6 +310,7 @@ def state_number(url: str) -> int:
     return found[0].state.number
 
 
+@everywhere
 def test_a_plan_is_made_of_the_state_at_the_url(machines: tuple[Path, Path, str], tmp_path: Path) -> None:
     aya, ben, url = machines
     night(ben, url, 2)
@@ -266,19 +324,19 @@ def test_a_plan_is_made_of_the_state_at_the_url(machines: tuple[Path, Path, str]
     assert stale.document["error"]["type"] == "PlanStale"
 
 
-def test_an_erasure_reaches_the_url_and_the_other_machines(machines: tuple[Path, Path, str]) -> None:
+@everywhere
+def test_an_erasure_reaches_the_url_and_the_other_machines(machines: tuple[Path, Path, str], tmp_path: Path) -> None:
     aya, ben, url = machines
-    folder = Path(url.removeprefix("file://"))
     night(ben, url, 2)
     assert machine(aya, url, "pull").code == 0
-    for place in (aya, ben, folder):
+    for place in (aya, ben, fetched(url, tmp_path / "before")):
         assert holds(place, b"The gate is open.")
     for kept in ("discarded/1/ledger/rows", "recall/2026-01-01.jsonl", "cache/answers.sqlite"):
         (ben / kept).parent.mkdir(parents=True, exist_ok=True)
         (ben / kept).write_text("The gate is open.")
     erased = machine(aya, url, "erase", "--observation", "said-2", "--yes", "--json")
     assert erased.code == 0, erased.stderr
-    assert not holds(folder, b"The gate is open.")
+    assert not holds(fetched(url, tmp_path / "after"), b"The gate is open.")
     assert machine(ben, url, "pull").code == 0
     for place in (aya, ben):
         assert not holds(place, b"The gate is open.")

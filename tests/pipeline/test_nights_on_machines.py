@@ -23,6 +23,7 @@ from tests.pipeline.engines import wait_until
 from tests.pipeline.shard_nights import AT_ONCE, SHARDS, during, night, served
 from tests.pipeline.sharded_homes import NIGHTS, begun, done, imported, rows_of, scope_states
 from tests.pipeline.test_checkout import KILL_AT
+from tests.storages import empty_place
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings", "nights_at_once")]
 
@@ -30,8 +31,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings", "nights_a
 class Machines:
     """Two checkouts of a store of two shards at a URL, of which the first has made a night."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
-        self.given = {"MEMSTATE_STORE_URL": f"file://{folder}/store", "MEMSTATE_STORE_LEASE_SECONDS": "1"}
+    def __init__(self, folder: Path, url: str, patch: pytest.MonkeyPatch) -> None:
+        self.given = {"MEMSTATE_STORE_URL": url, "MEMSTATE_STORE_LEASE_SECONDS": "1"}
         for name, value in self.given.items():
             patch.setenv(name, value)
         self.given |= AT_ONCE
@@ -50,10 +51,13 @@ class Machines:
 
 
 @pytest.fixture
-def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
-    return Machines(tmp_path, monkeypatch)
+def machines(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Machines:
+    """In a folder, or the kind of storage that is asked for."""
+    kind = getattr(request, "param", "file")
+    return Machines(tmp_path, empty_place(kind, request, tmp_path, monkeypatch), monkeypatch)
 
 
+@pytest.mark.parametrize("machines", ["s3"], indirect=True)
 def test_machines_make_nights_of_shards_side_by_side(
     machines: Machines, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -102,6 +106,7 @@ def at_last(home: Path, shard: str, number: int) -> None:
     wait_until(made, 30)
 
 
+@pytest.mark.parametrize("machines", ["az"], indirect=True)
 def test_a_paused_night_whose_shard_another_machine_took_publishes_nothing(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,7 +175,10 @@ main = lambda: night_of(Path(sys.argv[1]), {"memstate/now": sys.argv[3]}, sys.ar
 """
 
 
-@pytest.mark.parametrize("point", POINTS)
+KINDS = [("s3", "az", "file")[number % 3] for number in range(len(POINTS))]
+
+
+@pytest.mark.parametrize(("machines", "point"), list(zip(KINDS, POINTS, strict=True)), indirect=["machines"])
 def test_a_night_that_is_killed_is_made_up_for_by_another_machine(machines: Machines, point: str) -> None:
     aya, ben = machines.aya, machines.ben
     module, name, call, after = POINTS[point]

@@ -1,4 +1,4 @@
-"""Object storage for the tests of a module: a server of its own, and faults on request."""
+"""Fixtures of all tests: each kind of storage, with a server for the tests of a module, and faults on request."""
 
 from __future__ import annotations
 
@@ -25,15 +25,20 @@ def azure_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield endpoint
 
 
-@pytest.fixture(params=["s3", "az", "file"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of an empty place in each kind of storage that a server or a folder can stand for."""
-    if request.param == "file":
+def empty_place(kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty place in a kind of storage, to which the environment gives access."""
+    if kind == "file":
         return f"file://{tmp_path}/published"
-    if request.param == "az":
+    if kind == "az":
         return f"{empty_container(request.getfixturevalue('azure_endpoint'), monkeypatch)}/a store"
     empty_bucket(request.getfixturevalue("s3_endpoint"), monkeypatch)
     return "s3://bucket/a store"
+
+
+@pytest.fixture(params=["s3", "az", "file"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty place in each kind of storage that a server or a folder can stand for."""
+    return empty_place(request.param, request, tmp_path, monkeypatch)
 
 
 @pytest.fixture
