@@ -53,7 +53,7 @@ class CloudStorage:
             found = obstore.list_with_delimiter(self._store)
         names = {*found["common_prefixes"], *(each["path"] for each in found["objects"])}
         mark = self._purpose.mark
-        others = sorted(names - {mark, OBJECTS, LOCK})
+        others = sorted(names - {mark, OBJECTS, LOCK} - self._purpose.beside)
         if others and mark not in names:
             raise self._purpose.refused(self.where, f"it holds other files, such as {others[0]}")
 

@@ -49,7 +49,8 @@ class FolderStorage:
             raise self._purpose.refused(str(root), f"it is part of the home {home.root}, and would be lost with it")
         if root.exists() and not root.is_dir():
             raise self._purpose.refused(str(root), "it is a file")
-        others = sorted(path.name for path in root.iterdir() if path.name not in _BESIDE) if root.is_dir() else []
+        allowed = _BESIDE | self._purpose.beside
+        others = sorted(path.name for path in root.iterdir() if path.name not in allowed) if root.is_dir() else []
         if others and not (root / self._purpose.mark).is_dir():
             raise self._purpose.refused(str(root), f"it holds other files, such as {others[0]}")
 

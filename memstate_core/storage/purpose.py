@@ -32,6 +32,7 @@ class Purpose:
         unreachable: the error of one that does not answer, refuses, or sends something else.
         retries: how often a request is repeated.
         patience: until when requests are repeated.
+        beside: what a place without the mark may hold already.
     """
 
     mark: str
@@ -39,6 +40,7 @@ class Purpose:
     unreachable: Problem
     retries: int = 5
     patience: timedelta = timedelta(minutes=2)
+    beside: frozenset[str] = frozenset()
 
 
 BACKUPS = Purpose("backups", BackupRefused, BackupUnreachable)
@@ -47,5 +49,5 @@ SOURCE = Purpose("shards", PublicationRefused, SourceUnreachable, 1, timedelta(s
 """The source of a replica, which asks again soon by itself."""
 INBOX = Purpose("shards", PublicationRefused, InboxUnreachable, 2, timedelta(seconds=10))
 """The inbox of a store at its URL: a caller of the replica waits meanwhile."""
-STORE = Purpose("head", StoreUrlRefused, StoreUnreachable, 4, timedelta(seconds=60))
+STORE = Purpose("head", StoreUrlRefused, StoreUnreachable, 4, timedelta(seconds=60), frozenset({"inbox"}))
 """A store that is kept at a URL: what a writer sends there is its only copy elsewhere."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memstate_core.model.errors import MemstateError
+from memstate_core.night.checkout.dumps_at_url import dumps_at_url
 from memstate_core.night.checkout.note import Note, read_checkout, store_url
 from memstate_core.night.checkout.pull import opened_note
 from memstate_core.run.store import Store
@@ -22,12 +23,17 @@ def remote_store(store: Store) -> Finding:
         place = storage(url, STORE)
         found = read_head(place)
         opened_note(store, url, found)
-        nights = night_holders(place)
+        nights, dumps = night_holders(place), len(dumps_at_url(place))
     except MemstateError as error:
         return Finding("store", False, error.message)
     if found is None:
-        return Finding("store", True, f"{url} holds nothing yet; the next command that writes sends what is here")
-    return Finding("store", True, _said(url, found[0], nights, read_checkout(store.home)))
+        nothing = f"{url} holds nothing yet; the next command that writes sends what is here"
+        return Finding("store", True, nothing + _waiting(dumps))
+    return Finding("store", True, _said(url, found[0], nights, read_checkout(store.home)) + _waiting(dumps))
+
+
+def _waiting(dumps: int) -> str:
+    return f"; {dumps:,} dump(s) below inbox/ wait for the next command that writes" if dumps else ""
 
 
 def _said(url: str, head: Head, nights: list[str], note: Note | None) -> str:

@@ -17,6 +17,7 @@ from msgspec import structs
 
 from memstate_core.model.errors import LeaseLost, MemstateError
 from memstate_core.night.checkout.bring import Brought
+from memstate_core.night.checkout.dumps_at_url import take_dumps
 from memstate_core.night.checkout.note import store_url, write_checkout
 from memstate_core.night.checkout.pull import brought, opened_note, require_same
 from memstate_core.night.checkout.send import has_input, named, send_state
@@ -183,7 +184,7 @@ class Session:
         return take_shard(self._place, shard, self._note.id, holder, self._seconds)
 
     def begin(self) -> None:
-        """Brings the home to the state at the URL, and sends input that waits here alone."""
+        """Brings the home to the state at the URL, takes dumps from there, and sends input that waits here alone."""
         store, state = self._lease.store, self._lease.state
         require_same(self._where, self._note, store, state)
         self._note, done = brought(self._store, self._contents, self._note, store, state)
@@ -191,8 +192,11 @@ class Session:
         self._note = structs.replace(self._note, first=state is None, dirty=True)
         write_checkout(self._store.home, self._note)
         self._ready = True
+        taken = take_dumps(self._store, self._place, datetime.now(UTC))
         if self._lease.state is None or has_input(self._store.home, self._note):
             self.commit()
+        if taken:
+            self._place.remove(taken)
 
     def commit(self, *, sweep: bool = False) -> None:
         """Sends what is new, and moves the state at the URL.

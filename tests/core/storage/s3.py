@@ -64,6 +64,7 @@ class Faults:
         cut: forward only this share of the body of an answer, then close the connection.
         seconds: wait before the answer.
         lost: how many requests are forwarded and get no answer.
+        hidden: which objects no listing shows; none by default.
         seen: the requests that came, as `METHOD path`.
     """
 
@@ -73,11 +74,12 @@ class Faults:
     cut: float = 1.0
     seconds: float = 0.0
     lost: int = 0
+    hidden: str = ""
     seen: list[str] = field(default_factory=list)
 
     def none(self) -> None:
         """Forwards everything from now on."""
-        self.matching, self.status, self.cut, self.seconds, self.lost = "", 0, 1.0, 0.0, 0
+        self.matching, self.status, self.cut, self.seconds, self.lost, self.hidden = "", 0, 1.0, 0.0, 0, ""
         self.methods = Faults.methods
 
 
@@ -101,6 +103,15 @@ class _Forwarding:
         with self._changed:
             self._closed = True
             assert self._changed.wait_for(lambda: not self._count, 30)
+
+
+def without(hidden: str, listing: bytes) -> bytes:
+    """A listing as S3 sends it, without the objects whose key matches."""
+
+    def shown(entry: re.Match[bytes]) -> bytes:
+        return b"" if hidden and re.search(hidden.encode(), entry[1]) else entry[0]
+
+    return re.sub(rb"<Contents>\s*<Key>(.*?)</Key>.*?</Contents>", shown, listing, flags=re.DOTALL)
 
 
 @contextmanager
@@ -129,7 +140,7 @@ def fault_proxy(endpoint: str) -> Iterator[tuple[str, Faults]]:
                 connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=10)
                 connection.request(self.command, self.path, body, dict(self.headers))
                 answer = connection.getresponse()
-                content = answer.read()
+                content = without(faults.hidden, answer.read()) if "list-type" in self.path else answer.read()
                 connection.close()
             finally:
                 forwarding.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -10,11 +11,16 @@ from pathlib import Path
 
 from memstate_core.ingest.inbox import import_inbox
 from memstate_core.ingest.unfinished import WallClock
+from memstate_core.model.errors import StoreLocked
+from memstate_core.night.checkout.note import read_checkout
+from memstate_core.night.checkout.send import named
 from memstate_core.night.checkout.session import holding_lease
 from memstate_core.policy.settings import IngestSettings, Settings, StoreSettings
 from memstate_core.run.store import Store
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
+from memstate_core.storage.purpose import STORE
+from memstate_core.storage.storage import storage
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 LATER = WallClock(lambda: 4e9, lambda _: None)
@@ -56,3 +62,23 @@ def observations(store: Store) -> list[str]:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+
+
+def pair(tmp_path: Path, url: str, seconds: float = 600.0) -> tuple[Store, Store]:
+    return checkout(tmp_path / "aya", url, seconds), checkout(tmp_path / "ben", url, seconds)
+
+
+def unnamed(store: Store, url: str) -> set[str]:
+    """What lies at the URL and is not part of the state that a home has sent or pulled last."""
+    note = read_checkout(store.home)
+    assert note is not None
+    return set(storage(url, STORE).sizes("data")) - named(note.state, note.files)
+
+
+def run_when_free(store: Store) -> None:
+    for _ in range(100):
+        try:
+            return run(store)
+        except StoreLocked:
+            time.sleep(0.1)
+    raise AssertionError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -20,27 +19,26 @@ from memstate_core.night.checkout.note import read_checkout
 from memstate_core.night.checkout.pull import pull
 from memstate_core.night.checkout.send import named
 from memstate_core.night.publication.publish import publish_to
-from memstate_core.run.store import Store
 from memstate_core.storage.head import HEAD, read_head
 from memstate_core.storage.lease import Lease
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import storage
 from tests.core.night.backup.conftest import flip
-from tests.core.night.checkout.conftest import checkout, command, drop, names, observations, run, take_inbox
-from tests.core.storage.s3 import SECRET, Faults, use_endpoint
+from tests.core.night.checkout.conftest import (
+    checkout,
+    command,
+    drop,
+    names,
+    observations,
+    pair,
+    run,
+    run_when_free,
+    take_inbox,
+    unnamed,
+)
+from tests.core.storage.s3 import Faults
 
 URL = "s3://bucket/a store"
-
-
-def pair(tmp_path: Path, url: str, seconds: float = 600.0) -> tuple[Store, Store]:
-    return checkout(tmp_path / "aya", url, seconds), checkout(tmp_path / "ben", url, seconds)
-
-
-def unnamed(store: Store, url: str) -> set[str]:
-    """What lies at the URL and is not part of the state that a home has sent or pulled last."""
-    note = read_checkout(store.home)
-    assert note is not None
-    return set(storage(url, STORE).sizes("data")) - named(note.state, note.files)
 
 
 def test_each_input_is_taken_once_whichever_machine_has_it(url: str, tmp_path: Path) -> None:
@@ -143,15 +141,6 @@ def test_nothing_is_published_for_replicas_that_the_store_does_not_get(
     assert not (tmp_path / "replicas").exists()
 
 
-def run_when_free(store: Store) -> None:
-    for _ in range(100):
-        try:
-            return run(store)
-        except StoreLocked:
-            time.sleep(0.1)
-    raise AssertionError
-
-
 def test_a_second_machine_waits_its_turn(url: str, tmp_path: Path) -> None:
     aya, ben = pair(tmp_path, url)
     drop(ben, "dump.jsonl", "one")
@@ -190,58 +179,6 @@ def test_what_is_the_same_is_neither_sent_nor_fetched(s3_faults: Faults, tmp_pat
     assert note is not None
     new = {file.sha256 for file in note.files} - {file.sha256 for file in before.files}
     assert fetched == {digest[2:] for digest in new}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("status", [403, 503])
-@pytest.mark.parametrize(
-    ("matching", "method"),
-    [("head/store", "GET"), ("head/store", "PUT"), ("objects/", "PUT"), ("lists/", "PUT"), ("delete", "POST")],
-)
-def test_a_storage_that_fails_loses_and_doubles_nothing(
-    s3_faults: Faults, tmp_path: Path, matching: str, method: str, status: int
-) -> None:
-    aya, ben = pair(tmp_path, URL, 1.0)
-    drop(aya, "dump.jsonl", "one")
-    run(aya)
-    drop(aya, "more.jsonl", "two")
-    s3_faults.matching, s3_faults.methods, s3_faults.status = matching, (method,), status
-    with pytest.raises(StoreUnreachable) as caught:
-        run(aya)
-    assert SECRET not in caught.value.message
-    s3_faults.none()
-    run_when_free(ben)
-    run(aya)
-    pull(ben)
-    assert observations(aya) == observations(ben) == ["one", "two"]
-    assert unnamed(ben, URL) == set()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("matching", ["head/store", "lists/", "objects/"])
-def test_a_partial_body_changes_nothing(s3_faults: Faults, tmp_path: Path, matching: str) -> None:
-    aya, ben = pair(tmp_path, URL)
-    drop(aya, "dump.jsonl", "one")
-    run(aya)
-    run(ben)
-    drop(aya, "more.jsonl", "two")
-    run(aya)
-    s3_faults.matching, s3_faults.methods, s3_faults.cut = matching, ("GET",), 0.5
-    with pytest.raises(StoreUnreachable):
-        pull(ben)
-    assert observations(ben) == ["one"]
-    s3_faults.none()
-    pull(ben)
-    assert observations(ben) == ["one", "two"]
-
-
-def test_a_storage_that_is_down_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_endpoint("http://127.0.0.1:9", monkeypatch)
-    aya = checkout(tmp_path / "aya", URL)
-    drop(aya, "dump.jsonl", "one")
-    with pytest.raises(StoreUnreachable):
-        run(aya)
-    assert names(aya.home.inbox) == ["dump.jsonl"]
 
 
 def test_damage_at_the_url_is_named_and_changes_nothing(url: str, tmp_path: Path) -> None:

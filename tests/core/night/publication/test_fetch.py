@@ -274,6 +274,16 @@ def test_a_slow_storage_loses_nothing(s3_faults: Faults, store: Store) -> None:
     assert names(S3) == []
 
 
+def test_what_a_listing_does_not_show_yet_is_taken_later(s3_faults: Faults, store: Store) -> None:
+    leave(S3, "inbox", rows("one"))
+    s3_faults.hidden = "inbox/"
+    night(store, S3)
+    assert texts(store) == []
+    s3_faults.none()
+    night(store, S3)
+    assert (texts(store), names(S3)) == (["one"], [])
+
+
 def test_a_storage_that_is_down_is_noted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     use_endpoint("http://127.0.0.1:9", monkeypatch)
     with pytest.raises(InboxUnreachable, match="HTTP error"):

@@ -200,6 +200,16 @@ def test_a_failing_storage_is_an_error_after_some_attempts(s3_faults: Faults, st
     assert there("s3://bucket/store").numbers == [1]
 
 
+def test_what_a_listing_does_not_show_is_sent_again(s3_faults: Faults, store: Store) -> None:
+    url = "s3://bucket/a store"
+    publish_to(store, url)
+    snapshot(store, 2, "two")
+    s3_faults.hidden = "objects/"
+    assert publish_to(store, url)[0].moved
+    s3_faults.none()
+    assert there(url) == There([2, 1], ["two of s0", "one of s0"], set())
+
+
 def test_a_storage_that_is_down_is_an_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     use_endpoint("http://127.0.0.1:9", monkeypatch)
     with pytest.raises(PublicationUnreachable, match="HTTP error"):

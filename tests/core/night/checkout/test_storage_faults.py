@@ -1,0 +1,130 @@
+"""Checkouts of a store whose storage fails, answers slowly, or lists late what it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memstate_core.model.errors import StoreLocked, StoreUnreachable
+from memstate_core.night.checkout.pull import pull
+from memstate_core.storage.lease import take_lease
+from memstate_core.storage.purpose import STORE
+from memstate_core.storage.storage import storage
+from tests.core.night.checkout.conftest import (
+    checkout,
+    command,
+    drop,
+    names,
+    observations,
+    pair,
+    run,
+    run_when_free,
+    unnamed,
+)
+from tests.core.storage.s3 import SECRET, Faults, use_endpoint
+
+URL = "s3://bucket/a store"
+REQUESTS = [("head/store", "GET"), ("head/store", "PUT"), ("objects/", "PUT"), ("lists/", "PUT"), ("delete", "POST")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("matching", "method", "status"),
+    [(*request, status) for n, request in enumerate(REQUESTS) for status in (403, (500, 503)[n % 2])],
+)
+def test_a_storage_that_fails_loses_and_doubles_nothing(
+    s3_faults: Faults, tmp_path: Path, matching: str, method: str, status: int
+) -> None:
+    aya, ben = pair(tmp_path, URL, 1.0)
+    drop(aya, "dump.jsonl", "one")
+    run(aya)
+    drop(aya, "more.jsonl", "two")
+    s3_faults.matching, s3_faults.methods, s3_faults.status = matching, (method,), status
+    with pytest.raises(StoreUnreachable) as caught:
+        run(aya)
+    assert SECRET not in caught.value.message
+    s3_faults.none()
+    run_when_free(ben)
+    run(aya)
+    pull(ben)
+    assert observations(aya) == observations(ben) == ["one", "two"]
+    assert unnamed(ben, URL) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("matching", ["head/store", "lists/", "objects/"])
+def test_a_partial_body_changes_nothing(s3_faults: Faults, tmp_path: Path, matching: str) -> None:
+    aya, ben = pair(tmp_path, URL)
+    drop(aya, "dump.jsonl", "one")
+    run(aya)
+    run(ben)
+    drop(aya, "more.jsonl", "two")
+    run(aya)
+    s3_faults.matching, s3_faults.methods, s3_faults.cut = matching, ("GET",), 0.5
+    with pytest.raises(StoreUnreachable):
+        pull(ben)
+    assert observations(ben) == ["one"]
+    s3_faults.none()
+    pull(ben)
+    assert observations(ben) == ["one", "two"]
+
+
+def test_a_storage_that_is_down_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_endpoint("http://127.0.0.1:9", monkeypatch)
+    aya = checkout(tmp_path / "aya", URL)
+    drop(aya, "dump.jsonl", "one")
+    with pytest.raises(StoreUnreachable):
+        run(aya)
+    assert names(aya.home.inbox) == ["dump.jsonl"]
+
+
+@pytest.mark.slow
+def test_a_slow_storage_is_waited_for_under_the_lease(s3_faults: Faults, tmp_path: Path) -> None:
+    """Each answer takes half of the time after which the lease may be taken; the command takes many times as long."""
+    aya, ben = pair(tmp_path, URL, 1.0)
+    run(aya)
+    drop(aya, "dump.jsonl", "one")
+    s3_faults.seconds = 0.5
+    with command(aya), pytest.raises(StoreLocked):
+        run(ben)
+    s3_faults.none()
+    run(ben)
+    assert observations(aya) == observations(ben) == ["one"]
+    assert unnamed(ben, URL) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", ["head/clock-", "head/store"])
+def test_a_lease_that_a_listing_does_not_show_is_not_taken(s3_faults: Faults, tmp_path: Path, hidden: str) -> None:
+    """Whether its holder lives cannot be known then; the same command takes it later."""
+    aya, ben = pair(tmp_path, URL, 1.0)
+    run(aya)
+    dead = take_lease(storage(URL, STORE), "another", "a machine that died", 1.0, aya.layout)
+    dead.abandon()
+    drop(ben, "dump.jsonl", "one")
+    s3_faults.hidden = hidden
+    with pytest.raises(StoreUnreachable, match="it does not list"):
+        run(ben)
+    assert names(ben.home.inbox) == ["dump.jsonl"]
+    s3_faults.none()
+    run_when_free(ben)
+    assert observations(ben) == ["one"]
+
+
+def test_what_a_listing_does_not_show_yet_is_taken_and_removed_later(s3_faults: Faults, tmp_path: Path) -> None:
+    """A dump at the URL, and what a writer that was killed left there."""
+    aya, ben = pair(tmp_path, URL)
+    drop(aya, "dump.jsonl", "one")
+    run(aya)
+    place = storage(URL, STORE)
+    place.write("data/1/objects/ab/orphan", b"sent by a writer that was killed")
+    place.write("inbox/more.jsonl", (aya.home.processed / "dump.jsonl").read_bytes().replace(b"one", b"two"))
+    s3_faults.hidden = "."
+    run(ben)
+    assert observations(ben) == ["one"]
+    s3_faults.none()
+    assert "data/1/objects/ab/orphan" in unnamed(ben, URL)
+    run(ben)
+    assert observations(ben) == ["one", "two"]
+    assert (unnamed(ben, URL), place.sizes("inbox")) == (set(), {})
