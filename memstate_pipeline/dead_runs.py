@@ -4,7 +4,8 @@ Such a run would hold its place in the pool for ever, and no later run would beg
 its start to its end, and the kernel releases the lock of a dead process. So a run that the note beside the free lock
 names is dead, and so is a silent one that does not hold the lock. It is marked as failed, which frees its place;
 Dagster's daemon then starts it again (`run_retries`). Where machines share the history of a store at a URL, a run may
-be on any of them, and the lease of the store takes the place of the lock.
+be on any of them, and the lease of the store takes the place of the lock. The times of its events are those of another
+clock then, so it is silent when its last event has been seen to be the last for long enough, by this machine's clock.
 
 Where nights run side by side, each holds the lock of its shard from its start to its end, which stands for the store's.
 
@@ -53,10 +54,21 @@ _REASON = "its process is gone: it was killed, or the machine stopped."
 _RUNNING = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
 
 
-def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[str]:
+Seen = dict[str, tuple[int, datetime]]
+"""The last event of each run that is running, and when it was first found to be the last."""
+
+
+def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime, seen: Seen | None = None) -> list[str]:
     """Marks dead runs as failed, if Dagster's instance is the home's own, so that all its runs lock this store.
 
     A night that had not published leaves a page that says so, and is notified of.
+
+    Args:
+        store: the store.
+        instance: Dagster's instance.
+        now: the machine's time.
+        seen: what earlier calls saw, which this one brings up to date. Who asks once has none, and finds of the runs of
+            a shared history only those that died here while they held the store.
 
     Returns:
         The ids of the runs.
@@ -64,7 +76,7 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
     home = store.home
     if Path(instance.root_directory) != home.dagster:
         return []
-    dead = _dead(store, instance, now)
+    dead = _dead(store, instance, now, seen)
     published = _published(home, [run.run_id for run in dead])
     for run in dead:
         snapshots = published.get(run.run_id)
@@ -77,13 +89,16 @@ def end_dead_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> 
     return [run.run_id for run in dead]
 
 
-def _dead(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[dg.DagsterRun]:
+def _dead(store: Store, instance: dg.DagsterInstance, now: datetime, seen: Seen | None) -> list[dg.DagsterRun]:
     url = store_url(store)
     running = instance.get_run_records(dg.RunsFilter(statuses=_RUNNING))
+    if seen is not None:
+        for ended in seen.keys() - {record.dagster_run.run_id for record in running}:
+            del seen[ended]
     left = " ".join(left_by_the_dead(lock) or "" for lock in _locks(store)) if running else ""
     killed = [record.dagster_run for record in running if record.dagster_run.run_id in left]
     others = [record for record in running if record.dagster_run not in killed]
-    silent = [record.dagster_run for record in others if _is_silent(instance, record, now)]
+    silent = [record.dagster_run for record in others if _is_silent(instance, record, now, seen)]
     if not silent:
         return killed
     writers = " ".join(map(holder_of, _locks(store))) if is_local(instance) or not url else _leaseholders(url)
@@ -116,14 +131,14 @@ def _published(home: Home, run_ids: list[str]) -> dict[str, str]:
     return dict(named.iter_rows())
 
 
-def _is_silent(instance: dg.DagsterInstance, record: dg.RunRecord, now: datetime) -> bool:
+def _is_silent(instance: dg.DagsterInstance, record: dg.RunRecord, now: datetime, seen: Seen | None) -> bool:
     """Whether nothing was recorded of a run for longer than it may be silent without holding the lock."""
     run = record.dagster_run
     starting = run.status == dg.DagsterRunStatus.STARTING
     if starting and not isinstance(instance.run_launcher, dg.DefaultRunLauncher):
         return False
     silence = STARTING_AND_SILENT if starting and _may_be_launched(run) else STARTED_AND_SILENT
-    return now - _last_event(instance, record) > silence
+    return now - _silent_since(instance, record, now, seen) > silence
 
 
 def _may_be_launched(run: dg.DagsterRun) -> bool:
@@ -142,6 +157,15 @@ def _listens(server: dict[str, str]) -> bool:
         return True
 
 
-def _last_event(instance: dg.DagsterInstance, record: dg.RunRecord) -> datetime:
-    last = instance.get_records_for_run(record.dagster_run.run_id, limit=1, ascending=False).records
-    return datetime.fromtimestamp(last[0].timestamp, UTC) if last else record.create_timestamp
+def _silent_since(instance: dg.DagsterInstance, record: dg.RunRecord, now: datetime, seen: Seen | None) -> datetime:
+    """When the last event of a run was recorded; in a shared history, since when it is known to be the last."""
+    run_id = record.dagster_run.run_id
+    last = instance.get_records_for_run(run_id, limit=1, ascending=False).records
+    if is_local(instance):
+        return datetime.fromtimestamp(last[0].timestamp, UTC) if last else record.create_timestamp
+    if seen is None:
+        return now
+    event = last[0].storage_id if last else 0
+    if seen.get(run_id, (None, now))[0] != event:
+        seen[run_id] = event, now
+    return seen[run_id][1]

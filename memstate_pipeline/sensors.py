@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import dagster as dg
+from msgspec import json as msgjson
 
 from memstate_core.ingest.inbox import waiting
 from memstate_core.ingest.unfinished import state_of
@@ -14,7 +15,7 @@ from memstate_core.model import errors
 from memstate_core.model.errors import EvidenceSetAside
 from memstate_core.model.ids import sha256_text
 from memstate_core.run.store import Store
-from memstate_pipeline.dead_runs import end_dead_runs
+from memstate_pipeline.dead_runs import Seen, end_dead_runs
 from memstate_pipeline.failures import CHECK_FAILED, refusal
 from memstate_pipeline.following import follow
 from memstate_pipeline.nights import IMPORT_INBOX, is_night
@@ -109,11 +110,16 @@ def published_sensor(store: Store) -> dg.SensorDefinition:
 
 
 def dead_runs_sensor(store: Store) -> dg.SensorDefinition:
-    """Marks runs as failed whose process is gone, so that they keep no other run waiting."""
+    """Marks runs as failed whose process is gone, so that they keep no other run waiting.
+
+    The cursor is the last event of each run that is running, and when it was first found to be the last.
+    """
 
     @dg.sensor(name="dead_runs", minimum_interval_seconds=30, default_status=dg.DefaultSensorStatus.RUNNING)
     def dead_runs(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        ended = end_dead_runs(store, context.instance, datetime.now(UTC))
+        seen = msgjson.decode(context.cursor or "{}", type=Seen)
+        ended = end_dead_runs(store, context.instance, datetime.now(UTC), seen)
+        context.update_cursor(msgjson.encode(seen).decode())
         return dg.SkipReason(f"marked as failed: {', '.join(ended)}" if ended else "every running run is alive")
 
     return dead_runs

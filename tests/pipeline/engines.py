@@ -87,9 +87,9 @@ def database() -> Iterator[Database]:
 
 
 @contextmanager
-def broker(folder: Path) -> Iterator[str]:
+def broker(folder: Path, port: int | None = None) -> Iterator[str]:
     """A Redis server that asks for a password; its URL."""
-    port = free_port()
+    port = port or free_port()
     arguments = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--requirepass", PASSWORD]
     process = _started("redis-server", [*arguments, "--dir", str(folder)], folder, port, as_nobody=False)
     try:
@@ -172,7 +172,7 @@ def network(number: int, ports: Iterable[int]) -> Iterator[Network]:
             _run_ip([*inside, "link", "set", each, "up"])
         _run_ip([*inside, "address", "add", f"{address}.2/30", "dev", "eth0"])
         for port in ports:
-            made.enter_context(_forwarded(f"{address}.1", port))
+            made.enter_context(forwarded(f"{address}.1", port))
         yield Network(name, f"{address}.1")
 
 
@@ -181,15 +181,22 @@ def _run_ip(command: list[str]) -> None:
 
 
 @contextmanager
-def _forwarded(address: str, port: int) -> Iterator[None]:
-    """Takes connections to an address to the same port of the loopback address."""
+def forwarded(address: str, port: int, to: int | None = None, delay: float = 0.0) -> Iterator[None]:
+    """Takes connections to an address to a port of the loopback address, by default the same one.
+
+    Args:
+        address: where it listens.
+        port: the port there.
+        to: the port of the loopback address.
+        delay: seconds by which each block is late.
+    """
 
     class Forward(socketserver.BaseRequestHandler):
         def handle(self) -> None:
-            with socket.create_connection(("127.0.0.1", port)) as server:
-                back = threading.Thread(target=_copy, args=(server, self.request))
+            with socket.create_connection(("127.0.0.1", to or port)) as server:
+                back = threading.Thread(target=_copy, args=(server, self.request, delay))
                 back.start()
-                _copy(self.request, server)
+                _copy(self.request, server, delay)
                 back.join()
 
     class Server(socketserver.ThreadingTCPServer):
@@ -205,9 +212,10 @@ def _forwarded(address: str, port: int) -> Iterator[None]:
             thread.join()
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
+def _copy(source: socket.socket, target: socket.socket, delay: float) -> None:
     with suppress(OSError):
         while block := source.recv(1 << 16):
+            time.sleep(delay)
             target.sendall(block)
     with suppress(OSError):
         target.shutdown(socket.SHUT_WR)

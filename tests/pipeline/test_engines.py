@@ -5,18 +5,13 @@ Each machine is a home; workers are processes of Celery, started as the document
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from itertools import count, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,77 +30,47 @@ from memstate_core.storage.purpose import STORE
 from memstate_core.storage.shard_lease import night_holders
 from memstate_core.storage.storage import storage
 from memstate_pipeline.assets import publish as step
-from memstate_pipeline.dead_runs import end_dead_runs
+from memstate_pipeline.dead_runs import STARTED_AND_SILENT, Seen, end_dead_runs
 from memstate_pipeline.doctor.engines import engines
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.doctor.runs import run_findings
 from memstate_pipeline.following import follow
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE, WORKER
-from memstate_pipeline.nights import NIGHTLY
-from memstate_pipeline.partitions import PARTITION_TAG
-from tests import warm
-from tests.core.storage.s3 import empty_bucket, s3_server
+from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE
 from tests.pipeline import engines as servers
-from tests.pipeline.conftest import NIGHT, clean_environment, run_memstate
-from tests.pipeline.engines import PASSWORD, Database, Network, networks_possible, wait_until
+from tests.pipeline.conftest import NIGHT, run_memstate
+from tests.pipeline.engine_machines import (
+    SCOPES,
+    SUCCESS,
+    Shared,
+    desk_of,
+    drop,
+    environment,
+    nights,
+    own_database,
+    published,
+    shared_servers,
+    statuses,
+    worker_of,
+)
+from tests.pipeline.engines import PASSWORD, networks_possible, wait_until
 from tests.pipeline.test_checkout import observations
 from tests.pipeline.test_publication import holds
 
 servers.required()
 pytestmark = pytest.mark.slow
-SCOPES = sorted(next(f"u{n}" for n in range(99) if Layout(2).of(f"user:u{n}") == shard) for shard in ("s0", "s1"))
-SUCCESS = dg.DagsterRunStatus.SUCCESS
-Shared = tuple[Database, dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Database, dict[str, str]]]:
-    """A database, a broker and object storage, and the variables that name the first two."""
-    folder = tmp_path_factory.mktemp("servers")
-    with (
-        servers.database() as database,
-        servers.broker(folder) as broker,
-        s3_server(folder) as endpoint,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        empty_bucket(endpoint, patch)
-        named = {POSTGRES_VARIABLE: database.url, BROKER_VARIABLE: broker, RESULTS_VARIABLE: broker}
-        yield database, {**named, "MEMSTATE_STORE_LEASE_SECONDS": "1"}
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    with shared_servers(tmp_path_factory.mktemp("servers")) as found:
+        yield found
 
 
 @pytest.fixture
 def without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Dagster's package waits seconds between its attempts to connect."""
     monkeypatch.setattr("dagster_postgres.utils.time", SimpleNamespace(sleep=lambda _: None))
-
-
-@contextmanager
-def environment(given: Mapping[str, str]) -> Iterator[None]:
-    """The variables of a machine, for what asks Dagster in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in given.items():
-            patch.setenv(name, value)
-        yield
-
-
-def drop(home: Path, name: str) -> Path:
-    """A dump of an observation in each shard of two, beside the inbox."""
-    (home / "inbox").mkdir(parents=True, exist_ok=True)
-    (home / "memstate.toml").write_text("[store]\nniceness = 0\n")
-    rows = [
-        {"observation_id": f"{name}-{scope}", "scope": {"type": "user", "id": scope}, "topic_key": "yard"}
-        | {"title": "Yard", "observed_at": "2026-01-01", "text": f"The gate of {scope} is shut."}
-        for scope in SCOPES
-    ]
-    dump = home / f"{name}.jsonl"
-    dump.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return dump
-
-
-def nights(instance: dg.DagsterInstance) -> list[dg.RunRecord]:
-    """The nights on record, in the order of their creation."""
-    return list(instance.get_run_records(dg.RunsFilter(job_name=NIGHTLY), ascending=True))
 
 
 def test_machines_see_the_runs_of_each_other_until_an_erasure_clears_them(shared: Shared, tmp_path: Path) -> None:
@@ -135,69 +100,12 @@ def test_machines_see_the_runs_of_each_other_until_an_erasure_clears_them(shared
             assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
 
 
-class Machine:
-    """A home with a process of its own, in a network of its own if there is one."""
-
-    def __init__(self, home: Path, given: Mapping[str, str], arguments: str, network: Network | None = None) -> None:
-        drop(home, "none").unlink()
-        self._network = network
-        self.home, self._arguments = home, shlex.split(arguments)
-        self.given = {**given, "MEMSTATE_HOME": str(home), "DAGSTER_HOME": str(home / "dagster")}
-        assert run_memstate(home, "init", **self.given).code == 0
-        if network is not None:
-            self.given |= {name: value.replace("127.0.0.1", network.address) for name, value in self.given.items()}
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        self.start()
-        try:
-            yield
-        finally:
-            self.kill()
-
-    def start(self) -> None:
-        with (self.home / "log.txt").open("ab") as output:
-            own, self._process = clean_environment(**self.given), None
-            if self._network is None:
-                self._process = warm.Process(["-m", *self._arguments], own, output, output)
-            else:
-                command = self._network.command([sys.executable, "-m", *self._arguments])
-                self._process = subprocess.Popen(command, env=own, stdout=output, stderr=output)
-
-    def kill(self) -> None:
-        """Ends the process and those that it started at once, as the loss of the machine would."""
-        pid = self._process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children")
-        for each in [pid, *(children.read_text().split() if children.exists() else [])]:
-            with suppress(ProcessLookupError):
-                os.kill(int(each), signal.SIGKILL)
-        self._process.wait(10)
-
-    @property
-    def writes(self) -> bool:
-        return Home(self.home).lock.with_suffix(".holder.json").exists()
-
-
-def statuses(instance: dg.DagsterInstance) -> list[str]:
-    """Of the nights on record."""
-    return [record.dagster_run.status.value for record in nights(instance)]
-
-
-def published(instance: dg.DagsterInstance) -> bool:
-    done = (record.dagster_run for record in nights(instance))
-    return {run.tags[PARTITION_TAG] for run in done if run.status is SUCCESS} == {"s0", "s1"}
-
-
 def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: Shared, tmp_path: Path) -> None:
     """The daemon of a machine requests a night of each shard; a worker is killed in the first one, and comes back."""
     url = "s3://bucket/nights"
     given = {**shared[1], "MEMSTATE_STORE_URL": url, "MEMSTATE_STORE_SHARDS": "2"}
-    desk = Machine(
-        tmp_path / "desk",
-        {**given, "MEMSTATE_SCHEDULE_PRESSURE_ROWS": "1"},
-        "dagster._daemon run -m memstate_pipeline.definitions",
-    )
-    workers = [Machine(tmp_path / name, given, f"{WORKER} --hostname {name}@%h") for name in ("aya", "ben")]
+    desk = desk_of(tmp_path, given)
+    workers = [worker_of(tmp_path, given, name) for name in ("aya", "ben")]
     assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
     with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
         for each in (*workers, desk):
@@ -206,8 +114,10 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
         (victim,) = [each for each in workers if each.writes]
         victim.kill()
         died = wait_until(lambda: left_by_the_dead(Home(victim.home).lock))
-        later = datetime.now(UTC) + timedelta(seconds=60)
-        (ended,) = wait_until(lambda: end_dead_runs(open_store(desk.home), instance, later))
+        seen: Seen = {}
+        start = datetime.now(UTC)
+        later = (start + n * STARTED_AND_SILENT for n in count())
+        (ended,) = wait_until(lambda: end_dead_runs(open_store(desk.home), instance, next(later), seen))
         assert ended in died
         victim.start()
         wait_until(lambda: published(instance))
@@ -242,19 +152,14 @@ def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path:
     given = (
         named | own | {"MEMSTATE_STORE_URL": url, "MEMSTATE_STORE_SHARDS": "2", "MEMSTATE_STORE_NIGHTS_AT_ONCE": "2"}
     )
-    desk = Machine(
-        tmp_path / "desk",
-        {**given, "MEMSTATE_SCHEDULE_PRESSURE_ROWS": "1"},
-        "dagster._daemon run -m memstate_pipeline.definitions",
-    )
+    desk = desk_of(tmp_path, given)
     assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
     with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
         seen = given | {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"]}
         ports = {int(port) for value in seen.values() for port in re.findall(r"127\.0\.0\.1:(\d+)", value)}
         apart = [running.enter_context(servers.network(n, ports)) if networks_possible() else None for n in range(2)]
         aya, ben = [
-            Machine(tmp_path / name, seen, f"{WORKER} --hostname {name}@%h", network)
-            for name, network in zip(("aya", "ben"), apart, strict=True)
+            worker_of(tmp_path, seen, name, network) for name, network in zip(("aya", "ben"), apart, strict=True)
         ]
         lease = take_lease(storage(url, STORE), "test", "the test", 60, Layout(2), brief=True)  # nights wait for it
         running.callback(lease.abandon)
@@ -283,12 +188,8 @@ def test_a_worker_takes_nights_from_rabbitmq_and_leaves_results_in_the_database(
         broker = running.enter_context(servers.rabbitmq())
         given = named | own_database(database, "rabbit") | {BROKER_VARIABLE: broker, "MEMSTATE_STORE_URL": url}
         given[RESULTS_VARIABLE] = f"db+{given[POSTGRES_VARIABLE]}"
-        desk = Machine(
-            folder / "desk",
-            {**given, "MEMSTATE_SCHEDULE_PRESSURE_ROWS": "1"},
-            "dagster._daemon run -m memstate_pipeline.definitions",
-        )
-        worker = Machine(folder / "aya", given, f"{WORKER} --hostname aya@%h")
+        desk = desk_of(folder, given)
+        worker = worker_of(folder, given, "aya")
         assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
         with environment(desk.given), dagster_instance(Home(desk.home)) as instance:
             for each in (worker, desk):
@@ -301,13 +202,6 @@ def test_a_worker_takes_nights_from_rabbitmq_and_leaves_results_in_the_database(
     assert observations(carl) == [f"one-{scope}" for scope in SCOPES]
     with create_engine(given[POSTGRES_VARIABLE]).connect() as connection:
         assert connection.execute(text("SELECT status FROM celery_taskmeta")).scalars().all() == ["SUCCESS"]
-
-
-def own_database(database: Database, name: str) -> dict[str, str]:
-    """A database of its own in the server, for a store of its own."""
-    with create_engine(database.url, isolation_level="AUTOCOMMIT").connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    return {POSTGRES_VARIABLE: f"{database.url.rpartition('/')[0]}/{name}"}
 
 
 @pytest.mark.usefixtures("without_waits")
