@@ -28,6 +28,7 @@ CLUSTER = ("kubernetes.yaml", "kubernetes.workers.yaml", "helm.values.yaml")
 LINTERS = {
     "hadolint": ["hadolint", "Dockerfile"],
     "yamllint": ["yamllint", "-s", "-d", _RULES, *COMPOSE, *CLUSTER],
+    "kubeconform": ["kubeconform", "-strict", *CLUSTER[:2]],
     "compose": ["check-jsonschema", "--builtin-schema", "vendor.compose-spec", *COMPOSE],
 }
 
