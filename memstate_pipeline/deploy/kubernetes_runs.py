@@ -10,6 +10,7 @@ from textwrap import indent
 
 from memstate_core import __version__
 from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
+from memstate_pipeline.deploy.cluster_access import ACCESS
 from memstate_pipeline.deploy.cluster_parts import REPLICAS, filled
 from memstate_pipeline.instance_settings import dagster_settings
 from memstate_pipeline.pod_settings import (
@@ -17,7 +18,6 @@ from memstate_pipeline.pod_settings import (
     INSTANCE_MAP,
     MOUNTS,
     NAMESPACE_VARIABLE,
-    RUN_ACCOUNT,
     VOLUMES,
 )
 
@@ -54,43 +54,7 @@ metadata:
   labels: {app.kubernetes.io/name: memstate, app.kubernetes.io/component: dagster}
 data:
   dagster.yaml: |
-{settings}---
-# The account of the pods of nights, which ask nothing of the cluster.
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: {run_account}
-automountServiceAccountToken: false
----
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: memstate-dagster
-automountServiceAccountToken: false
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: memstate-dagster
-rules:
-  - apiGroups: [batch]
-    resources: [jobs, jobs/status]
-    verbs: [create, get, list, watch, delete]
-  - apiGroups: [""]
-    resources: [pods, pods/log, events]
-    verbs: [get, list, watch]
-  - apiGroups: [""]
-    resources: [pods]
-    verbs: [delete]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: memstate-dagster
-subjects:
-  - {kind: ServiceAccount, name: memstate-dagster}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: memstate-dagster}
----
+{settings}{access}---
 # One pod, since two daemons would request each night twice; so no disruption budget, which would hold up every drain.
 # Its home is a checkout that follows the store. Nights that are in progress go on while it moves.
 apiVersion: apps/v1
@@ -176,11 +140,11 @@ def run_files() -> dict[str, str]:
     """The manifests, in one file."""
     chosen = {POSTGRES_VARIABLE: "x", IMAGE_VARIABLE: "x", NAMESPACE_VARIABLE: "x"}
     values = {
+        "{access}": ACCESS,
         "{postgres}": POSTGRES_VARIABLE,
         "{image_variable}": IMAGE_VARIABLE,
         "{version}": __version__,
         "{instance_map}": INSTANCE_MAP,
-        "{run_account}": RUN_ACCOUNT,
         "{settings}": indent(dagster_settings(chosen), " " * 4),
         "{volumes}": indent(VOLUMES, " " * 8),
         "{checkout}": _CHECKOUT,

@@ -85,12 +85,12 @@ def test_what_a_cluster_needs_is_named(store: Store, monkeypatch: pytest.MonkeyP
     (alone,) = engines(store, PODS)
     assert (alone.name, alone.ok, POSTGRES_VARIABLE in alone.detail) == ("kubernetes", True, True)
     dagster_home(store.home, {**DATABASE, **PODS})
-    lacks = engines(store, {**DATABASE, **PODS, NAMESPACE_VARIABLE: ""})[-1]
-    assert (lacks.ok, lacks.detail) == (False, f"the environment variable {NAMESPACE_VARIABLE} is not set")
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "dagster_k8s", None)
         assert engines(store, PODS)[-1].detail.endswith("pip install 'memstate[k8s]'")
     pytest.importorskip("dagster_k8s", reason="needs the extra k8s")
+    lacks = engines(store, {**DATABASE, **PODS, NAMESPACE_VARIABLE: ""})[-1]
+    assert (lacks.ok, lacks.detail) == (False, f"the environment variable {NAMESPACE_VARIABLE} is not set")
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     outside = engines(store, PODS)[-1]
     assert (outside.ok, outside.detail.startswith("this machine is no pod of a cluster: ")) == (False, True)
