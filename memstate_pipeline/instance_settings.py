@@ -1,6 +1,6 @@
-"""The `dagster.yaml` that memstate writes: Dagster's history in the home or in a database, runs here or by workers.
+"""The `dagster.yaml` that memstate writes: Dagster's history in the home or a database; runs here, by workers, in pods.
 
-Where the history is, and who executes runs, follows the environment of the machine, since both addresses may hold a
+Where the history is, and who executes runs, follows the environment of the machine, since the addresses may hold a
 password: the file names the variables, never their values. What memstate wrote is replaced by a later one of `WRITTEN`,
 never by an earlier one, so a shell without the variables cannot divide the history between two places. How many nights
 run at once follows the settings of the store. A file that somebody edited stays as it is.
@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
+from memstate_pipeline.pod_settings import IMAGE_VARIABLE, NAMESPACE_VARIABLE, POD_SETTINGS
 
 DRIVER = "postgresql+psycopg2://"
 """How the address of the database begins: without the driver, SQLAlchemy takes another one from version 2.1 on."""
@@ -28,9 +29,6 @@ WORKER = (
 
 Without `--disable-prefetch` a busy worker reserves one more run, even if another worker is idle.
 """
-
-EXTRA = "memstate[cluster]"
-"""What installs the packages that these settings need."""
 
 _FIRST_SETTINGS = """\
 # Created by memstate; edit as you like.
@@ -83,6 +81,7 @@ _WORKER_SETTINGS = f"""\
     broker: {{env: {BROKER_VARIABLE}}}
     backend: {{env: {RESULTS_VARIABLE}}}
 """
+_KUBERNETES_SETTINGS = f"{_DATABASE_SETTINGS}{POD_SETTINGS}"
 WRITTEN = (
     _FIRST_SETTINGS,
     _SECOND_SETTINGS,
@@ -91,16 +90,19 @@ WRITTEN = (
     _LOCAL_SETTINGS,
     _DATABASE_SETTINGS,
     _WORKER_SETTINGS,
+    _KUBERNETES_SETTINGS,
 )
 """All that memstate has written, each replaced by those after it."""
 
 _NAMED = re.compile(r"\benv:\s*[\"']?(\w+)")
 _MODULES = {
-    POSTGRES_VARIABLE: "dagster_postgres",
-    BROKER_VARIABLE: "dagster_celery",
-    RESULTS_VARIABLE: "dagster_celery",
+    POSTGRES_VARIABLE: ("dagster_postgres", "cluster"),
+    BROKER_VARIABLE: ("dagster_celery", "cluster"),
+    RESULTS_VARIABLE: ("dagster_celery", "cluster"),
+    IMAGE_VARIABLE: ("dagster_k8s", "k8s"),
+    NAMESPACE_VARIABLE: ("dagster_k8s", "k8s"),
 }
-
+"""For each variable, the package that uses it, and the extra that installs that."""
 
 _ONE = "    max_concurrent_runs: 1\n  pools:\n    granularity: run\n    default_limit: 1\n"
 _SEVERAL = """\
@@ -116,8 +118,12 @@ _SEVERAL = """\
 _ANY = re.compile(re.escape(_SEVERAL.format(nights="NIGHTS")).replace("NIGHTS", "[0-9]+"))
 
 
+BASE_SETTINGS = _LOCAL_SETTINGS
+"""The settings of one machine: the limits, retries, timeouts and retention that the others have as well."""
+
+
 def dagster_settings(environ: Mapping[str, str], nights: int = 1) -> str:
-    """The settings for a machine with these variables; workers need the shared history, and the three of them.
+    """The settings for a machine with these variables; workers and pods need the shared history, and all of their own.
 
     Args:
         environ: the variables.
@@ -137,6 +143,8 @@ def _of_machine(environ: Mapping[str, str]) -> str:
     """The settings for one night at a time."""
     if not environ.get(POSTGRES_VARIABLE):
         return _LOCAL_SETTINGS
+    if environ.get(IMAGE_VARIABLE) and environ.get(NAMESPACE_VARIABLE):
+        return _KUBERNETES_SETTINGS
     with_workers = environ.get(BROKER_VARIABLE) and environ.get(RESULTS_VARIABLE)
     return _WORKER_SETTINGS if with_workers else _DATABASE_SETTINGS
 
@@ -151,8 +159,9 @@ def missing(names: Iterable[str], environ: Mapping[str, str]) -> str | None:
     for name in names:
         if not environ.get(name):
             return f"the environment variable {name} is not set"
-        if importlib.util.find_spec(_MODULES[name]) is None:
-            return f"${name} needs the package {_MODULES[name]}: pip install '{EXTRA}'"
+        package, extra = _MODULES[name]
+        if importlib.util.find_spec(package) is None:
+            return f"${name} needs the package {package}: pip install 'memstate[{extra}]'"
         if name == POSTGRES_VARIABLE and not environ[name].startswith(DRIVER):
             return f"${name} does not begin with {DRIVER}"
     return None

@@ -15,7 +15,7 @@ import dagster as dg
 import polars as pl
 from pydantic import PrivateAttr
 
-from memstate_core.model.errors import StagingOfAnotherRun
+from memstate_core.model.errors import StagingOfAnotherRun, StoreLocked
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.files import PRIVATE_UMASK
@@ -23,7 +23,8 @@ from memstate_core.state.home import Home
 from memstate_core.state.interrupts import delayed_interrupts
 from memstate_pipeline.nights import IMPORT_INBOX
 from memstate_pipeline.partitions import PARTITION_TAG
-from memstate_pipeline.shard_night import ShardNight, holding_after_nights, holding_beside_nights
+from memstate_pipeline.run_history import is_of_ended_run
+from memstate_pipeline.shard_night import Say, ShardNight, holding_after_nights, holding_beside_nights, waiting
 from memstate_pipeline.writers import holding
 
 NOW_TAG = "memstate/now"
@@ -103,9 +104,17 @@ class StoreResource(dg.ConfigurableResource[Any]):
         self._held.enter_context(self._holding(context, holder))
 
     def _holding(self, context: dg.InitResourceContext, holder: str) -> AbstractContextManager[None]:
+        """Holds what the run needs; waits for the lease that a run left whose worker or pod died."""
+        say = context.log.info if context.log else lambda _: None
+
+        def is_left(error: StoreLocked) -> bool:
+            return context.instance is not None and is_of_ended_run(context.instance, error.facts["holder"])
+
+        return waiting(lambda: self._taken(context, holder, say), is_left, say)
+
+    def _taken(self, context: dg.InitResourceContext, holder: str, say: Say) -> AbstractContextManager[None]:
         if self.store.settings.store.nights_at_once == 1:
             return holding(self.store, holder)
-        say = context.log.info if context.log else lambda _: None
         shard = context.run.tags.get(PARTITION_TAG) if context.run else None
         if shard is None:
             imports = context.run is not None and context.run.job_name == IMPORT_INBOX

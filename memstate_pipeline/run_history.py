@@ -10,6 +10,7 @@ The invariant: after `kept_open` no connection is left, so the databases are who
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -24,6 +25,8 @@ Connect = Callable[..., AbstractContextManager[Connection]]
 
 BUSY_SECONDS = 30
 """How long a connection waits for a writer in another process, as Dagster's do."""
+
+_RUN = re.compile(r"Dagster run ([\w-]+)")
 
 MOST_OPEN = 4
 """Maximum number of open databases in each storage: each run has one, and some commands read those of many runs."""
@@ -47,6 +50,18 @@ def kept_open(instance: dg.DagsterInstance) -> Iterator[None]:
 def is_local(instance: dg.DagsterInstance) -> bool:
     """Whether the history is on this machine, so that no other machine writes to it."""
     return isinstance(instance.run_storage, SqliteRunStorage)
+
+
+def is_of_ended_run(instance: dg.DagsterInstance, holder: str) -> bool:
+    """Whether a lock or a lease is that of a run which has ended by the history; a lease stays for a time after that.
+
+    Args:
+        instance: Dagster's, with the history that machines share.
+        holder: who holds it, as `StoreLocked` names the holder.
+    """
+    named = _RUN.search(holder)
+    run = instance.get_run_by_id(named[1]) if named else None
+    return run is not None and run.is_finished
 
 
 class _Kept:

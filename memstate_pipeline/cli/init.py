@@ -18,8 +18,8 @@ def init(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None
     """Write commented settings and service units.
 
     The units, for systemd, launchd and cron, are in the folder deploy of the home and name this installation. Beside
-    them are a Dockerfile, files for Compose and manifests for Kubernetes. A file that exists is kept, except
-    settings of Dagster that nobody edited and that lack what the environment names.
+    them are a Dockerfile, files for Compose, manifests for Kubernetes and values for Dagster's Helm chart. A file
+    that exists is kept, except settings of Dagster that nobody edited and that lack what the environment names.
     """
     from memstate_core.night.erasure.run_database import SETTINGS_NAME
     from memstate_core.policy.settings import FILE_NAME

@@ -5,6 +5,7 @@ from __future__ import annotations
 _DOCKERFILE = """\
 # An image of memstate. Put its wheel beside this file first, from a checkout:
 #   pip wheel --no-deps -w HOME/deploy .
+# The base is pinned by version; to pin its bytes, add the digest that `docker buildx imagetools inspect` shows.
 FROM python:3.12.11-slim-bookworm AS build
 ARG EXTRAS=cloud,serve
 WORKDIR /build

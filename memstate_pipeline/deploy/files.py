@@ -5,7 +5,9 @@ from __future__ import annotations
 import plistlib
 
 from memstate_pipeline.deploy.containers import container_files
+from memstate_pipeline.deploy.helm import helm_files
 from memstate_pipeline.deploy.kubernetes import cluster_files
+from memstate_pipeline.deploy.kubernetes_runs import run_files
 from memstate_pipeline.deploy.machine import Machine, cron_command
 from memstate_pipeline.deploy.units import units
 from memstate_pipeline.deploy.workers import worker_files
@@ -18,7 +20,7 @@ CRON_TZ={time_zone}
 
 
 def machine_files(machine: Machine) -> dict[str, str]:
-    """The units of systemd, the agent of launchd, the crontab, the containers, and the manifests for a cluster."""
+    """The units of systemd, the agent of launchd, the crontab, the containers, and the files for a cluster."""
     crontab = _CRONTAB.format(
         time_zone=machine.time_zone, cron=machine.cron, command=cron_command(machine.command("maintain"))
     )
@@ -29,6 +31,8 @@ def machine_files(machine: Machine) -> dict[str, str]:
         **container_files(),
         **worker_files(),
         **cluster_files(),
+        **run_files(),
+        **helm_files(),
     }
 
 

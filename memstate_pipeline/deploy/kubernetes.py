@@ -1,54 +1,13 @@
 """Manifests for Kubernetes: one pod that writes, on a volume of its own, and any number of replicas.
 
-The pod that writes is one, since a store is one local folder under one lock; more of them would wait for each other.
+The pod that writes is one, since its store is a folder: Dagster and the API are containers beside each other on it. A
+store in object storage has its nights in pods of their own (`kubernetes_runs`).
 """
 
 from __future__ import annotations
 
-from memstate_core import __version__
+from memstate_pipeline.deploy.cluster_parts import REPLICAS, filled
 
-_POD = """\
-      automountServiceAccountToken: false
-      enableServiceLinks: false
-      securityContext:
-        runAsNonRoot: true
-        runAsUser: 1000
-        runAsGroup: 1000
-        fsGroup: 1000
-        seccompProfile: {type: RuntimeDefault}
-"""
-_CONTAINER = f"""\
-          image: memstate:{__version__}
-          securityContext:
-            allowPrivilegeEscalation: false
-            readOnlyRootFilesystem: true
-            capabilities: {{drop: [ALL]}}
-          envFrom:
-            - configMapRef: {{name: memstate}}
-            - secretRef: {{name: memstate}}
-          volumeMounts:
-            - {{name: home, mountPath: /data}}
-            - {{name: tmp, mountPath: /tmp}}
-"""
-_SERVER = """\
-          ports:
-            - {name: http, containerPort: 8420}
-{container}          resources:
-            requests: {cpu: 250m, memory: 1Gi}
-          readinessProbe:
-            httpGet: {path: {ready}, port: http}
-            periodSeconds: 5
-            timeoutSeconds: 5
-          livenessProbe:
-            httpGet: {path: /healthz, port: http}
-            periodSeconds: 30
-            timeoutSeconds: 5
-          startupProbe:
-            httpGet: {path: /healthz, port: http}
-            periodSeconds: 5
-            failureThreshold: 60
-"""
-"""What follows the command of a server: its port, container and probes."""
 _MANIFESTS = """\
 ---
 # The store that writes, and replicas that serve it. The image is that of the Dockerfile beside this file, in a registry
@@ -147,73 +106,9 @@ spec:
   selector: {app.kubernetes.io/name: memstate, app.kubernetes.io/component: store}
   ports:
     - {name: http, port: 8420, targetPort: http}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: memstate-replica
-  labels: {app.kubernetes.io/name: memstate, app.kubernetes.io/component: replica}
-spec:
-  replicas: 3
-  selector:
-    matchLabels: {app.kubernetes.io/name: memstate, app.kubernetes.io/component: replica}
-  strategy:
-    rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
-  template:
-    metadata:
-      labels: {app.kubernetes.io/name: memstate, app.kubernetes.io/component: replica}
-    spec:
-      terminationGracePeriodSeconds: 60
-{pod}      topologySpreadConstraints:
-        - maxSkew: 1
-          topologyKey: kubernetes.io/hostname
-          whenUnsatisfiable: ScheduleAnyway
-          labelSelector:
-            matchLabels: {app.kubernetes.io/name: memstate, app.kubernetes.io/component: replica}
-      containers:
-        - name: replica
-          command:
-            - memstate
-            - serve
-            - --host
-            - 0.0.0.0
-            - --replica-of
-            - $(MEMSTATE_PUBLISH_URL)
-            - --accept-writes
-{replica_server}          lifecycle:
-            preStop:
-              exec:
-                command: [sleep, "5"]  # until no new request is routed here
-      volumes:
-        - name: home  # what was fetched; a new pod fetches it again
-          emptyDir: {sizeLimit: 20Gi}
-        - name: tmp
-          emptyDir: {}
----
-apiVersion: v1
-kind: Service
-metadata:
-  name: memstate-replica
-spec:
-  selector: {app.kubernetes.io/name: memstate, app.kubernetes.io/component: replica}
-  ports:
-    - {name: http, port: 8420, targetPort: http}
----
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata:
-  name: memstate-replica
-spec:
-  maxUnavailable: 1
-  selector:
-    matchLabels: {app.kubernetes.io/name: memstate, app.kubernetes.io/component: replica}
 """
 
 
 def cluster_files() -> dict[str, str]:
     """The manifests, in one file."""
-    manifests = _MANIFESTS
-    for name, ready in (("{store_server}", "/healthz"), ("{replica_server}", "/readyz")):
-        manifests = manifests.replace(name, _SERVER.replace("{ready}", ready))
-    manifests = manifests.replace("{pod}", _POD).replace("{container}", _CONTAINER)
-    return {"kubernetes.yaml": manifests}
+    return {"kubernetes.yaml": filled(_MANIFESTS + REPLICAS)}

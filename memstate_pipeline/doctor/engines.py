@@ -1,4 +1,4 @@
-"""Examinations of what machines share to run nights: the database of Dagster's history, the broker and its workers.
+"""Examinations of what machines share to run nights: the database of Dagster's history, and a broker or a cluster.
 
 They look where the environment of this machine, or its `dagster.yaml`, names one. No password is shown.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from memstate_core.night.checkout.note import store_url
 from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE, SETTINGS_NAME
 from memstate_core.run.store import Store
+from memstate_pipeline.doctor.cluster import cluster
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.instance_settings import (
     BROKER_VARIABLE,
@@ -21,29 +22,42 @@ from memstate_pipeline.instance_settings import (
     named,
     replaces,
 )
+from memstate_pipeline.pod_settings import IMAGE_VARIABLE, LAUNCHER
 
 PATIENCE_SECONDS = 5
 _ADVICE = "start it, or correct the variable"
 
 
 def engines(store: Store, environ: Mapping[str, str] = os.environ) -> list[Finding]:
-    """The findings on database and broker; none where neither is set."""
+    """The findings on database, broker and cluster; none where none is set."""
     folder = Path(environ.get("DAGSTER_HOME") or store.home.dagster)
     settings = folder / SETTINGS_NAME
     kept = settings.read_text() if settings.is_file() else ""
-    wanted = {*named(kept), *(name for name in (POSTGRES_VARIABLE, BROKER_VARIABLE) if environ.get(name))}
+    given = (POSTGRES_VARIABLE, BROKER_VARIABLE, IMAGE_VARIABLE)
+    wanted = {*named(kept), *(name for name in given if environ.get(name))}
+    in_pods = LAUNCHER in kept or IMAGE_VARIABLE in wanted
+    executed = [_pods(store, settings, kept, environ)] if in_pods else []
     if POSTGRES_VARIABLE not in wanted:
-        return [_without_database()] if BROKER_VARIABLE in wanted else []
-    findings = [_database(settings, kept, environ)]
-    if BROKER_VARIABLE in wanted:
-        findings.append(_broker(store, settings, kept, environ))
-    return findings
+        unused = [] if LAUNCHER in kept else [name for name in given if name in wanted]
+        return [_without_database(name) for name in unused] or executed
+    if BROKER_VARIABLE in (named(kept) if in_pods else wanted):
+        executed.append(_broker(store, settings, kept, environ))
+    return [_database(settings, kept, environ), *executed]
 
 
-def _without_database() -> Finding:
-    return Finding(
-        "broker", True, f"${BROKER_VARIABLE} is not used: workers need a history that they share, ${POSTGRES_VARIABLE}"
-    )
+def _without_database(variable: str) -> Finding:
+    name, who = ("broker", "workers") if variable == BROKER_VARIABLE else ("kubernetes", "pods")
+    return Finding(name, True, f"${variable} is not used: {who} need a history that they share, ${POSTGRES_VARIABLE}")
+
+
+def _pods(store: Store, settings: Path, kept: str, environ: Mapping[str, str]) -> Finding:
+    """Whether the cluster lets pods be made, and whether these would have this store."""
+    found = cluster(kept, environ)
+    if not found.ok:
+        return found
+    unused = "" if LAUNCHER in kept else _unused(IMAGE_VARIABLE, settings, kept, environ)
+    more = unused or _without_url(store, "pod")
+    return Finding(found.name, not more, f"{found.detail}{more}")
 
 
 def _database(settings: Path, kept: str, environ: Mapping[str, str]) -> Finding:
@@ -62,7 +76,8 @@ def _database(settings: Path, kept: str, environ: Mapping[str, str]) -> Finding:
         problem = next(iter(str(getattr(error, "orig", "")).splitlines()), "it is no address of a database")
         return Finding("database", False, f"${POSTGRES_VARIABLE}: {problem}; {_ADVICE}")
     place = url.render_as_string(hide_password=True)
-    unused = _unused(POSTGRES_VARIABLE, settings, kept, environ)
+    is_named = f"{url.host}" in kept and f"{url.database}" in kept  # in the settings that a Helm chart wrote
+    unused = "" if is_named else _unused(POSTGRES_VARIABLE, settings, kept, environ)
     return Finding("database", not unused, f"{place} answers{unused}")
 
 
@@ -94,6 +109,10 @@ def _unused(variable: str, settings: Path, kept: str, environ: Mapping[str, str]
 
 def _unfit(store: Store, workers: int) -> str:
     """Why no night, or none of this store, would be made by the workers."""
-    if not store_url(store):
-        return "; store.url is not set, so each worker would write a store of its own: set it on all machines"
-    return "" if workers else f": start one with `{WORKER}`"
+    return _without_url(store, "worker") or ("" if workers else f": start one with `{WORKER}`")
+
+
+def _without_url(store: Store, who: str) -> str:
+    if store_url(store):
+        return ""
+    return f"; store.url is not set, so each {who} would write a store of its own: set it on all machines"

@@ -17,6 +17,7 @@ from memstate_core.state.home import Home
 from memstate_pipeline.instance import dagster_home, dagster_instance
 from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE, missing
 from memstate_pipeline.partitions import PARTITION_TAG
+from memstate_pipeline.pod_settings import IMAGE_VARIABLE, NAMESPACE_VARIABLE
 from tests.pipeline.conftest import run_memstate
 
 OLD = """\
@@ -55,6 +56,8 @@ retention: # days that ticks are kept; retention.run_days of memstate.toml says 
 """
 DATABASE = {POSTGRES_VARIABLE: "postgresql+psycopg2://memstate:a-password@db/memstate"}
 WORKERS = {**DATABASE, **dict.fromkeys((BROKER_VARIABLE, RESULTS_VARIABLE), "redis://:a-password@broker/0")}
+
+PODS = {**DATABASE, IMAGE_VARIABLE: "memstate:0.1.0", NAMESPACE_VARIABLE: "agents"}
 
 
 def settings(home: Home, environ: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -136,6 +139,23 @@ def test_the_environment_adds_a_database_and_workers_by_name_and_takes_nothing_b
     assert launcher["config"] == {"broker": {"env": BROKER_VARIABLE}, "backend": {"env": RESULTS_VARIABLE}}
     assert "a-password" not in workers
     assert settings(Home(tmp_path / "no history"), {**WORKERS, POSTGRES_VARIABLE: ""}) == local
+
+
+def test_the_environment_adds_pods_in_place_of_workers_and_takes_nothing_back(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    database, workers = settings(home, DATABASE), settings(Home(tmp_path / "workers"), WORKERS)
+    for name in (IMAGE_VARIABLE, NAMESPACE_VARIABLE, POSTGRES_VARIABLE):
+        assert settings(home, {**PODS, name: ""}) == database
+    pods = settings(home, {**WORKERS, **PODS})
+    assert settings(Home(tmp_path / "workers"), PODS) == pods != workers
+    assert (settings(home), settings(home, WORKERS)) == (pods, pods)
+    launcher = yaml.safe_load(pods)["run_launcher"]
+    assert (launcher["class"], launcher["config"]["job_image"]) == ("K8sRunLauncher", {"env": IMAGE_VARIABLE})
+    assert launcher["config"]["job_namespace"] == {"env": NAMESPACE_VARIABLE}
+    (tmp_path / "memstate.toml").write_text("[store]\nnights_at_once = 3\n")
+    several = yaml.safe_load(settings(home, PODS))
+    assert (several["concurrency"]["pools"]["default_limit"], several["run_launcher"]) == (3, launcher)
+    assert missing([IMAGE_VARIABLE], {}) == f"the environment variable {IMAGE_VARIABLE} is not set"
 
 
 def test_settings_that_were_edited_stay_whatever_the_environment_names(tmp_path: Path) -> None:

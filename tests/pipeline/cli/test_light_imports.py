@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "sentence_transformers", "transformers", "sklearn", "matplotlib", "openai")
+HEAVY = ("torch", "sentence_transformers", "transformers", "sklearn", "matplotlib", "openai", "kubernetes")
 
 
 def loaded_after(code: str) -> set[str]:

@@ -13,22 +13,30 @@ import pytest
 import yaml
 
 from memstate_pipeline.deploy.containers import container_files
+from memstate_pipeline.deploy.helm import helm_files
 from memstate_pipeline.deploy.kubernetes import cluster_files
+from memstate_pipeline.deploy.kubernetes_runs import run_files
 from memstate_pipeline.deploy.workers import worker_files
 from tests.pipeline.conftest import run_memstate
 
-_RULES = "{extends: default, rules: {line-length: {max: 120}, braces: {max-spaces-inside: 0}}}"
+_RULES = (
+    "{extends: default, rules: {line-length: {max: 120}, braces: {max-spaces-inside: 0},"
+    " comments: {min-spaces-from-content: 1}}}"
+)
 COMPOSE = ("compose.yaml", "compose.replicas.yaml", "compose.workers.yaml")
+CLUSTER = ("kubernetes.yaml", "kubernetes.workers.yaml", "helm.values.yaml")
 LINTERS = {
     "hadolint": ["hadolint", "Dockerfile"],
-    "yamllint": ["yamllint", "-s", "-d", _RULES, *COMPOSE, "kubernetes.yaml"],
+    "yamllint": ["yamllint", "-s", "-d", _RULES, *COMPOSE, *CLUSTER],
+    "kubeconform": ["kubeconform", "-strict", *CLUSTER[:2]],
     "compose": ["check-jsonschema", "--builtin-schema", "vendor.compose-spec", *COMPOSE],
 }
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, text in (container_files() | worker_files() | cluster_files()).items():
+    files = container_files() | worker_files() | cluster_files() | run_files() | helm_files()
+    for name, text in files.items():
         (tmp_path / name).write_text(text)
     return tmp_path
 
