@@ -38,9 +38,10 @@ Shared = tuple[Database, dict[str, str]]
 """The database, and the variables that name it and the broker."""
 
 
-@contextmanager
-def shared_servers(folder: Path) -> Iterator[Shared]:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     """A database, a broker and object storage, and the variables that name the first two."""
+    folder = tmp_path_factory.mktemp("servers")
     with (
         servers.database() as database,
         servers.broker(folder) as broker,

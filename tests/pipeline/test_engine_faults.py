@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +30,7 @@ from tests.pipeline.engine_machines import (
     environment,
     nights,
     own_database,
-    shared_servers,
+    shared,
     worker_of,
 )
 from tests.pipeline.engines import forwarded, free_port, wait_until
@@ -39,14 +38,9 @@ from tests.pipeline.test_checkout import observations
 
 servers.required()
 pytestmark = pytest.mark.slow
+__all__ = ["shared"]  # the fixture
 FINISHED = {SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
 CLOCKS = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
-    with shared_servers(tmp_path_factory.mktemp("servers")) as found:
-        yield found
 
 
 def given_for(shared: Shared, name: str) -> dict[str, str]:

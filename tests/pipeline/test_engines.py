@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import count, pairwise
@@ -49,7 +48,7 @@ from tests.pipeline.engine_machines import (
     nights,
     own_database,
     published,
-    shared_servers,
+    shared,
     statuses,
     worker_of,
 )
@@ -59,12 +58,7 @@ from tests.pipeline.test_publication import holds
 
 servers.required()
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
-    with shared_servers(tmp_path_factory.mktemp("servers")) as found:
-        yield found
+__all__ = ["shared"]  # the fixture
 
 
 @pytest.fixture

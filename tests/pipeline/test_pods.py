@@ -26,13 +26,10 @@ from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABL
 from memstate_pipeline.pod_settings import IMAGE_VARIABLE, NAMESPACE_VARIABLE
 from tests import warm
 from tests.pipeline.conftest import clean_environment, run_memstate
-from tests.pipeline.engines import wait_until
-from tests.pipeline.kubernetes_api import NAMESPACE, Cluster, cluster
-from tests.pipeline.test_checkout import observations
-from tests.pipeline.test_engines import (
+from tests.pipeline.engine_machines import (
     SCOPES,
-    Machine,
     Shared,
+    desk_of,
     drop,
     environment,
     nights,
@@ -41,7 +38,11 @@ from tests.pipeline.test_engines import (
     shared,
     statuses,
 )
+from tests.pipeline.engines import required, wait_until
+from tests.pipeline.kubernetes_api import NAMESPACE, Cluster, cluster
+from tests.pipeline.test_checkout import observations
 
+required()
 pytest.importorskip("dagster_k8s", reason="needs the extra k8s")
 pytestmark = pytest.mark.slow
 __all__ = ["shared"]  # the fixture
@@ -99,8 +100,8 @@ def test_pods_make_queued_nights_and_one_of_them_dies(shared: Shared, tmp_path: 
     given = {name: text for name, text in named.items() if name not in (BROKER_VARIABLE, RESULTS_VARIABLE)}
     given |= own_database(database, "pods") | {"MEMSTATE_STORE_URL": URL, "MEMSTATE_STORE_SHARDS": "2"}
     given["MEMSTATE_STORE_LEASE_SECONDS"] = "30"
-    chosen = {IMAGE_VARIABLE: "memstate", NAMESPACE_VARIABLE: NAMESPACE, "MEMSTATE_SCHEDULE_PRESSURE_ROWS": "1"}
-    desk = Machine(tmp_path / "desk", given | chosen, "dagster._daemon run -m memstate_pipeline.definitions")
+    chosen = {IMAGE_VARIABLE: "memstate", NAMESPACE_VARIABLE: NAMESPACE}
+    desk = desk_of(tmp_path, given | chosen)
     assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
     with ExitStack() as running:
         api = running.enter_context(cluster())
