@@ -62,6 +62,12 @@ def serve(
     cache_mib: Annotated[
         int, typer.Option(min=0, metavar="N", help="What a replica keeps beside the snapshots it serves, in MiB.")
     ] = 4096,
+    open_shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Shards that a replica keeps open, each fetched when needed. Default: all."
+        ),
+    ] = None,
     accept_writes: Annotated[
         bool,
         typer.Option("--accept-writes", help="As a replica, take writes for a store that fetches them."),
@@ -78,6 +84,8 @@ def serve(
 
     if accept_writes and replica_of is None:
         raise typer.BadParameter("--accept-writes is for replicas, expected --replica-of URL beside it")
+    if open_shards is not None and replica_of is None:
+        raise typer.BadParameter("--open-shards is for replicas, expected --replica-of URL beside it")
     store, key = context.obj.store, api_key(os.environ)
     kept = key_file.read(store.home.keys)
     if key is None and not kept and not is_loopback(host):
@@ -102,6 +110,7 @@ def serve(
         replica_of=replica_of,
         follow_seconds=follow_seconds,
         cache_mib=cache_mib,
+        open_shards=open_shards,
         accept_writes=accept_writes,
     )
     if replica_of is not None:

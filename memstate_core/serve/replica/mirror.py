@@ -17,7 +17,8 @@ from msgspec import ValidationError, structs
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import SourceUnreachable
-from memstate_core.model.scope import Layout
+from memstate_core.model.scope import Layout, is_shard
+from memstate_core.serve.replica.held_shards import HeldShards
 from memstate_core.serve.replica.object_cache import ObjectCache
 from memstate_core.state.current import move_current
 from memstate_core.state.files import file_digest, make_folder, replace_file, sync_path
@@ -26,7 +27,7 @@ from memstate_core.state.layout import remove_retired, write_layout
 from memstate_core.state.lock import exclusive
 from memstate_core.state.replica_note import ReplicaNote, read_replica_note
 from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, Manifest, Snapshot
-from memstate_core.storage.published import Entry, Published, read_current, read_note, shard_storage
+from memstate_core.storage.published import Entry, Published, StoreNote, read_current, read_note, shard_storage
 from memstate_core.storage.purpose import SOURCE
 from memstate_core.storage.storage import Storage, storage
 
@@ -40,11 +41,15 @@ class Mirror:
         root: where the folders of replicas are.
         source: the address of what is published.
         limit: how many bytes of objects are kept beside those of the kept snapshots.
+
+    Attributes:
+        held: the shards that processes have open, where not all are.
     """
 
     def __init__(self, root: Path, source: str, limit: int) -> None:
         self.source = source
         self.home = Home(root / hashlib.sha256(source.encode()).hexdigest()[:16])
+        self.held = HeldShards(self.home.root / "held")
         self._cache = ObjectCache(self.home.root / "cache", limit)
 
     @property
@@ -65,16 +70,39 @@ class Mirror:
             PublicationRefused: the address, or what is there, is not of a publication.
             CloudUnavailable: the package for object storage is missing.
         """
-        known = self.note
+        said, known = self._said(), self.note
+        return said.shard_layout if said is not None else (known or ReplicaNote(self.source, 1)).shard_layout
+
+    def _said(self) -> StoreNote | None:
+        """As `look`; None if the source does not answer now and did before."""
         try:
-            found = read_note(storage(self.source, SOURCE), SOURCE)
-            if found is None:
-                raise SourceUnreachable(self.source, "nothing is published there yet")
-            return found[0].shard_layout
+            return self.look()
         except SourceUnreachable:
-            if known is None:
+            if self.note is None:
                 raise
-            return known.shard_layout
+            return None
+
+    def look(self) -> StoreNote:
+        """What the source says about all shards now; errors as for `published`."""
+        found = read_note(storage(self.source, SOURCE), SOURCE)
+        if found is None:
+            raise SourceUnreachable(self.source, "nothing is published there yet")
+        return found[0]
+
+    def learn(self, there: StoreNote) -> None:
+        """Keeps what the source says about all shards; after an erasure, removes what no shard that is here has.
+
+        Raises:
+            StoreLocked: another process has been fetching for a minute.
+        """
+        said = {"writer": there.writer, "accepts": there.accepts_writes, "erased": there.erasures}
+        if self.note is None or self.note == structs.replace(self.note, **said):
+            return
+        with self._locked():
+            known = self.note or ReplicaNote(self.source, there.shards)
+            if there.erasures > known.erased:
+                self._erase()
+            self._write(structs.replace(known, **said))
 
     def open(self) -> int:
         """The number of shards here, after what is here was compared with its digests; errors as for `published`.
@@ -82,15 +110,55 @@ class Mirror:
         Snapshots with files that are not as they were fetched are removed, to be fetched again. Where the source has
         other shards now, those that are here are served until `switch`.
         """
-        there, known = self.published(), self.note
+        said, known = self._said(), self.note
+        there = self.published() if said is None else said.shard_layout
         with self._locked():
             if known is None or not any(self._numbers(shard) for shard in known.shard_layout.names):
-                known = ReplicaNote(self.source, there.count, layout=there.number)
+                before = known or ReplicaNote(self.source, there.count)
+                known = structs.replace(before, shards=there.count, layout=there.number)
                 self._write(known)
             write_layout(self.home, known.shard_layout)
             for shard in known.shard_layout.names:
                 self._remove_damaged(shard)
+        if said is not None:
+            self.learn(said)
         return known.shards
+
+    def has(self, shard: str) -> bool:
+        """Whether a snapshot of a shard is here to be served."""
+        return (self.home.snapshots(shard) / "CURRENT").is_file()
+
+    def here(self) -> list[str]:
+        """The shards of which something is here, in no order."""
+        folder = self.home.snapshots("s0").parent
+        return [path.name for path in folder.iterdir() if is_shard(path.name)] if folder.is_dir() else []
+
+    def release(self) -> None:
+        """Removes the snapshots of shards that no process holds; the cache keeps their objects up to its limit.
+
+        Raises:
+            StoreLocked: another process has been fetching for a minute.
+        """
+        if not any(self._is_free(shard) for shard in self.here()):
+            return
+        with self._locked():
+            for shard in self.here():
+                with self.held.alone(shard) as is_free:
+                    if is_free:
+                        self._release(shard)
+            self._cache.evict()
+
+    def _is_free(self, shard: str) -> bool:
+        with self.held.alone(shard) as is_free:
+            return is_free
+
+    def _release(self, shard: str) -> None:
+        """Removes a shard; which erasures it follows stays known, since the cache has objects of it."""
+        note, erasures = self.note, self._erasures(shard)
+        shutil.rmtree(self.home.snapshots(shard))
+        if note is not None:
+            accepting = [each for each in note.accepting if each != shard]
+            self._write(structs.replace(note, erasures={**note.erasures, shard: erasures}, accepting=accepting))
 
     def switch(self, layout: Layout) -> None:
         """Serves other shards, all of which were fetched, in place of those before, and removes these."""
@@ -233,8 +301,12 @@ class Mirror:
         os.utime(self.home.erasures)
 
     def _erasures(self, shard: str) -> int:
+        """How many erasures everything that is here of a shard follows, what the cache has of it included."""
         note = self.note
-        return 0 if note is None else note.erasures.get(shard, 0)
+        if note is None:
+            return 0
+        known = note.erasures.get(shard, 0)
+        return known if self._numbers(shard) else max(known, note.erased)
 
     def _record(self, shard: str, published: Published) -> None:
         self._write(_noted(self.note or ReplicaNote(self.source, 1), shard, published))

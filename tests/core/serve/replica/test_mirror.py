@@ -54,6 +54,11 @@ def text(mirror: Mirror, shard: str = "s0") -> str:
     return (folder / "graph").read_text()
 
 
+def whole(mirror: Mirror) -> str:
+    """Every file that the mirror has."""
+    return "\n".join(path.read_text() for path in mirror.home.root.rglob("*") if path.is_file())
+
+
 def publish_second(store: Store) -> None:
     snapshot(store, 2, "two")
     publish_to(store, URL)
@@ -196,6 +201,31 @@ def test_what_was_erased_leaves_a_replica_that_cannot_fetch_what_follows(
     s3_faults.none()
     mirror.follow("s0")
     assert text(mirror) == "two of s0"
+
+
+def test_what_was_erased_leaves_the_cache_of_a_shard_that_is_not_open(store: Store, mirror: Mirror) -> None:
+    mirror.release()
+    assert not mirror.has("s0")
+    assert "one of s0" in whole(mirror)
+    erase(store)
+    publish_to(store, URL)
+    mirror.learn(mirror.look())
+    assert "one of s0" not in whole(mirror)
+    assert mirror.follow("s0")
+    assert text(mirror) == "two of s0"
+
+
+def test_a_shard_that_another_process_has_open_stays(tmp_path: Path, mirror: Mirror, s3_faults: Faults) -> None:
+    other = Mirror(tmp_path / "replica", URL, MANY)
+    other.held.hold("s0")
+    mirror.release()
+    assert text(mirror) == "one of s0"
+    other.held.let_go("s0")
+    mirror.release()
+    assert not mirror.has("s0")
+    s3_faults.seen.clear()
+    assert mirror.follow("s0")
+    assert len(s3_faults.seen) == 1  # CURRENT; the objects are in the cache
 
 
 def test_a_corrupted_cache_is_fetched_again(mirror: Mirror, s3_faults: Faults) -> None:
