@@ -42,9 +42,9 @@ class Service(Reading):
         self._inbox = self._writer()
 
     @property
-    def keys(self) -> Path:
-        """The file of the keys that it accepts."""
-        return self.store.home.keys
+    def keys(self) -> list[Path]:
+        """The files of the keys that it accepts."""
+        return [self.store.home.keys]
 
     def start(self) -> None:
         """Starts the background threads and returns; `readiness` reports when a snapshot is served.

@@ -1,6 +1,7 @@
 """How snapshots lie at a URL: what the store that publishes writes there, and replicas read.
 
     store.json                the number of shards, how often it was changed, and what holds for all of them
+    keys.json                 the hashes of the store's API keys
     inbox/, accesses/         what replicas accepted for the store (`memstate_core.storage.remote_inbox`)
     shards/s0/CURRENT         the kept snapshots of a shard, the served one first, by the digests of their manifests
     shards/s0/objects/ab/…    contents named after their SHA-256: manifests, and the files that they name
@@ -24,6 +25,7 @@ from memstate_core.storage.purpose import Purpose
 from memstate_core.storage.storage import Storage, below, storage
 
 STORE, CURRENT, FORMAT = "store.json", "CURRENT", 1
+KEYS = "keys.json"
 _RESHARDED = 2
 """The format of a store whose number of shards was changed, which versions before that do not follow."""
 

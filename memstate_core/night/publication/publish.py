@@ -16,6 +16,7 @@ from msgspec import json as msgjson
 from memstate_core.model.errors import PublicationConflict, SnapshotDamaged
 from memstate_core.model.scope import Layout, is_shard
 from memstate_core.night.checkout.session import commit_now
+from memstate_core.night.publication.keys import publish_keys
 from memstate_core.night.publication.note import note_outcome
 from memstate_core.night.publication.store_note import erasures_begun, one_writer, require_place, write_note
 from memstate_core.run.store import Store
@@ -69,7 +70,8 @@ def publish_to(
 ) -> list[Outcome]:
     """Publishes what shards serve to a URL; repeating it completes what was interrupted.
 
-    A store that is kept at a URL gets its state there first, so that replicas never see what it does not have.
+    A store that is kept at a URL gets its state there first, so that replicas never see what it does not have. Its
+    machines may have different API keys, so those are published by `memstate publish` and `memstate keys` alone.
 
     Args:
         store: the store.
@@ -84,6 +86,7 @@ def publish_to(
         PublicationConflict: another publisher was there first, or a newer snapshot is there; CURRENT was not moved.
             Or another copy of the store changed its number of shards.
         CloudUnavailable: the package for object storage is missing.
+        KeysDamaged: the key file cannot be read; the snapshots are published, the keys are not.
         SnapshotDamaged: a served snapshot has other files than its manifest says; CURRENT was not moved.
         StoreLocked: another process of this home has been publishing for ten minutes.
     """
@@ -103,6 +106,8 @@ def publish_to(
             write_note(store, where, found_note, whole=set(chosen) == set(layout.names))
             if is_resharded or shards is None:
                 _remove_retired(where, layout)
+            if not store.settings.store.url:
+                publish_keys(store, where)
     return found
 
 

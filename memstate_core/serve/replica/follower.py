@@ -17,7 +17,8 @@ from memstate_core.model.errors import MemstateError
 from memstate_core.model.scope import Layout
 from memstate_core.model.text import iso
 from memstate_core.serve.replica.mirror import Mirror
-from memstate_core.storage.published import STORE, StoreNote
+from memstate_core.serve.replica.published_keys import follow_keys
+from memstate_core.storage.published import KEYS, STORE, StoreNote
 
 T = TypeVar("T")
 _STOP_SECONDS = 2.0
@@ -36,8 +37,8 @@ class Follower:
     """A thread that follows the source of a replica.
 
     Attributes:
-        problems: what failed when each shard was asked for last, and `store.json`, which is about all of them; no entry
-            where that worked.
+        problems: what failed when each shard was asked for last, and for `store.json` and `keys.json`, which are about
+            all of them; no entry where that worked.
         asked_at: when every shard was last found to be as published, by the machine's clock; None before.
 
     Args:
@@ -79,8 +80,9 @@ class Follower:
         Where all shards are followed, that is when all of them are here; where shards are fetched on demand, at once.
         """
         said = self._attempt(STORE, self._look)
+        self._attempt(KEYS, lambda: follow_keys(self._mirror.source, self._mirror.home.keys))
         there = self._mirror.layout if said is None else said.shard_layout
-        for name in set(self.problems) - {STORE, *there.names}:
+        for name in set(self.problems) - {STORE, KEYS, *there.names}:
             self.reached(name)
         for shard in self._followed(there):
             if self._attempt(shard, partial(self._mirror.follow, shard)):

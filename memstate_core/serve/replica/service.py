@@ -6,6 +6,7 @@ the inbox at the URL when they are acknowledged, and the store fetches them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,12 +20,15 @@ from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
+from memstate_core.serve.auth import key_file
+from memstate_core.serve.auth.key_file import Key
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.inbox_writer import Inbox
 from memstate_core.serve.options import Options
 from memstate_core.serve.reading import Document
 from memstate_core.serve.replica.follower import Follower
 from memstate_core.serve.replica.mirror import Mirror
+from memstate_core.serve.replica.published_keys import follow_keys
 from memstate_core.serve.replica.shard_source import ShardSource
 from memstate_core.serve.replica.writes import RemoteInbox
 from memstate_core.serve.service import Service
@@ -47,6 +51,15 @@ def mirror_of(home: Home, source: str, options: Options) -> Mirror:
     return Mirror(home.root / FOLDER, source, options.cache_mib << 20)
 
 
+def published_keys(home: Home, source: str, options: Options) -> list[Key]:
+    """The keys of the store that a server with this home would accept now; errors as for `ReplicaService`."""
+    mirror = mirror_of(home, source, options)
+    mirror.published()
+    with suppress(SourceUnreachable):
+        follow_keys(source, mirror.home.keys)
+    return key_file.read(mirror.home.keys) or []
+
+
 class ReplicaService(Service):
     """Serves what is published at a URL. Thread-safe between `start` and `close`.
 
@@ -67,6 +80,8 @@ class ReplicaService(Service):
         self._mirror = mirror = mirror_of(local.home, source, options)
         own = local.settings
         sharded = own.store.model_copy(update={"shards": mirror.open()})
+        with suppress(SourceUnreachable):  # those that were read before are accepted then; the follower asks again
+            follow_keys(source, mirror.home.keys)
         recall = own.recall.model_copy(update={"record": False})  # what is recorded belongs into the home of the store
         store = Store(mirror.home, own.model_copy(update={"store": sharded, "recall": recall}))
         self._remote = RemoteInbox(source, options.accesses_limit)
@@ -76,9 +91,9 @@ class ReplicaService(Service):
         super().__init__(store, replace(options, flush_seconds=options.rotate_seconds), shared)
 
     @property
-    def keys(self) -> Path:
-        """The key file of the server's own home."""
-        return self._local.home.keys
+    def keys(self) -> list[Path]:
+        """The key file of the server's own home, and that of the keys of the store."""
+        return [self._local.home.keys, self.store.home.keys]
 
     def start(self) -> None:
         """Starts to follow the source, and serves what was fetched before meanwhile."""
