@@ -24,7 +24,7 @@ from memstate_core.state.current import current_snapshot
 from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
-from memstate_core.state.snapshots import MANIFEST, Snapshot, load_snapshot
+from memstate_core.state.snapshots import MANIFEST, Manifest, Snapshot
 from memstate_core.storage.at_once import at_once
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.published import (
@@ -260,10 +260,13 @@ def _key(entry: Entry | None) -> tuple[int, str] | None:
 
 
 def _same(home: Home, shard: str, entry: Entry) -> list[Snapshot]:
-    """The snapshot of an entry, if the store keeps it with this manifest and all its files."""
+    """The snapshot of an entry, if the store keeps it with this manifest and all its files.
+
+    It may have the schema of the version before, which replicas of that version serve until they are replaced.
+    """
     path: Path = home.snapshots(shard) / str(entry.number)
     try:
-        snapshot = load_snapshot(home, shard, entry.number)
+        snapshot = Snapshot(path, msgjson.decode((path / MANIFEST).read_bytes(), type=Manifest))
         return [snapshot] if file_digest(path / MANIFEST) == entry.manifest and not snapshot.missing() else []
-    except (SnapshotDamaged, FileNotFoundError):
+    except (OSError, ValueError):
         return []

@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from msgspec import ValidationError, structs
@@ -177,8 +177,9 @@ class Mirror:
         """Fetches what CURRENT of a shard names, if it is another one than here; whether anything changed.
 
         Raises:
-            SourceUnreachable: the source does not answer, or lacks something; what is here stays, unless there was an
-                erasure since: then it is removed.
+            SourceUnreachable: the source does not answer, or lacks something, or has a snapshot of another version;
+                what is here stays, unless there was an erasure since: then it is removed. If nothing is here, the
+                snapshot before it is, where that can be fetched.
             PublicationRefused: CURRENT is not as it was written.
             StoreLocked: another process has been fetching for a minute.
             DiskFull: the disk has no room.
@@ -204,6 +205,8 @@ class Mirror:
             if erased:
                 self._keep(shard, [])
                 self._erase()
+            elif not self._numbers(shard):
+                self._take_earlier(place, shard, published)
             raise
         kept = {entry.number for entry in published.snapshots}
         # A server may become ready when CURRENT moves, and has to know then whether it takes writes.
@@ -216,6 +219,15 @@ class Mirror:
         self._cache.evict(all_unlinked=erased)
         self._record(shard, published)
         return True
+
+    def _take_earlier(self, place: Storage, shard: str, published: Published) -> None:
+        """Fetches a snapshot before the served one where nothing is here, such as one of this version of memstate."""
+        for entry in published.snapshots[1:]:
+            with suppress(SourceUnreachable):
+                self._fetch(place, shard, entry)
+                self._record(shard, published)
+                move_current(self.home, shard, entry.number)
+                return
 
     def _has(self, shard: str, published: Published) -> bool:
         """Whether what is published is here, with all its files."""

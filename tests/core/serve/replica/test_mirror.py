@@ -17,11 +17,13 @@ from memstate_core.night.publication.publish import publish_to
 from memstate_core.run.store import Store
 from memstate_core.serve.replica import mirror as mirroring
 from memstate_core.serve.replica.mirror import Mirror, is_damaged
+from memstate_core.state import snapshots
 from memstate_core.state.current import current_number, move_current
 from memstate_core.state.erasures import erasure_mark
 from memstate_core.state.files import file_digest
 from memstate_core.state.snapshots import MANIFEST
 from memstate_core.storage.storage import object_name
+from tests.core.night.publication import conftest as publication
 from tests.core.night.publication.conftest import COMMON, new_store, snapshot
 from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
@@ -131,6 +133,25 @@ def test_a_snapshot_of_another_version_leaves_the_old_one(
     with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
         mirror.follow("s0")
     assert text(mirror) == "one of s0"
+
+
+def test_a_new_machine_of_the_version_before_takes_the_snapshot_before(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = mirroring.SCHEMA_VERSION + 1
+    for module in (publication, snapshots):
+        monkeypatch.setattr(module, "SCHEMA_VERSION", newer)
+    publish_second(store)
+    late = Mirror(tmp_path / "late", URL, MANY)
+    late.open()
+    with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
+        late.follow("s0")
+    assert text(late) == "one of s0"
+    with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
+        late.follow("s0")
+    monkeypatch.setattr(mirroring, "SCHEMA_VERSION", newer)
+    assert late.follow("s0")
+    assert text(late) == "two of s0"
 
 
 def test_whether_writes_are_taken_is_known_before_current_moves(
