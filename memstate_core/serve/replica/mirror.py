@@ -9,25 +9,24 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from msgspec import ValidationError, structs
 from msgspec import json as msgjson
+from msgspec import structs
 
 from memstate_core.model.errors import SourceUnreachable
 from memstate_core.model.scope import Layout, is_shard
+from memstate_core.serve.replica.fetched_snapshots import FetchedSnapshots
 from memstate_core.serve.replica.held_shards import HeldShards
 from memstate_core.serve.replica.object_cache import ObjectCache
 from memstate_core.state.current import move_current
-from memstate_core.state.files import file_digest, make_folder, replace_file, sync_path
+from memstate_core.state.files import make_folder, replace_file
 from memstate_core.state.home import Home
 from memstate_core.state.layout import remove_retired, write_layout
 from memstate_core.state.lock import exclusive
 from memstate_core.state.replica_note import ReplicaNote, read_replica_note
-from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, Manifest, Snapshot
-from memstate_core.storage.published import Entry, Published, StoreNote, read_current, read_note, shard_storage
+from memstate_core.storage.published import Published, StoreNote, read_current, read_note, shard_storage
 from memstate_core.storage.purpose import SOURCE
 from memstate_core.storage.storage import Storage, storage
 
@@ -51,6 +50,7 @@ class Mirror:
         self.home = Home(root / hashlib.sha256(source.encode()).hexdigest()[:16])
         self.held = HeldShards(self.home.root / "held")
         self._cache = ObjectCache(self.home.root / "cache", limit)
+        self._snapshots = FetchedSnapshots(self.home, self._cache)
 
     @property
     def note(self) -> ReplicaNote | None:
@@ -113,13 +113,13 @@ class Mirror:
         said, known = self._said(), self.note
         there = self.published() if said is None else said.shard_layout
         with self._locked():
-            if known is None or not any(self._numbers(shard) for shard in known.shard_layout.names):
+            if known is None or not any(self._snapshots.numbers(shard) for shard in known.shard_layout.names):
                 before = known or ReplicaNote(self.source, there.count)
                 known = structs.replace(before, shards=there.count, layout=there.number)
                 self._write(known)
             write_layout(self.home, known.shard_layout)
             for shard in known.shard_layout.names:
-                self._remove_damaged(shard)
+                self._snapshots.remove_damaged(shard)
         if said is not None:
             self.learn(said)
         return known.shards
@@ -186,7 +186,7 @@ class Mirror:
         """
         place = shard_storage(self.source, shard, SOURCE)
         found = read_current(place, SOURCE)
-        if found is None and self._numbers(shard):
+        if found is None and self._snapshots.numbers(shard):
             raise SourceUnreachable(place.where, "CURRENT is missing")
         published = Published(writer="" if self.note is None else self.note.writer) if found is None else found[0]
         if self._has(shard, published):
@@ -200,12 +200,12 @@ class Mirror:
         erased = published.erasures > self._erasures(shard)
         try:
             if published.served is not None:
-                self._fetch(place, shard, published.served)
+                self._snapshots.fetch(place, shard, published.served)
         except BaseException:
             if erased:
-                self._keep(shard, [])
+                self._snapshots.keep(shard, [])
                 self._erase()
-            elif not self._numbers(shard):
+            elif not self._snapshots.numbers(shard):
                 self._take_earlier(place, shard, published)
             raise
         kept = {entry.number for entry in published.snapshots}
@@ -213,7 +213,7 @@ class Mirror:
         self._record(shard, structs.replace(published, erasures=self._erasures(shard)))
         if published.served is not None:
             move_current(self.home, shard, published.served.number)
-        self._keep(shard, [each for each in self._numbers(shard) if each in kept])
+        self._snapshots.keep(shard, [each for each in self._snapshots.numbers(shard) if each in kept])
         if erased:
             self._erase()
         self._cache.evict(all_unlinked=erased)
@@ -224,7 +224,7 @@ class Mirror:
         """Fetches a snapshot before the served one where nothing is here, such as one of this version of memstate."""
         for entry in published.snapshots[1:]:
             with suppress(SourceUnreachable):
-                self._fetch(place, shard, entry)
+                self._snapshots.fetch(place, shard, entry)
                 self._record(shard, published)
                 move_current(self.home, shard, entry.number)
                 return
@@ -235,76 +235,11 @@ class Mirror:
         if note is None or note != _noted(note, shard, published):
             return False
         if entry is None:
-            return not self._numbers(shard)
+            return not self._snapshots.numbers(shard)
         current = self.home.snapshots(shard) / "CURRENT"
-        return self._is_whole(shard, entry) and current.is_file() and current.read_text() == f"{entry.number}\n"
-
-    def _is_whole(self, shard: str, entry: Entry) -> bool:
-        path = self.home.snapshots(shard) / str(entry.number)
-        try:
-            if file_digest(path / MANIFEST) != entry.manifest:
-                return False
-            return not Snapshot(path, _manifest((path / MANIFEST).read_bytes())).missing()
-        except (OSError, ValidationError, ValueError):
-            return False
-
-    def _fetch(self, place: Storage, shard: str, entry: Entry) -> None:
-        """Makes the folder of a snapshot, which gets its name when all its files are there and flushed."""
-        if self._is_whole(shard, entry):
-            return
-        folder = self.home.snapshots(shard)
-        draft, final = folder / f".{entry.number}.part", folder / str(entry.number)
-        shutil.rmtree(draft, ignore_errors=True)
-        make_folder(draft)
-        self._bring(place, [entry.manifest])
-        self._cache.link(entry.manifest, draft / "object")
-        shutil.copyfile(draft / "object", draft / MANIFEST)  # its time is that of the snapshot
-        (draft / "object").unlink()
-        manifest = self._checked(place, shard, entry, (draft / MANIFEST).read_bytes())
-        self._bring(place, manifest.files.values())
-        for name, digest in manifest.files.items():
-            self._cache.link(digest, draft / name)
-        os.utime(draft / MANIFEST, (entry.written_at.timestamp(),) * 2)
-        for path in [*(each for each in draft.rglob("*") if each.is_dir()), draft]:
-            sync_path(path)
-        if final.exists():  # of another copy of the store, or damaged
-            shutil.rmtree(final)
-        draft.rename(final)
-        sync_path(folder)
-
-    def _checked(self, place: Storage, shard: str, entry: Entry, content: bytes) -> Manifest:
-        try:
-            manifest = _manifest(content)
-        except (ValidationError, ValueError) as error:
-            raise SourceUnreachable(place.where, f"the manifest of {shard}/{entry.number}: {error}") from None
-        if manifest.schema_version != SCHEMA_VERSION:
-            problem = f"{shard}/{entry.number} has schema {manifest.schema_version}, expected {SCHEMA_VERSION}"
-            raise SourceUnreachable(place.where, problem)
-        wrong = [name for name in manifest.files if Path(name).is_absolute() or ".." in Path(name).parts]
-        if (manifest.shard, manifest.number) != (shard, entry.number) or wrong:
-            raise SourceUnreachable(place.where, f"the manifest is not that of {shard}/{entry.number}")
-        return manifest
-
-    def _bring(self, place: Storage, digests: Iterable[str]) -> None:
-        problem = self._cache.bring(place, digests)
-        if problem is not None:
-            raise SourceUnreachable(place.where, problem)
-
-    def _numbers(self, shard: str) -> list[int]:
-        folder = self.home.snapshots(shard)
-        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
-
-    def _keep(self, shard: str, kept: list[int]) -> None:
-        """Removes the other snapshots, and CURRENT if none is left."""
-        folder = self.home.snapshots(shard)
-        if not kept:
-            (folder / "CURRENT").unlink(missing_ok=True)
-        for number in set(self._numbers(shard)) - set(kept):
-            shutil.rmtree(folder / str(number))
-
-    def _remove_damaged(self, shard: str) -> None:
-        kept = [each for each in self._numbers(shard) if not is_damaged(self.home.snapshots(shard) / str(each))]
-        self._keep(shard, kept)
+        return (
+            self._snapshots.is_whole(shard, entry) and current.is_file() and current.read_text() == f"{entry.number}\n"
+        )
 
     def _erase(self) -> None:
         """Has servers let go of what they hold open, as after an erasure in a home; removes unlinked objects."""
@@ -318,7 +253,7 @@ class Mirror:
         if note is None:
             return 0
         known = note.erasures.get(shard, 0)
-        return known if self._numbers(shard) else max(known, note.erased)
+        return known if self._snapshots.numbers(shard) else max(known, note.erased)
 
     def _record(self, shard: str, published: Published) -> None:
         self._write(_noted(self.note or ReplicaNote(self.source, 1), shard, published))
@@ -338,15 +273,3 @@ def _noted(note: ReplicaNote, shard: str, published: Published) -> ReplicaNote:
     known = note.erasures.get(shard, 0) == published.erasures
     erasures = note.erasures if known else {**note.erasures, shard: published.erasures}
     return structs.replace(note, erasures=erasures, writer=published.writer, accepting=sorted(accepting))
-
-
-def _manifest(content: bytes) -> Manifest:
-    return msgjson.decode(content, type=Manifest)
-
-
-def is_damaged(folder: Path) -> bool:
-    """Whether a snapshot lacks its manifest, or has other files than that says; every byte is read."""
-    try:
-        return bool(Snapshot(folder, _manifest((folder / MANIFEST).read_bytes())).damage())
-    except (OSError, ValidationError, ValueError):
-        return True

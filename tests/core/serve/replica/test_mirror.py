@@ -15,8 +15,10 @@ from obstore.store import from_url
 from memstate_core.model.errors import MemstateError, PublicationRefused, SourceUnreachable
 from memstate_core.night.publication.publish import publish_to
 from memstate_core.run.store import Store
+from memstate_core.serve.replica import fetched_snapshots
 from memstate_core.serve.replica import mirror as mirroring
-from memstate_core.serve.replica.mirror import Mirror, is_damaged
+from memstate_core.serve.replica.fetched_snapshots import is_damaged
+from memstate_core.serve.replica.mirror import Mirror
 from memstate_core.state import snapshots
 from memstate_core.state.current import current_number, move_current
 from memstate_core.state.erasures import erasure_mark
@@ -129,7 +131,7 @@ def test_a_snapshot_of_another_version_leaves_the_old_one(
     store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish_second(store)
-    monkeypatch.setattr(mirroring, "SCHEMA_VERSION", mirroring.SCHEMA_VERSION - 1)
+    monkeypatch.setattr(fetched_snapshots, "SCHEMA_VERSION", fetched_snapshots.SCHEMA_VERSION - 1)
     with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
         mirror.follow("s0")
     assert text(mirror) == "one of s0"
@@ -138,7 +140,7 @@ def test_a_snapshot_of_another_version_leaves_the_old_one(
 def test_a_new_machine_of_the_version_before_takes_the_snapshot_before(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    newer = mirroring.SCHEMA_VERSION + 1
+    newer = fetched_snapshots.SCHEMA_VERSION + 1
     for module in (publication, snapshots):
         monkeypatch.setattr(module, "SCHEMA_VERSION", newer)
     publish_second(store)
@@ -149,7 +151,7 @@ def test_a_new_machine_of_the_version_before_takes_the_snapshot_before(
     assert text(late) == "one of s0"
     with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
         late.follow("s0")
-    monkeypatch.setattr(mirroring, "SCHEMA_VERSION", newer)
+    monkeypatch.setattr(fetched_snapshots, "SCHEMA_VERSION", newer)
     assert late.follow("s0")
     assert text(late) == "two of s0"
 
