@@ -106,6 +106,7 @@ def test_a_shard_is_fetched_by_the_first_request_for_it_and_the_least_recently_u
     tmp_path: Path, replica: Client, s3_faults: Faults
 ) -> None:
     assert set(states(replica).values()) == {"not_open"}
+    assert "memstate_ready 1.0" in replica.get("/metrics").content.decode()
     assert asked(s3_faults) == set()
     for shard in ("s1", "s2", "s1"):
         assert ask(replica, shard)["candidates"][0]["topic_id"] == f"yard-{shard}"
