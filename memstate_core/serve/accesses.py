@@ -57,8 +57,8 @@ class Access:
 class ErasedTopics(Protocol):
     """Knows which topics are no longer served, because of an erasure."""
 
-    def among(self, topic_ids: Collection[str]) -> frozenset[str]:
-        """Those of some topics that an erasure has removed since the last call."""
+    def among(self, topic_ids: Collection[str], scopes: Collection[str]) -> frozenset[str]:
+        """Those of some topics, which are of some scopes, that an erasure has removed since the last call."""
 
 
 class Journal(Protocol):
@@ -172,7 +172,9 @@ class AccessRecorder:
         """Drops accesses of topics that were erased since they were recorded."""
         with self._buffering:
             held = list(self._buffer)
-        gone = self._erased.among({access.topic_id for access in held}) if self._erased is not None else frozenset()
+        gone = frozenset[str]()
+        if self._erased is not None:
+            gone = self._erased.among({each.topic_id for each in held}, {each.scope for each in held})
         if gone:
             with self._buffering:
                 kept = [access for access in self._buffer if access.topic_id not in gone]

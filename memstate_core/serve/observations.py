@@ -49,6 +49,11 @@ class Accepted:
         return [tuple(record[_COLUMN[name]] for name in names) for record in self.records]
 
     @property
+    def scopes(self) -> set[str]:
+        """The scopes of the observations."""
+        return {record[_COLUMN["scope"]] for record in self.records}
+
+    @property
     def made(self) -> set[tuple[str, str]]:
         """The topics, as scope and id, that observations make in their own scope by a key or by their placement."""
         named = {place for place, _, _ in self.given}

@@ -39,6 +39,7 @@ class Options:
         follow_seconds: how often a replica asks its source for what is published.
         accept_writes: whether a replica takes writes for its store, which has to fetch them.
         cache_mib: how many MiB of fetched objects a replica keeps beside those that it serves.
+        open_shards: how many shards a replica keeps open, each from the first request that needs it; None for all.
     """
 
     api_key: str | None = None
@@ -62,6 +63,7 @@ class Options:
     follow_seconds: float = 5.0
     accept_writes: bool = False
     cache_mib: int = 4096
+    open_shards: int | None = None
 
 
 def api_key(environ: Mapping[str, str]) -> str | None:

@@ -37,6 +37,7 @@ from memstate_core.serve.scope_filter import redacted
 from memstate_core.serve.snapshots.generation import Generation
 from memstate_core.serve.snapshots.lost_topics import LostTopics
 from memstate_core.serve.snapshots.readiness import age_of, is_stale, readiness
+from memstate_core.serve.snapshots.shard_states import ShardState
 from memstate_core.serve.snapshots.swap import Serving
 from memstate_core.serve.snapshots.watcher import Watcher
 from memstate_core.serve.telemetry.counters import Count, Counters
@@ -58,12 +59,15 @@ class Reading:
     def __init__(self, store: Store, options: Options, shared: Shared | None = None) -> None:
         self.store, self.options, self.shared = store, options, shared
         self.counters = Counters(None if shared is None else shared.counts(len(Count)))
-        self.serving = Serving(store, self.counters, settle=options.settle)
+        self.serving = self._served()
         self._watcher = Watcher(self.serving, options.poll_seconds, self.counters)
         self._pending = Pending(store)
         self._counter = lru_cache(maxsize=4)(counter_of)
         self._accesses = self._recorder()
         self._questions = QuestionRecorder(store.home.recorded_questions, store.settings.recall)
+
+    def _served(self) -> Serving:
+        return Serving(self.store, self.counters, settle=self.options.settle)
 
     def _recorder(self) -> AccessRecorder:
         home = self.store.home
@@ -80,7 +84,7 @@ class Reading:
         """
         own = replace(question, scopes=who.narrowed(question.scopes), asked_at=question.asked_at or clock())
         with span("memstate.query", top_k=own.top_k, evidence_k=own.evidence_k) as set_attributes:
-            document = self.serving.read(lambda generation: self._answer(generation, who, own, pending))
+            document = self.serving.read(lambda generation: self._answer(generation, who, own, pending), own.scopes)
             if not pending and self._is_recorded(record):
                 self._questions.record(own, document, clock())
             set_attributes(candidates=len(document["candidates"]), snapshot=document["snapshot"])
@@ -121,7 +125,7 @@ class Reading:
             return with_warnings(packed, generation.readers, own.scopes, workspace, own.as_of)
 
         with span("memstate.context", budget=budget):
-            document = self.serving.read(pack)
+            document = self.serving.read(pack, own.scopes)
         self._record_scopes(own)
         cited = (each for each in document["citations"] if each["kind"] in ("topic", "resource"))
         self._record({each["topic_id"]: each["scope"] for each in cited}, record)
@@ -180,7 +184,7 @@ class Reading:
                 record, added = record_of(made), {}
             return record | added | {"snapshot": generation.snapshot}
 
-        return self.serving.read(read)
+        return self.serving.read(read, who.scopes)
 
     def _pending_of(
         self, generation: Generation, topic_id: str, who: Principal, as_of: datetime | None = None, **_how: Any
@@ -220,7 +224,7 @@ class Reading:
             listed = {name: found, "next_cursor": cursor, "snapshot": generation.snapshot}
             return listed | generation.damaged.note(own)
 
-        return self.serving.read(page)
+        return self.serving.read(page, own)
 
     def runs(self, who: Principal, limit: int) -> Document:
         """The latest runs, for callers who may read every scope."""
@@ -242,7 +246,7 @@ class Reading:
         Raises:
             StoreNotFound: nothing is served yet.
         """
-        return self.serving.read(lambda generation: graph_health(generation, who))
+        return self.serving.read(lambda generation: graph_health(generation, who), who.scopes)
 
     def readiness(self, who: Principal) -> Document:
         """The readiness of the server; callers with limited scopes learn only whether the snapshot is stale.
@@ -250,13 +254,35 @@ class Reading:
         Raises:
             StoreNotFound: nothing is served yet.
         """
-        generation = self.serving.current
-        if generation is None:
+        if not self.serving.is_ready:
             raise StoreNotFound(str(self.store.home.root), "no snapshot that is open")
-        now, max_age = clock(), self.options.max_age
+        generation, now, max_age = self.serving.current, clock(), self.options.max_age
         if not who.sees_all:
-            return {"status": "ready", "stale": is_stale(age_of(generation, now), max_age)}
-        return readiness(self.store, generation, self._watcher.refused, now, max_age)
+            return {"status": "ready", "stale": generation is not None and is_stale(age_of(generation, now), max_age)}
+        document = {"status": "ready", "stale": False, "max_age_seconds": max_age}
+        if generation is not None:
+            document = readiness(self.store, generation, self._watcher.refused, now, max_age)
+        return document | {"shards": {name: each.described(now) for name, each in self.shard_states().items()}}
+
+    def shard_readiness(self, who: Principal, shard: str) -> Document | None:
+        """The readiness of one shard, for callers with limited scopes without details; None if there is no such shard.
+
+        Raises:
+            MemstateError: nothing can be served of it, or nothing is served yet.
+        """
+        if not self.serving.is_ready:
+            raise StoreNotFound(str(self.store.home.root), "no snapshot that is open")
+        state, now = self.shard_states().get(shard), clock()
+        if state is None:
+            return None
+        if not state.is_ready:
+            raise state.error if state.error and who.sees_all else StoreNotFound(shard, "no snapshot that is open")
+        document = {"status": "ready", "stale": is_stale(state.age(now), self.options.max_age)}
+        return document | ({"shards": {shard: state.described(now)}} if who.sees_all else {})
+
+    def shard_states(self) -> dict[str, ShardState]:
+        """The state of each shard; none before the first snapshot."""
+        return self.serving.states()
 
 
 def _part(name: str) -> AbstractContextManager[object]:

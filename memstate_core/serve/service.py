@@ -42,9 +42,9 @@ class Service(Reading):
         self._inbox = self._writer()
 
     @property
-    def keys(self) -> Path:
-        """The file of the keys that it accepts."""
-        return self.store.home.keys
+    def keys(self) -> list[Path]:
+        """The files of the keys that it accepts."""
+        return [self.store.home.keys]
 
     def start(self) -> None:
         """Starts the background threads and returns; `readiness` reports when a snapshot is served.
@@ -86,8 +86,8 @@ class Service(Reading):
             if not who.sees_all:
                 self._check_topic_ids(accepted)
             description = {} if asked is None else self._describe(asked, accepted)
-            if self.serving.current is not None:
-                self.serving.read(lambda generation: refuse_published(accepted, generation.readers))
+            if self.serving.is_ready:
+                self.serving.read(lambda generation: refuse_published(accepted, generation.readers), accepted.scopes)
             name = self._inbox.append(accepted.lines, self._known.accepting(accepted))
         self._note(name, accepted.lines, now)
         self.counters.add(Count.OBSERVATIONS_ACCEPTED, len(accepted.observation_ids))
@@ -115,10 +115,11 @@ class Service(Reading):
 
     def _describe(self, asked: Request, accepted: Accepted) -> Document:
         """The description of a single observation, as far as the served snapshots know."""
-        if self.serving.current is None:
+        if not self.serving.is_ready:
             return describe_single(asked, accepted, (), None)
         return self.serving.read(
-            lambda generation: describe_single(asked, accepted, generation.readers, generation.encoder)
+            lambda generation: describe_single(asked, accepted, generation.readers, generation.encoder),
+            accepted.scopes,
         )
 
     def _check_topic_ids(self, accepted: Accepted) -> None:
@@ -127,10 +128,10 @@ class Service(Reading):
         def check(readers: Sequence[SnapshotReader]) -> None:
             check_topic_ids(accepted, readers, partial(self._pending_topics, readers))
 
-        if self.serving.current is None:
+        if not self.serving.is_ready:
             check(())
         else:
-            self.serving.read(lambda generation: check(generation.readers))
+            self.serving.read(lambda generation: check(generation.readers), accepted.scopes)
 
     def _keep_feedback(self, access: Access) -> None:
         """Makes an access durable."""
@@ -149,7 +150,7 @@ class Service(Reading):
         """
         who.require(Role.WRITE)
         found = self.serving.read(
-            lambda generation: _checked(resolve(generation.readers, topic_id, who.scopes), fields or ())
+            lambda generation: _checked(resolve(generation.readers, topic_id, who.scopes), fields or ()), who.scopes
         )
         now = clock()
         when = iso(at or now)

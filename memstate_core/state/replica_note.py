@@ -19,6 +19,8 @@ class ReplicaNote(Struct, frozen=True):
         writer: where the store takes writes; empty if unknown.
         layout: how often their number was changed.
         accepting: the shards whose CURRENT says that the store fetches what replicas accept for it.
+        accepts: whether the note of the store says so, which names no shard.
+        erased: how many erasures of the store it follows in what belongs to no shard that is here.
     """
 
     source: str
@@ -27,6 +29,8 @@ class ReplicaNote(Struct, frozen=True):
     writer: str = ""
     accepting: list[str] = []
     layout: int = 0
+    accepts: bool = False
+    erased: int = 0
 
     @property
     def shard_layout(self) -> Layout:
@@ -36,7 +40,7 @@ class ReplicaNote(Struct, frozen=True):
     @property
     def accepts_writes(self) -> bool:
         """Whether replicas may accept writes: one shard is enough, since the store fetches for all of them."""
-        return bool(self.accepting)
+        return self.accepts or bool(self.accepting)
 
 
 def read_replica_note(home: Home) -> ReplicaNote | None:

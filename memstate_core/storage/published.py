@@ -1,6 +1,7 @@
 """How snapshots lie at a URL: what the store that publishes writes there, and replicas read.
 
-    store.json                the number of shards, and how often it was changed
+    store.json                the number of shards, how often it was changed, and what holds for all of them
+    keys.json                 the hashes of the store's API keys
     inbox/, accesses/         what replicas accepted for the store (`memstate_core.storage.remote_inbox`)
     shards/s0/CURRENT         the kept snapshots of a shard, the served one first, by the digests of their manifests
     shards/s0/objects/ab/…    contents named after their SHA-256: manifests, and the files that they name
@@ -16,7 +17,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, ValidationError, convert, structs
 from msgspec import json as msgjson
 
 from memstate_core.model.scope import Layout
@@ -24,6 +25,7 @@ from memstate_core.storage.purpose import Purpose
 from memstate_core.storage.storage import Storage, below, storage
 
 STORE, CURRENT, FORMAT = "store.json", "CURRENT", 1
+KEYS = "keys.json"
 _RESHARDED = 2
 """The format of a store whose number of shards was changed, which versions before that do not follow."""
 
@@ -35,16 +37,22 @@ class StoreNote(Struct, frozen=True):
         shards: the number of shards of the store.
         format: the version of this form.
         layout: how often the number of shards was changed.
+        erasures: how many erasures of the store no shard has anything from before; CURRENT of each was moved then.
+        writer: as for `Published`, for replicas that have no shard yet.
+        accepts_writes: as for `Published`.
     """
 
     shards: int
     format: int = FORMAT
     layout: int = 0
+    erasures: int = 0
+    writer: str = ""
+    accepts_writes: bool = False
 
-    @classmethod
-    def of(cls, layout: Layout) -> StoreNote:
-        """The note of a store with these shards."""
-        return cls(layout.count, _RESHARDED if layout.number else FORMAT, layout.number)
+    def of(self, layout: Layout) -> StoreNote:
+        """The note with these shards."""
+        shape = _RESHARDED if layout.number else FORMAT
+        return structs.replace(self, shards=layout.count, format=shape, layout=layout.number)
 
     @property
     def shard_layout(self) -> Layout:

@@ -12,6 +12,7 @@ from memstate_pipeline.cli.options import moment, parsed_scopes
 from memstate_pipeline.cli.output import Json, note, show
 
 if TYPE_CHECKING:
+    from memstate_core.run.store import Store
     from memstate_core.serve.auth.key_file import Key
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the key, also used in logs.")]
@@ -38,13 +39,13 @@ def add(
 ) -> None:
     """Create a key and print it, once.
 
-    A running server accepts it within a second.
+    A running server accepts it within a second. Its hash is published for replicas where the store publishes.
     """
     from memstate_core.serve.auth import key_file
 
     if bool(scope) == all_scopes:
         raise typer.BadParameter("expected either --scope TYPE:ID, once or more, or --all-scopes")
-    home = context.obj.store.home
+    store = context.obj.store
     made = key_file.make(
         name,
         scopes=None if all_scopes else list(parsed_scopes(scope) or ()),
@@ -54,9 +55,11 @@ def add(
         rate=rate,
         expires_at=moment(expires),
     )
-    key_file.add(home.keys, made.key)
+    key_file.add(store.home.keys, made.key)
+    published = _published(store)
     note("Save the key now: only its hash is stored.")
-    show(_document(made.key) | {"key": made.token}, as_json, lambda: [made.token])
+    show(_document(made.key) | {"key": made.token, "published": published}, as_json, lambda: [made.token])
+    _require_published(published)
 
 
 @app.command("list")
@@ -72,15 +75,43 @@ def list_(context: typer.Context, as_json: Annotated[bool, Json] = False) -> Non
 def revoke(context: typer.Context, name: Name, as_json: Annotated[bool, Json] = False) -> None:
     """Revoke a key.
 
-    A running server rejects it within a second.
+    A running server rejects it within a second. Replicas reject it when they have asked for the keys again.
     """
     from memstate_core.serve.auth import key_file
 
-    home = context.obj.store.home
-    gone = key_file.revoke(home.keys, name)
+    store = context.obj.store
+    home, gone = store.home, key_file.revoke(store.home.keys, name)
+    published = _published(store)
     if not key_file.read(home.keys):
         note(f"No key is left. The server still requires one until {home.keys} is removed and the server restarted.")
-    show({"revoked": _document(gone)}, as_json, lambda: [f"revoked {name}"])
+    show({"revoked": _document(gone), "published": published}, as_json, lambda: [f"revoked {name}"])
+    _require_published(published)
+
+
+def _published(store: Store) -> dict[str, str | None] | None:
+    """Publishes the keys where the store published last; the URL and what failed, None if it publishes nowhere."""
+    from memstate_core.model.errors import MemstateError
+    from memstate_core.night.publication.note import last_publication, publication_url
+
+    where, last = publication_url(store.home, store.settings), last_publication(store.home)
+    if not where or last is None or last.where != where:
+        return None
+    from memstate_core.night.publication.keys import publish_keys
+    from memstate_core.night.publication.publish import require_own
+
+    try:
+        require_own(store, where)
+        publish_keys(store, where)
+    except (MemstateError, OSError) as error:
+        return {"url": where, "problem": str(error)}
+    return {"url": where, "problem": None}
+
+
+def _require_published(published: dict[str, str | None] | None) -> None:
+    """Ends with an exit code of 1 if replicas do not know of the change."""
+    if published is not None and published["problem"] is not None:
+        note(f"memstate: the change is made here, but not published for replicas: {published['problem']}")
+        raise typer.Exit(1)
 
 
 def _document(key: Key) -> dict[str, Any]:

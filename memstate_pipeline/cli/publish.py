@@ -26,8 +26,10 @@ def publish(
 ) -> None:
     """Publish the served snapshots to object storage, for `memstate serve --replica-of URL`.
 
-    Sends only what is not there yet; running it again completes what was interrupted.
+    Hashes of the API keys go with them, so that replicas accept the same keys. Sends only what is not there yet;
+    running it again completes what was interrupted.
     """
+    from memstate_core.night.publication.keys import publish_keys
     from memstate_core.night.publication.note import publication_url
     from memstate_core.night.publication.publish import publish_to
     from memstate_pipeline.writers import writing
@@ -38,6 +40,8 @@ def publish(
         raise typer.BadParameter("expected a URL, or publish.url in memstate.toml")
     with writing(store, "publish"):
         outcomes = publish_to(store, where, take_over=take_over, resend=resend)
+        if store.settings.store.url:
+            publish_keys(store, where)
     document = {
         "url": where,
         "shards": [

@@ -62,6 +62,12 @@ def serve(
     cache_mib: Annotated[
         int, typer.Option(min=0, metavar="N", help="What a replica keeps beside the snapshots it serves, in MiB.")
     ] = 4096,
+    open_shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Shards that a replica keeps open, each fetched when needed. Default: all."
+        ),
+    ] = None,
     accept_writes: Annotated[
         bool,
         typer.Option("--accept-writes", help="As a replica, take writes for a store that fetches them."),
@@ -71,20 +77,20 @@ def serve(
     """Serve the published snapshot over HTTP.
 
     Accepts observations and feedback for the next run. With --replica-of it is a replica: the home has its settings,
-    keys and the fetched files. Replicas are read-only without --accept-writes and publish.accept_writes of the store.
+    keys and the fetched files; the keys of the store are accepted, too. Replicas are read-only without
+    --accept-writes and publish.accept_writes of the store.
     """
     from memstate_core.serve.auth import key_file
-    from memstate_core.serve.options import KEY_VARIABLE, Options, api_key, is_loopback
+    from memstate_core.serve.options import Options, api_key
 
     if accept_writes and replica_of is None:
         raise typer.BadParameter("--accept-writes is for replicas, expected --replica-of URL beside it")
+    if open_shards is not None and replica_of is None:
+        raise typer.BadParameter("--open-shards is for replicas, expected --replica-of URL beside it")
     store, key = context.obj.store, api_key(os.environ)
-    kept = key_file.read(store.home.keys)
-    if key is None and not kept and not is_loopback(host):
-        raise typer.BadParameter(
-            f"--host {host} is reachable from other machines: create a key with `memstate keys add`, set "
-            f"{KEY_VARIABLE}, or listen on 127.0.0.1"
-        )
+    has_key = key is not None or bool(key_file.read(store.home.keys))
+    if replica_of is None:
+        _require_key(host, has_key)
     try:
         from memstate_core.serve import server
     except ImportError as error:
@@ -102,12 +108,14 @@ def serve(
         replica_of=replica_of,
         follow_seconds=follow_seconds,
         cache_mib=cache_mib,
+        open_shards=open_shards,
         accept_writes=accept_writes,
     )
     if replica_of is not None:
-        from memstate_core.serve.replica.service import mirror_of
+        from memstate_core.serve.replica.service import published_keys
 
-        mirror_of(store.home, replica_of, options).published()  # fails before anything listens
+        found = published_keys(store.home, replica_of, options)  # fails before anything listens
+        _require_key(host, has_key or bool(found))
     try:
         listening = server.bound(host, port)
     except OSError as error:
@@ -123,3 +131,14 @@ def serve(
         from memstate_core.serve.workers.supervisor import Supervisor
 
         Supervisor(store, listening, options, workers).run()
+
+
+def _require_key(host: str, has_key: bool) -> None:
+    """Refuses to answer other machines without a key."""
+    from memstate_core.serve.options import KEY_VARIABLE, is_loopback
+
+    if not has_key and not is_loopback(host):
+        raise typer.BadParameter(
+            f"--host {host} is reachable from other machines: create a key with `memstate keys add`, set "
+            f"{KEY_VARIABLE}, or listen on 127.0.0.1"
+        )

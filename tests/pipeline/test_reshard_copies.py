@@ -106,7 +106,7 @@ def test_replicas_switch_when_all_shards_are_published(
     serving.refresh()
     assert serving.current is not None
     (old,) = serving.current.names
-    monkeypatch.setattr(publishing, "_name_shards", fails)
+    monkeypatch.setattr(publishing, "write_note", fails)
     failed = run_memstate(one, "reshard", "2", "--json")
     assert (failed.code, failed.document["snapshot"]) == (1, NEW)
     assert "the network is gone" in failed.document["not_published"]
@@ -132,7 +132,7 @@ def test_replicas_switch_when_all_shards_are_published(
     assert mirror.layout == Layout(1)
 
 
-def fails(*_given: object) -> None:
+def fails(*_given: object, **_named: object) -> None:
     raise OSError("the network is gone")
 
 

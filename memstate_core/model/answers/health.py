@@ -95,12 +95,25 @@ class ReplicaState(Answer, frozen=True):
     writes: NullIfOlder[ReplicaWrites] = None
 
 
+class ShardReadiness(Answer, frozen=True):
+    """What is served of a shard.
+
+    `state` is `open`; `not_open` where the next request that needs the shard opens it; `empty` if it has no snapshot;
+    or `failed` if nothing can be served of it. `problem` says why, or why a newer snapshot cannot be served.
+    """
+
+    state: str
+    snapshot: str | None = None
+    age_seconds: float | None = None
+    problem: str | None = None
+
+
 class Readiness(Answer, frozen=True):
     """Whether a snapshot is served and whether it is stale; callers who see every scope get the other keys too.
 
     `last_run` produced the served snapshot; `unpublished_run` began after it and is still running, or has failed.
     Replicas alone have `replica`, stores that fetch what replicas accepted have `fetch`, and checkouts of a store at a
-    URL have `checkout`.
+    URL have `checkout`. With `shard`, only that one is in `shards`.
     """
 
     status: str
@@ -112,6 +125,7 @@ class Readiness(Answer, frozen=True):
     unpublished_run: Sometimes[LastRun] = None
     refused_snapshot: Sometimes[RefusedSnapshot] = None
     missing_shards: Sometimes[list[MissingShard]] = None
+    shards: Sometimes[dict[str, ShardReadiness]] = None
     replica: Sometimes[ReplicaState] = None
     fetch: Sometimes[FetchState] = None
     checkout: Sometimes[CheckoutState] = None

@@ -7,38 +7,35 @@ keeps, such as snapshots from before an erasure, is named by no CURRENT any more
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec import json as msgjson
 
-from memstate_core.model.errors import PublicationConflict, PublicationRefused, SnapshotDamaged
+from memstate_core.model.errors import PublicationConflict, SnapshotDamaged
 from memstate_core.model.scope import Layout, is_shard
 from memstate_core.night.checkout.session import commit_now
+from memstate_core.night.publication.keys import publish_keys
 from memstate_core.night.publication.note import note_outcome
+from memstate_core.night.publication.store_note import erasures_begun, one_writer, require_place, write_note
 from memstate_core.run.store import Store
 from memstate_core.state.current import current_snapshot
-from memstate_core.state.erasures import erasures
 from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
-from memstate_core.state.snapshots import MANIFEST, Snapshot, load_snapshot
+from memstate_core.state.snapshots import MANIFEST, Manifest, Snapshot
 from memstate_core.storage.at_once import at_once
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.published import (
     CURRENT,
-    STORE,
     Entry,
     Published,
-    StoreNote,
     read_current,
-    read_note,
     shard_storage,
 )
 from memstate_core.storage.purpose import PUBLICATION
-from memstate_core.storage.storage import OBJECTS, Conflict, Storage, object_name, storage
+from memstate_core.storage.storage import OBJECTS, Storage, object_name, storage
 
 KEPT = 2
 """Snapshots of a shard that stay at the URL: the served one, and the one that replicas may still be fetching."""
@@ -73,7 +70,8 @@ def publish_to(
 ) -> list[Outcome]:
     """Publishes what shards serve to a URL; repeating it completes what was interrupted.
 
-    A store that is kept at a URL gets its state there first, so that replicas never see what it does not have.
+    A store that is kept at a URL gets its state there first, so that replicas never see what it does not have. Its
+    machines may have different API keys, so those are published by `memstate publish` and `memstate keys` alone.
 
     Args:
         store: the store.
@@ -88,6 +86,7 @@ def publish_to(
         PublicationConflict: another publisher was there first, or a newer snapshot is there; CURRENT was not moved.
             Or another copy of the store changed its number of shards.
         CloudUnavailable: the package for object storage is missing.
+        KeysDamaged: the key file cannot be read; the snapshots are published, the keys are not.
         SnapshotDamaged: a served snapshot has other files than its manifest says; CURRENT was not moved.
         StoreLocked: another process of this home has been publishing for ten minutes.
     """
@@ -96,48 +95,24 @@ def publish_to(
     chosen = [*(layout.names if shards is None else shards)]
     with exclusive(store.home.work("publication").with_suffix(".lock"), _holder(), _WAIT_SECONDS):
         with note_outcome(store.home, where, chosen):
-            earlier = _require_place(store, where, layout, take_over=take_over)
-        chosen = chosen if earlier is None else layout.names
+            found_note = require_place(store, where, layout, take_over=take_over)
+        is_resharded = found_note[0].shard_layout != layout
+        chosen = layout.names if is_resharded else chosen
         for shard in chosen:
             with note_outcome(store.home, where, [shard]) as noted:
                 found.append(_publish(store, where, shard, take_over=take_over, resend=resend))
                 noted.append(found[-1].snapshot)
         with note_outcome(store.home, where, chosen[:1]):
-            if earlier is not None:
-                _name_shards(where, layout, earlier)
-            if earlier is not None or shards is None:
+            write_note(store, where, found_note, whole=set(chosen) == set(layout.names))
+            if is_resharded or shards is None:
                 _remove_retired(where, layout)
+            if not store.settings.store.url:
+                publish_keys(store, where)
     return found
 
 
 def _holder() -> str:
     return f"process {os.getpid()} (publishing)"
-
-
-def _require_place(store: Store, where: str, layout: Layout, *, take_over: bool) -> str | None:
-    """The version of a note on the shards that the store had before; None if it names those that it has."""
-    place, wanted = storage(where, PUBLICATION), StoreNote.of(layout)
-    found = read_note(place, PUBLICATION)
-    if found is None:
-        place.require_usable(store.home)
-        with _first(place, STORE):
-            place.replace(STORE, msgjson.encode(wanted), None)
-    elif found[0] != wanted:
-        if found[0].layout == wanted.layout:
-            problem = f"it holds a store of {found[0].shards} shards, this one has {wanted.shards}"
-            raise PublicationRefused(place.where, problem)
-        if found[0].layout > wanted.layout and not take_over:
-            problem = f"another copy of the store changed its number of shards, to {found[0].shards}"
-            raise PublicationConflict(place.where, problem)
-        return found[1]
-    return None
-
-
-def _name_shards(where: str, layout: Layout, version: str) -> None:
-    """Names other shards, all of which are published, in place of those that a version of the note names."""
-    place = storage(where, PUBLICATION)
-    with _first(place, STORE):
-        place.replace(STORE, msgjson.encode(StoreNote.of(layout)), version)
 
 
 def _remove_retired(where: str, layout: Layout) -> None:
@@ -149,15 +124,6 @@ def _remove_retired(where: str, layout: Layout) -> None:
 
 def _is_retired(name: str, layout: Layout) -> bool:
     return is_shard(name) and name not in layout.names
-
-
-@contextmanager
-def _first(place: Storage, name: str) -> Iterator[None]:
-    try:
-        yield
-    except Conflict:
-        problem = f"{name} was changed by another publisher since it was read"
-        raise PublicationConflict(place.where, problem) from None
 
 
 def _publish(store: Store, where: str, shard: str, *, take_over: bool, resend: bool) -> Outcome:
@@ -257,7 +223,7 @@ class _Publisher:
             return False
         if self._before is not None and self._before[0] == document:
             return False
-        with _first(self._place, CURRENT):
+        with one_writer(self._place, CURRENT):
             self._place.replace(CURRENT, msgjson.encode(document), None if self._before is None else self._before[1])
         return True
 
@@ -280,11 +246,6 @@ def unpublished_shards(store: Store, where: str) -> list[str]:
     return found
 
 
-def erasures_begun(home: Home) -> int:
-    """How many erasures a home has had, one that is about to get its certificate included."""
-    return erasures(home) + home.begun_erasure.exists()
-
-
 def _digests(snapshot: Snapshot) -> dict[str, str]:
     """The digest of every file of a snapshot, its manifest the last."""
     return snapshot.manifest.files | {MANIFEST: file_digest(snapshot.path / MANIFEST)}
@@ -299,10 +260,13 @@ def _key(entry: Entry | None) -> tuple[int, str] | None:
 
 
 def _same(home: Home, shard: str, entry: Entry) -> list[Snapshot]:
-    """The snapshot of an entry, if the store keeps it with this manifest and all its files."""
+    """The snapshot of an entry, if the store keeps it with this manifest and all its files.
+
+    It may have the schema of the version before, which replicas of that version serve until they are replaced.
+    """
     path: Path = home.snapshots(shard) / str(entry.number)
     try:
-        snapshot = load_snapshot(home, shard, entry.number)
+        snapshot = Snapshot(path, msgjson.decode((path / MANIFEST).read_bytes(), type=Manifest))
         return [snapshot] if file_digest(path / MANIFEST) == entry.manifest and not snapshot.missing() else []
-    except (SnapshotDamaged, FileNotFoundError):
+    except (OSError, ValueError):
         return []

@@ -135,13 +135,30 @@ def read(path: Path) -> list[Key] | None:
         KeysDamaged: the file is malformed or cannot be read.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_File).keys
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise KeysDamaged(str(path), error.strerror or "it cannot be read") from error
+    return decoded(content, str(path))
+
+
+def decoded(content: bytes, where: str) -> list[Key]:
+    """The keys in the content of a key file.
+
+    Raises:
+        KeysDamaged: it is malformed; the message names `where` it was found.
+    """
+    try:
+        return msgspec.json.decode(content, type=_File).keys
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise KeysDamaged(str(path), str(error)) from error
+        raise KeysDamaged(where, str(error)) from error
+
+
+def encoded(keys: Sequence[Key]) -> bytes:
+    """The content of a key file."""
+    document = msgspec.json.encode(_File(sorted(keys, key=lambda key: key.name)))
+    return msgspec.json.format(document, indent=1) + b"\n"
 
 
 def add(path: Path, key: Key) -> None:
@@ -178,9 +195,4 @@ def _changing(path: Path) -> Iterator[list[Key]]:
     with exclusive(path.with_suffix(".lock"), f"memstate keys, process {os.getpid()}", _LOCK_SECONDS):
         kept = read(path) or []
         yield kept
-        _write(path, kept)
-
-
-def _write(path: Path, keys: list[Key]) -> None:
-    content = msgspec.json.format(msgspec.json.encode(_File(sorted(keys, key=lambda key: key.name))), indent=1)
-    replace_file(path, content + b"\n")
+        replace_file(path, encoded(kept))

@@ -140,9 +140,9 @@ class _State(Collector):
         yield build
 
     def _snapshot(self) -> Iterator[Metric]:
-        generation = self._service.serving.current
-        ready = GaugeMetricFamily("memstate_ready", "Whether a snapshot is served.", value=generation is not None)
-        yield ready
+        serving = self._service.serving
+        generation = serving.current
+        yield GaugeMetricFamily("memstate_ready", "Whether questions are answered.", value=serving.is_ready)
         if generation is None:
             return
         now = datetime.now(UTC)

@@ -94,9 +94,14 @@ async def healthz() -> Response:
 
 
 @health.get("/readyz", response_model=response_model(answers.Readiness))
-async def readyz(here: Here, who: Who) -> Response:
-    """Readiness: the served snapshot, its age, and the run that published it."""
-    return _json(here.readiness(who))
+async def readyz(
+    here: Here, who: Who, shard: Annotated[str | None, Query(max_length=64, description="Only this shard.")] = None
+) -> Response:
+    """Readiness: the served snapshot, its age, the run that published it, and what is served of each shard."""
+    found = here.readiness(who) if shard is None else here.shard_readiness(who, shard)
+    if found is None:
+        raise Problem(404, "not-found", f"no shard {shard}; /readyz lists all")
+    return _json(found)
 
 
 @health.get(

@@ -9,24 +9,24 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from msgspec import ValidationError, structs
 from msgspec import json as msgjson
+from msgspec import structs
 
 from memstate_core.model.errors import SourceUnreachable
-from memstate_core.model.scope import Layout
+from memstate_core.model.scope import Layout, is_shard
+from memstate_core.serve.replica.fetched_snapshots import FetchedSnapshots
+from memstate_core.serve.replica.held_shards import HeldShards
 from memstate_core.serve.replica.object_cache import ObjectCache
 from memstate_core.state.current import move_current
-from memstate_core.state.files import file_digest, make_folder, replace_file, sync_path
+from memstate_core.state.files import make_folder, replace_file
 from memstate_core.state.home import Home
 from memstate_core.state.layout import remove_retired, write_layout
 from memstate_core.state.lock import exclusive
 from memstate_core.state.replica_note import ReplicaNote, read_replica_note
-from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, Manifest, Snapshot
-from memstate_core.storage.published import Entry, Published, read_current, read_note, shard_storage
+from memstate_core.storage.published import Published, StoreNote, read_current, read_note, shard_storage
 from memstate_core.storage.purpose import SOURCE
 from memstate_core.storage.storage import Storage, storage
 
@@ -40,12 +40,17 @@ class Mirror:
         root: where the folders of replicas are.
         source: the address of what is published.
         limit: how many bytes of objects are kept beside those of the kept snapshots.
+
+    Attributes:
+        held: the shards that processes have open, where not all are.
     """
 
     def __init__(self, root: Path, source: str, limit: int) -> None:
         self.source = source
         self.home = Home(root / hashlib.sha256(source.encode()).hexdigest()[:16])
+        self.held = HeldShards(self.home.root / "held")
         self._cache = ObjectCache(self.home.root / "cache", limit)
+        self._snapshots = FetchedSnapshots(self.home, self._cache)
 
     @property
     def note(self) -> ReplicaNote | None:
@@ -65,16 +70,39 @@ class Mirror:
             PublicationRefused: the address, or what is there, is not of a publication.
             CloudUnavailable: the package for object storage is missing.
         """
-        known = self.note
+        said, known = self._said(), self.note
+        return said.shard_layout if said is not None else (known or ReplicaNote(self.source, 1)).shard_layout
+
+    def _said(self) -> StoreNote | None:
+        """As `look`; None if the source does not answer now and did before."""
         try:
-            found = read_note(storage(self.source, SOURCE), SOURCE)
-            if found is None:
-                raise SourceUnreachable(self.source, "nothing is published there yet")
-            return found[0].shard_layout
+            return self.look()
         except SourceUnreachable:
-            if known is None:
+            if self.note is None:
                 raise
-            return known.shard_layout
+            return None
+
+    def look(self) -> StoreNote:
+        """What the source says about all shards now; errors as for `published`."""
+        found = read_note(storage(self.source, SOURCE), SOURCE)
+        if found is None:
+            raise SourceUnreachable(self.source, "nothing is published there yet")
+        return found[0]
+
+    def learn(self, there: StoreNote) -> None:
+        """Keeps what the source says about all shards; after an erasure, removes what no shard that is here has.
+
+        Raises:
+            StoreLocked: another process has been fetching for a minute.
+        """
+        said = {"writer": there.writer, "accepts": there.accepts_writes, "erased": there.erasures}
+        if self.note is None or self.note == structs.replace(self.note, **said):
+            return
+        with self._locked():
+            known = self.note or ReplicaNote(self.source, there.shards)
+            if there.erasures > known.erased:
+                self._erase()
+            self._write(structs.replace(known, **said))
 
     def open(self) -> int:
         """The number of shards here, after what is here was compared with its digests; errors as for `published`.
@@ -82,15 +110,55 @@ class Mirror:
         Snapshots with files that are not as they were fetched are removed, to be fetched again. Where the source has
         other shards now, those that are here are served until `switch`.
         """
-        there, known = self.published(), self.note
+        said, known = self._said(), self.note
+        there = self.published() if said is None else said.shard_layout
         with self._locked():
-            if known is None or not any(self._numbers(shard) for shard in known.shard_layout.names):
-                known = ReplicaNote(self.source, there.count, layout=there.number)
+            if known is None or not any(self._snapshots.numbers(shard) for shard in known.shard_layout.names):
+                before = known or ReplicaNote(self.source, there.count)
+                known = structs.replace(before, shards=there.count, layout=there.number)
                 self._write(known)
             write_layout(self.home, known.shard_layout)
             for shard in known.shard_layout.names:
-                self._remove_damaged(shard)
+                self._snapshots.remove_damaged(shard)
+        if said is not None:
+            self.learn(said)
         return known.shards
+
+    def has(self, shard: str) -> bool:
+        """Whether a snapshot of a shard is here to be served."""
+        return (self.home.snapshots(shard) / "CURRENT").is_file()
+
+    def here(self) -> list[str]:
+        """The shards of which something is here, in no order."""
+        folder = self.home.snapshots("s0").parent
+        return [path.name for path in folder.iterdir() if is_shard(path.name)] if folder.is_dir() else []
+
+    def release(self) -> None:
+        """Removes the snapshots of shards that no process holds; the cache keeps their objects up to its limit.
+
+        Raises:
+            StoreLocked: another process has been fetching for a minute.
+        """
+        if not any(self._is_free(shard) for shard in self.here()):
+            return
+        with self._locked():
+            for shard in self.here():
+                with self.held.alone(shard) as is_free:
+                    if is_free:
+                        self._release(shard)
+            self._cache.evict()
+
+    def _is_free(self, shard: str) -> bool:
+        with self.held.alone(shard) as is_free:
+            return is_free
+
+    def _release(self, shard: str) -> None:
+        """Removes a shard; which erasures it follows stays known, since the cache has objects of it."""
+        note, erasures = self.note, self._erasures(shard)
+        shutil.rmtree(self.home.snapshots(shard))
+        if note is not None:
+            accepting = [each for each in note.accepting if each != shard]
+            self._write(structs.replace(note, erasures={**note.erasures, shard: erasures}, accepting=accepting))
 
     def switch(self, layout: Layout) -> None:
         """Serves other shards, all of which were fetched, in place of those before, and removes these."""
@@ -109,15 +177,16 @@ class Mirror:
         """Fetches what CURRENT of a shard names, if it is another one than here; whether anything changed.
 
         Raises:
-            SourceUnreachable: the source does not answer, or lacks something; what is here stays, unless there was an
-                erasure since: then it is removed.
+            SourceUnreachable: the source does not answer, or lacks something, or has a snapshot of another version;
+                what is here stays, unless there was an erasure since: then it is removed. If nothing is here, the
+                snapshot before it is, where that can be fetched.
             PublicationRefused: CURRENT is not as it was written.
             StoreLocked: another process has been fetching for a minute.
             DiskFull: the disk has no room.
         """
         place = shard_storage(self.source, shard, SOURCE)
         found = read_current(place, SOURCE)
-        if found is None and self._numbers(shard):
+        if found is None and self._snapshots.numbers(shard):
             raise SourceUnreachable(place.where, "CURRENT is missing")
         published = Published(writer="" if self.note is None else self.note.writer) if found is None else found[0]
         if self._has(shard, published):
@@ -131,23 +200,34 @@ class Mirror:
         erased = published.erasures > self._erasures(shard)
         try:
             if published.served is not None:
-                self._fetch(place, shard, published.served)
+                self._snapshots.fetch(place, shard, published.served)
         except BaseException:
             if erased:
-                self._keep(shard, [])
+                self._snapshots.keep(shard, [])
                 self._erase()
+            elif not self._snapshots.numbers(shard):
+                self._take_earlier(place, shard, published)
             raise
         kept = {entry.number for entry in published.snapshots}
         # A server may become ready when CURRENT moves, and has to know then whether it takes writes.
         self._record(shard, structs.replace(published, erasures=self._erasures(shard)))
         if published.served is not None:
             move_current(self.home, shard, published.served.number)
-        self._keep(shard, [each for each in self._numbers(shard) if each in kept])
+        self._snapshots.keep(shard, [each for each in self._snapshots.numbers(shard) if each in kept])
         if erased:
             self._erase()
         self._cache.evict(all_unlinked=erased)
         self._record(shard, published)
         return True
+
+    def _take_earlier(self, place: Storage, shard: str, published: Published) -> None:
+        """Fetches a snapshot before the served one where nothing is here, such as one of this version of memstate."""
+        for entry in published.snapshots[1:]:
+            with suppress(SourceUnreachable):
+                self._snapshots.fetch(place, shard, entry)
+                self._record(shard, published)
+                move_current(self.home, shard, entry.number)
+                return
 
     def _has(self, shard: str, published: Published) -> bool:
         """Whether what is published is here, with all its files."""
@@ -155,76 +235,11 @@ class Mirror:
         if note is None or note != _noted(note, shard, published):
             return False
         if entry is None:
-            return not self._numbers(shard)
+            return not self._snapshots.numbers(shard)
         current = self.home.snapshots(shard) / "CURRENT"
-        return self._is_whole(shard, entry) and current.is_file() and current.read_text() == f"{entry.number}\n"
-
-    def _is_whole(self, shard: str, entry: Entry) -> bool:
-        path = self.home.snapshots(shard) / str(entry.number)
-        try:
-            if file_digest(path / MANIFEST) != entry.manifest:
-                return False
-            return not Snapshot(path, _manifest((path / MANIFEST).read_bytes())).missing()
-        except (OSError, ValidationError, ValueError):
-            return False
-
-    def _fetch(self, place: Storage, shard: str, entry: Entry) -> None:
-        """Makes the folder of a snapshot, which gets its name when all its files are there and flushed."""
-        if self._is_whole(shard, entry):
-            return
-        folder = self.home.snapshots(shard)
-        draft, final = folder / f".{entry.number}.part", folder / str(entry.number)
-        shutil.rmtree(draft, ignore_errors=True)
-        make_folder(draft)
-        self._bring(place, [entry.manifest])
-        self._cache.link(entry.manifest, draft / "object")
-        shutil.copyfile(draft / "object", draft / MANIFEST)  # its time is that of the snapshot
-        (draft / "object").unlink()
-        manifest = self._checked(place, shard, entry, (draft / MANIFEST).read_bytes())
-        self._bring(place, manifest.files.values())
-        for name, digest in manifest.files.items():
-            self._cache.link(digest, draft / name)
-        os.utime(draft / MANIFEST, (entry.written_at.timestamp(),) * 2)
-        for path in [*(each for each in draft.rglob("*") if each.is_dir()), draft]:
-            sync_path(path)
-        if final.exists():  # of another copy of the store, or damaged
-            shutil.rmtree(final)
-        draft.rename(final)
-        sync_path(folder)
-
-    def _checked(self, place: Storage, shard: str, entry: Entry, content: bytes) -> Manifest:
-        try:
-            manifest = _manifest(content)
-        except (ValidationError, ValueError) as error:
-            raise SourceUnreachable(place.where, f"the manifest of {shard}/{entry.number}: {error}") from None
-        if manifest.schema_version != SCHEMA_VERSION:
-            problem = f"{shard}/{entry.number} has schema {manifest.schema_version}, expected {SCHEMA_VERSION}"
-            raise SourceUnreachable(place.where, problem)
-        wrong = [name for name in manifest.files if Path(name).is_absolute() or ".." in Path(name).parts]
-        if (manifest.shard, manifest.number) != (shard, entry.number) or wrong:
-            raise SourceUnreachable(place.where, f"the manifest is not that of {shard}/{entry.number}")
-        return manifest
-
-    def _bring(self, place: Storage, digests: Iterable[str]) -> None:
-        problem = self._cache.bring(place, digests)
-        if problem is not None:
-            raise SourceUnreachable(place.where, problem)
-
-    def _numbers(self, shard: str) -> list[int]:
-        folder = self.home.snapshots(shard)
-        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
-
-    def _keep(self, shard: str, kept: list[int]) -> None:
-        """Removes the other snapshots, and CURRENT if none is left."""
-        folder = self.home.snapshots(shard)
-        if not kept:
-            (folder / "CURRENT").unlink(missing_ok=True)
-        for number in set(self._numbers(shard)) - set(kept):
-            shutil.rmtree(folder / str(number))
-
-    def _remove_damaged(self, shard: str) -> None:
-        kept = [each for each in self._numbers(shard) if not is_damaged(self.home.snapshots(shard) / str(each))]
-        self._keep(shard, kept)
+        return (
+            self._snapshots.is_whole(shard, entry) and current.is_file() and current.read_text() == f"{entry.number}\n"
+        )
 
     def _erase(self) -> None:
         """Has servers let go of what they hold open, as after an erasure in a home; removes unlinked objects."""
@@ -233,8 +248,12 @@ class Mirror:
         os.utime(self.home.erasures)
 
     def _erasures(self, shard: str) -> int:
+        """How many erasures everything that is here of a shard follows, what the cache has of it included."""
         note = self.note
-        return 0 if note is None else note.erasures.get(shard, 0)
+        if note is None:
+            return 0
+        known = note.erasures.get(shard, 0)
+        return known if self._snapshots.numbers(shard) else max(known, note.erased)
 
     def _record(self, shard: str, published: Published) -> None:
         self._write(_noted(self.note or ReplicaNote(self.source, 1), shard, published))
@@ -254,15 +273,3 @@ def _noted(note: ReplicaNote, shard: str, published: Published) -> ReplicaNote:
     known = note.erasures.get(shard, 0) == published.erasures
     erasures = note.erasures if known else {**note.erasures, shard: published.erasures}
     return structs.replace(note, erasures=erasures, writer=published.writer, accepting=sorted(accepting))
-
-
-def _manifest(content: bytes) -> Manifest:
-    return msgjson.decode(content, type=Manifest)
-
-
-def is_damaged(folder: Path) -> bool:
-    """Whether a snapshot lacks its manifest, or has other files than that says; every byte is read."""
-    try:
-        return bool(Snapshot(folder, _manifest((folder / MANIFEST).read_bytes())).damage())
-    except (OSError, ValidationError, ValueError):
-        return True

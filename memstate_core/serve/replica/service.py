@@ -6,6 +6,7 @@ the inbox at the URL when they are acknowledged, and the store fetches them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,15 +20,22 @@ from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
+from memstate_core.serve.auth import key_file
+from memstate_core.serve.auth.key_file import Key
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.inbox_writer import Inbox
 from memstate_core.serve.options import Options
 from memstate_core.serve.reading import Document
 from memstate_core.serve.replica.follower import Follower
 from memstate_core.serve.replica.mirror import Mirror
+from memstate_core.serve.replica.published_keys import follow_keys
+from memstate_core.serve.replica.shard_source import ShardSource
 from memstate_core.serve.replica.writes import RemoteInbox
 from memstate_core.serve.service import Service
 from memstate_core.serve.snapshots.lost_topics import LostTopics
+from memstate_core.serve.snapshots.on_demand import ServingOnDemand
+from memstate_core.serve.snapshots.shard_states import ShardState
+from memstate_core.serve.snapshots.swap import Serving
 from memstate_core.serve.telemetry.counters import Count
 from memstate_core.serve.topic_ids import Owned
 from memstate_core.serve.workers.shared import Shared
@@ -41,6 +49,15 @@ FOLDER = "replicas"
 def mirror_of(home: Home, source: str, options: Options) -> Mirror:
     """The folder in which a server with this home keeps what it fetches from a source."""
     return Mirror(home.root / FOLDER, source, options.cache_mib << 20)
+
+
+def published_keys(home: Home, source: str, options: Options) -> list[Key]:
+    """The keys of the store that a server with this home would accept now; errors as for `ReplicaService`."""
+    mirror = mirror_of(home, source, options)
+    mirror.published()
+    with suppress(SourceUnreachable):
+        follow_keys(source, mirror.home.keys)
+    return key_file.read(mirror.home.keys) or []
 
 
 class ReplicaService(Service):
@@ -60,23 +77,29 @@ class ReplicaService(Service):
 
     def __init__(self, local: Store, source: str, options: Options, shared: Shared | None = None) -> None:
         self._local = local
-        mirror = mirror_of(local.home, source, options)
+        self._mirror = mirror = mirror_of(local.home, source, options)
         own = local.settings
         sharded = own.store.model_copy(update={"shards": mirror.open()})
+        with suppress(SourceUnreachable):  # those that were read before are accepted then; the follower asks again
+            follow_keys(source, mirror.home.keys)
         recall = own.recall.model_copy(update={"record": False})  # what is recorded belongs into the home of the store
         store = Store(mirror.home, own.model_copy(update={"store": sharded, "recall": recall}))
         self._remote = RemoteInbox(source, options.accesses_limit)
+        on_demand = options.open_shards is not None
+        self.follower = Follower(mirror, options.follow_seconds, (lambda: self.serving.in_use()) if on_demand else None)
         # Each flush is an object; feedback is flushed at once.
         super().__init__(store, replace(options, flush_seconds=options.rotate_seconds), shared)
-        self.follower = Follower(mirror, options.follow_seconds)
 
     @property
-    def keys(self) -> Path:
-        """The key file of the server's own home."""
-        return self._local.home.keys
+    def keys(self) -> list[Path]:
+        """The key file of the server's own home, and that of the keys of the store."""
+        return [self._local.home.keys, self.store.home.keys]
 
     def start(self) -> None:
         """Starts to follow the source, and serves what was fetched before meanwhile."""
+        if isinstance(self.serving, ServingOnDemand):
+            here = set(self._mirror.here())
+            self.serving.begin([shard for shard in self.store.shards if shard in here][: self.options.open_shards])
         self.follower.start()
         super().start()
 
@@ -143,6 +166,25 @@ class ReplicaService(Service):
             return document
         writes = {"writes": self._remote.described(self.takes_writes)}
         return document | {"replica": self.follower.described() | writes}
+
+    def shard_states(self) -> dict[str, ShardState]:
+        """As for any server; what the source lacks is noted."""
+        return {shard: self._with_problem(shard, state) for shard, state in super().shard_states().items()}
+
+    def _with_problem(self, shard: str, state: ShardState) -> ShardState:
+        problem = self.follower.problems.get(shard)
+        if problem is None or state.error is not None:
+            return state
+        error = SourceUnreachable(self._mirror.source, problem.detail)
+        failed = state.state if state.state == "open" else "failed"
+        return replace(state, state=failed, error=error, problem=problem.detail)
+
+    def _served(self) -> Serving:
+        bound = self.options.open_shards
+        if bound is None:
+            return super()._served()
+        source = ShardSource(self._mirror, self.follower)
+        return ServingOnDemand(self.store, source, bound, self.counters, settle=self.options.settle)
 
     def _writer(self) -> Inbox:
         return self._remote

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 
 from memstate_core.embed.encoder import Encoder
@@ -16,18 +16,23 @@ from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.graph import Graph
-from memstate_core.state.snapshots import MANIFEST, Manifest, Snapshot
+from memstate_core.state.snapshots import Manifest, Snapshot
 
 WARMED_SCOPES = 8
 """Scopes that are loaded before a generation serves; the others are loaded by their first question."""
 
 
 class SharedReader(SnapshotReader):
-    """A thread-safe reader: its graph is opened once. Kuzu itself serialises reads."""
+    """A thread-safe reader: its graph is opened once. Kuzu itself serialises reads.
+
+    Attributes:
+        written_at: when the snapshot was written, by the machine's clock.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
         self._opening = threading.Lock()
+        self.written_at = snapshot.written_at()
 
     @cached_property
     def graph(self) -> Graph:
@@ -72,11 +77,10 @@ class Generation:
         """The manifest of the latest snapshot, by logical time."""
         return max((reader.snapshot.manifest for reader in self.readers), key=lambda manifest: manifest.now)
 
-    @cached_property
+    @property
     def published_at(self) -> datetime:
         """When the latest of its snapshots was written, by the machine's clock."""
-        written = [(reader.snapshot.path / MANIFEST).stat().st_mtime for reader in self.readers]
-        return datetime.fromtimestamp(max(written), UTC)
+        return max(reader.written_at for reader in self.readers)
 
     def warm(self, wanted: Iterable[str]) -> None:
         """Answers a question, so that files and model are loaded before the first request.
@@ -88,7 +92,6 @@ class Generation:
         known = set(here)
         chosen = dict.fromkeys([*(scope for scope in wanted if scope in known), *here[:WARMED_SCOPES]])
         answer(self.readers, self.encoder, None, Question("warm-up", scopes=tuple(chosen)[:WARMED_SCOPES]))
-        _ = self.published_at
 
     def close(self, shared: Iterable[SharedReader] = ()) -> None:
         """Closes its snapshots, except those that other generations still use."""

@@ -24,17 +24,21 @@ class LostTopics:
         self._serving, self._home = serving, home
         self._seen = erasure_mark(home)
 
-    def among(self, topic_ids: Collection[str]) -> frozenset[str]:
+    def among(self, topic_ids: Collection[str], scopes: Collection[str] | None = None) -> frozenset[str]:
         """Those of some topics that are no longer served; none where no erasure was since the last call.
 
         Where nothing can be served after an erasure, that is all of them.
+
+        Args:
+            topic_ids: the topics.
+            scopes: those that have them; None for any.
         """
         mark = erasure_mark(self._home)
         if mark == self._seen:
             return frozenset()
         asked = frozenset(topic_ids)
         try:
-            lost = asked - self._serving.read(lambda generation: _served(generation, asked)) if asked else asked
+            lost = asked - self._serving.read(lambda each: _served(each, asked), scopes) if asked else asked
         except MemstateError:
             return asked
         self._seen = mark

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from memstate_core.retrieve.reader import served_model
 from memstate_core.run.store import Store
 from memstate_core.serve.snapshots.generation import WARMED_SCOPES, Generation, SharedReader
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
+from memstate_core.serve.snapshots.shard_states import ShardState, shard_states
 from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
 from memstate_core.state.current import current_number
@@ -50,6 +51,11 @@ class Serving:
         return self._current
 
     @property
+    def is_ready(self) -> bool:
+        """Whether questions are answered."""
+        return self._current is not None
+
+    @property
     def named(self) -> str:
         """The snapshots that CURRENT names, which may differ from those served."""
         numbers = ((shard, current_number(self._store.home, shard)) for shard in self._store.shards)
@@ -61,11 +67,26 @@ class Serving:
         with self._lock:
             return len({reader.name for generation in self._open for reader in generation.readers})
 
-    def read(self, work: Callable[[Generation], T]) -> T:
+    def in_use(self) -> list[str]:
+        """The shards that are open."""
+        return [] if self._current is None else [reader.snapshot.manifest.shard for reader in self._current.readers]
+
+    def states(self) -> dict[str, ShardState]:
+        """The state of each shard."""
+        generation = self._current
+        if generation is None:
+            return {}
+        return shard_states(self._store.shards, generation.readers, generation.damaged.errors)
+
+    def read(self, work: Callable[[Generation], T], scopes: Collection[str] | None = None) -> T:  # noqa: ARG002
         """Runs `work` on one generation, which stays open meanwhile.
 
         Files of a superseded snapshot may be removed under a reader (`keep_snapshots`); the work is then repeated on
         the served snapshot.
+
+        Args:
+            work: what to do.
+            scopes: the scopes that it is about, None for all; every shard is open here.
 
         Raises:
             StoreNotFound: nothing is published yet.
@@ -181,9 +202,12 @@ class Serving:
 
     def _encoder_of(self, model: str) -> QuestionEncoder:
         if self._encoder is None or self._encoder.model != model:
-            embedding = self._store.settings.embedding
-            self._encoder = QuestionEncoder(model, embedding.batch_size, embedding.runtime, access=embedding)
+            self._encoder = self._new_encoder(model)
         return self._encoder
+
+    def _new_encoder(self, model: str) -> QuestionEncoder:
+        embedding = self._store.settings.embedding
+        return QuestionEncoder(model, embedding.batch_size, embedding.runtime, access=embedding)
 
     def _swap(self, fresh: Generation | None) -> None:
         with self._lock:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from memstate_core.night.checkout.note import Note, write_checkout
-from memstate_core.policy.settings import StoreSettings
+from memstate_core.policy.settings import Settings, StoreSettings
 from memstate_core.run.run import Run, RunFacts
 from memstate_core.run.store import Store
 from memstate_core.serve.options import Options
@@ -112,6 +112,29 @@ def test_who_does_not_see_every_scope_hears_that_it_is_ready_and_stale(store: St
         assert client.get("/readyz").document == {"status": "ready", "stale": True}
         whole = client.get("/readyz", X_API_Key="k")
         assert (whole.status, whole.document["stale"], whole.document["snapshot"]) == (200, True, "s0/1")
+
+
+def test_each_shard_has_its_state_and_can_be_asked_for_alone(tmp_path: Path, publish: Publish) -> None:
+    for shard in ("s0", "s1"):
+        publish(tmp_path / "home", harbour, shard=shard, shards=3)
+    store = Store(Home(tmp_path / "home"), Settings(store=StoreSettings(shards=3)))
+    (store.home.snapshots("s1") / "1" / "manifest.json").write_text("{")
+    with served(store, Options(api_key="k", max_age=0.0)) as client:
+        shards = client.until_ready().get("/readyz", X_API_Key="k").document["shards"]
+        assert {name: each["state"] for name, each in shards.items()} == {"s0": "open", "s1": "failed", "s2": "empty"}
+        assert (shards["s0"]["snapshot"], shards["s0"]["problem"]) == ("s0/1", None)
+        assert shards["s0"]["age_seconds"] >= 0
+        assert "manifest.json" in shards["s1"]["problem"]
+        paths = {name: f"/readyz?shard={name}" for name in ("s0", "s1", "s2", "s3", "")}
+        assert {name: client.get(path).status for name, path in paths.items()} == {
+            "s0": 200, "s1": 503, "s2": 200, "s3": 404, "": 404
+        }  # fmt: skip
+        assert client.get(paths["s0"]).document == {"status": "ready", "stale": True}
+        assert "manifest.json" not in str(client.get(paths["s1"]).document)
+        alone = client.get(paths["s0"], X_API_Key="k").document
+        assert (alone["stale"], list(alone["shards"])) == (True, ["s0"])
+        refused = client.get(paths["s1"], X_API_Key="k").document
+        assert refused["type"] == "urn:memstate:problem:snapshot-damaged"
 
 
 def test_after_a_night_its_run_and_its_checks_are_reported(home: Path) -> None:

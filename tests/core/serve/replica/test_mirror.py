@@ -15,13 +15,17 @@ from obstore.store import from_url
 from memstate_core.model.errors import MemstateError, PublicationRefused, SourceUnreachable
 from memstate_core.night.publication.publish import publish_to
 from memstate_core.run.store import Store
+from memstate_core.serve.replica import fetched_snapshots
 from memstate_core.serve.replica import mirror as mirroring
-from memstate_core.serve.replica.mirror import Mirror, is_damaged
+from memstate_core.serve.replica.fetched_snapshots import is_damaged
+from memstate_core.serve.replica.mirror import Mirror
+from memstate_core.state import snapshots
 from memstate_core.state.current import current_number, move_current
 from memstate_core.state.erasures import erasure_mark
 from memstate_core.state.files import file_digest
 from memstate_core.state.snapshots import MANIFEST
 from memstate_core.storage.storage import object_name
+from tests.core.night.publication import conftest as publication
 from tests.core.night.publication.conftest import COMMON, new_store, snapshot
 from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
@@ -52,6 +56,11 @@ def text(mirror: Mirror, shard: str = "s0") -> str:
     folder = mirror.home.snapshots(shard) / str(number)
     assert not is_damaged(folder)
     return (folder / "graph").read_text()
+
+
+def whole(mirror: Mirror) -> str:
+    """Every file that the mirror has."""
+    return "\n".join(path.read_text() for path in mirror.home.root.rglob("*") if path.is_file())
 
 
 def publish_second(store: Store) -> None:
@@ -122,10 +131,29 @@ def test_a_snapshot_of_another_version_leaves_the_old_one(
     store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish_second(store)
-    monkeypatch.setattr(mirroring, "SCHEMA_VERSION", mirroring.SCHEMA_VERSION - 1)
+    monkeypatch.setattr(fetched_snapshots, "SCHEMA_VERSION", fetched_snapshots.SCHEMA_VERSION - 1)
     with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
         mirror.follow("s0")
     assert text(mirror) == "one of s0"
+
+
+def test_a_new_machine_of_the_version_before_takes_the_snapshot_before(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = fetched_snapshots.SCHEMA_VERSION + 1
+    for module in (publication, snapshots):
+        monkeypatch.setattr(module, "SCHEMA_VERSION", newer)
+    publish_second(store)
+    late = Mirror(tmp_path / "late", URL, MANY)
+    late.open()
+    with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
+        late.follow("s0")
+    assert text(late) == "one of s0"
+    with pytest.raises(SourceUnreachable, match="s0/2 has schema"):
+        late.follow("s0")
+    monkeypatch.setattr(fetched_snapshots, "SCHEMA_VERSION", newer)
+    assert late.follow("s0")
+    assert text(late) == "two of s0"
 
 
 def test_whether_writes_are_taken_is_known_before_current_moves(
@@ -196,6 +224,31 @@ def test_what_was_erased_leaves_a_replica_that_cannot_fetch_what_follows(
     s3_faults.none()
     mirror.follow("s0")
     assert text(mirror) == "two of s0"
+
+
+def test_what_was_erased_leaves_the_cache_of_a_shard_that_is_not_open(store: Store, mirror: Mirror) -> None:
+    mirror.release()
+    assert not mirror.has("s0")
+    assert "one of s0" in whole(mirror)
+    erase(store)
+    publish_to(store, URL)
+    mirror.learn(mirror.look())
+    assert "one of s0" not in whole(mirror)
+    assert mirror.follow("s0")
+    assert text(mirror) == "two of s0"
+
+
+def test_a_shard_that_another_process_has_open_stays(tmp_path: Path, mirror: Mirror, s3_faults: Faults) -> None:
+    other = Mirror(tmp_path / "replica", URL, MANY)
+    other.held.hold("s0")
+    mirror.release()
+    assert text(mirror) == "one of s0"
+    other.held.let_go("s0")
+    mirror.release()
+    assert not mirror.has("s0")
+    s3_faults.seen.clear()
+    assert mirror.follow("s0")
+    assert len(s3_faults.seen) == 1  # CURRENT; the objects are in the cache
 
 
 def test_a_corrupted_cache_is_fetched_again(mirror: Mirror, s3_faults: Faults) -> None:
