@@ -82,6 +82,11 @@ class Encoder:
         return self._batch_size if self._named.endpoint else KEPT_TOGETHER
 
     @property
+    def is_at_endpoint(self) -> bool:
+        """Whether another machine may encode the texts."""
+        return bool(self._named.endpoint)
+
+    @property
     def is_cached(self) -> bool:
         """Whether vectors are kept across runs; those of `hashing` are computed faster than they are read."""
         return self._named.model != HASHING_MODEL or bool(self._named.endpoint)

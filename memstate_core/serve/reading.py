@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -28,6 +28,7 @@ from memstate_core.run.store import Store
 from memstate_core.serve.accesses import Access, AccessRecorder
 from memstate_core.serve.auth.principal import Principal
 from memstate_core.serve.cursors import cursor_of
+from memstate_core.serve.fair_semaphore import FairSemaphore
 from memstate_core.serve.graph_health import graph_health
 from memstate_core.serve.options import Options
 from memstate_core.serve.pending.overlay import PENDING_STATE, Pending, record_of
@@ -47,6 +48,9 @@ from memstate_core.serve.workers.shared import Shared
 Document = dict[str, Any]
 Entries = tuple[list[Document], tuple[str | int, ...] | None]
 """The entries of a page, and where the next one begins; None on the last one."""
+ANSWERS_AT_ONCE = 2
+"""How many questions of a process are answered at the same time: the interpreter runs one thread, and what it calls
+runs another. With 16 at a time each answer took twice as much CPU time (`tests/benchmarks/README.md`)."""
 
 
 class Reading:
@@ -60,6 +64,7 @@ class Reading:
         self.store, self.options, self.shared = store, options, shared
         self.counters = Counters(None if shared is None else shared.counts(len(Count)))
         self.serving = self._served()
+        self._answering = FairSemaphore(ANSWERS_AT_ONCE)
         self._watcher = Watcher(self.serving, options.poll_seconds, self.counters)
         self._pending = Pending(store)
         self._counter = lru_cache(maxsize=4)(counter_of)
@@ -138,9 +143,15 @@ class Reading:
             document = empty_answer(generation.readers, question)
         else:
             served = replace(question, topic_ids=named)
-            document = answer(generation.readers, generation.encoder, None, served, _part, generation.damaged)
+            with self._place(generation, served):
+                document = answer(generation.readers, generation.encoder, None, served, _part, generation.damaged)
         document = add_neighbor_ids(redacted(document, generation.readers, who))
         return self._pending.overlay(generation, document, question, clock()) if pending else document
+
+    def _place(self, generation: Generation, question: Question) -> AbstractContextManager[object]:
+        """A place among the answers that are computed; none is needed to wait for a disk, or for an endpoint."""
+        waits = question.as_of is not None or generation.encoder.is_at_endpoint
+        return nullcontext() if waits else self._answering
 
     def _unserved(self, generation: Generation, question: Question) -> set[str]:
         """Topics that the question names and that exist only in pending observations."""

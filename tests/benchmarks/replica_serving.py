@@ -2,7 +2,7 @@
 
 A synthetic store is published to a folder, and every replica is a `memstate serve --replica-of` of its own, with a home
 of its own, as on a machine of its own; all run from the beginning. In each round so many of them are asked, by one
-`wrk` each, with the same number of connections in all. Rounds take turns, so that whatever else the machine does meets
+`wrk` each, with the same number of connections in all and other questions than before, since replicas remember vectors. Rounds take turns, so that whatever else the machine does meets
 all numbers of replicas; rates are compared by the median of their ratios to one replica in the same round. Replicas and
 `wrk` share the cores of this machine, so no ratio can exceed their number.
 """
@@ -86,7 +86,7 @@ def measured(
         servers = [stack.enter_context(_replica(folder / f"replica-{number}", where)) for number in range(max(counts))]
         asked(servers, bodies, max(counts), max(5, seconds), 1)  # every replica reads every scope
         found = {
-            (count, number): asked(servers[:count], bodies, connections, seconds, 100 * number)
+            (count, number): asked(servers[:count], bodies, connections, seconds, 1000 * number + 100 * count)
             for number in range(rounds)
             for count in counts
         }
