@@ -169,6 +169,7 @@ def report(fleet: Fleet, costs: Costs, window: float) -> str:
         "topics; largest shard": f"{total:,.0f}; {largest:,.0f}",
         "stores; shards of each": f"{stores:,}; {fleet.shards_a_store:,}",
         "CPU hours of a night": f"{found.cpu / HOUR:,.0f}",
+        "CPU ms a topic": f"{1000 * found.cpu / total:.2f}",
         "of shards with a change": f"{working.cpu / HOUR:,.0f}",
         "longest store, hours": f"{found.longest / HOUR:.2f}",
         f"workers for {window / HOUR:.0f} hours": "none are enough" if workers is None else f"{workers:,}",

@@ -2,9 +2,10 @@
 
 A synthetic store is published to a folder, and every replica is a `memstate serve --replica-of` of its own, with a home
 of its own, as on a machine of its own; all run from the beginning. In each round so many of them are asked, by one
-`wrk` each, with the same number of connections in all and other questions than before, since replicas remember vectors. Rounds take turns, so that whatever else the machine does meets
-all numbers of replicas; rates are compared by the median of their ratios to one replica in the same round. Replicas and
-`wrk` share the cores of this machine, so no ratio can exceed their number.
+`wrk` each, with the same number of connections in all and other questions than before, since replicas remember vectors.
+Rounds take turns, so that whatever else the machine does meets all numbers of replicas; rates are compared by the
+median of their ratios to one replica in the same round. Replicas and `wrk` share the cores of this machine, so no ratio
+can exceed their number.
 """
 
 from __future__ import annotations

@@ -111,6 +111,7 @@ def test_a_file_that_kills_the_process_is_set_aside_and_the_others_are_imported(
     assert (report.accepted, report.errors, texts(home)) == (1, (), ["a", "b", "c", "d"])
 
 
+@pytest.mark.slow
 def test_good_files_that_were_being_read_when_the_process_was_killed_are_imported(home: Home) -> None:
     dumps(home, "a", "b", "c")
     assert dies(home, "reading", "b.jsonl")
@@ -121,6 +122,7 @@ def test_good_files_that_were_being_read_when_the_process_was_killed_are_importe
     assert read(home).errors == ()
 
 
+@pytest.mark.slow
 def test_each_of_two_files_that_kill_the_process_is_named_in_a_report(home: Home) -> None:
     dumps(home, "b", "x1", "x2")
     for name in ("x1.jsonl", "x1.jsonl", "x2.jsonl", "x2.jsonl"):

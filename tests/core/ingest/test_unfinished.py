@@ -124,6 +124,7 @@ print(unfinished.is_open_for_writing(path))
 """
 
 
+@pytest.mark.slow
 @linux
 def test_a_writer_that_opens_while_the_question_is_asked_ends_nobody(home: Home) -> None:
     """A lease that is broken sends a signal, which ends the process unless it is one that is ignored."""

@@ -84,6 +84,7 @@ def test_who_waits_goes_on_before_who_comes_later() -> None:
     assert order == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("at_once", "question"), [
     (reading.ANSWERS_AT_ONCE, Question("the gate")),
     (6, Question("the gate", as_of=datetime(2030, 1, 1, tzinfo=UTC))),

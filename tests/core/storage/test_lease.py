@@ -154,6 +154,7 @@ def wait_until_free(place: Storage) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_lost_is_no_lost_lease(s3_faults: Faults, taken: Callable[..., Lease]) -> None:
     place = storage("s3://bucket/store", STORE)
     lease = taken(place, "aya")

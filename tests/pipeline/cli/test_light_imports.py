@@ -14,6 +14,7 @@ def loaded_after(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()) if done.stdout.strip() else set()
 
 
+@pytest.mark.slow
 def test_the_definitions_load_without_torch() -> None:
     assert loaded_after("import memstate_pipeline.definitions as d; d.defs()") == set()
 

@@ -82,6 +82,7 @@ def test_a_file_of_a_folder_waits_until_it_is_complete(tmp_path: Path) -> None:
     assert observations(aya) == ["one"]
 
 
+@pytest.mark.slow
 def test_a_body_that_ends_early_is_not_taken(s3_faults: Faults, tmp_path: Path) -> None:
     url = "s3://bucket/a store"
     aya, _ = pair(tmp_path, url)

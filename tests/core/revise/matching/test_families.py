@@ -90,6 +90,7 @@ kinds = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(kinds, st.sampled_from(sorted(REWRITINGS)), st.integers(0, 60), st.integers(2, 7))
 @settings(max_examples=15, deadline=None)
 def test_no_mix_of_families_has_a_sibling_merged(
