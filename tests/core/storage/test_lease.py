@@ -170,6 +170,7 @@ def test_an_answer_that_is_lost_is_no_lost_lease(s3_faults: Faults, taken: Calla
     assert seen(place) == (1, "", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 500, 503])
 def test_a_storage_that_fails_is_an_error_and_the_lease_stays(
     s3_faults: Faults, taken: Callable[..., Lease], status: int

@@ -70,6 +70,7 @@ def test_a_partial_body_changes_nothing(s3_faults: Faults, tmp_path: Path, match
     assert observations(ben) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_a_storage_that_is_down_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_endpoint("http://127.0.0.1:9", monkeypatch)
     aya = checkout(tmp_path / "aya", URL)

@@ -186,6 +186,7 @@ def test_a_refusing_storage_is_an_error_and_the_next_run_completes(
     assert there(url) == There([3, 2], ["three of s0", "two of s0"], set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [500, 503])
 def test_a_failing_storage_is_an_error_after_some_attempts(s3_faults: Faults, store: Store, status: int) -> None:
     s3_faults.matching, s3_faults.methods, s3_faults.status = "objects/", ("PUT",), status
@@ -210,6 +211,7 @@ def test_what_a_listing_does_not_show_is_sent_again(s3_faults: Faults, store: St
     assert there(url) == There([2, 1], ["two of s0", "one of s0"], set())
 
 
+@pytest.mark.slow
 def test_a_storage_that_is_down_is_an_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     use_endpoint("http://127.0.0.1:9", monkeypatch)
     with pytest.raises(PublicationUnreachable, match="HTTP error"):

@@ -66,6 +66,7 @@ def clustered(count: int, columns: int) -> Matrix:
     return unit_length(rows.astype(np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "columns"), [(np.asarray, 384), (csr_matrix, 3000)])
 def test_in_a_large_store_the_rough_search_misses_next_to_nothing(
     shape: Any, columns: int, monkeypatch: pytest.MonkeyPatch

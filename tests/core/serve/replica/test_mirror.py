@@ -308,6 +308,7 @@ def test_processes_share_the_folder(tmp_path: Path, store: Store, mirror: Mirror
     assert text(mirror) == "two of s0"
 
 
+@pytest.mark.slow
 def test_a_slow_storage_delays_nobody_who_reads(store: Store, mirror: Mirror, s3_faults: Faults) -> None:
     publish_second(store)
     s3_faults.seconds, s3_faults.matching = 0.4, "objects/"
