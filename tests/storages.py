@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memstate_core.storage.purpose import STORE
+from memstate_core.storage.storage import storage
 from tests.core.storage.azure import azure_server, empty_container
 from tests.core.storage.s3 import Faults, empty_bucket, fault_proxy, s3_server, use_endpoint
 
@@ -48,3 +50,19 @@ def s3_faults(s3_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fau
     with fault_proxy(s3_endpoint) as (address, faults):
         use_endpoint(address, monkeypatch)
         yield faults
+
+
+def copied(source: str, target: str) -> None:
+    """Copies a store at a URL."""
+    here, there = (storage(each, STORE) for each in (source, target))
+    for name in [*here.sizes("data"), *here.sizes("head")]:
+        there.write(name, b"".join(here.blocks(name)))
+
+
+def fetched(url: str, folder: Path) -> Path:
+    """Everything that lies at a URL, in a folder."""
+    there = storage(url, STORE)
+    for name in [*there.sizes("data"), *there.sizes("head")]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"".join(there.blocks(name)))
+    return folder

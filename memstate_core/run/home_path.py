@@ -22,20 +22,25 @@ _DATA_VARIABLE, _DATA = "XDG_DATA_HOME", "~/.local/share"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://").match
 
 
-def is_url(home: str | None) -> bool:
-    """Whether a home is given as the URL of a store."""
-    return _SCHEME(home or "") is not None
+def named_home(given: str | None = None, environ: Mapping[str, str] = os.environ) -> str:
+    """How the home of a command is named: as given, else by $MEMSTATE_HOME, else ~/.memstate."""
+    return given or environ.get(HOME_VARIABLE) or DEFAULT_HOME
+
+
+def is_url(home: str) -> bool:
+    """Whether a home is named by the URL of a store."""
+    return _SCHEME(home) is not None
 
 
 def home_path(given: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:
-    """The home of a command: as given, else $MEMSTATE_HOME, else ~/.memstate.
+    """The home of a command, by its name.
 
     For a URL it is a folder of this user, whose settings name the URL; they are written where there are none yet.
 
     Raises:
         StoreUrlRefused: a URL is none of a store, or $MEMSTATE_STORE_URL names another one.
     """
-    named = given or environ.get(HOME_VARIABLE) or DEFAULT_HOME
+    named = named_home(given, environ)
     return _checkout(named, environ) if is_url(named) else Path(named).expanduser().absolute()
 
 

@@ -76,8 +76,10 @@ def restore_backup(
     the backup is erased again, as far as its old home, a later backup of the folder, or --erasures knows of it.
     """
     from memstate_core.night.backup.restore import restore_backup as restore
-    from memstate_core.run.home_path import home_path
+    from memstate_core.run.home_path import home_path, is_url, named_home
 
+    if is_url(named := named_home(context.obj.home)):
+        raise typer.BadParameter(f"--home {named}: expected a folder. Set store.url in it when the backup is restored")
     home = home_path(context.obj.home)
     if erasures is not None and "://" not in erasures and not Path(erasures).is_dir():
         raise typer.BadParameter(f"--erasures {erasures}: expected the folder of a home or of backups")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -39,11 +38,11 @@ class Context:
             StoreUrlRefused: the URL is none of a store.
             StoreUnreachable: the storage of the URL does not answer.
         """
-        from memstate_core.run.home_path import HOME_VARIABLE, home_path, is_url
+        from memstate_core.run.home_path import home_path, is_url, named_home
         from memstate_core.run.store import open_store
 
         store = open_store(home_path(self.home))
-        if is_url(self.home or os.environ.get(HOME_VARIABLE)) and not store.home.checkout.exists():
+        if is_url(named_home(self.home)) and not store.home.checkout.exists():
             from memstate_core.night.checkout.pull import pull
 
             pull(store)

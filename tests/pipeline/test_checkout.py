@@ -7,7 +7,6 @@ import shutil
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -21,12 +20,12 @@ from memstate_core.storage.storage import storage
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.doctor.checkout import remote_store
 from memstate_pipeline.nights import IMPORT_INBOX
-from tests import commands, warm
+from tests import warm
 from tests.core.night.publication.conftest import there
 from tests.pipeline.conftest import Answer, clean_environment, run_memstate
 from tests.pipeline.test_publication import holds
 from tests.pipeline.test_replica_writes import leave, names
-from tests.storages import empty_place
+from tests.storages import copied, empty_place, fetched
 
 pytestmark = pytest.mark.slow
 NIGHTS = [f"2026-04-{day:02}T02:00:00Z" for day in range(6, 16)]
@@ -154,22 +153,6 @@ def machines(
     return copy / "aya", copy / "ben", url
 
 
-def copied(source: str, target: str) -> None:
-    """Copies a store at a URL."""
-    here, there = (storage(each, STORE) for each in (source, target))
-    for name in [*here.sizes("data"), *here.sizes("head")]:
-        there.write(name, b"".join(here.blocks(name)))
-
-
-def fetched(url: str, folder: Path) -> Path:
-    """Everything that lies at a URL, in a folder."""
-    there = storage(url, STORE)
-    for name in [*there.sizes("data"), *there.sizes("head")]:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(b"".join(there.blocks(name)))
-    return folder
-
-
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """A home of its own that has made four nights, and the state hash after each."""
@@ -196,26 +179,6 @@ def test_machines_that_take_turns_make_the_nights_of_one(
         assert [path.name for path in (home / "inbox").glob("*.jsonl")] == []
     reports = [sorted(path.suffix for path in (home / "reports").glob("*-s0.*")) for home in (*homes, alone[0])]
     assert reports[0] == reports[1] == reports[2]
-
-
-@pytest.mark.parametrize("url", ["s3"], indirect=True)
-def test_a_url_names_the_home_of_every_machine(url: str, tmp_path: Path) -> None:
-    """Each has a checkout of its own among the user's data, which its first command fetches."""
-
-    def done(machine: str, *arguments: str, **given: str) -> dict[str, Any]:
-        given |= {"XDG_DATA_HOME": str(tmp_path / machine), "MEMSTATE_STORE_LEASE_SECONDS": "1"}
-        answer = commands.run([*arguments, "--json"], clean_environment(**given))
-        assert answer.returncode == 0, answer.stderr
-        return dict(json.loads(answer.stdout))
-
-    drop(tmp_path, 1)
-    done("aya", "--home", url, "import", str(tmp_path / "inbox" / "1.jsonl"))
-    done("aya", "maintain", "--now", NIGHTS[0], MEMSTATE_HOME=url)
-    (found,) = done("ben", "query", "yard", MEMSTATE_HOME=url)["candidates"]
-    assert found["title"] == "Yard"
-    assert done("ben", "--home", url, "status")["checkout"]["url"] == url
-    night = done("ben", "--home", url, "maintain", "--now", NIGHTS[1])
-    assert done("aya", "--home", url, "pull")["state_hash"] == night["state_hash"]
 
 
 ELSEWHERE = [("s3", "az")[number % 2] for number in range(len(POINTS))]

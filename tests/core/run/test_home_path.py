@@ -15,7 +15,7 @@ def test_a_folder_is_itself(tmp_path: Path) -> None:
     assert home_path(str(tmp_path), {"MEMSTATE_HOME": "/elsewhere"}) == tmp_path
     assert home_path(None, {"MEMSTATE_HOME": str(tmp_path)}) == tmp_path
     assert home_path(None, {}) == Path("~/.memstate").expanduser()
-    assert [is_url(home) for home in (None, "", "a/b", "C:/store", "s3://b", "file:///b")] == [False] * 4 + [True] * 2
+    assert [is_url(home) for home in ("", "a/b", "C:/store", "s3://b", "file:///b")] == [False] * 3 + [True] * 2
 
 
 def test_a_url_has_one_checkout_on_a_machine_whose_settings_name_it(tmp_path: Path) -> None:

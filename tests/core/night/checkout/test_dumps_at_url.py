@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from memstate_core.model.errors import StoreUnreachable
 from memstate_core.night.checkout.session import Session
 from memstate_core.run.store import Store
 from memstate_core.storage.purpose import STORE
-from memstate_core.storage.storage import Storage, storage
+from memstate_core.storage.storage import Storage, Unreadable, storage
 from tests.core.night.checkout.conftest import checkout, drop, names, observations, run
 from tests.core.storage.s3 import Faults
 
@@ -95,3 +96,39 @@ def test_a_body_that_ends_early_is_not_taken(s3_faults: Faults, tmp_path: Path) 
     s3_faults.none()
     run(aya)
     assert observations(aya) == ["one"]
+
+
+def test_what_cannot_be_read_stays_and_stops_nothing(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that is gone, or not readable, when its turn comes; the others are taken."""
+    aya, _ = pair(tmp_path, url)
+    for name in ("inbox/bad.jsonl", "inbox/good.jsonl"):
+        place = put(tmp_path, url, name, name)
+    real = type(place).blocks
+
+    def blocks(self: Storage, name: str) -> Iterator[bytes]:
+        if name == "inbox/bad.jsonl":
+            raise Unreadable("cannot be read: Permission denied")
+        return real(self, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(place), "blocks", blocks)
+        run(aya)
+    assert observations(aya) == ["inbox/good.jsonl"]
+    assert list(place.sizes("inbox")) == ["inbox/bad.jsonl"]
+    assert "inbox/bad.jsonl cannot be read: Permission denied; it stays there" in caplog.text
+    run(aya)
+    assert observations(aya) == ["inbox/bad.jsonl", "inbox/good.jsonl"]
+
+
+@pytest.mark.usefixtures("s3_faults")
+def test_a_name_that_no_file_can_have_is_shortened(tmp_path: Path) -> None:
+    url, long = "s3://bucket/a store", "é" * 300
+    aya, _ = pair(tmp_path, url)
+    for name in (f"{long}.jsonl", f"{long}.2.jsonl", f"a.{long}"):
+        place = put(tmp_path, url, f"inbox/{name}", name)
+    run(aya)
+    assert len(observations(aya)) == 3
+    assert place.sizes("inbox") == {}
+    assert [name.endswith(".jsonl") for name in names(aya.home.processed)] == [False, True, True]
