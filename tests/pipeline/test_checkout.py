@@ -307,6 +307,14 @@ def test_an_erasure_reaches_the_url_and_the_other_machines(machines: tuple[Path,
     assert "said-2" not in observations(ben)
 
 
+def test_an_erasure_names_dumps_at_the_url_that_it_could_not_take(machines: tuple[Path, Path, str]) -> None:
+    aya, _, url = machines
+    storage(url, STORE).write("inbox/late.jsonl", b"{}")  # which has not settled yet
+    erased = machine(aya, url, "erase", "--observation", "said-1", "--yes", "--json")
+    assert erased.code == 0, erased.stderr
+    assert f"{url}/inbox/late.jsonl, which was not taken yet: a later command imports it" in str(erased.document)
+
+
 def test_replicas_see_what_the_store_has(machines: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that lost its lease publishes nothing for replicas either."""
     from memstate_core.storage.lease import Lease

@@ -18,6 +18,8 @@ from msgspec import structs
 from memstate_core.model.errors import EraseRefused, MemstateError, RunHistoryShared, StoreNotFound, SubjectNotFound
 from memstate_core.night.backup.back_up import back_up, last_backup
 from memstate_core.night.backup.folder import BackupFolder
+from memstate_core.night.checkout.dumps_at_url import dumps_at_url
+from memstate_core.night.checkout.note import store_url
 from memstate_core.night.erasure.certificate import Begun, Certificate, certify, mark, marked
 from memstate_core.night.erasure.files import (
     clear_runs,
@@ -48,6 +50,8 @@ from memstate_core.state.erasures import erasures
 from memstate_core.state.files import require_space
 from memstate_core.state.layout import retired_shards
 from memstate_core.state.snapshots import combined_state_hash, numbers
+from memstate_core.storage.purpose import STORE
+from memstate_core.storage.storage import storage
 
 _ALWAYS = (
     "copies that people or other programs made: dumps outside this home, exports, plans, backups in other folders",
@@ -190,6 +194,7 @@ def _finish(store: Store, begun: Begun) -> Certificate:
         *_database_left(store, history),
         *_backups(store, begun.at),
         *_fetched(store),
+        *_dumps_left(store),
         *_published(store),
         *_ALWAYS,
     ]
@@ -260,6 +265,13 @@ def _backups(store: Store, at: datetime) -> list[str]:
     others = BackupFolder(known.folder).numbers()[:-1]
     named = ", ".join(map(str, others))
     return [f"backups {named} in {known.folder}, which were made of another home"] if others else []
+
+
+def _dumps_left(store: Store) -> list[str]:
+    """Dumps at the URL of the store that this command could not take, as they are being written or cannot be read."""
+    where = store_url(store)
+    left = sorted(dumps_at_url(storage(where, STORE))) if where else []
+    return [f"{where}/{name}, which was not taken yet: a later command imports it" for name in left]
 
 
 def _fetched(store: Store) -> list[str]:
