@@ -3,7 +3,8 @@
 OpenVINO runs a BERT in half a second after the process starts, without torch, and several times as fast as
 sentence-transformers, which runs everything else. Both have the same vectors: what OpenVINO gives is compared with
 known vectors whenever a model is loaded, and not used if it differs by more than a bound. A model that settings place
-at an endpoint is asked there, and nothing is loaded; `hashing` needs no model at all.
+at an endpoint is asked there, and nothing is loaded; `hashing` needs no model at all. Many texts are encoded on an
+NVIDIA GPU where there is one, by a model that is compared with the known vectors, too.
 
 Invariant: vectors have unit length, so that a dot product is a cosine similarity; two runtimes of one model differ by
 less than `verified.BOUNDS`.
@@ -21,13 +22,14 @@ import numpy.typing as npt
 
 from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.endpoint_model import EndpointModel
+from memstate_core.embed.gpu_model import GpuFailed, GpuModel, has_driver
 from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
 from memstate_core.embed.model_name import ModelName
 from memstate_core.embed.openvino_model import OpenVinoModel
 from memstate_core.embed.sentence_model import DIMENSION as DIMENSION
 from memstate_core.embed.sentence_model import PACKAGED_MODEL as PACKAGED_MODEL
 from memstate_core.embed.sentence_model import SentenceModel
-from memstate_core.embed.verified import VectorsDiffer, verified_model
+from memstate_core.embed.verified import VectorsDiffer, verified_model, verified_on_gpu
 from memstate_core.model.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -37,6 +39,10 @@ Runtime = Literal["auto", "openvino-float32", "sentence-transformers"]
 Vectors = npt.NDArray[np.float32]
 KEPT_TOGETHER = 512
 """Texts that are encoded on this machine between two writes to the cache."""
+MANY = 4_096
+"""Texts from which a GPU, whose libraries take some seconds to load, encodes them sooner."""
+KEPT_FROM_GPU = 16 * KEPT_TOGETHER
+"""The same for a GPU, whose batches would stay half empty otherwise."""
 _READ = 100_000
 """Characters of a text that are tokenised: many times what fits into the context of an encoder."""
 _log = logging.getLogger("memstate.encoder")
@@ -76,10 +82,22 @@ class Encoder:
         self._loaded: _Model | None = None
         self._access = access
 
+    def expect(self, texts: int) -> None:
+        """Chooses what encodes by how many texts are to be encoded now: many on a GPU, where there is one.
+
+        Raises:
+            ModelUnavailable: the model is not on this machine.
+        """
+        is_here = self._named.model != HASHING_MODEL and not self.is_at_endpoint
+        if texts >= MANY and self._runtime == "auto" and is_here and has_driver():
+            self._loaded = self._on_gpu or self._loaded
+
     @property
     def kept_together(self) -> int:
         """How many texts may be lost if a process is killed: their vectors are cached together."""
-        return self._batch_size if self._named.endpoint else KEPT_TOGETHER
+        if self._named.endpoint:
+            return self._batch_size
+        return KEPT_FROM_GPU if isinstance(self._loaded, GpuModel) else KEPT_TOGETHER
 
     @property
     def is_at_endpoint(self) -> bool:
@@ -144,7 +162,13 @@ class Encoder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         self.load()
         assert self._loaded is not None
-        return self._loaded.encode([text[:_READ] for text in texts], self._batch_size)
+        read = [text[:_READ] for text in texts]
+        try:
+            return self._loaded.encode(read, self._batch_size)
+        except GpuFailed as error:
+            _log.warning("%s: %s; the processor encodes instead", self._loaded.description, error)
+            self._loaded = self._on_gpu = None
+            return self.encode(texts)
 
     def _at_endpoint(self) -> EndpointModel | None:
         """The model at its endpoint, None if it has none."""
@@ -156,6 +180,15 @@ class Encoder:
 
     def _hashed(self) -> HashingModel | None:
         return HashingModel() if self._named.model == HASHING_MODEL else None
+
+    @cached_property
+    def _on_gpu(self) -> GpuModel | None:
+        """The model on the GPU, or None where it cannot encode."""
+        try:
+            return verified_on_gpu(self._named.model)
+        except NotSupported as reason:
+            _log.warning("%s is not run on the GPU: %s", self.model, reason)
+        return None
 
     def _on_openvino(self) -> OpenVinoModel | None:
         """The model on OpenVINO, or None where sentence-transformers encodes instead."""

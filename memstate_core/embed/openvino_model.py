@@ -1,13 +1,13 @@
 """A sentence encoder on OpenVINO: tokenizer, batches, graph and pooling, without torch.
 
 Invariant: a text's vector depends on the text, the model, the precision and the kind of processor, and on nothing
-else, to the last bit. A text is padded to a length that follows from its own number of tokens, never to that of its
-neighbours: sums over tokens are then added in the same order whatever is in the batch, and on any number of threads.
+else, to the last bit: in any batch (`padding`) and on any number of threads.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from memstate_core.embed.bert_graph import NotSupported, bert_graph
 from memstate_core.embed.openvino_import import openvino
+from memstate_core.embed.padding import by_length
 
 Vectors = npt.NDArray[np.float32]
+_Running = tuple[Any, list[int], npt.NDArray[np.bool_]]
+"""The request of a batch, its rows, and which of its tokens are of a text."""
 BFLOAT16, FLOAT32 = "bfloat16", "float32"
-_PADDED = 8
-"""Tokens to whose multiple a text is padded. Each length and batch size costs some milliseconds when first seen."""
 _BATCH_TOKENS = 2048
 """Tokens of a batch, padding included: more do not fit into the caches of a core."""
 _HINTS = {BFLOAT16: "bf16", FLOAT32: "f32"}
@@ -50,10 +51,15 @@ class OpenVinoModel:
         self.precision = BFLOAT16 if not is_exact and _has_bfloat16(core) else FLOAT32
         options = {
             "INFERENCE_PRECISION_HINT": _HINTS[self.precision],
-            "PERFORMANCE_HINT": "LATENCY",
+            "PERFORMANCE_HINT": "THROUGHPUT" if threads is None else "LATENCY",  # a batch per core, or one at a time
             "ENABLE_CPU_PINNING": False,  # pinned threads of two processes wait for the same core
         } | ({} if threads is None else {"INFERENCE_NUM_THREADS": threads})
-        self._request = core.compile_model(bert_graph(folder), "CPU", options).create_infer_request()
+        compiled = core.compile_model(bert_graph(folder), "CPU", options)
+        self._dimension = compiled.output(0).partial_shape[2].get_length()
+        at_once = 2 * compiled.get_property(
+            "OPTIMAL_NUMBER_OF_INFER_REQUESTS"
+        )  # the next ones wait for no answer to be read
+        self._requests = [compiled.create_infer_request() for _ in range(at_once)]
         self.description = f"OpenVINO {runtime.__version__.split('-')[0]} in {self.precision}"
 
     def encode(self, texts: Sequence[str], batch_size: int) -> Vectors:
@@ -64,31 +70,42 @@ class OpenVinoModel:
             batch_size: how many texts are encoded together at most.
         """
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-        vectors = None
-        for length, rows in _batches([len(ids) for ids in tokens], batch_size):
-            found = self._encoded([tokens[row] for row in rows], length)
-            vectors = np.empty((len(tokens), found.shape[1]), np.float32) if vectors is None else vectors
-            vectors[rows] = found
-        return np.zeros((0, 0), np.float32) if vectors is None else vectors
+        vectors = np.empty((len(tokens), self._dimension), np.float32)
+        free, running = list(self._requests), deque[_Running]()
+        try:
+            for length, rows in _batches([len(ids) for ids in tokens], batch_size):
+                request = free.pop() if free else self._done(running.popleft(), vectors)
+                running.append(_started(request, [tokens[row] for row in rows], length, rows))
+            while running:
+                self._done(running.popleft(), vectors)
+        finally:
+            for request, *_ in running:  # after an error; a request that is still running could not be used again
+                request.wait()
+        return vectors
 
-    def _encoded(self, tokens: Sequence[list[int]], length: int) -> Vectors:
-        ids = np.zeros((len(tokens), length), np.int32)
-        known = np.zeros((len(tokens), length), np.bool_)
-        for row, found in enumerate(tokens):
-            ids[row, : len(found)] = found
-            known[row, : len(found)] = True
-        mask = np.where(known, np.float32(0), np.float32(-np.inf))[:, None, None, :]
-        states = self._request.infer({"ids": ids, "mask": mask}, share_inputs=True, share_outputs=True)[0]
-        vectors = self._pooled(states, known)
-        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+    def _done(self, running: _Running, vectors: Vectors) -> Any:
+        """Waits for a batch and writes its vectors to their rows; its request, which is free then."""
+        request, rows, known = running
+        request.wait()
+        found = self._pooled(request.get_output_tensor(0).data, known)
+        vectors[rows] = found / np.linalg.norm(found, axis=1, keepdims=True)
+        return request
+
+
+def _started(request: Any, tokens: Sequence[list[int]], length: int, rows: list[int]) -> _Running:
+    """Starts to encode a batch, which goes on beside this thread."""
+    ids, known = np.zeros((len(tokens), length), np.int32), np.zeros((len(tokens), length), np.bool_)
+    for row, found in enumerate(tokens):
+        ids[row, : len(found)] = found
+        known[row, : len(found)] = True
+    mask = np.where(known, np.float32(0), np.float32(-np.inf))[:, None, None, :]
+    request.start_async({"ids": ids, "mask": mask})
+    return request, rows, known
 
 
 def _batches(lengths: Sequence[int], batch_size: int) -> Iterator[tuple[int, list[int]]]:
-    """Rows of one padded length each, in numbers that are powers of two, so that few shapes occur."""
-    groups: dict[int, list[int]] = {}
-    for row, tokens in enumerate(lengths):
-        groups.setdefault(-(-tokens // _PADDED) * _PADDED, []).append(row)
-    for length, rows in sorted(groups.items()):
+    """Rows of one padded length each, in numbers that are powers of two: a new shape costs some milliseconds."""
+    for length, rows in by_length(lengths):
         most, done = min(batch_size, max(1, _BATCH_TOKENS // length)), 0
         while done < len(rows):
             size = 1 << (min(most, len(rows) - done).bit_length() - 1)

@@ -1,6 +1,6 @@
 """A model run by sentence-transformers: the reference for every other runtime, and the way to any architecture.
 
-The only module that imports sentence-transformers and torch.
+The only module that imports sentence-transformers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class SentenceModel:
     def __init__(self, model: str, threads: int | None = None) -> None:
         from importlib.metadata import version
 
-        self._loaded, self._threads = _load(model), threads
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        self._loaded, self._threads = load(model, "cpu"), threads
         self.description = f"sentence-transformers {version('sentence-transformers')} in float32"
 
     def encode(self, texts: Sequence[str], batch_size: int) -> npt.NDArray[np.float32]:
@@ -63,8 +64,16 @@ def _use_threads(count: int) -> None:
         torch.set_num_threads(count)
 
 
-def _load(model: str) -> Any:
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+def load(model: str, device: str) -> Any:
+    """The model as sentence-transformers loads it.
+
+    Args:
+        model: the packaged model, or the folder or name of another.
+        device: where torch computes.
+
+    Raises:
+        ModelUnavailable: the model is not on this machine.
+    """
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
     path = model
     if model == PACKAGED_MODEL:
@@ -74,6 +83,6 @@ def _load(model: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
     try:
-        return SentenceTransformer(path, device="cpu")
+        return SentenceTransformer(path, device=device)
     except (OSError, ValueError) as error:
         raise ModelUnavailable(model, str(error).splitlines()[0]) from error

@@ -100,6 +100,7 @@ def _embed_cached(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedde
     with closing(CacheFile(path, _TABLE)) as cache:
         known = _look_up(cache, encoder.model, distinct["hash"])
         missing = distinct.join(known, on="hash", how="anti", maintain_order="left")
+        encoder.expect(missing.height)
         batches = tracked(missing.iter_slices(encoder.kept_together), "encode", missing.height, "texts", len)
         fresh = [_encode_batch(cache, encoder, batch) for batch in batches]
         dimension = _dimension(cache, encoder, [known, *fresh])

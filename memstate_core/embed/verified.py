@@ -1,21 +1,28 @@
-"""A model on OpenVINO whose vectors were compared with those of sentence-transformers when it was loaded.
+"""Models on OpenVINO or a GPU whose vectors were compared with those of sentence-transformers when they were loaded.
 
 Invariant: a model that this module returns gives vectors within `BOUNDS`, as far as the probes show.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from memstate_core.embed.bert_graph import NotSupported
+from memstate_core.embed.gpu_model import FLOAT16, GpuModel
 from memstate_core.embed.openvino_model import BFLOAT16, FLOAT32, OpenVinoModel
 from memstate_core.embed.probes import PROBES, least_cosine
 from memstate_core.embed.sentence_model import model_folder
 
-BOUNDS = {BFLOAT16: 0.9999, FLOAT32: 0.999999}
+BOUNDS = {BFLOAT16: 0.9999, FLOAT16: 0.9999, FLOAT32: 0.999999}
 """The least cosine to the vector of sentence-transformers, for each precision."""
 
 
+_Loaded = TypeVar("_Loaded", OpenVinoModel, GpuModel)
+
+
 class VectorsDiffer(NotSupported):
-    """OpenVINO gives other vectors than sentence-transformers."""
+    """A runtime gives other vectors than sentence-transformers."""
 
 
 def verified_model(model: str, *, is_exact: bool, threads: int | None = None) -> OpenVinoModel:
@@ -31,8 +38,17 @@ def verified_model(model: str, *, is_exact: bool, threads: int | None = None) ->
         VectorsDiffer: it gives other vectors.
         ModelUnavailable: sentence-transformers cannot load the model either.
     """
+    return _verified(model, lambda: OpenVinoModel(model_folder(model), is_exact=is_exact, threads=threads))
+
+
+def verified_on_gpu(model: str) -> GpuModel:
+    """A model on the GPU; arguments and errors as for `verified_model`."""
+    return _verified(model, lambda: GpuModel(model))
+
+
+def _verified(model: str, load: Callable[[], _Loaded]) -> _Loaded:
     try:
-        loaded = OpenVinoModel(model_folder(model), is_exact=is_exact, threads=threads)
+        loaded = load()
         cosine = least_cosine(model, lambda texts: loaded.encode(texts, len(PROBES)))
     except ImportError as error:
         raise NotSupported(f"{error.name or 'OpenVINO'} cannot be imported") from error

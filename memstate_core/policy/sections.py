@@ -132,9 +132,10 @@ class EmbeddingSettings(Section):
     memory."""
     runtime: Literal["auto", "openvino-float32", "sentence-transformers"] = "auto"
     """What runs the model. `auto`: OpenVINO, in bfloat16 where the processor has instructions for it and in float32
-    elsewhere. `openvino-float32`: OpenVINO in float32 on every processor. `sentence-transformers`: torch, which takes
-    seconds to start. Models that are no BERT always run on sentence-transformers, and so does what OpenVINO gives other
-    vectors for. The vectors of all are those of one model: cosine 0.9999 or more to each other."""
+    elsewhere; 4,096 texts and more run on an NVIDIA GPU where torch finds one. `openvino-float32`: OpenVINO in float32
+    on every processor. `sentence-transformers`: torch on the processor, which takes seconds to start. Models that are
+    no BERT always run on torch, and so does what OpenVINO gives other vectors for. The vectors of all are those of one
+    model: cosine 0.9999 or more to each other."""
 
 
 class ScheduleSettings(Section):

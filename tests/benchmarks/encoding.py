@@ -2,7 +2,7 @@
 
 All encode the same texts in turn, several times in one process, so that other work on the machine meets all of them;
 seconds are medians over the rounds. Questions are encoded one at a time on one thread, as a server does. The start is a
-process of its own, from its beginning to the first vector.
+process of its own, from its beginning to the first vector. Where there is an NVIDIA GPU, it takes part.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from language_chats import LANGUAGES, chat
 from measures import Measure
 
 from memstate_core.embed.encoder import PACKAGED_MODEL, Encoder, Runtime, Vectors
+from memstate_core.embed.gpu_model import GpuModel, has_driver
 from memstate_core.embed.sentence_model import model_folder
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 
 RUNTIMES: tuple[Runtime, ...] = ("sentence-transformers", "openvino-float32", "auto")
+ON_GPU = "auto, many texts"
 NEIGHBOURS = 10
 NEAR = 0.8
 """The cosine from which two texts count as near duplicates of each other."""
@@ -107,12 +109,20 @@ def measured(texts: Sequence[str], asked: Sequence[str], rounds: int) -> list[di
     """The figures of `SentenceTransformer.encode` and of each runtime."""
     from sentence_transformers import SentenceTransformer
 
-    plain = SentenceTransformer(str(model_folder(PACKAGED_MODEL)), device="cpu")
+    def plain(device: str) -> Encode:
+        loaded = SentenceTransformer(str(model_folder(PACKAGED_MODEL)), device=device)
+        return lambda given: np.asarray(loaded.encode(list(given)))
+
     encoders = {name: Encoder(runtime=name) for name in RUNTIMES[1:]}
     run_by = {name: encoder.load() for name, encoder in encoders.items()}
     named: dict[str, Encode] = {name: encoder.encode for name, encoder in encoders.items()}
     reference = RUNTIMES[0]
-    vectors, seconds = in_turn({reference: lambda given: np.asarray(plain.encode(list(given)))} | named, texts, rounds)
+    named = {reference: plain("cpu")} | named
+    if has_driver():
+        gpu = GpuModel(PACKAGED_MODEL)
+        run_by[ON_GPU] = gpu.description
+        named |= {f"{reference}, GPU": plain("cuda"), ON_GPU: lambda given: gpu.encode(given, len(given))}
+    vectors, seconds = in_turn(named, texts, rounds)
     first, alone = starts(rounds), questions_alone(asked)
     return [
         {
@@ -122,10 +132,10 @@ def measured(texts: Sequence[str], asked: Sequence[str], rounds: int) -> list[di
             "times": seconds[reference][0] / seconds[name][0],
             "times by CPU": seconds[reference][1] / seconds[name][1],
             **agreement(vectors[reference], vectors[name]),
-            "question ms": alone[name],
-            "first vector s": first[name],
+            "question ms": alone.get(name),
+            "first vector s": first.get(name),
         }
-        for name in RUNTIMES
+        for name in named
     ]
 
 
