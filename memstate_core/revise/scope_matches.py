@@ -135,7 +135,8 @@ def counts(found: Sequence[ScopeMatches]) -> dict[str, int | float]:
 def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.DataFrame:
     """The pairs above the ignore band (columns PAIRS); a pair within one group is in the merge band.
 
-    Namesakes that contradict each other, or agree in as much as chance gives, are never in the ignore band.
+    Never in the ignore band are namesakes that contradict each other, or agree in as much as chance gives, and pairs in
+    which nothing differs, or nothing but the wording of the title.
 
     Args:
         corpus: the topics.
@@ -143,7 +144,7 @@ def _banded(corpus: Corpus, found: Deduplicated, review: Probabilities) -> pl.Da
         review: the probability from which each pair is suggested for review (pairs,).
     """
     likely = (found.scored.probability >= review) | (found.expected >= review)
-    asked = likely | _namesakes(corpus, found) | found.chance.doubtful
+    asked = likely | _namesakes(corpus, found) | found.chance.doubtful | alike(found)
     kept = np.flatnonzero(found.grouped | asked)
     ids = corpus.topics["id"]
     frame = pl.DataFrame({
@@ -170,6 +171,14 @@ def _namesakes(corpus: Corpus, found: Deduplicated) -> np.typing.NDArray[np.bool
     code, a, b = corpus.title_code, found.pairs.a, found.pairs.b
     few = np.bincount(code)[code[a]] <= FAMILY
     return np.asarray((code[a] == code[b]) & few & (found.contradicts > 0) & ~found.apart)
+
+
+def alike(found: Deduplicated) -> np.typing.NDArray[np.bool_]:
+    """Pairs in which nothing differs, or no more than the wording of the titles, unless many topics are so (pairs,)."""
+    like = (found.identical | found.reworded) & ~found.apart & ~found.grouped
+    ends = np.bincount(np.concatenate([found.pairs.a[like], found.pairs.b[like]]), minlength=len(found.groups))
+    few = np.maximum(ends[found.pairs.a], ends[found.pairs.b]) <= FAMILY
+    return np.asarray(like & few)
 
 
 def _features(found: Deduplicated, kept: np.typing.NDArray[np.int64]) -> pl.DataFrame:

@@ -51,7 +51,8 @@ def contradiction(
     title = (found.title | (found.strict & family)) & ~excused
     differing = _flagged(found.fields.filter("contradicts"), len(pairs))
     field = (_contradicting_fields(found, relations, merged) | (namesakes & differing)) & ~excused
-    by_reason = (title, found.number & alone, field, (found.summary & alone) | (namesakes & ~excused))
+    summary = (found.summary | _unlike_summaries(found, alone)) & alone
+    by_reason = (title, found.number & alone, field, summary | (namesakes & ~excused))
     return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
 
 
@@ -79,6 +80,18 @@ def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.D
         )
         contradicts |= _flagged(wrong, len(contradicts)) & among
     return contradicts
+
+
+def _unlike_summaries(found: Signs, alone: Flags) -> Flags:
+    """Pairs with one title whose summaries have little in common, unless summaries are seen to vary (pairs,).
+
+    Two deals of one customer have one title, so it alone says little. What else may show that two topics are one, the
+    fields, must agree in the pairs that show whether summaries vary.
+    """
+    shown = alone & found.equal & ~_flagged(found.fields.filter("contradicts"), len(found.shared))
+    shown &= _flagged(found.fields, len(found.shared))
+    share = float(found.unlike[shown].mean()) if shown.sum() >= MIN_ANCHORS else 0.0
+    return np.zeros_like(found.unlike) if VARYING <= share <= MOSTLY else found.unlike
 
 
 def _flagged(rows: pl.DataFrame, pairs: int) -> Flags:

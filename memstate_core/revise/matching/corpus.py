@@ -96,8 +96,7 @@ class Corpus:
     def all_words(self) -> Any:
         """Title, summary and field values together as words, TF-IDF, CSR (topics, words)."""
         values = self._joined_values
-        summaries = self.topics["summary"].fill_null("")
-        return tfidf([" ".join(part) for part in zip(self.titles, summaries, values, strict=True)], words)
+        return tfidf([" ".join(part) for part in zip(self.titles, self.summaries, values, strict=True)], words)
 
     @cached_property
     def remainder(self) -> tuple[Any, NDArray[np.bool_]]:
@@ -105,15 +104,20 @@ class Corpus:
         own = [set(words(f"{title} {value}")) for title, value in zip(self.titles, self._joined_values, strict=True)]
         added = [
             [word for word in words(summary) if word not in known]
-            for summary, known in zip(self.topics["summary"].fill_null(""), own, strict=True)
+            for summary, known in zip(self.summaries, own, strict=True)
         ]
         enough = np.array([len(row) >= _MIN_REMAINDER for row in added], dtype=bool)
         return tfidf([" ".join(row) for row in added], words), enough
 
     @cached_property
+    def summaries(self) -> list[str]:
+        """The summaries; empty where there is none."""
+        return self.topics["summary"].fill_null("").to_list()
+
+    @cached_property
     def summary_units(self) -> list[list[str]]:
         """The units of each summary."""
-        return [units(text) for text in self.topics["summary"].fill_null("")]
+        return [units(text) for text in self.summaries]
 
     @cached_property
     def summarised(self) -> NDArray[np.bool_]:
@@ -126,8 +130,7 @@ class Corpus:
     @cached_property
     def beside_title(self) -> tuple[Any, NDArray[np.float32]]:
         """Units of summary and field values (CSR of ones, (topics, units)), and the rarity of each in nats (units,)."""
-        summaries = self.topics["summary"].fill_null("")
-        return unit_rarity([" ".join(part) for part in zip(summaries, self._joined_values, strict=True)])
+        return unit_rarity([" ".join(part) for part in zip(self.summaries, self._joined_values, strict=True)])
 
     @cached_property
     def value_units(self) -> tuple[Any, NDArray[np.float32]]:

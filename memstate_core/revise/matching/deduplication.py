@@ -54,6 +54,7 @@ class Deduplicated:
         origins: sources of topics, and which are distinct.
         sure: the probability from which a pair is likely.
         kinds: what kind of pair each is, its number in `answers.KINDS` (pairs,).
+        reworded: pairs whose titles differ, but not in what they say besides (`Signs.reworded`) (pairs,).
         expected: the probability of the answer `same`, given the answers so far; 0 for pairs kept apart (pairs,).
     """
 
@@ -70,6 +71,7 @@ class Deduplicated:
     origins: Origins
     sure: float
     kinds: Ints
+    reworded: NDArray[np.bool_]
     expected: NDArray[np.float64]
 
     @property
@@ -156,7 +158,7 @@ def deduplicate(
     expected = np.where(apart, 0.0, estimated(scored.probability, kind, said))
     return Deduplicated(
         pairs, compared, scored, same, chance, apart, contradicts,
-        decision, groups, model, origins, sure, kind, expected,
+        decision, groups, model, origins, sure, kind, found.reworded, expected,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ What separates them is what one states in place of the other. Which of these sig
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ import polars as pl
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags, both, compared_summaries, differing_fields
+from memstate_core.revise.matching.marks import differently_marked
 from memstate_core.revise.matching.nearest import Floats, Ints
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.title_formats import TitleFormats
@@ -30,7 +32,7 @@ class Signs:
         shared: nats of rarity that the titles share (pairs,).
         titles: equal for titles of the same words in the same order (topics,).
         title: both titles have units that the other lacks, variants of spelling aside, and words that differ by one
-            edit where a source is duplicate-free (pairs,).
+            edit where a source is duplicate-free; or the same unit with another sign (`marks`) (pairs,).
         strict: the same with variants counted as different (pairs,).
         equal: neither title has units that the other lacks (pairs,).
         identical: titles have the same words in the same order, summaries the same units, and at most one field
@@ -40,9 +42,12 @@ class Signs:
         fields: fields of which both topics have a value: columns pair, name, contradicts (the two name different
             things); sorted.
         summary: both summaries follow one template with different numbers or rare words (pairs,).
+        unlike: the titles have the same words in the same order, and the summaries little in common (pairs,).
         code: both titles share a code that no third topic has (pairs,).
         stem: the same, but one title adds letters to the code (pairs,).
         formatted: one title has units that the other topic has in a field (`TitleFormats.stated`) (pairs,).
+        reworded: summaries that say something are the same, no field contradicts, and the titles differ by spelling,
+            order, or words of one alone, but no number (pairs,).
     """
 
     shared: Floats
@@ -54,9 +59,11 @@ class Signs:
     number: Flags
     fields: pl.DataFrame
     summary: Flags
+    unlike: Flags
     code: Flags
     stem: Flags
     formatted: Flags
+    reworded: Flags
 
 
 def signs(
@@ -79,22 +86,26 @@ def signs(
     strict, single = index.differences(a, b, stated), corpus.single_values
     numbers = index.differences(a, b, (single[b], single[a]), numeric=True)
     same, equal = ~both(strict), (strict[0] <= 0) & (strict[1] <= 0)
-    summary, template = compared_summaries(corpus, pairs)
+    titled = corpus.title_code[a] == corpus.title_code[b]
+    summaries = compared_summaries(corpus, pairs)
     fields = differing_fields(corpus.value_pairs(a, b) if values is None else values)
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
+    like = summaries.same & corpus.summarised[a] & (differing == 0) & (numbers[0] <= 0) & (numbers[1] <= 0)
     return Signs(
         shared=index.overlap(a, b).shared,
         titles=corpus.title_code,
-        title=_differing_titles(index, pairs, stated, relations.competing),
+        title=_differing_titles(index, pairs, stated, relations.competing) | differently_marked(corpus.titles, a, b),
         strict=~same,
         equal=equal,
-        identical=(corpus.title_code[a] == corpus.title_code[b]) & summary & (differing <= corpus.summarised[a]),
+        identical=titled & summaries.same & (differing <= corpus.summarised[a]),
         number=(numbers[0] > 0) ^ (numbers[1] > 0),
         fields=fields,
-        summary=same & template,
+        summary=same & summaries.replaced,
+        unlike=titled & summaries.unlike,
         code=index.share_code(a, b),
         stem=index.share_stem(a, b),
         formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
+        reworded=like & ~_differing_titles(index, pairs, stated, like),
     )
 
 
@@ -114,7 +125,7 @@ def repeats(corpus: Corpus, pairs: Candidates, values: pl.DataFrame) -> Flags:
 
 def joined(one: Signs, other: Signs) -> Signs:
     """The signs of both sets of pairs, the second after the first."""
-    flat = ("shared", "title", "strict", "equal", "identical", "number", "summary", "code", "stem", "formatted")
+    flat = [field.name for field in dataclass_fields(Signs) if field.name not in ("titles", "fields")]
     fields = pl.concat([one.fields, other.fields.with_columns(pl.col("pair") + len(one.shared))])
     both = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in flat}
     return Signs(fields=fields, titles=one.titles, **both)
@@ -127,7 +138,7 @@ def _differing_titles(index: UnitIndex, pairs: Candidates, stated: tuple[Any, An
         index: the titles.
         pairs: the pairs.
         stated: units of a's and of b's title that the other topic states elsewhere, CSR of ones (pairs, units).
-        competing: pairs with a duplicate-free source, whose titles may also differ by one edit of a word (pairs,).
+        competing: pairs whose titles may also differ by one edit of a word, as in duplicate-free sources (pairs,).
     """
     differing = np.zeros(len(pairs), bool)
     variants: tuple[tuple[Flags, Literal["variants", "misspelt"]], ...]

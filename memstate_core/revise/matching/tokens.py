@@ -28,11 +28,20 @@ _EDGE = ".'!?-_*#<>=~`\u2018\u2019\u201c\u201d"
 
 
 def folded(text: str) -> str:
-    """Case folded, compatibility forms resolved, accents dropped."""
+    """Case folded, compatibility forms resolved, accents dropped but where they make another letter."""
     if text.isascii():
         return text.casefold()
-    decomposed = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
+    composed = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(char if char.isascii() or _is_own_letter(char) else _without_accents(char) for char in composed)
+
+
+def _is_own_letter(char: str) -> bool:
+    """Whether a mark makes another letter: kana, and Cyrillic letters with a short sign or two dots over an i."""
+    return "\u3040" <= char <= "\u30ff" or char in "\u0439\u045e\u0457"
+
+
+def _without_accents(char: str) -> str:
+    return "".join(part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part))
 
 
 def words(text: str) -> list[str]:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-_QUANTITY = r"^[^\d\s+.-]{0,3}\s*([+-]?\d+(?:\.\d+)?)\s*(?:%|[^\d\s.,:/-]{1,4})?\.?$"
+_QUANTITY = r"^[^\d\s+.-]{0,3}\s*([+-]?\d+(?:\.\d+)?)\s*(%|[^\d\s.,:/-]{1,4})?\.?$"
 """One number with a currency before it or a unit after it."""
+_SPELLINGS = {
+    "feet": "ft", "gm": "g", "gr": "g", "hr": "h", "hrs": "h", "inch": "in", "kgs": "kg", "lbs": "lb", "ltr": "l",
+    "mins": "min", "pcs": "pc", "sec": "s", "secs": "s", "yrs": "yr",
+}  # fmt: skip
+"""Other ways of writing a unit."""
 _DURATION = r"^(?:(\d{1,3}):)?(\d{1,3}):(\d{2})$"
 _MONTH = r"(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -22,6 +27,11 @@ def number(text: pl.Expr) -> pl.Expr:
     parts = [text.str.extract(_DURATION, group).cast(pl.Float64, strict=False) for group in (1, 2, 3)]
     duration = parts[0].fill_null(0.0) * 3600 + parts[1] * 60 + parts[2]
     return pl.coalesce(pl.when(plain.is_finite()).then(plain), duration, quantity)
+
+
+def unit(text: pl.Expr) -> pl.Expr:
+    """The unit of a text that is a number with one, in one way of writing; null without one."""
+    return text.str.extract(_QUANTITY, 2).str.to_lowercase().replace(_SPELLINGS)
 
 
 def day(text: pl.Expr) -> pl.Expr:

@@ -116,6 +116,30 @@ def deals(size: int) -> list[Topic]:
     ]
 
 
+UNLIKE: dict[str, tuple[str, ...]] = {
+    "Deal with Acme": ("Support contract for the Berlin office", "Forty laptops for the sales team", "A pilot in Oslo"),
+    "Trip to Lisbon": ("Holiday in June with the children", "Conference in October", "Visiting Nadia over Easter"),
+    "Dentist appointment": ("March 3 at nine", "April 9 at noon", "Second of June, bring the card"),
+    "Mom's birthday": ("May 3", "May 13", "She wants a garden chair"),
+    "Rex": ("A dog of the neighbours", "Our cat, eleven years old", "The old laptop in the hall"),
+    "Invoice": ("Paid by transfer", "Unpaid since spring", "Sent twice by mistake"),
+    "Favourite food": ("Sushi", "Pizza with capers", "Anything but fish"),
+    "Reminder": ("Call mom", "Buy milk", "Water the plants"),
+    "Meeting with Priya": ("Hiring plan for autumn", "The outage of last week", "Her move to Ghent"),
+}
+"""Titles that several things have, with what is said of each."""
+
+
+def namesakes(size: int = 3, fields: bool = False) -> list[Topic]:
+    """Several things of one title each, distinguished by their summaries alone."""
+    shared = {"owner": "Aya"} if fields else {}
+    return [
+        {"title": title, "summary": summary, "fields": shared}
+        for title, summaries in UNLIKE.items()
+        for summary in summaries[:size]
+    ]
+
+
 def memories() -> list[Topic]:
     """Facts, preferences, people, tasks and versions of which no two are the same."""
     drinks = ("tea", "coffee", "water", "juice", "milk", "cocoa")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
+from memstate_core.revise.scope_matches import alike
 from tests.core.revise.matching.corpora import dedupe
 from tests.core.revise.matching.families import (
     REWRITINGS,
@@ -26,6 +27,7 @@ from tests.core.revise.matching.families import (
     households,
     meetings,
     memories,
+    namesakes,
     store,
 )
 
@@ -69,8 +71,9 @@ def test_rewritten_siblings_are_merged_or_put_into_review(slot: str, rewriting: 
     made = store([*topics, *crowd(60)], rewriting)
     found, merged, same = found_in(made)
     assert false_merges(made) == []
-    seen = merged | (found.scored.probability >= PROBABLE)
-    assert seen[same].mean() > 0.5
+    seen = merged | (found.scored.probability >= PROBABLE) | alike(found)
+    assert seen[same].mean() >= 0.9
+    assert not (alike(found) & ~same).any()
 
 
 @pytest.mark.parametrize("seed", [6, 7])
@@ -104,6 +107,32 @@ def test_no_mix_of_families_has_a_sibling_merged(
 @pytest.mark.parametrize("rewriting", [None, "same", "case"])
 def test_what_agents_remember_stays_apart(made: list[dict[str, Any]], rewriting: str | None) -> None:
     assert false_merges(store([*made, *crowd(40)], rewriting)) == []
+
+
+@pytest.mark.parametrize("others", [0, 5, 60])
+@pytest.mark.parametrize("fields", [False, True])
+@pytest.mark.parametrize("size", [2, 3])
+def test_things_of_one_title_with_unlike_summaries_stay_apart(size: int, fields: bool, others: int) -> None:
+    made = namesakes(size, fields)
+    assert false_merges(store([*made, *crowd(others)])) == []
+    alone = [store([*made[at : at + size], *crowd(others)]) for at in range(0, len(made), size)]
+    assert [false_merges(each) for each in alone] == [[]] * len(alone)
+
+
+def test_summaries_that_vary_among_duplicates_keep_none_apart() -> None:
+    """As where records of one paper cite it in words of their own: half of those with equal fields do."""
+    papers = [topic | {"fields": {"place": place, "year": 1990 + at}} for at, (topic, place) in enumerate(_papers())]
+    again = [
+        paper | {"summary": paper["summary"] if at % 2 else "As cited by others in print"}
+        for at, paper in enumerate(papers)
+    ]
+    found, merged, same = found_in(Store([*papers, *again], [*range(len(papers))] * 2))
+    unlike = np.array([found.pairs.a[row] % 2 == 0 for row in range(len(found.pairs))])
+    assert merged[same & unlike].mean() > 0.9
+
+
+def _papers() -> list[tuple[dict[str, Any], str]]:
+    return [(topic, f"Proceedings of {topic['title'].split()[0]}") for topic in crowd(80)]
 
 
 @pytest.mark.parametrize("rewriting", [None, "same", "typo"])
