@@ -16,11 +16,11 @@ from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import CALIBRATION, MERGE_BAND, PAIRS, REVIEW_BAND
 from memstate_core.revise.matching.answers import KINDS
 from memstate_core.revise.matching.blocking import VIEWS, all_pairs, completeness
-from memstate_core.revise.matching.contradictions import FAMILY
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import LIFT
 from memstate_core.revise.matching.deduplication import PROBABLE, Deduplicated
 from memstate_core.revise.matching.fellegi_sunter import contributions, explained
+from memstate_core.revise.matching.siblings import FAMILY
 from memstate_core.revise.pair_reading import readings
 from memstate_core.revise.reliability import band
 from memstate_core.revise.thresholds import Probabilities
@@ -32,7 +32,8 @@ HELD_BACK = (
     "each title has words that the other lacks",
     "only one title has a number",
     "values of a field contradict each other",
-    "the summaries differ in a word or number",
+    "the summaries differ in a word or number, or have little in common",
+    "one title adds words, and many topics have the rest",
 )
 """Why likely pairs are not merged, by code of `contradictions.REASONS`."""
 ABSTAINED = "abstained: likely pairs of the scope often contradict each other, or people refuted them"

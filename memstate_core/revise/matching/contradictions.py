@@ -16,19 +16,18 @@ import polars as pl
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.nearest import Floats, Ints
-from memstate_core.revise.matching.siblings import Signs
+from memstate_core.revise.matching.siblings import FAMILY, Signs
 from memstate_core.revise.matching.sources import SourceRelations
 
-FAMILY = 3
-"""Other titles that share as much with one of a pair, from which on spelling variants count as different; between
-duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once,
-so that a group of them is no family."""
 SAME_SHARE = 0.5
-"""Nats within which another topic shares as much."""
+"""Nats within which another topic shares as much. From FAMILY on, spelling variants count as different; between
+duplicate-free sources beside the copy that each further one of them may hold. Duplicates with one title count once, so
+that a group of them is no family."""
 MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
 """Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
-REASONS = ("", "title", "number", "field", "summary")
-"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries."""
+REASONS = ("", "title", "number", "field", "summary", "addition")
+"""What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries, words
+that one title of a family adds."""
 BY_TITLE = 1
 
 
@@ -52,7 +51,7 @@ def contradiction(
     differing = _flagged(found.fields.filter("contradicts"), len(pairs))
     field = (_contradicting_fields(found, relations, merged) | (namesakes & differing)) & ~excused
     summary = (found.summary | _unlike_summaries(found, alone)) & alone
-    by_reason = (title, found.number & alone, field, summary | (namesakes & ~excused))
+    by_reason = (title, found.number & alone, field, summary | (namesakes & ~excused), found.added & alone)
     return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
 
 

@@ -120,6 +120,12 @@ class Corpus:
         return [units(text) for text in self.summaries]
 
     @cached_property
+    def titles_of_summary(self) -> Ints:
+        """How many different titles the topics have that share the summary of each (topics,)."""
+        frame = pl.DataFrame({"summary": [" ".join(row) for row in self.summary_units], "title": self.title_code})
+        return frame.select(pl.col("title").n_unique().over("summary")).to_series().to_numpy().astype(np.int64)
+
+    @cached_property
     def summarised(self) -> NDArray[np.bool_]:
         """Which topics have a summary that says something besides the title."""
         own = [set(units(title)) for title in self.titles]

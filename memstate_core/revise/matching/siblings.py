@@ -23,6 +23,9 @@ from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.title_formats import TitleFormats
 from memstate_core.revise.matching.unit_overlap import UnitIndex
 
+FAMILY = 3
+"""Other titles that share as much as those of a pair, from which on they are a family."""
+
 
 @dataclass(frozen=True)
 class Signs:
@@ -46,6 +49,8 @@ class Signs:
         code: both titles share a code that no third topic has (pairs,).
         stem: the same, but one title adds letters to the code (pairs,).
         formatted: one title has units that the other topic has in a field (`TitleFormats.stated`) (pairs,).
+        added: one title adds words to the other, and the summary says nothing of either thing, since topics of FAMILY
+            titles and more beside theirs have it, too (pairs,).
         reworded: summaries that say something are the same, no field contradicts, and the titles differ by spelling,
             order, or words of one alone, but no number (pairs,).
     """
@@ -63,6 +68,7 @@ class Signs:
     code: Flags
     stem: Flags
     formatted: Flags
+    added: Flags
     reworded: Flags
 
 
@@ -105,6 +111,7 @@ def signs(
         code=index.share_code(a, b),
         stem=index.share_stem(a, b),
         formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
+        added=same & ~equal & summaries.same & corpus.summarised[a] & (corpus.titles_of_summary[a] >= FAMILY + 2),
         reworded=like & ~_differing_titles(index, pairs, stated, like),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 Topic = dict[str, Any]
@@ -128,6 +129,19 @@ UNLIKE: dict[str, tuple[str, ...]] = {
     "Meeting with Priya": ("Hiring plan for autumn", "The outage of last week", "Her move to Ghent"),
 }
 """Titles that several things have, with what is said of each."""
+
+
+def sayings(size: int) -> list[Topic]:
+    """What was said of one person, all with one summary, every few weeks over a few years; some titles begin others."""
+    verbs = ("moved to", "left", "lives in", "worked in", "visited", "plans to visit")
+    return [
+        {
+            "title": f"Jonas {verbs[at % 6]} {SLOTS['place'](at // 6)}",
+            "summary": "Mentioned on the phone",
+            "created_at": datetime(2026, at % 12 + 1, at % 28 + 1, 10, tzinfo=UTC),
+        }
+        for at in range(size)
+    ]
 
 
 def namesakes(size: int = 3, fields: bool = False) -> list[Topic]:

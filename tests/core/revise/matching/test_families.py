@@ -28,6 +28,7 @@ from tests.core.revise.matching.families import (
     meetings,
     memories,
     namesakes,
+    sayings,
     store,
 )
 
@@ -62,6 +63,11 @@ def test_siblings_stay_apart_beside_identical_copies(slot: str, size: int) -> No
 
 def test_a_large_family_stays_apart() -> None:
     assert false_merges(store([*family("number", 0, 200), *family("language", 1, 200)], "same", every=9)) == []
+
+
+@pytest.mark.parametrize("size", [120, 300])
+def test_titles_that_add_a_word_in_a_family_stay_apart(size: int) -> None:
+    assert false_merges(store(sayings(size))) == []
 
 
 @pytest.mark.parametrize("rewriting", sorted(REWRITINGS))
