@@ -19,6 +19,14 @@ _VERB = re.compile(
 )
 _OF_SUBJECT = re.compile(r"\W*(?:who|(?:what|which)\s+\w+)\s+\w*[^\Ws]s\b", re.IGNORECASE)
 """A question for the subject of a verb in the present needs no auxiliary: "Which animal lives with Ines?" has none."""
+_REQUEST = re.compile(
+    r"\W*(?:please\s+)?(?:tell|give|show|remind|send|get|find|look up|i need|need)\b"
+    r"|\W*(?:the\s+)?(?:[\w-]+\s+)?[\w-]+['\u2019]s?(?:\s+[\w-]+){1,4}\W*$"
+    r"|.*\b(?:current|currently|now|nowadays|latest|up[- ]to[- ]date|these days|at (?:the moment|present))\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Without any verb of a question: "Tell me Kate's number", "Kate's phone number", "current address"."""
+_PAST_OR_QUESTION = re.compile(r"\b(?:when|why|who|whom|which|where|how|what|(?!need|feed|speed|seed)\w{2,}ed)\b", re.IGNORECASE)
 
 _EARLIER = re.compile(
     r"\b(?:before|previous|previously|earlier|former|formerly|first|originally|initially|in the past|used? to|ago|last|"
@@ -35,15 +43,20 @@ _QUESTION_WORDS = frozenset({
 
 
 def asks_for_the_present(question: str, years: list[int]) -> bool:
-    """Whether a question is in the present tense and names no earlier time.
+    """Whether a question is in the present tense, or a request without a verb in the past, and names no earlier time.
 
     Args:
         question: the question.
         years: the years of the evidence, to which its dates may belong.
     """
     verb = _VERB.search(question)
-    present = bool(verb["present"] or verb["short"]) if verb else bool(_OF_SUBJECT.match(question))
+    present = bool(verb["present"] or verb["short"]) if verb else _without_auxiliary(question)
     return present and not _EARLIER.search(question) and not named_spans(question, years)
+
+
+def _without_auxiliary(question: str) -> bool:
+    requested = _REQUEST.match(question) and not _PAST_OR_QUESTION.search(question)
+    return bool(requested or _OF_SUBJECT.match(question))
 
 
 def in_first_person(question: str, names: Iterable[str]) -> str:
