@@ -30,6 +30,8 @@ RESOURCE = Resource.topic_kind()
 _NOT_SERVED = ("detached", "archived")
 
 
+_QUOTED = 80
+"""Characters of a turn by which a summary is seen to quote it."""
 _PER_TURN = 2
 """How many fields of a topic, and pieces of evidence, one turn has."""
 
@@ -74,11 +76,12 @@ def answer_pieces(answer: Answer) -> Iterator[Piece]:
     topics, evidence = ([found for found in answer[part] if found["topic_id"] not in apart]
                         for part in ("candidates", "evidence"))  # fmt: skip
     words = question_terms(answer["query"]) if resources else []
+    replaced = [each for each in evidence if each.get("replaced_by")]
     for rank, topic in enumerate(topics):
         if topic["topic_id"] in resources:
             yield _resource_piece(topic, rank, words)
         else:
-            yield from _topic_pieces(topic, rank)
+            yield from _topic_pieces(topic, rank, replaced)
     for rank, found in enumerate(each for each in evidence if each["topic_id"] not in resources):
         yield _evidence_piece(found, rank)
 
@@ -96,7 +99,7 @@ def _piece(
     return Piece((turn, ORDER.index(kind), rank), kind, topic, text, warnings, source, score)
 
 
-def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
+def _topic_pieces(topic: Answer, rank: int, replaced: Sequence[Answer]) -> Iterator[Piece]:
     topic_id, fields = topic["topic_id"], topic["fields"]
     named = {field["name"] for field in fields}
     of_fields: dict[str, list[Answer]] = {}
@@ -108,9 +111,11 @@ def _topic_pieces(topic: Answer, rank: int) -> Iterator[Piece]:
     kind = f" ({one_line(topic['topic_kind'])})" if topic["topic_kind"] else ""
     title = one_line(topic["title"] or topic_id)
     source = {"topic_id": topic_id, "title": topic["title"], "scope": topic["scope"]}
-    yield _piece("topic", rank, rank, rank, f"# {title}{kind}", own, source, score)
-    if topic["summary"] and topic["summary"] != topic["title"]:
-        yield _piece("summary", rank, rank, rank, one_line(topic["summary"]), [], {"topic_id": topic_id}, score)
+    summary = topic["summary"] if topic["summary"] != topic["title"] else None
+    quoted = _quoting_warnings(topic, summary or title, replaced)
+    yield _piece("topic", rank, rank, rank, f"# {title}{kind}", own if summary else own + quoted, source, score)
+    if summary:
+        yield _piece("summary", rank, rank, rank, one_line(summary), quoted, {"topic_id": topic_id}, score)
     for place, field in enumerate(fields):
         warned = of_fields.get(field["name"], [])
         yield replace(_field_piece(field, rank, rank + place // _PER_TURN, topic_id, warned), score=score)
@@ -143,6 +148,17 @@ def _topic_warnings(topic: Answer) -> list[Answer]:
         if neighbor["kind"] == "contradicts":
             found.append(_warning("contradicted", f"contradiction with {neighbor['title']} ({neighbor['topic_id']})"))
     return found
+
+
+def _quoting_warnings(topic: Answer, text: str, replaced: Sequence[Answer]) -> list[Answer]:
+    """Warnings of statements that a later one may have replaced, where a topic quotes how they begin."""
+    shown, own = one_line(text), [each for each in replaced if each["topic_id"] == topic["topic_id"]]
+    quoted = [each for each in own if (begun := one_line(each["text"] or "", None)[:_QUOTED]) and begun in shown]
+    return [_replaced(each["replaced_by"], "what it quotes") for each in quoted]
+
+
+def _replaced(later: str, what: str) -> Answer:
+    return _warning("replaced", f"a later statement may have replaced {what} ({later})")
 
 
 def _warning(kind: str, message: str) -> Answer:
@@ -185,5 +201,5 @@ def _evidence_piece(found: Answer, rank: int) -> Piece:
     text = f"- {found['observed_at'][:10]}{speaker}: {one_line(found['text'] or '')}"
     source = {name: found[name] for name in ("observation_id", "topic_id", "observed_at")}
     later = found.get("replaced_by")
-    warnings = [_warning("replaced", f"a later statement may have replaced it ({later})")] if later else []
+    warnings = [_replaced(later, "it")] if later else []
     return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source, found.get("relevance"))

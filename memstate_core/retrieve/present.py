@@ -26,7 +26,9 @@ _REQUEST = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Without any verb of a question: "Tell me Kate's number", "Kate's phone number", "current address"."""
-_PAST_OR_QUESTION = re.compile(r"\b(?:when|why|who|whom|which|where|how|what|(?!need|feed|speed|seed)\w{2,}ed)\b", re.IGNORECASE)
+_PAST_OR_QUESTION = re.compile(
+    r"\b(?:when|why|who|whom|which|where|how|what|(?!need|feed|speed|seed)\w{2,}ed)\b", re.IGNORECASE
+)
 
 _EARLIER = re.compile(
     r"\b(?:before|previous|previously|earlier|former|formerly|first|originally|initially|in the past|used? to|ago|last|"

@@ -102,6 +102,18 @@ def test_a_statement_that_a_later_one_may_have_replaced_has_a_warning(store: Sto
     assert "Oslo" in lines[lines.index(f"  ! replaced: {warning['message']}") - 1]
 
 
+def test_so_has_a_summary_that_quotes_it(store: Store, opened: Opened) -> None:
+    store.topic("before", title="Oslo town", summary="Ines: I live in Oslo town, near the harbour and the …")
+    store.topic("after", title="Bergen town", summary="Ines: I live in Bergen town now")
+    store.says("before", "I live in Oslo town, near the harbour", actor="Ines", session_id="a", on=1)
+    now = store.says("after", "I live in Bergen town now", actor="Ines", session_id="c", on=60)
+    found = answer(opened(store), WordEncoder(), None, Question("In which town does Ines live?"))  # type: ignore[arg-type]
+    lines = context_pack(found, 500, COUNT, counted_by=COUNT.name)["text"].splitlines()
+    quoted = next(at for at, line in enumerate(lines) if "near the harbour and" in line)
+    assert lines[quoted + 1] == f"  ! replaced: a later statement may have replaced what it quotes ({now})"
+    assert sum("what it quotes" in line for line in lines) == 1
+
+
 def test_the_past_is_named_and_has_what_left_since(store: Store, opened: Opened) -> None:
     crm(store)
     readers = opened(store)
