@@ -28,7 +28,7 @@ SHORT_VALUE = 4
 """Units of a field value up to which it names one thing, so that another value contradicts it."""
 ALIKE_VALUE = 0.7
 """Similarity of letters from which two short values without different numbers are variants of each other."""
-_VARIANT = 4
+_VARIANT = 2
 """Letters of a word from which another spelling of it may be a variant; `b` is none of `a`."""
 NEAR_NUMBER = 0.005
 """Relative distance of numbers up to which they are the same but for rounding."""

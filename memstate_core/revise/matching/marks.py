@@ -21,7 +21,7 @@ from memstate_core.revise.matching.nearest import Ints, pair_products
 _DASHES = str.maketrans("\u2212\u2013", "--")
 _NUMBER = r"\d(?:[\d.,]*\d)?"
 _TOKEN = re.compile(rf"[^\W\d_]+|{_NUMBER}")
-_AFTER_WORD = re.compile(r"(?<![\w-])(?:([^\W\d_]+)(\+{1,2}|#)(?![\w+#])|([^\W\d_]{1,2})(-)(?![\w-]))")
+_AFTER_WORD = re.compile(r"(?<![\w-])(?:([^\W\d_]+)(\+{1,2}|#)(?![\w+#-])|([^\W\d_]{1,2})(-)(?![\w-]))")
 """A minus may be a hyphen after any but the shortest words."""
 _MINUS = re.compile(rf"(?<![\w.)\]%-])-({_NUMBER})")
 _COMPARED = re.compile(rf"([<>\u2264\u2265]=?)\s*({_NUMBER})")

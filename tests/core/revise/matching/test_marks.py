@@ -38,6 +38,7 @@ SAME = [
     ("+3 % this year", "3 % this year"),
     ("-100 and 100", "100 and -100"),
     ("item-7", "item 7"),
+    ("B+-trees on disk", "B+trees on disk"),
 ]
 
 
