@@ -298,6 +298,15 @@ def test_nothing_changes_where_it_is_refused(one: Path, monkeypatch: pytest.Monk
     verified(one)
 
 
+def test_an_erasure_counts_what_the_subject_had_before_and_after(one: Path) -> None:
+    counted = done(one, "erase", "--scope", SCOPES[0], "--dry-run")["removed"]
+    done(one, "reshard", "2")
+    again = done(one, "erase", "--scope", SCOPES[0], "--dry-run")["removed"]
+    assert (again["evidence"], again["transitions"]) == (counted["evidence"], counted["transitions"])
+    nobody = run_memstate(one, "erase", "--actor", "Nobody", "--dry-run", "--json")
+    assert (nobody.code, nobody.document["error"]["type"]) == (1, "SubjectNotFound")
+
+
 def test_settings_with_another_number_are_refused_by_writers_alone(one: Path) -> None:
     done(one, "reshard", "2")
     file = one / "memstate.toml"
