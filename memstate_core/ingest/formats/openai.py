@@ -80,10 +80,8 @@ def _instead(document: Document) -> str:
     """What a line has in place of messages."""
     found = {key: _found(document, key) for key in ("messages", "choices")}
     written = {key: canonical(value).decode() for key, value in found.items() if value is not None}
-    return (
-        " and ".join(f"`{key}`: {value[:_SHOWN]}" for key, value in written.items())
-        or "neither `messages` nor `choices`"
-    )
+    shown = [f"`{key}`: {value[:_SHOWN]}" for key, value in written.items()]
+    return " and ".join(shown) or "neither `messages` nor `choices`"
 
 
 def _turns_of(chain: Chain, message: Any, time: str | None, notes: Notes) -> Iterator[Turn | Odd]:

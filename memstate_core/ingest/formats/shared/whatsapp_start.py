@@ -1,7 +1,6 @@
 """How the first line of a WhatsApp message begins: date and time in the style of the phone that exported the chat.
 
-Invariant: a line that only resembles such a beginning is told apart from text, so that it is never part of another
-message.
+Invariant: a line that only resembles such a beginning is known for one, so that it is never part of another message.
 """
 
 from __future__ import annotations

@@ -154,7 +154,8 @@ def test_a_message_without_a_time_has_the_last_known_one(desk):
     assert [row["reason"] for row in desk.quarantine()] == ["bad_time"]
 
 
-MARKED = "Roses need sun. \ue200cite\ue202turn0search1\ue202turn2news10\ue201 And water\ue200filecite\ue202turn0file2\ue202L3-L9\ue201."
+MARKED = "Roses need sun. \ue200cite\ue202turn0search1\ue202turn2news10\ue201"
+MARKED += " And water\ue200filecite\ue202turn0file2\ue202L3-L9\ue201."
 
 
 def test_marks_of_citations_are_left_out_and_what_a_reader_sees_stays(desk):

@@ -76,7 +76,7 @@ def test_further_choices_are_branches(desk):
         assert (rows[text]["turn"], '"branch"' in rows[text]["payload_json"]) == (1, True)
 
 
-def test_a_line_without_messages_is_told_as_it_is(desk):
+def test_a_line_without_messages_is_described_as_it_is(desk):
     read(desk, {"messages": [ASKED]}, {"messages": []}, {"messages": None, "choices": "none"}, {"model": "gpt"})
     details = [row["detail"].partition(", expected")[0] for row in desk.quarantine()]
     assert details == ["found `messages`: []", 'found `choices`: "none"', "found neither `messages` nor `choices`"]

@@ -231,7 +231,7 @@ def test_text_with_numbers_is_no_beginning(desk, text):
     assert report.quarantined == 0
 
 
-def test_a_date_that_is_none_is_told_as_it_was_written(desk):
+def test_a_date_that_is_none_is_reported_as_it_was_written(desk):
     read(desk, "13/01/21, 10:00 - Ann: one", "33/13/21, 10:00\u202fPM - Ann: two", "1402/11/12, 9:05 - Ann: three")
     details = [row["detail"] for row in desk.quarantine()]
     assert ["'33/13/21, 10:00\\u202fPM'" in details[0], "'1402/11/12, 9:05'" in details[1]] == [True, True]
