@@ -66,7 +66,17 @@ def summary_lines(summary: Mapping[str, Any], pages: Sequence[Path]) -> Iterator
     passed = sum(check["passed"] for check in summary["checks"])
     yield f"{passed} of {len(summary['checks'])} checks passed, {sum(summary['seconds'].values()):.1f} s"
     yield from (f"{check['name']}: {check['detail']}" for check in summary["checks"] if not check["passed"])
+    yield from _refused_input(summary)
+    yield from (f"warning: {warning}" for warning in summary.get("warnings") or [])
     yield from (f"report: {as_uri(page)}" for page in pages)
+
+
+def _refused_input(summary: Mapping[str, Any]) -> Iterator[str]:
+    """How many rows were quarantined of what the inbox had since the last night."""
+    ingest = summary.get("ingest") or {}
+    if rows := ingest.get("quarantined"):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in ingest["reasons"].items())
+        yield f"{rows:,} row{'s' * (rows != 1)} quarantined ({reasons}); `memstate quarantine` lists them"
 
 
 def _expected_false(summary: Mapping[str, Any]) -> str:
