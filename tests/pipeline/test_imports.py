@@ -89,6 +89,26 @@ def test_a_night_says_what_it_could_not_read(store: Store, shards: str) -> None:
 
 
 @pytest.mark.slow
+def test_a_folder_in_the_inbox_is_named_until_it_is_gone(store: Store) -> None:
+    home = store.home.root
+    (store.home.inbox / "cut.jsonl.gz").unlink()
+    for name in ("sub/deeper", "empty", ".hidden"):
+        (store.home.inbox / name).mkdir(parents=True)
+    (store.home.inbox / "sub" / "deeper" / "x.jsonl").write_text('{"text": "Never read."}\n')
+    (store.home.inbox / ".hidden" / "x.jsonl").write_text("{}")
+    said = run_memstate(home, "maintain", "--now", NIGHT).stdout
+    named = "inbox/sub is a folder, which no run reads: move its files into the inbox"
+    assert f"warning: {named}" in said
+    assert said.count("is a folder") == 1
+    assert named in json.dumps(run_memstate(home, "status", "--json").document["warnings"])
+    doctor = run_memstate(home, "doctor", "--json").document
+    assert [named in row["detail"] for row in doctor if row["name"] == "refused input"] == [True]
+    (store.home.inbox / "sub" / "deeper" / "x.jsonl").rename(store.home.inbox / "x.jsonl")
+    after = run_memstate(home, "maintain", "--now", "2026-04-07T02:00:00Z", "--json").document
+    assert (after["ingest"]["accepted"], after["warnings"]) == (1, [])
+
+
+@pytest.mark.slow
 def test_the_check_warns_until_the_files_that_failed_are_dealt_with(store: Store) -> None:
     passed = []
     for _ in range(3):
