@@ -101,6 +101,7 @@ def test_a_scope_is_erased_from_every_byte(store: Store, homes: Path, tmp_path: 
     assert state(store) == before
     answer = fork_memstate(home, "erase", "--scope", SCOPE, "--now", "2026-04-09T00:00:00Z", "--json")
     assert answer.code == 0, answer.stderr
+    assert "has no chain" not in answer.stderr, "an erasure replaces the chain on purpose"
     assert answer.document["removed"]["evidence"] == dry.document["removed"]["evidence"] == 7
     assert holding(home, MARK) == []
     assert holding(tmp_path / "backups", MARK) == []
