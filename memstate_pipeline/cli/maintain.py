@@ -30,6 +30,7 @@ def maintain(
 ) -> None:
     """Run the nightly job now and publish a snapshot.
 
+    A folder that does not exist, as where --home is mistyped, is refused; `memstate import` begins a store there.
     A night that a gate refuses can be let through once with --accept and --why. Where the setting
     schedule.skip_unchanged_days allows it, shards to which nothing was written have none.
     """
@@ -38,6 +39,8 @@ def maintain(
 
     store: Store = context.obj.store
     at, given = moment(now), accepted_gates(accept, why)
+    if not store.settings.store.url:  # a checkout begins with what is at the URL
+        store = context.obj.existing_store
     lower_priority(store)
     with step_progress(store):
         done = run.maintain(store, at, given=given)
