@@ -29,16 +29,22 @@ MAX_RUNTIME_TAG = "dagster/max_runtime"
 MAX_RETRIES_TAG = "dagster/max_retries"
 """Run tag: how often Dagster's daemon repeats the run if its process dies."""
 
+REFUSED_PLAN_TAG = "memstate/refused_plan"
+"""Run tag: the run ended since the plan that it was held to does not fit the store, so it was no night."""
+
 _LATEST = 50
 """Runs of a shard among which its last night is looked for; others are single assets that somebody materialized."""
 
 
 def is_night(run: dg.DagsterRun) -> bool:
-    """Whether a run is a night: the nightly job, or one from the pages of the assets that begins with the evidence."""
+    """Whether a run is a night: the nightly job, or one from the pages of the assets that begins with the evidence.
+
+    A run whose plan was refused is none.
+    """
     from_assets = run.job_name == ASSET_JOB and dg.AssetKey("evidence") in (
         run.asset_selection or [dg.AssetKey("evidence")]
     )
-    return run.job_name == NIGHTLY or from_assets
+    return (run.job_name == NIGHTLY or from_assets) and REFUSED_PLAN_TAG not in run.tags
 
 
 def last_night(

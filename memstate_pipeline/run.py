@@ -15,7 +15,14 @@ from typing import Any
 
 import dagster as dg
 
-from memstate_core.model.errors import EvidenceSetAside, MemstateError, ShardsFailed, StoreLocked
+from memstate_core.model.errors import (
+    EvidenceSetAside,
+    MemstateError,
+    PlanInvalid,
+    PlanStale,
+    ShardsFailed,
+    StoreLocked,
+)
 from memstate_core.model.scope import Layout
 from memstate_core.model.text import iso
 from memstate_core.night.gates.acceptance import Acceptance
@@ -29,7 +36,7 @@ from memstate_pipeline.failures import failure
 from memstate_pipeline.gates import acceptance_tags
 from memstate_pipeline.inputs import take_in
 from memstate_pipeline.instance import dagster_instance
-from memstate_pipeline.nights import MAX_RETRIES_TAG, MAX_RUNTIME_TAG, NIGHTLY
+from memstate_pipeline.nights import MAX_RETRIES_TAG, MAX_RUNTIME_TAG, NIGHTLY, REFUSED_PLAN_TAG
 from memstate_pipeline.notify.nights import failed_night, published_night
 from memstate_pipeline.partitions import PARTITION_TAG
 from memstate_pipeline.publication import publish_unchanged
@@ -212,6 +219,8 @@ def _run_shard(
             explained = failure(store, shard, error)
             if isinstance(explained, EvidenceSetAside) and PLAN_TAG not in tags:
                 continue  # the run begins again, without that evidence
+            if isinstance(explained, PlanInvalid | PlanStale):
+                instance.add_run_tags(run_id, {REFUSED_PLAN_TAG: type(explained).__name__})
             ended = datetime.now(UTC)
             failed_night(store, run_id, named, RunFailure.of(explained), ended, ended)
             if not isinstance(error, Exception):

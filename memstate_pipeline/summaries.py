@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from memstate_core.ingest import unreported
 from memstate_core.model.text import iso
 from memstate_core.state.snapshots import Snapshot, combined_state_hash
 from memstate_pipeline.report.collect import COUNTED, published
@@ -43,6 +44,8 @@ def together(ran: Sequence[dict[str, Any]], skipped: Sequence[Snapshot], shards:
         "snapshot": ",".join(summary["snapshot"] for summary in summaries),
         "state_hash": combined_state_hash(hashes),
         "checks": checks,
+        "ingest": _ingested([summary.get("ingest") or {} for summary in ran]),
+        "warnings": list(dict.fromkeys(warning for summary in ran for warning in summary.get("warnings") or [])),
         "shards": summaries,
         **named,
     }
@@ -58,6 +61,13 @@ def _kept(served: Snapshot) -> dict[str, Any]:
     }
     made = {"shard": served.manifest.shard, "now": iso(served.manifest.now)}
     return {**published(served), **made, **nothing, "seconds": {}, "checks": [], "extractor": {}}
+
+
+def _ingested(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the reports of the shards cover of the inbox; no two of them cover the same import."""
+    counts = {name: sum(part.get(name) or 0 for part in parts) for name in unreported.COUNTS}
+    reasons = _added([part.get("reasons") or {} for part in parts])
+    return {**counts, "reasons": reasons, "errors": [error for part in parts for error in part.get("errors") or []]}
 
 
 def _worst(verdicts: list[dict[str, Any]]) -> dict[str, Any]:

@@ -78,11 +78,14 @@ def _settle(store: Store) -> None:
 
 def settle_shards(store: Store) -> None:
     """Completes a change of the number of shards that was interrupted, and refuses settings with another number."""
-    if store.home.begun_reshard.exists() or store.home.layout.exists():
-        from memstate_core.night.resharding.switch import complete_switch, require_layout
+    from memstate_core.run.shard_count import require_layout
 
-        if not complete_switch(store):
-            require_layout(store)
+    if store.home.begun_reshard.exists():
+        from memstate_core.night.resharding.switch import complete_switch
+
+        if complete_switch(store):
+            return
+    require_layout(store)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from memstate_core.policy.extractor import ENVIRONMENT_NAME
 from memstate_core.policy.loading import Section
@@ -86,7 +86,13 @@ class SegmentSettings(Section):
     """Shortest segment, in turns: a boundary is at least this far from both ends of the session, and no other gap
     this near has a lower similarity."""
     max_turns: Annotated[int, Field(ge=2, le=1000)] = 24
-    """Longest segment, in turns; longer ones are cut into nearly equal parts."""
+    """Longest segment, in turns, `min_turns` or more; longer ones are cut into nearly equal parts."""
+
+    @model_validator(mode="after")
+    def _shortest_below_longest(self) -> SegmentSettings:
+        if self.min_turns > self.max_turns:
+            raise ValueError(f"min_turns ({self.min_turns}) must not exceed max_turns ({self.max_turns})")
+        return self
 
 
 class EmbeddingSettings(Section):

@@ -15,7 +15,7 @@ from memstate_core.model.errors import HomeUnsupported
 from memstate_core.model.scope import Layout
 from memstate_core.policy.settings import Settings, load_settings
 from memstate_core.state.home import Home
-from memstate_core.state.layout import read_layout
+from memstate_core.state.layout import layout_now
 from memstate_core.state.ledger import Ledger
 
 _UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f?\[\]|^\\\ud800-\udfff]|%[0-9A-Fa-f]{2}")
@@ -50,7 +50,7 @@ class Store:
     @property
     def layout(self) -> Layout:
         """How scopes are divided among shards now; another process may change it."""
-        return self.becoming or read_layout(self.home) or Layout(self.settings.store.shards)
+        return self.becoming or layout_now(self.home, self.settings.store.shards)
 
     @property
     def shards(self) -> list[str]:

@@ -1,7 +1,7 @@
 """The file that says how the scopes of a store are divided among shards, once their number was changed.
 
-A store whose number of shards never changed has none, and as many as its settings say. Readers look at it each time, so
-that replacing it switches all of them at once.
+A store whose number of shards never changed has no such file. It has the shards that are served, and begins with as
+many as its settings say. Readers look at the file each time, so that replacing it switches all of them at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 from msgspec import Struct
 from msgspec import json as msgjson
 
-from memstate_core.model.scope import Layout, is_shard
+from memstate_core.model.scope import Layout, is_shard, resharded
 from memstate_core.state.files import make_folder, replace_file
 from memstate_core.state.home import Home
 
@@ -28,6 +28,22 @@ def read_layout(home: Home) -> Layout | None:
     except FileNotFoundError:
         return None
     return Layout(found.shards, found.number)
+
+
+def layout_now(home: Home, named: int) -> Layout:
+    """The layout on record, else that of a store as it began.
+
+    Args:
+        home: the home.
+        named: the number of shards in the settings, which counts unless more shards are served.
+    """
+    return read_layout(home) or Layout(max([named, *(int(shard[1:]) + 1 for shard in first_shards(home))]))
+
+
+def first_shards(home: Home) -> list[str]:
+    """The names of shards of a store as it began of which something is served."""
+    found = (path.parent.name for path in home.layout.parent.glob("s*/CURRENT"))
+    return sorted(name for name in found if is_shard(name) and not any(resharded(name)))
 
 
 def write_layout(home: Home, layout: Layout) -> None:

@@ -70,8 +70,8 @@ class Ledger:
             LedgerDamaged: an acknowledged commit is missing or differs, or the block failed to read a changed file.
         """
         with exclusive(self.root / "ledger.lock", holder, self._wait):
-            complete_rewrite(self.root)
-            self.chain.recover(TABLES, self._active)
+            rewritten = complete_rewrite(self.root)
+            self.chain.recover(TABLES, self._active, rewritten=rewritten)
             try:
                 yield
             except _READ_ERRORS as error:
@@ -172,7 +172,7 @@ class Ledger:
         """
         rewrite(self.root, TABLES, changes)
         self._listed.clear()
-        self.chain.recover(TABLES, self._active)
+        self.chain.recover(TABLES, self._active, rewritten=True)
 
     def files(self, table: str, version: int | None = None) -> list[str]:
         """The data files of a table's newest version, or of a given one, relative to the table."""

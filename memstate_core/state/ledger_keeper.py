@@ -166,10 +166,16 @@ class Keeper:
         self._refuse(changed_files(self._root, table, {name: recorded[name] for name in unread}))
         self._sound.update({self._root / table / name: mark for name, mark in unread.items()})
 
-    def recover(self, tables: Iterable[str], active: Active) -> None:
+    def recover(self, tables: Iterable[str], active: Active, *, rewritten: bool = False) -> None:
         """Checks the last acknowledged commit of each table; completes or sets aside what a kill left after it.
 
         A ledger from before the chain is recorded as it is found, since all of it was acknowledged.
+
+        Args:
+            tables: all tables.
+            active: lists their data files.
+            rewritten: whether the tables were just rewritten, which leaves them without a chain; any other ledger of
+                several commits without one gets a warning.
 
         Raises:
             LedgerDamaged: an acknowledged commit is missing or differs.
@@ -177,7 +183,7 @@ class Keeper:
         tables = list(tables)
         is_old = self._chain().head is None
         commits = sum(len(self._later(table)) for table in tables) if is_old else 0
-        if commits > 1:  # a single one is what a kill left of the first
+        if commits > 1 and not rewritten:  # a single one is what a kill left of the first
             _log.warning("the ledger %s has no chain; its %d commits are recorded as they are", self._root, commits)
         for table in tables:
             self._recover(table, active, is_old=is_old)

@@ -30,6 +30,7 @@ def maintain(
 ) -> None:
     """Run the nightly job now and publish a snapshot.
 
+    A folder that does not exist, as where --home is mistyped, is refused; `memstate import` begins a store there.
     A night that a gate refuses can be let through once with --accept and --why. Where the setting
     schedule.skip_unchanged_days allows it, shards to which nothing was written have none.
     """
@@ -38,6 +39,8 @@ def maintain(
 
     store: Store = context.obj.store
     at, given = moment(now), accepted_gates(accept, why)
+    if not store.settings.store.url:  # a checkout begins with what is at the URL
+        store = context.obj.existing_store
     lower_priority(store)
     with step_progress(store):
         done = run.maintain(store, at, given=given)
@@ -66,7 +69,17 @@ def summary_lines(summary: Mapping[str, Any], pages: Sequence[Path]) -> Iterator
     passed = sum(check["passed"] for check in summary["checks"])
     yield f"{passed} of {len(summary['checks'])} checks passed, {sum(summary['seconds'].values()):.1f} s"
     yield from (f"{check['name']}: {check['detail']}" for check in summary["checks"] if not check["passed"])
+    yield from _refused_input(summary)
+    yield from (f"warning: {warning}" for warning in summary.get("warnings") or [])
     yield from (f"report: {as_uri(page)}" for page in pages)
+
+
+def _refused_input(summary: Mapping[str, Any]) -> Iterator[str]:
+    """How many rows were quarantined of what the inbox had since the last night."""
+    ingest = summary.get("ingest") or {}
+    if rows := ingest.get("quarantined"):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in ingest["reasons"].items())
+        yield f"{rows:,} row{'s' * (rows != 1)} quarantined ({reasons}); `memstate quarantine` lists them"
 
 
 def _expected_false(summary: Mapping[str, Any]) -> str:

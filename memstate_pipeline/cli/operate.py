@@ -59,6 +59,7 @@ def store_status(store: Store) -> dict[str, Any]:
     """The JSON of `memstate status`; before the first snapshot its values are null and zero."""
     import msgspec
 
+    from memstate_core.ingest.inbox import folder_warnings
     from memstate_core.model.text import iso
     from memstate_core.state.current import served_where_sound
     from memstate_core.state.sizes import sizes
@@ -90,7 +91,12 @@ def store_status(store: Store) -> dict[str, Any]:
         "home": str(store.home.root),
         "checkout": checkout and msgspec.to_builtins(checkout),
         "sizes": sizes(store.home),
-        "warnings": [*(error.message for error in damaged.errors.values()), *unreadable, *bound_warnings(served)],
+        "warnings": [
+            *(error.message for error in damaged.errors.values()),
+            *unreadable,
+            *folder_warnings(store.home),
+            *bound_warnings(served),
+        ],
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.options import Now, moment, parsed_scopes
-from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.output import Json, note, show
 from memstate_pipeline.cli.terminal import one_line
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from memstate_core.run.store import Store
 
+_GROUPS_SHOWN = 5
 app = typer.Typer(help="List refused rows, and replay or dismiss them.", invoke_without_command=True)
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of rows, or their beginnings.")]
@@ -94,6 +95,7 @@ def replay(
     counts = f"replayed: {done.accepted:,} accepted, {done.duplicate:,} duplicate, {len(refused):,} refused again"
     again = (f"{row['quarantine_id']}  {row['reason']}: {one_line(row['detail'])}" for row in refused)
     show(document, as_json, lambda: [counts, *again])
+    _note_no_match(store, rows, reason, file)
     if refused:
         raise typer.Exit(1)
 
@@ -120,6 +122,7 @@ def dismiss(
         rows = _open(store, ids, reason, file, every=every)
         count = rows_of.dismiss(store.ledger, rows, why, moment(now) or datetime.now(UTC), _run_id())
     show({"dismissed": count}, as_json, lambda: [f"dismissed: {count:,}"])
+    _note_no_match(store, rows, reason, file)
 
 
 def _list(store: Store, reason: str | None, file: str | None, *, every: bool, limit: int, as_json: bool) -> None:
@@ -177,9 +180,34 @@ def _open(store: Store, ids: list[str] | None, reason: str | None, file: str | N
     return _chosen(store, ids, _criteria(reason, file) & (pl.col("state") == OPEN))
 
 
-def _criteria(reason: str | None, file: str | None) -> pl.Expr:
+def _note_no_match(store: Store, chosen: pl.DataFrame, reason: str | None, file: str | None) -> None:
+    """Says which open rows there are if a command chose none of them."""
     import polars as pl
 
+    from memstate_core.ingest.quarantine import OPEN, quarantined
+
+    if chosen.height:
+        return
+    still = quarantined(store.ledger).filter(pl.col("state") == OPEN).select("reason", "file").collect()
+    groups = still.group_by("file", "reason").len().sort("len", "file", "reason", descending=[True, False, False])
+    named = [f"{count:,} {code} of {one_line(name)}" for name, code, count in groups.head(_GROUPS_SHOWN).iter_rows()]
+    more = [f"{groups.height - len(named):,} more kinds"] if groups.height > len(named) else []
+    asked = [f"{option} {value}" for option, value in (("--reason", reason), ("--file", file)) if value]
+    note(f"no open row matches {' '.join(asked) or '--all'}; open are: {', '.join([*named, *more]) or 'none'}")
+
+
+def _criteria(reason: str | None, file: str | None) -> pl.Expr:
+    """The rows of a reason and a file.
+
+    Raises:
+        typer.BadParameter: there is no such reason.
+    """
+    import polars as pl
+
+    from memstate_core.ingest.reasons import Reason as Code
+
+    if reason and reason not in [*Code]:
+        raise typer.BadParameter(f"{reason!r} is no reason: expected one of {', '.join(Code)}")
     given = {"reason": reason, "file": file}
     return pl.all_horizontal(pl.lit(True), *(pl.col(name) == value for name, value in given.items() if value))
 

@@ -128,7 +128,7 @@ def review(
     lines = (
         [f"verdicts recorded: {len(judged['decided'])}", *published_lines(judged)]
         if judged["decided"]
-        else [_UNDECIDED]
+        else [f"{_UNDECIDED}: what was given is recorded already, or what is merged already is called the same"]
     )
     show(judged, as_json, lambda: lines)
 

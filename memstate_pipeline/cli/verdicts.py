@@ -53,7 +53,7 @@ def located(shards: Mapping[str, Served], verdicts: Sequence[Verdict]) -> dict[s
 
     Raises:
         TopicNotFound: an id is unknown.
-        VerdictRefused: the two are in different shards, hence in different scopes.
+        VerdictRefused: the two are in different shards, hence in different scopes, or one id is given twice.
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
     for pair, verdict in verdicts:
@@ -72,6 +72,8 @@ def _located(shards: Mapping[str, Served], pair: str) -> tuple[str, str, str]:
     for cut, left, right in zip(cuts, homes[::2], homes[1::2], strict=True):
         if left and right:
             (shard, a), (other, b) = left[0], right[0]
+            if cut[0] == cut[1]:
+                raise VerdictRefused(*cut, "it is one id given twice; name two topics, as `memstate review` lists them")
             if shard != other:
                 raise VerdictRefused(a, b, "they belong to different scopes, and nothing is compared across scopes")
             return (shard, *cut) if a == b else (shard, a, b)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from memstate_core.ingest.inbox import failed_files
+from memstate_core.ingest.inbox import failed_files, folder_warnings
 from memstate_core.ingest.quarantine import open_count
 from memstate_core.model.errors import MemstateError
 from memstate_core.night.backup.back_up import last_backup
@@ -82,7 +82,7 @@ def ledger(store: Store) -> Finding:
 
 
 def refused_input(store: Store) -> Finding:
-    """Whether files wait in the folders of what could not be read; rows in quarantine are counted."""
+    """Whether files wait in the folders of what could not be read, or in others; rows in quarantine are counted."""
     try:
         count = open_count(store.ledger)
     except UNREADABLE as error:
@@ -92,6 +92,8 @@ def refused_input(store: Store) -> Finding:
     if failed := failed_files(store.home):
         advice = "mend them and move them back into the folder above, or remove them"
         return Finding("refused input", False, f"{', '.join(failed[:5])} could not be read: {advice}; {rows}")
+    if folders := folder_warnings(store.home):
+        return Finding("refused input", False, f"{'; '.join(folders[:5])}; {rows}")
     return Finding("refused input", True, rows)
 
 

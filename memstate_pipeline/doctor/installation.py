@@ -16,6 +16,7 @@ from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
 from memstate_core.embed.verified import verified_model
 from memstate_core.model.errors import EncoderEndpointFailed, ExtractorUnavailable, StoreLocked
 from memstate_core.policy.sections import EmbeddingSettings
+from memstate_core.run.shard_count import other_count
 from memstate_core.run.store import Store
 from memstate_core.state.lock import exclusive
 from memstate_pipeline.doctor.finding import Finding
@@ -54,11 +55,12 @@ def disk(root: Path) -> Finding:
 def settings(store: Store) -> Finding:
     """The settings in force, which loaded."""
     digest = store.settings.policy.digest()[:12]
-    named, count = store.settings.store.shards, store.layout.count
-    if named != count:
+    named, count = store.settings.store.shards, other_count(store)
+    if count is not None:
         advice = f"set it back, then `memstate reshard {named}` changes their number"
-        return Finding("settings", False, f"store.shards is {named}, the store has {count} shards: {advice}")
-    return Finding("settings", True, f"valid; policy {digest}…, {count} shard(s)")
+        has = f"the store has {count} shard{'s' * (count != 1)}"
+        return Finding("settings", False, f"store.shards is {named}, {has}: {advice}")
+    return Finding("settings", True, f"valid; policy {digest}…, {named} shard{'s' * (named != 1)}")
 
 
 def model(store: Store) -> Finding:

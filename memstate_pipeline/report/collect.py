@@ -9,6 +9,7 @@ import polars as pl
 
 from memstate_core.forget.bound import over_bound, over_bound_warnings
 from memstate_core.forget.eviction_order import EVICTION_FITS
+from memstate_core.ingest.inbox import folder_warnings
 from memstate_core.llm.understand import FAILURES
 from memstate_core.model.frames import MOMENT, Schema, empty
 from memstate_core.model.step_frames import CALIBRATION, PROBLEMS
@@ -56,7 +57,7 @@ def collect(store: Store, run: Run) -> ReportData:
     titles = topics.select(topic_id="id", title="title")
     decisions = run.decisions()
     return ReportData(
-        summary=published(served) | _numbers(run) | _texts(run, topics),
+        summary=published(served) | _numbers(run) | _texts(store, run, topics),
         merges=merged_rows(decisions, titles),
         archived=moved_rows(decisions, titles, ARCHIVED),
         restored=moved_rows(decisions, titles, RESTORED).drop("salience"),
@@ -140,12 +141,13 @@ def _kept(run: Run, name: str, schema: Schema) -> pl.DataFrame:
     return run.table(name, schema) if run.has_table(name) else empty(schema)
 
 
-def _texts(run: Run, topics: pl.DataFrame) -> dict[str, Any]:
+def _texts(store: Store, run: Run, topics: pl.DataFrame) -> dict[str, Any]:
     notes = run.notes()
     return {
         "explanations": explanations(topics, run.decisions(), run.table("orders", EVICTION_FITS), run.policy),
         "warnings": [
             *(str(error) for error in run.imported().get("errors", [])),
+            *folder_warnings(store.home),
             *_not_understood(run),
             *_abstained(notes),
             *over_bound_warnings(over_bound(topics, run.policy), run.policy),

@@ -101,6 +101,7 @@ def test_a_scope_is_erased_from_every_byte(store: Store, homes: Path, tmp_path: 
     assert state(store) == before
     answer = fork_memstate(home, "erase", "--scope", SCOPE, "--now", "2026-04-09T00:00:00Z", "--json")
     assert answer.code == 0, answer.stderr
+    assert "has no chain" not in answer.stderr, "an erasure replaces the chain on purpose"
     assert answer.document["removed"]["evidence"] == dry.document["removed"]["evidence"] == 7
     assert holding(home, MARK) == []
     assert holding(tmp_path / "backups", MARK) == []
@@ -112,6 +113,37 @@ def test_a_scope_is_erased_from_every_byte(store: Store, homes: Path, tmp_path: 
     night = fork_memstate(home, "maintain", "--now", "2026-04-10T02:00:00Z", "--json")
     assert night.code == 0, night.stderr
     assert fork_memstate(home, "query", "yard", "--json").document["candidates"]
+
+
+def with_later_decisions(store: Store, folder: Path) -> None:
+    """Another night that decides something: the ledger lists the files of later nights first."""
+    row = {"scope": {"type": "user", "id": "ines"}, "observed_at": "2026-04-07T00:00:00Z", "observation_id": "late"}
+    late = dump(folder / "late.jsonl", [row | {"topic_key": "boat", "title": "A boat for the lagoon"}])
+    for command in (("import", str(late)), ("maintain", "--now", "2026-04-08T02:00:00Z")):
+        assert fork_memstate(store.home.root, *command).code == 0
+    numbers = store.ledger.scan("transitions").filter(pl.col("kind") != "published").collect()["seq"]
+    assert not numbers.is_sorted()
+
+
+def test_nothing_is_erased_of_someone_whom_no_night_has_seen(store: Store, tmp_path: Path) -> None:
+    with_later_decisions(store, tmp_path)
+    before, files = state(store), sorted(store.home.root.rglob("*"))
+    for options in (("--dry-run",), ()):
+        answer = fork_memstate(store.home.root, "erase", "--actor", "Nobody", *options, "--json")
+        assert (answer.code, answer.document["error"]["type"]) == (1, "SubjectNotFound")
+        assert "nothing was erased: the store holds nothing of actor 'Nobody'" in answer.document["error"]["message"]
+    assert (state(store), sorted(store.home.root.rglob("*"))) == (before, files)
+
+
+def test_the_transitions_that_lose_something_are_counted_in_any_order_of_files(store: Store, tmp_path: Path) -> None:
+    with_later_decisions(store, tmp_path)
+    before = store.ledger.scan("transitions").collect()
+    certificate = erase(store, "actor", "Bo")
+    after = open_store(store.home.root).ledger.scan("transitions").collect()
+    pairs = before.filter(pl.col("kind") != "published").join(after, on="seq", suffix="_after")
+    others = (name for name in before.columns if name != "seq")
+    same = pl.all_horizontal(pl.col(name).eq_missing(pl.col(f"{name}_after")) for name in others)
+    assert certificate.removed["transitions"] == pairs.filter(~same).height > 0
 
 
 def test_the_rest_of_a_segment_is_placed_again(store: Store) -> None:

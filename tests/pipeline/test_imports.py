@@ -16,7 +16,7 @@ from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import IMPORT_INBOX
 from memstate_pipeline.run import maintain
-from tests.pipeline.conftest import NIGHT
+from tests.pipeline.conftest import NIGHT, run_memstate
 
 pytestmark = pytest.mark.usefixtures("no_settings")
 EVIDENCE = dg.AssetKey("evidence")
@@ -69,6 +69,43 @@ def test_the_next_page_covers_imports_since_the_last(store: Store) -> None:
     assert "2 quarantined" in first.pages[0].read_text()
     second = maintain(store, parse_moment(NIGHT))
     assert (second.summary["ingest"]["read"], second.summary["warnings"]) == (0, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", ["1", "2"])
+def test_a_night_says_what_it_could_not_read(store: Store, shards: str) -> None:
+    home, settings = store.home.root, {"MEMSTATE_STORE_SHARDS": shards}
+    answer = run_memstate(home, "maintain", "--now", NIGHT, "--json", **settings)
+    assert answer.code == 0, answer.stderr
+    assert (answer.document["ingest"]["quarantined"], len(answer.document["warnings"])) == (1, 1)
+    (warning,) = answer.document["warnings"]
+    assert "cut.jsonl.gz: cannot be read" in warning
+    (home / "inbox" / "more.jsonl").write_text("neither\nnor\n")
+    (home / "inbox" / "random.zip").write_bytes(b"PK\x03\x04nothing")
+    said = run_memstate(home, "maintain", "--now", "2026-04-07T02:00:00Z", **settings).stdout
+    assert "2 rows quarantined (2 broken_json); `memstate quarantine` lists them" in said
+    assert said.count("warning: ") == 1
+    assert "random.zip: cannot be read" in said
+
+
+@pytest.mark.slow
+def test_a_folder_in_the_inbox_is_named_until_it_is_gone(store: Store) -> None:
+    home = store.home.root
+    (store.home.inbox / "cut.jsonl.gz").unlink()
+    for name in ("sub/deeper", "empty", ".hidden"):
+        (store.home.inbox / name).mkdir(parents=True)
+    (store.home.inbox / "sub" / "deeper" / "x.jsonl").write_text('{"text": "Never read."}\n')
+    (store.home.inbox / ".hidden" / "x.jsonl").write_text("{}")
+    said = run_memstate(home, "maintain", "--now", NIGHT).stdout
+    named = "inbox/sub is a folder, which no run reads: move its files into the inbox"
+    assert f"warning: {named}" in said
+    assert said.count("is a folder") == 1
+    assert named in json.dumps(run_memstate(home, "status", "--json").document["warnings"])
+    doctor = run_memstate(home, "doctor", "--json").document
+    assert [named in row["detail"] for row in doctor if row["name"] == "refused input"] == [True]
+    (store.home.inbox / "sub" / "deeper" / "x.jsonl").rename(store.home.inbox / "x.jsonl")
+    after = run_memstate(home, "maintain", "--now", "2026-04-07T02:00:00Z", "--json").document
+    assert (after["ingest"]["accepted"], after["warnings"]) == (1, [])
 
 
 @pytest.mark.slow

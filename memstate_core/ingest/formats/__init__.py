@@ -41,7 +41,8 @@ def chosen(source: Source, wanted: str | None) -> str:
     """The format in which a source is read.
 
     Raises:
-        BrokenContainer: its format differs from the one wanted, or it is an archive of no known format.
+        BrokenContainer: its format differs from the one wanted, or no reader knows it and it is an archive, or looks
+            like a format in a style that is not known.
         ValueError: there is no format of that name.
     """
     if wanted is not None and wanted != OBSERVATIONS:
@@ -51,7 +52,13 @@ def chosen(source: Source, wanted: str | None) -> str:
         like = f"it looks like {others}" if others else "it does not look like that"
         raise BrokenContainer(f"format {wanted} was asked for, expected {reader(wanted).expected}, but {like}")
     found = recognised(source) if wanted is None else []
+    if wanted is None and not found and (problem := _resembling(source)):
+        raise BrokenContainer(problem)
     if source.archive is not None and not found:
         expected = "; ".join(reader(name).expected for name in FORMATS if name != OBSERVATIONS)
         raise BrokenContainer(f"the archive holds no export that is known, expected one of: {expected}")
     return found[0] if found else OBSERVATIONS
+
+
+def _resembling(source: Source) -> str | None:
+    return next((problem for name in FORMATS if (problem := reader(name).resembles(source))), None)

@@ -4,16 +4,18 @@ Each conversation is a tree of messages. The path to `current_node` is the sessi
 messages that were replaced by editing or regenerating are evidence too, in the session
 `chatgpt/<conversation>#branch-<first message>` and with that message under `branch`. The observation id is
 `chatgpt/<conversation>/<message>`; turns count messages from the root, so later messages change no number. A
-message without a time has that of the one before it, else that of the conversation.
+message without a time has the last known one before it, else that of the conversation. Marks of citations, which
+name what they cite by numbers of ChatGPT's own, are left out of texts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from memstate_core.ingest.formats.shared.branches import Line, Place, places
-from memstate_core.ingest.formats.shared.json_documents import Document, Odd, Turns, document_reader
+from memstate_core.ingest.formats.shared.json_documents import Cleaned, Document, Odd, Turns, document_reader
 from memstate_core.ingest.formats.shared.message import (
     ASSISTANT,
     CALL,
@@ -28,8 +30,11 @@ from memstate_core.ingest.formats.shared.message import (
 )
 from memstate_core.ingest.notes import Notes
 from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.model.moments import parse_moment
 
 _HIDDEN_TYPES = {"thoughts", "reasoning_recap", "model_editable_context", "user_editable_context"}
+_CITATION = re.compile(" ?\ue200(?:cite|filecite)(?:\ue202(?:turn\\d+[a-z_]+\\d+|L\\d+(?:-L?\\d+)?))+\ue201")
+"""Between characters of the private-use area; other such marks have texts that a reader sees, such as names."""
 
 
 def _knows(document: Document) -> bool:
@@ -40,14 +45,14 @@ def _begin(notes: Notes) -> Turns:
     return lambda document: _turns(document, notes)
 
 
-def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
+def _turns(document: Document, notes: Notes) -> Iterator[Turn | Cleaned | Odd]:
     mapping = document.get("mapping")
     if not isinstance(mapping, dict):
         raise Rejection(Reason.WRONG_TYPE, "$.mapping is not an object, expected the messages of a conversation by id")
     parents = _parents(mapping)
     conversation = text_or_none(document.get("conversation_id")) or text_or_none(document.get("id"))
     conversation = conversation or next((node for node, parent in parents.items() if parent is None), "unnamed")
-    line = Line(moment(document.get("create_time")))
+    line = Line(_time(document))
     shared = {"conversation": text_or_none(document.get("title")), "source_uri": f"chatgpt:{conversation}"}
     for place in places(parents, _current(document, parents, mapping)):
         yield from _placed(place, mapping[place.node], conversation, line, shared, notes)
@@ -74,7 +79,7 @@ def _current(document: Document, parents: dict[str, str | None], mapping: dict[s
         return named
     followed = set(parents.values())
     leaves = [name for name in parents if name not in followed]
-    return max(leaves, key=lambda name: (moment(_message(mapping[name]).get("create_time")) or "", name), default=None)
+    return max(leaves, key=lambda name: (_time(_message(mapping[name])) or "", name), default=None)
 
 
 def _message(node: Any) -> dict[str, Any]:
@@ -82,22 +87,39 @@ def _message(node: Any) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _placed(place: Place, node: Any, conversation: str, line: Line, shared: Turn, notes: Notes) -> Iterator[Turn | Odd]:
-    turns, time = line.before(place.parent)
+def _time(found: dict[str, Any]) -> str | None:
+    """The time at which a message or conversation was made, as written; None for none, which may be written as 0."""
+    return moment(found.get("create_time") or None)
+
+
+def _is_known(time: str | None) -> bool:
+    try:
+        return time is not None and bool(parse_moment(time))
+    except (ValueError, OverflowError):
+        return False
+
+
+def _placed(
+    place: Place, node: Any, conversation: str, line: Line, shared: Turn, notes: Notes
+) -> Iterator[Turn | Cleaned | Odd]:
+    turns, known = line.before(place.parent)
+    time = known
     message = _message(node)
     said = None
     if message:
-        time = moment(message.get("create_time")) or time
+        time = _time(message) or known
         said = _said(message, notes)
     elif not isinstance(node, dict) or node.get("message") is not None:
         yield Odd(node, f"$.mapping[{place.node!r}] holds no message, expected an object with `message`")
-    line.reached(place.node, turns + (said is not None), time)
+    line.reached(place.node, turns + (said is not None), time if _is_known(time) else known)
     if said is not None:
         session = f"chatgpt/{conversation}"
         where = session if place.branch is None else f"{session}#branch-{place.branch}"
         name = text_or_none(message.get("id")) or place.node
         ids = {"observation_id": f"{session}/{name}", "session_id": where, "branch": place.branch}
-        yield {**shared, **said, **ids, "turn": turns, "observed_at": time}
+        turn = {**shared, **said, **ids, "turn": turns, "observed_at": time}
+        clean = _CITATION.sub("", said["text"])
+        yield turn if clean == said["text"] else Cleaned(turn | {"text": clean}, said["text"])
 
 
 def _said(message: dict[str, Any], notes: Notes) -> Turn | None:
@@ -114,7 +136,7 @@ def _said(message: dict[str, Any], notes: Notes) -> Turn | None:
         notes.left_out("hidden message" if content_type not in _HIDDEN_TYPES else str(content_type))
         return None
     text = _text(content)
-    if not text.strip():
+    if not _CITATION.sub("", text).strip():
         notes.left_out("message without text")
         return None
     name = text_or_none(author.get("name"))

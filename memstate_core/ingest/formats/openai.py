@@ -26,7 +26,9 @@ from memstate_core.ingest.formats.shared.message import (
 from memstate_core.ingest.formats.shared.message_ids import Chain
 from memstate_core.ingest.notes import Notes
 from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.ingest.validation.values import canonical
 
+_SHOWN = 40
 _WRAPPERS = ("request", "response", "body")
 
 
@@ -63,7 +65,8 @@ def _choices(document: Document) -> list[Any]:
 def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
     asked, choices = _asked(document), _choices(document)
     if not asked and not choices:
-        raise Rejection(Reason.WRONG_TYPE, "found neither `messages` nor `choices`, expected a chat completion")
+        expected = "expected a chat completion with a list of messages in `messages` or `choices`"
+        raise Rejection(Reason.WRONG_TYPE, f"found {_instead(document)}, {expected}")
     chain, time = Chain("openai"), moment(_found(document, "created"))
     for message in asked:
         yield from _turns_of(chain, message, time, notes)
@@ -71,6 +74,14 @@ def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
     forks = [chain, *(chain.fork() for _ in answers[1:])]
     for fork, answer in zip(forks, answers, strict=False):
         yield from _turns_of(fork, answer, time, notes)
+
+
+def _instead(document: Document) -> str:
+    """What a line has in place of messages."""
+    found = {key: _found(document, key) for key in ("messages", "choices")}
+    written = {key: canonical(value).decode() for key, value in found.items() if value is not None}
+    shown = [f"`{key}`: {value[:_SHOWN]}" for key, value in written.items()]
+    return " and ".join(shown) or "neither `messages` nor `choices`"
 
 
 def _turns_of(chain: Chain, message: Any, time: str | None, notes: Notes) -> Iterator[Turn | Odd]:

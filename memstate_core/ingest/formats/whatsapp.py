@@ -20,24 +20,39 @@ from memstate_core.ingest.containers.source import Member, Source
 from memstate_core.ingest.formats.shared.base import Reader, Reading
 from memstate_core.ingest.formats.shared.date_order import DateOrder, Written, moment_of
 from memstate_core.ingest.formats.shared.message import SYSTEM, USER, Turn, turn_row
-from memstate_core.ingest.formats.shared.whatsapp_text import MARKS, Message, begins, date_of, messages
+from memstate_core.ingest.formats.shared.whatsapp_start import MARKS, begins, date_of, resembles_a_beginning
+from memstate_core.ingest.formats.shared.whatsapp_text import Message, messages
+from memstate_core.ingest.formats.shared.whatsapp_words import NO_WORDS
 from memstate_core.ingest.notes import Notes
 from memstate_core.ingest.raw_rows import RawRow, line_rows
+from memstate_core.ingest.reasons import shortened
 from memstate_core.ingest.validation.values import canonical
 from memstate_core.model.text import iso
 
 _NAMES = re.compile(r"\.txt$", re.IGNORECASE)
-_NO_WORDS = re.compile(
-    r"<(?:media|\w+) omitted>|(?:image|video|audio|sticker|gif|document|contact card) omitted|null"
-    r"|this message was deleted\.?|you deleted this message\.?",
-    re.IGNORECASE,
-)
+_FIRST_YEAR = 2009
+"""The year in which WhatsApp began: an earlier one is of another calendar."""
 _CHAT_NAME = re.compile(r"^WhatsApp Chat (?:with|-) |\s*\(\d+\)$")
 
 
 def _recognises(source: Source) -> bool:
-    lines = [line for member in source.matching(_NAMES)[:3] for line in member.head.removeprefix(BOM).splitlines()[:5]]
-    return any(begins(line) for line in lines)
+    return any(begins(line) for line in _first_lines(source))
+
+
+def _resembles(source: Source) -> str | None:
+    like = next((line for line in _first_lines(source) if resembles_a_beginning(line)), None)
+    if like is None:
+        return None
+    shown = shortened(like.decode("utf-8", "replace"))
+    return (
+        f"it looks like a chat, but its dates are in a style that is not known: {shown!r}; expected one such as "
+        "`31/12/20, 23:59 - Ann: Hi`, as an export has from a phone set to English. If it is no chat, "
+        "`memstate import --format` names its format"
+    )
+
+
+def _first_lines(source: Source) -> list[bytes]:
+    return [line for member in source.matching(_NAMES)[:3] for line in member.head.removeprefix(BOM).splitlines()[:5]]
 
 
 def _rows(source: Source, reading: Reading) -> Iterator[RawRow]:
@@ -73,10 +88,11 @@ class _Days:
     def turn(self, message: Message, notes: Notes) -> Turn | None:
         """The message as a turn; None for one without text."""
         text = "\n".join(message.texts).strip().lstrip(MARKS)
-        if not text or _NO_WORDS.fullmatch(text):
+        if not text or NO_WORDS.fullmatch(text):
             notes.left_out("message without text")
             return None
         at = moment_of(message.date, message.time, self._order)
+        at = None if at is not None and at.year < _FIRST_YEAR else at
         day = "undated" if at is None else f"{at:%Y-%m-%d}"
         self._turns = self._turns + 1 if day == self._day else 0
         self._day = day
@@ -86,7 +102,7 @@ class _Days:
             "actor": message.sender,
             "session_id": f"whatsapp/{self._chat}/{day}",
             "turn": self._turns,
-            "observed_at": iso(at) if at else "-".join(map(str, message.date)),
+            "observed_at": iso(at) if at else message.written,
             "source_uri": f"whatsapp:{self._chat}",
             "text": text,
         }
@@ -115,4 +131,5 @@ READER = Reader(
     "a WhatsApp chat: text whose messages begin with date, time and sender, or the zip that holds it",
     _recognises,
     _rows,
+    _resembles,
 )

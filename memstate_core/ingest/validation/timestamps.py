@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memstate_core.ingest.reasons import Reason, Rejection
+from memstate_core.model.moments import unsupported
 from memstate_core.model.text import iso, parse_moment
 from memstate_core.policy.settings import Settings
 
@@ -50,7 +51,7 @@ class Clock:
         try:
             moment = parse_moment(text)
         except (ValueError, OverflowError):
-            expected = "an ISO 8601 time such as 2026-04-22T12:00:00Z"
+            expected = unsupported(text) or "an ISO 8601 time such as 2026-04-22T12:00:00Z"
             raise Rejection(Reason.BAD_TIME, f"{where} is {text!r}, expected {expected}") from None
         if moment > self.latest and not open_end:
             expected = f"no later than {iso(self.latest)}; {self.setting} would allow it"

@@ -293,10 +293,13 @@ class ShardsFailed(MemstateError):
     """The runs of some shards failed while those of others published."""
 
     def __init__(self, failed: Mapping[str, MemstateError], published: Sequence[str]) -> None:
-        reasons = "; ".join(f"{shard} ({type(error).__name__}): {error.message}" for shard, error in failed.items())
+        alike: dict[str, list[str]] = {}
+        for shard, error in failed.items():
+            alike.setdefault(f"({type(error).__name__}): {error.message.removesuffix('.')}", []).append(shard)
+        reasons = "; ".join(f"{', '.join(shards)} {reason}" for reason, shards in alike.items())
         super().__init__(
             f"{len(failed)} of {len(failed) + len(published)} shards failed and serve their previous snapshots, "
-            f"{reasons} Published: {', '.join(published) or 'none'}.",
+            f"{reasons}. Published: {', '.join(published) or 'none'}.",
             failed={shard: type(error).__name__ for shard, error in failed.items()},
             published=[*published],
         )

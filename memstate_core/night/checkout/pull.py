@@ -72,7 +72,8 @@ def opened_note(store: Store, where: str, found: tuple[Head, str] | None) -> Not
         return new_note(where)
     here = store.layout
     if head.layout == here.number and head.shards != here.count:
-        raise StoreUrlRefused(where, f"it has {head.shards} shards, the settings of this home {here.count}")
+        has = f"it has {head.shards} shard{'s' * (head.shards != 1)}"
+        raise StoreUrlRefused(where, f"{has}, the settings of this home {here.count}")
     own = note is None or (note.state is None and note.first and head.origin != note.id)
     if own and head.state is not None and store.home.ledger.exists():
         raise StoreUrlRefused(where, f"a store is there already, and {store.home.root} holds one of its own")

@@ -24,6 +24,7 @@ from memstate_core.night.resharding.drafts import NUMBER, own_decisions
 from memstate_core.night.resharding.inputs import Inputs
 from memstate_core.policy.settings import FILE_NAME, Policy
 from memstate_core.policy.toml_edit import with_keys
+from memstate_core.run.shard_count import VARIABLE
 from memstate_core.run.store import Store
 from memstate_core.state.current import move_current
 from memstate_core.state.decisions import PUBLISHED
@@ -32,7 +33,6 @@ from memstate_core.state.home import Home
 from memstate_core.state.layout import read_layout, write_layout
 from memstate_core.state.snapshots import Snapshot
 
-VARIABLE = "MEMSTATE_STORE_SHARDS"
 _BATCH = "reshard"
 
 
@@ -104,19 +104,6 @@ def _complete(home: Home, layout: Layout) -> None:
     settings = with_keys(path, "store", {"shards": layout.count})
     replace_file(path, settings)
     home.begun_reshard.unlink(missing_ok=True)
-
-
-def require_layout(store: Store) -> None:
-    """Refuses settings with another number of shards than the store has.
-
-    Raises:
-        SettingsError: they have.
-    """
-    known, named = read_layout(store.home), store.settings.store.shards
-    if known is not None and store.becoming is None and named != known.count:
-        source = VARIABLE if VARIABLE in os.environ else str(store.home.root / FILE_NAME)
-        allowed = f"the store has {known.count} shards; set it back, then `memstate reshard {named}` changes that"
-        raise SettingsError(source, "store.shards", named, allowed)
 
 
 def _transitions(given: Inputs, made: Sequence[Snapshot], first: int) -> pl.DataFrame:

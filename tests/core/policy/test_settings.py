@@ -210,6 +210,13 @@ def test_limits_in_conflict_are_named_with_their_values(tmp_path: Path) -> None:
     assert "topic_count_soft_limit must not exceed max_active_topics" in facts["allowed"]
 
 
+@pytest.mark.parametrize("given", ["min_turns = 50\nmax_turns = 3", "min_turns = 25", "max_turns = 3"])
+def test_the_shortest_segment_is_not_longer_than_the_longest(tmp_path: Path, given: str) -> None:
+    (tmp_path / "memstate.toml").write_text(f"[segment]\n{given}\n")
+    with pytest.raises(SettingsError, match=r"min_turns \(\d+\) must not exceed max_turns \(\d+\)"):
+        load_settings(tmp_path, {})
+
+
 def test_a_limit_conflicts_with_a_default_too(tmp_path: Path) -> None:
     assert refused(tmp_path, "[policy]\nmax_active_topics = 100")["key"] == "policy"
     assert load(tmp_path, SOFT_OVER_BOUND, MEMSTATE_POLICY_MAX_ACTIVE_TOPICS="200").policy.max_active_topics == 200

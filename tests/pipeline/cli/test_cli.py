@@ -129,6 +129,13 @@ def test_a_locked_store_exits_3_and_says_by_whom(command: str, memstate: Memstat
     assert "Wait for it to end" in answer.stderr
 
 
+def test_a_night_of_a_home_that_does_not_exist_is_refused(memstate: Memstate, tmp_path: Path) -> None:
+    refused = memstate("maintain", "--json")
+    assert (refused.code, refused.document["error"]["type"]) == (1, "StoreNotFound")
+    assert f"{tmp_path / 'home'} holds no store. Run `memstate import PATH`" in refused.stderr
+    assert not (tmp_path / "home").exists()
+
+
 def test_export_parquet_holds_what_export_jsonl_does(on_demo: Memstate, tmp_path: Path) -> None:
     import polars as pl
 

@@ -76,6 +76,9 @@ def test_replayed_and_dismissed_rows_are_no_longer_open(filled: Memstate) -> Non
         (["dismiss", "--why", "x"], "expected ids of rows"),
         (["show", "nothing"], "no such row is open"),
         (["replay", "zzz"], "`memstate quarantine list --all` shows the ids"),
+        (["replay", "--reason", "nope"], "'nope' is no reason: expected one of not_utf8, broken_json"),
+        (["dismiss", "--reason", "nope", "--why", "x"], "'nope' is no reason"),
+        (["list", "--reason", "nope"], "'nope' is no reason"),
     ],
 )
 def test_a_command_that_names_no_row_is_refused(filled: Memstate, arguments: list[str], said: str) -> None:
@@ -83,6 +86,16 @@ def test_a_command_that_names_no_row_is_refused(filled: Memstate, arguments: lis
     assert answer.code == 2
     assert said in " ".join(answer.stderr.split())
     assert filled("quarantine", "list", "--json").document["open"] == 3
+
+
+def test_a_command_that_matches_no_open_row_says_which_there_are(filled: Memstate) -> None:
+    for arguments in (["dismiss", "--file", "nope", "--why", "x"], ["replay", "--file", "nope"]):
+        answer = filled("quarantine", *arguments)
+        assert (answer.code, "0" in answer.stdout) == (0, True)
+        assert "no open row matches --file nope; open are: 1 bad_time of dump.jsonl, 1 broken_json of" in answer.stderr
+    assert filled("quarantine", "replay", "--reason", "too_deep").stderr.startswith("no open row matches --reason too")
+    assert filled("quarantine", "dismiss", "--all", "--why", "x", "--json").stderr == ""
+    assert "no open row matches --all; open are: none" in filled("quarantine", "replay", "--all").stderr
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from tests.pipeline.conftest import clean_environment, run_memstate, shared
 from tests.pipeline.sharded_homes import (
     NIGHTS,
     SCOPES,
+    SETTINGS,
     begun,
     decisions,
     done,
@@ -298,6 +299,15 @@ def test_nothing_changes_where_it_is_refused(one: Path, monkeypatch: pytest.Monk
     verified(one)
 
 
+def test_an_erasure_counts_what_the_subject_had_before_and_after(one: Path) -> None:
+    counted = done(one, "erase", "--scope", SCOPES[0], "--dry-run")["removed"]
+    done(one, "reshard", "2")
+    again = done(one, "erase", "--scope", SCOPES[0], "--dry-run")["removed"]
+    assert (again["evidence"], again["transitions"]) == (counted["evidence"], counted["transitions"])
+    nobody = run_memstate(one, "erase", "--actor", "Nobody", "--dry-run", "--json")
+    assert (nobody.code, nobody.document["error"]["type"]) == (1, "SubjectNotFound")
+
+
 def test_settings_with_another_number_are_refused_by_writers_alone(one: Path) -> None:
     done(one, "reshard", "2")
     file = one / "memstate.toml"
@@ -310,6 +320,43 @@ def test_settings_with_another_number_are_refused_by_writers_alone(one: Path) ->
     replace_file(file, file.read_bytes().replace(b"shards = 3", b"shards = 2"))
     done(one, "reshard", "3")
     assert len(snapshots(one)) == 3
+
+
+def test_settings_with_another_number_are_refused_before_the_first_reshard_too(one: Path, tmp_path: Path) -> None:
+    file, said = one / "memstate.toml", answers(one)
+    replace_file(file, file.read_bytes().replace(b"shards = 1", b"shards = 4"))
+    imported(one, 3)
+    refused = run_memstate(one, "maintain", "--now", LATER[1], "--json")
+    message = refused.document["error"]["message"]
+    assert "store.shards = 4 is not allowed: the store has 1 shard; set it back, then `memstate reshard 4`" in message
+    assert message.count("set it back") == 1, "once for all shards"
+    assert message.endswith("then `memstate reshard 4` changes that. Published: none.")
+    assert "store.shards is 4, the store has 1 shard:" in " ".join(run_memstate(one, "doctor").stdout.split())
+    assert answers(one) == said
+    replace_file(file, file.read_bytes().replace(b"shards = 4", b"shards = 1"))
+    assert done(one, "maintain", "--now", LATER[1])["counts"]["evidence"] > 0
+    done(one, "reshard", "4")
+    verified(one)
+
+    four = begun(tmp_path / "four", 4)
+    imported(four, 0)
+    replace_file(four / "memstate.toml", SETTINGS.format(shards=2).encode())
+    done(four, "maintain", "--now", NIGHTS[0])
+    assert [each.manifest.shard for each in snapshots(four)] == ["s0", "s1"], "nothing was published, so it may choose"
+    before = answers(four)
+    replace_file(four / "memstate.toml", SETTINGS.format(shards=1).encode())
+    fewer = run_memstate(four, "maintain", "--now", NIGHTS[1], "--json")
+    assert "the store has 2 shards; set it back" in fewer.document["error"]["message"]
+    assert answers(four) == before
+
+
+def test_a_first_night_that_published_only_some_shards_goes_on(tmp_path: Path) -> None:
+    home = begun(tmp_path / "four", 4)
+    imported(home, 0)
+    night_of(home, "s1", NIGHTS[0])
+    done(home, "maintain", "--now", NIGHTS[1])
+    assert [each.manifest.shard for each in snapshots(home)] == ["s0", "s1", "s2", "s3"]
+    verified(home)
 
 
 def test_a_night_of_an_earlier_shard_says_so(one: Path) -> None:

@@ -140,8 +140,9 @@ def test_a_file_of_verdicts_can_be_given_again_when_a_crash_left_some_of_them_re
     answered(memstate("review", "--decide", f"{ids['Old']}:{ids['Budget']}=same", "--json"))
     answer = answered(memstate("review", "--file", str(file), "--json"))
     assert [row["verdict"] for row in answer["decided"]] == ["different"]
-    again = memstate("review", "--decide", f"{ids['Budget']}:{ids['Old']}=same", "--json")
-    assert answered(again) == {"decided": []}
+    given = ("review", "--decide", f"{ids['Budget']}:{ids['Old']}=same")
+    assert answered(memstate(*given, "--json")) == {"decided": []}
+    assert "no verdict was recorded: what was given is recorded already" in memstate(*given).stdout
     assert memstate("status", "--json").document["snapshot"] == "s0/3"
 
 
@@ -161,6 +162,14 @@ def test_different_is_refused_for_what_is_merged_with_the_way_out(home: Path, me
     assert f"`memstate undo {dropped}`" in refused.stderr
     assert memstate("status", "--json").document["state_hash"] == answer["state_hash"]
     assert memstate("undo", dropped).stdout.startswith("unmerged: ")
+
+
+@pytest.mark.parametrize("verdict", ["same", "different", "skip"])
+def test_a_topic_has_no_verdict_with_itself(home: Path, memstate: Memstate, verdict: str) -> None:
+    topic = topics(home)["Old"]
+    refused = memstate("review", "--decide", f"{topic}:{topic}={verdict}", "--json")
+    assert (refused.code, refused.document["error"]["type"]) == (1, "VerdictRefused")
+    assert "it is one id given twice; name two topics" in refused.document["error"]["message"]
 
 
 def test_merges_are_asked_for_and_a_verdict_undoes_one(tmp_path: Path) -> None:

@@ -62,6 +62,17 @@ def test_a_night_that_failed_is_named_with_its_reason_until_the_next_one(store: 
     assert found(store, "runs", after(timedelta())) == Finding("runs", True, "last nights: s0 success")
 
 
+def test_a_plan_that_no_longer_fits_is_no_night_that_failed(store: Store, tmp_path: Path) -> None:
+    home, plan = store.home.root, str(tmp_path / "plan.json")
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+    assert run_memstate(home, "plan", "--now", "2026-04-07T02:00:00Z", "--output", plan).code == 0
+    (tmp_path / "more.jsonl").write_text('{"title": "Boat", "observed_at": "2026-01-01"}\n')
+    assert run_memstate(home, "import", str(tmp_path / "more.jsonl")).code == 0
+    assert run_memstate(home, "apply", plan, "--json").document["error"]["type"] == "PlanStale"
+    assert found(store, "runs", after(timedelta())) == Finding("runs", True, "last nights: s0 success")
+    assert run_memstate(home, "status", "--json").document["last_failure"] is None
+
+
 def test_a_run_whose_process_is_gone_is_ended_and_named(store: Store) -> None:
     run_id = killed_run(store.home)
     finding = found(store, "runs", after(STARTED_AND_SILENT + timedelta(seconds=5)))

@@ -31,8 +31,11 @@ class Reader:
         expected: the description of the format in error messages.
         recognises: whether a source has this format, judged by its first bytes or the names of its members.
         rows: the rows of a source, each an observation as JSON, or a refusal with its reason.
+        resembles: why a source that no reader recognises is not of this format though it looks like it; None for one
+            that does not.
     """
 
     expected: str
     recognises: Callable[[Source], bool]
     rows: Callable[[Source, Reading], Iterator[RawRow]]
+    resembles: Callable[[Source], str | None] = lambda _: None

@@ -32,7 +32,14 @@ class Odd(NamedTuple):
     detail: str
 
 
-Turns = Callable[[Document], Iterable[Turn | Odd]]
+class Cleaned(NamedTuple):
+    """A turn whose text is not as it was written, and the text as written, by which it is known again."""
+
+    turn: Turn
+    original: str
+
+
+Turns = Callable[[Document], Iterable[Turn | Cleaned | Odd]]
 """The turns of one object; may raise a Rejection before the first one."""
 
 _SURROGATES = re.compile(
@@ -111,7 +118,9 @@ def _turn_rows(member: Member, turns: Turns, longest: int) -> Iterator[RawRow]:
             yield refused_row(row.line, member.name, row.raw, refused.reason, refused.detail)
 
 
-def _row(line: int, member: str | None, turn: Turn | Odd) -> RawRow:
+def _row(line: int, member: str | None, turn: Turn | Cleaned | Odd) -> RawRow:
     if isinstance(turn, Odd):
         return refused_row(line, member, canonical(turn.content), Reason.WRONG_TYPE, turn.detail)
+    if isinstance(turn, Cleaned):
+        return turn_row(line, member, turn.turn, turn.original)
     return turn_row(line, member, turn)

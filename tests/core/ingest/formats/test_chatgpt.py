@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
+from memstate_core.ingest.formats import chatgpt
 from tests.core.ingest.formats.samples import as_json, chatgpt_conversation, node, zipped_by_name
 
 
@@ -136,6 +138,41 @@ def test_a_time_that_is_none_refuses_the_message_alone(desk):
     path.write_bytes(as_json([chatgpt_conversation("c", *nodes, node("d", "b", "user", "d"))]))
     report = desk.read(path)
     assert (report.accepted, dict(report.reasons)) == (1, {"bad_time": 2})
+
+
+def test_a_message_without_a_time_has_the_last_known_one(desk):
+    nodes = [
+        node("a", "root", "user", "a", create_time=1_700_000_100),
+        node("b", "a", "assistant", "b", create_time="abc"),
+        node("c", "b", "user", "c", create_time=None),
+        node("d", "c", "assistant", "d", create_time=0),
+    ]
+    rows = said(desk, chatgpt_conversation("c", *nodes))
+    assert {text: f"{row['observed_at']:%Y %H:%M:%S}" for text, row in rows.items()} == dict.fromkeys(
+        "acd", "2023 22:15:00"
+    )
+    assert [row["reason"] for row in desk.quarantine()] == ["bad_time"]
+
+
+MARKED = "Roses need sun. \ue200cite\ue202turn0search1\ue202turn2news10\ue201"
+MARKED += " And water\ue200filecite\ue202turn0file2\ue202L3-L9\ue201."
+
+
+def test_marks_of_citations_are_left_out_and_what_a_reader_sees_stays(desk):
+    entity = 'In \ue200entity\ue202["city","Turin"]\ue201.'
+    nodes = [node("a", "root", "assistant", MARKED), node("b", "a", "assistant", entity)]
+    rows = said(
+        desk, chatgpt_conversation("c", *nodes, node("x", "b", "assistant", "\ue200cite\ue202turn0search1\ue201"))
+    )
+    assert [*rows] == ["Roses need sun. And water.", entity]
+
+
+def test_a_message_with_marks_is_known_again(desk, monkeypatch):
+    export = chatgpt_conversation("c", node("a", "root", "assistant", MARKED))
+    with monkeypatch.context() as before:
+        before.setattr(chatgpt, "_CITATION", re.compile("(?!)"))
+        assert said(desk, export).keys() == {MARKED}
+    assert said(desk, export).keys() == {MARKED}, "imported before marks were left out, so not again"
 
 
 def test_an_export_in_parts_is_read_whole(desk):

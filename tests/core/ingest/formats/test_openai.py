@@ -76,6 +76,12 @@ def test_further_choices_are_branches(desk):
         assert (rows[text]["turn"], '"branch"' in rows[text]["payload_json"]) == (1, True)
 
 
+def test_a_line_without_messages_is_described_as_it_is(desk):
+    read(desk, {"messages": [ASKED]}, {"messages": []}, {"messages": None, "choices": "none"}, {"model": "gpt"})
+    details = [row["detail"].partition(", expected")[0] for row in desk.quarantine()]
+    assert details == ["found `messages`: []", 'found `choices`: "none"', "found neither `messages` nor `choices`"]
+
+
 def test_junk_is_refused_alone(desk):
     report = read(desk, {"messages": [ASKED, 5]}, {"messages": []}, {"choices": [{"message": 7}]}, 3)
     assert (report.accepted, dict(report.reasons)) == (1, {"wrong_type": 4})

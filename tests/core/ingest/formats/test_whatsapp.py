@@ -159,3 +159,95 @@ def test_what_follows_a_message_that_cannot_be_read_is_not_given_to_another(desk
     report = desk.read(path)
     assert sorted(row["text"] for row in desk.evidence()) == ["one", "two"]
     assert dict(report.reasons) == {"line_too_long": 1, "not_utf8": 1, "wrong_type": 2}
+
+
+@pytest.mark.parametrize(
+    ("line", "time"),
+    [
+        ("2024/2/1 上午9:05 - Ann: Hi", "2024-02-01 09:05:00"),
+        ("2024/2/1 晚上9:05 - Ann: Hi", "2024-02-01 21:05:00"),
+        ("[2024. 2. 1. 오후 2:04:11] Ann: Hi", "2024-02-01 14:04:11"),
+        ("2024년 1월 5일 오후 2:03 - Ann: Hi", "2024-01-05 14:03:00"),
+        ("2024年1月5日 下午2:03 - Ann: Hi", "2024-01-05 14:03:00"),
+        ("[\u0661\u200f/\u0662\u200f/\u0662\u0660\u0662\u0664، \u0669:\u0660\u0665:\u0661\u0661 م] Ann: Hi",
+         "2024-02-01 21:05:11"),
+        ("\u06f2\u06f0\u06f2\u06f4/\u06f2/\u06f1،\u200f \u06f9:\u06f0\u06f5 - Ann: Hi", "2024-02-01 09:05:00"),
+        ("1/2/2024, 9:05 μ.μ. - Ann: Hi", "2024-02-01 21:05:00"),
+    ],
+)  # fmt: skip
+def test_styles_of_dates_of_other_languages(desk, line, time):
+    read(desk, line, "more")
+    [row] = desk.evidence()
+    assert (row["actor"], row["text"], f"{row['observed_at']:%Y-%m-%d %H:%M:%S}") == ("Ann", "Hi\nmore", time)
+
+
+def test_every_message_of_a_chat_with_the_year_first_is_one(desk):
+    lines = [
+        "2024/1/31 上午9:05 - 小明: 周五见",
+        "2024/2/1 上午9:05 - 小明: 改到周一",
+        "2024/2/10 下午1:00 - 小红: 好的",
+    ]
+    assert read(desk, *lines).accepted == 3
+    assert sorted(row["text"] for row in desk.evidence()) == sorted(["周五见", "改到周一", "好的"])
+
+
+STRANGE = [
+    "24. 2. 1. 오후 2:04 - 영희: 안녕",
+    "1 févr. 2024 à 21:05 - Ann: oui",
+    "[1 de febrero de 2024, 21:05:11] Ann: sí",
+    "Feb 1, 2024, 9:05 PM - Ann: yes",
+    "2024. 2. 1. PTG 9:05 - Ann: ya",
+    "2024년 1월 5일 오후 2:03, 영희 : 안녕",
+    "24. 2. 1. 오후 2:04 - 영희님이 나갔습니다",
+]
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_a_beginning_in_another_style_is_part_of_no_message(desk, strange):
+    report = read(desk, "13/01/21, 10:00 - Ann: one", strange, "its second line", "13/01/21, 10:02 - Ann: two")
+    assert sorted(row["text"] for row in desk.evidence()) == ["one", "two"]
+    assert dict(report.reasons) == {"bad_time": 1, "wrong_type": 1}
+    assert "in a style that is not known" in desk.quarantine()[0]["detail"]
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_a_chat_in_another_style_is_refused_with_advice(desk, strange):
+    report = read(desk, strange, "more")
+    [error] = report.errors
+    assert "it looks like a chat, but its dates are in a style that is not known" in str(error)
+    assert "--format" in str(error)
+    assert (report.accepted, report.quarantined) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["We met at 10:30, 15:45 and 17:50 - Ann: fine", "Call 030 123 45 67: now", "see https://a.b/2024-01-02: there",
+     "1/2 cup at 10:30 - Ben: no", "[21:05, 1/2/2024] Ben: copied", "Monday 10:30 - Ann: maybe",
+     "3 Feb 2024 10:30 - the dentist"],
+)  # fmt: skip
+def test_text_with_numbers_is_no_beginning(desk, text):
+    report = read(desk, "13/01/21, 10:00 - Ann: one", text)
+    assert [row["text"] for row in desk.evidence()] == [f"one\n{text}"]
+    assert report.quarantined == 0
+
+
+def test_a_date_that_is_none_is_reported_as_it_was_written(desk):
+    read(desk, "13/01/21, 10:00 - Ann: one", "33/13/21, 10:00\u202fPM - Ann: two", "1402/11/12, 9:05 - Ann: three")
+    details = [row["detail"] for row in desk.quarantine()]
+    assert ["'33/13/21, 10:00\\u202fPM'" in details[0], "'1402/11/12, 9:05'" in details[1]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<Medien ausgeschlossen>", "Bild weggelassen", "Diese Nachricht wurde gelöscht.", "<Multimedia omitido>",
+     "imagen omitida", "Se eliminó este mensaje.", "Eliminaste este mensaje", "<Mídia oculta>", "imagem ocultada",
+     "Mensagem apagada", "Você apagou esta mensagem", "<Médias omis>", "image absente", "Ce message a été supprimé",
+     "<Media omessi>", "immagine omessa", "Questo messaggio è stato eliminato", "<Media weggelaten>",
+     "afbeelding weggelaten", "Dit bericht is verwijderd", "<Без медиафайлов>", "изображение отсутствует",
+     "Данное сообщение удалено", "<Medya dahil edilmedi>", "görüntü dahil edilmedi", "Bu mesaj silindi",
+     "<省略多媒体文件>", "此消息已删除", "사진 생략됨", "삭제된 메시지입니다"],
+)  # fmt: skip
+def test_placeholders_of_main_languages_are_no_text(desk, text):
+    report = read(desk, "13/01/21, 10:00 - Ann: one", f"13/01/21, 10:01 - Ann: \u200e{text}")
+    assert [row["text"] for row in desk.evidence()] == ["one"]
+    assert report.files[0].notes == ("left out: 1 message without text",)

@@ -248,7 +248,7 @@ def test_a_home_with_a_store_of_its_own_is_refused(url: str, tmp_path: Path) -> 
     with pytest.raises(StoreUrlRefused, match=r"a store is there already, and .* holds one of its own"):
         run(checkout(tmp_path / "own", url))
     assert observations(own) == ["mine"]
-    with pytest.raises(StoreUrlRefused, match="it has 1 shards, the settings of this home 2"):
+    with pytest.raises(StoreUrlRefused, match="it has 1 shard, the settings of this home 2"):
         run(checkout(tmp_path / "ben", url, shards=2))
 
 
