@@ -18,6 +18,7 @@ from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.text import iso_expr, normalised
 from memstate_core.retrieve.conflicts import open_rivals
+from memstate_core.retrieve.in_force import in_force
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.ranking import UNSPECIFIC
@@ -144,9 +145,11 @@ def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.Da
     own = reader.graph.read(REVISION, where="r.topic_id IN $ids AND r.summarises IS NULL", **mine)
     older = reader.compressed.filter(pl.col("topic_id").is_in(topics["id"].implode())).collect()
     edges = reader.graph.read(EDGE).filter(pl.col("from_id").is_in(topics["id"].implode()))
+    revisions = pl.concat([own, older.select(own.columns)])
     if not wanted.history:
-        edges = edges.filter(valid_at(reader.snapshot.manifest.now))
-    return _shown(_Tables(topics, fields, pl.concat([own, older.select(own.columns)]), edges), wanted)
+        now = reader.snapshot.manifest.now
+        edges, revisions = edges.filter(valid_at(now)), in_force(revisions, now)
+    return _shown(_Tables(topics, fields, revisions, edges), wanted)
 
 
 def _shown(tables: _Tables, wanted: FactFilter) -> _Tables:
@@ -163,15 +166,10 @@ def _shown(tables: _Tables, wanted: FactFilter) -> _Tables:
 
 def _values(tables: _Tables) -> pl.DataFrame:
     """Values of fields, the newest of each first. A value ends where the next one began; null is no value."""
-    rows = tables.revisions.filter(pl.col("part") == "field").sort("topic_id", "name", "rank")
-    rivals = open_rivals(rows.filter(pl.col("rank") == 0))
-    newest = rivals.select("topic_id", "name", rank=pl.lit(0, pl.Int64), contradicted=True).unique()
     references = tables.fields.select("topic_id", "name", "ref_topic_id", rank=pl.lit(0, pl.Int64))
     own = references.join(tables.topics, left_on="ref_topic_id", right_on="id", how="semi")
-    rows = rows.with_columns(following=pl.col("valid_from").shift(1).over("topic_id", "name"))
-    for more in (newest, own):
-        rows = rows.join(more, on=["topic_id", "name", "rank"], how="left", maintain_order="left")
-    contradicted = pl.col("contradicted").fill_null(False) | pl.col("id").is_in(rivals["rival"].implode())
+    rows = _ended(tables.revisions.filter(pl.col("part") == "field").sort("topic_id", "name", "rank"))
+    rows = rows.join(own, on=["topic_id", "name", "rank"], how="left", maintain_order="left")
     return rows.filter(pl.col("value_json") != "null").select(
         *_SHARED,
         subject_id="topic_id",
@@ -180,8 +178,25 @@ def _values(tables: _Tables) -> pl.DataFrame:
         object_title=pl.lit(None, pl.String),
         object_id="ref_topic_id",
         confidence="confidence",
-        valid_until=pl.when(~contradicted).then("following"),
-        contradicted=contradicted,
+        valid_until="valid_until",
+        contradicted="contradicted",
+    )
+
+
+def _ended(rows: pl.DataFrame) -> pl.DataFrame:
+    """Values in order with the end of each (`valid_until`), and whether it was contradicted up to it (`contradicted`).
+
+    Values that contradict each other hold side by side until a later observation of the field, of any value.
+    """
+    followed = rows.with_columns(_next=pl.col("valid_from").shift(1).over("topic_id", "name"))
+    leads = (pl.col("rivals").list.len() > 0).fill_null(False)
+    led = followed.filter(leads).select(id="rivals", _end=pl.min_horizontal("settled_at", "_next")).explode("id")
+    rivals = led.unique("id", maintain_order=True).with_columns(_is_rival=pl.lit(True))
+    joined = followed.join(rivals, on="id", how="left", maintain_order="left")
+    is_rival = pl.col("_is_rival").fill_null(False)
+    return joined.with_columns(
+        valid_until=pl.when(is_rival).then("_end").otherwise("_next"),
+        contradicted=is_rival | (leads & pl.col("settled_at").is_null()),
     )
 
 

@@ -49,7 +49,7 @@ def topic_record(
     Args:
         readers: the open snapshots of the store's shards.
         topic_id: an id, or an alias of one.
-        history: whole histories instead of the newest revisions, and `topic_history`.
+        history: whole histories instead of the values in force, and `topic_history`; values that begin later too.
         as_of: everything as it was at this moment (`memstate_core.retrieve.past`).
         expand: the revisions behind summaries instead of summaries, which the past never has.
         scopes: as for `resolve`.
@@ -65,8 +65,9 @@ def topic_record(
         way = past.resolve(topic_id, found.reader.name)
         return past_record(past, way[-1], history=history) | ({"resolved_from": way[:-1]} if way[1:] else {})
     within = TopicSet.of(found.topic["id"].to_list())
-    older = found.reader.compressed if expand else None
-    records = topic_records(found.reader.graph, found.topic, within, history=history, older=older)
+    older = found.reader.compressed if expand or not history else None
+    at = None if history else found.reader.snapshot.manifest.now
+    records = topic_records(found.reader.graph, found.topic, within, history=history, older=older, moment=at)
     record = next(records)
     return record | ({"resolved_from": found.passed} if found.passed else {})
 

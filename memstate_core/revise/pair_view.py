@@ -51,7 +51,8 @@ def _sides(served: Served, ids: list[str]) -> dict[str, dict[str, Any]]:
     counts = dict(served.evidence_topic.group_by("topic_id").len().iter_rows())
     with SnapshotReader(served.snapshot) as reader:
         topics = conform(reader.graph.read(TOPIC, where="r.id IN $ids", ids=ids), TOPICS)
-        records = list(topic_records(reader.graph, topics, TopicSet.of(ids)))
+        older, at = reader.compressed, served.snapshot.manifest.now
+        records = list(topic_records(reader.graph, topics, TopicSet.of(ids), older=older, moment=at))
     return {
         record["id"]: {name: record[name] for name in _SHOWN}
         | {"fields": {name: field["history"][0]["value"] for name, field in record["fields"].items()}}
