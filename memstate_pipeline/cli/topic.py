@@ -37,6 +37,7 @@ def topic(
     """Show one topic."""
     from contextlib import ExitStack
 
+    from memstate_core.model.text import iso
     from memstate_core.retrieve.topic import titles_of, topic_record
 
     store: Store = context.obj.store
@@ -45,11 +46,12 @@ def topic(
         readers, damaged = open_sound_readers(store, stack)
         name = _named(readers, topic_id, damaged)
         found = topic_record(readers, name, history=history, as_of=moment(as_of), expand=expand, damaged=damaged)
+        served = next(iso(each.snapshot.manifest.now) for each in readers if found["scope"] in each.scopes)
         titles = {} if as_json else titles_of(readers, {edge[end] for edge in found["edges"] for end in ("from", "to")})
     if record:
         accessed = {"topic_id": found["id"], "scope": found["scope"]}
         found["recorded"] = record_accesses(store, [accessed], at, failed=failed)
-    show(found, as_json, lambda: [*_lines(found, titles), *recorded_lines(found)])
+    show(found, as_json, lambda: [*_lines(found, titles, served), *recorded_lines(found)])
 
 
 def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> str:
@@ -73,23 +75,27 @@ def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> 
     return name
 
 
-def _lines(record: Mapping[str, Any], titles: Mapping[str, str]) -> Iterator[str]:
+def _lines(record: Mapping[str, Any], titles: Mapping[str, str], served: str) -> Iterator[str]:
+    """The record as text; `served` is the time of the night, after which values begin that are still to come."""
     kind = f" ({record['topic_kind']})" if record["topic_kind"] else ""
     yield f"{record['title']}{kind}"
     yield f"  {record['id']}  {record['scope']}  {record['state']}  salience {record['salience']:.3f}"
     yield from (f"  {line}" for line in (record["summary"] or "").splitlines())
     for name, field in record["fields"].items():
-        yield from _field(name, field["history"])
+        yield from _revisions(name, field["history"], served)
+    for name, revisions in record.get("topic_history", {}).items():
+        yield from _revisions(name, revisions[1:], served, earlier=True)
     yield from (_edge(edge, record["id"], titles) for edge in record["edges"])
     yield from (f"  warning: {warning['message']}" for warning in record["warnings"])
 
 
-def _field(name: str, history: list[dict[str, Any]]) -> Iterator[str]:
+def _revisions(name: str, history: list[dict[str, Any]], served: str, earlier: bool = False) -> Iterator[str]:
+    label = f"earlier {name}:" if earlier else f"{name}:"
     for place, revision in enumerate(history):
-        label = f"{name}:" if place == 0 else " " * (len(name) + 1)
         value = json.dumps(revision["value"], ensure_ascii=False)
+        begins = "from" if revision["valid_from"] > served else "since"
         why = f"  ({revision['why_changed']})" if revision["why_changed"] else ""
-        yield f"  {label} {value}  since {revision['valid_from']}{why}"
+        yield f"  {label if place == 0 else ' ' * len(label)} {value}  {begins} {revision['valid_from']}{why}"
 
 
 def _edge(edge: Mapping[str, Any], topic_id: str, titles: Mapping[str, str]) -> str:
