@@ -51,7 +51,9 @@ def application(service: Service) -> ASGIApp:
     options = service.options
     keyring = Keyring(service.keys, options.api_key, time.monotonic)
     routes = api(service)
-    guarded = Authentication(BodyLimits(Deadline(HeadAsGet(routes), options), options), options, keyring, service.shared)
+    guarded = Authentication(
+        BodyLimits(Deadline(HeadAsGet(routes), options), options), options, keyring, service.shared
+    )
     return Measured(Traced(AccessLog(guarded, options), route_of), routes.state.metrics)
 
 
