@@ -186,10 +186,8 @@ def _allowed(error: ErrorDetails, kind: type[BaseModel], located: bool) -> str:
     if error["type"] == "extra_forbidden":
         return f"unknown key; known here: {', '.join(_model(kind, error['loc'][:-1]).model_fields)}"
     if isinstance(found := error.get("input"), float) and not math.isfinite(found):
-        bound = " or ".join(
-            f"{_BOUNDS[name]} {bound:g}" for name, bound in error.get("ctx", {}).items() if name in _BOUNDS
-        )
-        return f"expected a finite number {bound}".rstrip()
+        bounds = [f" {_BOUNDS[name]} {bound:g}" for name, bound in error.get("ctx", {}).items() if name in _BOUNDS]
+        return f"expected a finite number{''.join(bounds)}"
     return error["msg"].removeprefix("Value error, ")
 
 

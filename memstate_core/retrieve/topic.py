@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.frames import empty
 from memstate_core.model.graph_tables import TOPICS
-from memstate_core.model.text import normalised
+from memstate_core.model.text import iso, normalised
 from memstate_core.retrieve.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.records import Record, past_record, topic_records
 from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.graph import TOPIC
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def topic_record(
     found = resolve(readers, topic_id, scopes, damaged)
     if as_of is not None:
         past = found.reader.past(found.topic["scope"][0], as_of)
-        way = past.resolve(topic_id, found.reader.name)
+        way = _way(past, found, topic_id)
         return past_record(past, way[-1], history=history) | ({"resolved_from": way[:-1]} if way[1:] else {})
     within = TopicSet.of(found.topic["id"].to_list())
     older = found.reader.compressed if expand or not history else None
@@ -70,6 +74,21 @@ def topic_record(
     records = topic_records(found.reader.graph, found.topic, within, history=history, older=older, moment=at)
     record = next(records)
     return record | ({"resolved_from": found.passed} if found.passed else {})
+
+
+def _way(past: Past, found: Resolved, topic_id: str) -> list[str]:
+    """The ids on the way from an id to its topic as of a moment.
+
+    Raises:
+        TopicNotFound: there was none; says since when there is one.
+    """
+    try:
+        return past.resolve(topic_id, found.reader.name)
+    except TopicNotFound as error:
+        began = found.topic["created_at"][0]
+        if began is None or began <= past.moment:
+            raise
+        raise TopicNotFound(topic_id, error.facts["snapshot"], since=iso(began)) from None
 
 
 def titled(readers: Sequence[SnapshotReader], text: str, limit: int = 5) -> pl.DataFrame:

@@ -51,9 +51,8 @@ def application(service: Service) -> ASGIApp:
     options = service.options
     keyring = Keyring(service.keys, options.api_key, time.monotonic)
     routes = api(service)
-    guarded = Authentication(
-        BodyLimits(Deadline(HeadAsGet(routes), options), options), options, keyring, service.shared
-    )
+    limited = BodyLimits(Deadline(HeadAsGet(routes), options), options)
+    guarded = Authentication(limited, options, keyring, service.shared)
     return Measured(Traced(AccessLog(guarded, options), route_of), routes.state.metrics)
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from memstate_core.ingest.reasons import Rejection
-from memstate_core.model.errors import InboxUnreachable, MemstateError, StoreNotFound
+from memstate_core.model.errors import InboxUnreachable, MemstateError, StoreNotFound, TopicNotFound
 from memstate_core.serve.observations import ObservationsConflict, ObservationsRefused
 from memstate_core.serve.problems import Problem, problem_of, problem_of_status
 
@@ -53,6 +53,12 @@ def _framework(error: HTTPException) -> Problem:
     return problem_of_status(error.status_code, detail, error.headers)
 
 
+def _unknown_topic(error: TopicNotFound) -> Problem:
+    problem = problem_of(error)
+    advice = " GET /v1/topics, or topics() of the Python client, lists every id." if error.needs_list else ""
+    return Problem(problem.status, problem.kind, problem.detail + advice, problem.headers, **problem.facts)
+
+
 def _unpublished(_: StoreNotFound) -> Problem:
     """Leaves out the path of the store, which callers need not know."""
     detail = "nothing is published yet; run `memstate import PATH` and `memstate maintain` on the server"
@@ -68,6 +74,7 @@ def _unstored(_: InboxUnreachable) -> Problem:
 PROBLEM_OF: dict[type[Exception], Callable[[Any], Problem]] = {
     Problem: lambda problem: problem,
     MemstateError: problem_of,
+    TopicNotFound: _unknown_topic,
     StoreNotFound: _unpublished,
     InboxUnreachable: _unstored,
     ObservationsRefused: _refused,

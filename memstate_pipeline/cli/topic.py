@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -45,13 +46,27 @@ def topic(
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(store, stack)
         name = _named(readers, topic_id, damaged)
-        found = topic_record(readers, name, history=history, as_of=moment(as_of), expand=expand, damaged=damaged)
+        with _named_as_asked(topic_id):
+            found = topic_record(readers, name, history=history, as_of=moment(as_of), expand=expand, damaged=damaged)
         served = next(iso(each.snapshot.manifest.now) for each in readers if found["scope"] in each.scopes)
         titles = {} if as_json else titles_of(readers, {edge[end] for edge in found["edges"] for end in ("from", "to")})
     if record:
         accessed = {"topic_id": found["id"], "scope": found["scope"]}
         found["recorded"] = record_accesses(store, [accessed], at, failed=failed)
     show(found, as_json, lambda: [*_lines(found, titles, served), *recorded_lines(found)])
+
+
+@contextmanager
+def _named_as_asked(asked: str) -> Iterator[None]:
+    """A topic that did not exist yet is named as the user did, and not by the id that its title led to."""
+    from memstate_core.model.errors import TopicNotFound
+
+    try:
+        yield
+    except TopicNotFound as error:
+        if error.facts["since"] is None:
+            raise
+        raise TopicNotFound(asked, error.facts["snapshot"], since=error.facts["since"]) from None
 
 
 def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> str:

@@ -267,7 +267,6 @@ def test_a_misspelt_variable_is_refused_with_the_nearest(tmp_path: Path, variabl
             "MEMSTATE_UI_SERVICE_HOST",
             "MEMSTATE_UI_PORT",
             "MEMSTATE_UI_PORT_80_TCP_ADDR",
-            "MEMSTATE_STORE_SERVICE_PORT",
         ),
     ],
 )
