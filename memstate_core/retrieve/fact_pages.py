@@ -20,6 +20,7 @@ from memstate_core.model.text import iso_expr, normalised
 from memstate_core.retrieve.conflicts import open_rivals
 from memstate_core.retrieve.in_force import in_force
 from memstate_core.retrieve.index.layout import SERVED_STATE
+from memstate_core.retrieve.keyed import keyed
 from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.ranking import UNSPECIFIC
 from memstate_core.retrieve.reader import SnapshotReader
@@ -40,7 +41,7 @@ class FactFilter:
     """Which facts to list.
 
     Attributes:
-        subject: the id, an alias or the title of a topic; None for all.
+        subject: the id, an alias, the key or the title of a topic; None for all.
         predicate: the name of a field or the kind of an edge; None for all.
         as_of: a moment; the facts that were known and held then. None for those that hold now.
         history: facts that were superseded or ended as well, and those that are left out of default answers: of
@@ -103,7 +104,7 @@ def _beyond(last: tuple[str, str, int]) -> pl.Expr:
 def _named(
     readers: Sequence[SnapshotReader], subject: str | None, scopes: Collection[str] | None
 ) -> pl.DataFrame | None:
-    """The topics that a subject names, by id or by title (columns id, scope, title); None where it names none."""
+    """The topics that a subject names, by id, key or title (columns id, scope, title); None without a subject."""
     if subject is None:
         return None
     try:
@@ -113,7 +114,8 @@ def _named(
         within, given = ("", {}) if scopes is None else (" AND r.scope IN $scopes", {"scopes": sorted(scopes)})
         where = f"r.state = '{SERVED_STATE}'{within}"
         rows = pl.concat([reader.graph.read(TOPIC, list(_ID), where, **given) for reader in readers])
-        return rows.filter(normalised(pl.col("title")) == asked)
+        titled = rows.filter(normalised(pl.col("title")) == asked)
+        return pl.concat([titled, keyed(readers, subject, scopes).select(_ID)]).unique()
 
 
 def _facts(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.DataFrame | None) -> pl.DataFrame:

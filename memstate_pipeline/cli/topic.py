@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def topic(
     context: typer.Context,
     topic_id: Annotated[
-        str, typer.Argument(metavar="ID", help="A topic, an alias, a topic merged away, or the title of a topic.")
+        str,
+        typer.Argument(metavar="ID", help="A topic, an alias, a topic merged away, or a topic_key or title."),
     ],
     history: Annotated[bool, typer.Option("--history", help="Show every revision, not only the newest.")] = False,
     expand: Annotated[
@@ -70,23 +71,27 @@ def _named_as_asked(asked: str) -> Iterator[None]:
 
 
 def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> str:
-    """The id itself if a topic has it, else the id of the only topic with this title.
+    """The id itself if a topic has it, else the id of the only topic with this key, or with this title.
 
     Raises:
         TopicNotFound: there is none, or more than one; it names candidates.
         SnapshotDamaged: there is none in the sound shards, and a damaged one may have it.
     """
+    import polars as pl
+
     from memstate_core.model.errors import TopicNotFound
+    from memstate_core.retrieve.keyed import keyed
     from memstate_core.retrieve.topic import resolve, titled
 
     try:
         resolve(readers, name)
     except TopicNotFound as error:
-        found = titled(readers, name)
+        by_key = keyed(readers, name)
+        found = titled(readers, name) if by_key.is_empty() else by_key.with_columns(is_equal=pl.lit(True))
         if found.height == 1 and found["is_equal"].item():
             return str(found["id"].item())
         damaged.require_any(None, [])
-        raise TopicNotFound(name, error.facts["snapshot"], found.select("title", "id").rows()) from None
+        raise TopicNotFound(name, error.facts["snapshot"], found.select("title", "id").head(5).rows()) from None
     return name
 
 

@@ -181,7 +181,7 @@ def facts(
     here: Here,
     who: Who,
     subject: Annotated[
-        str | None, Query(max_length=4096, description="The id, an alias or the title of a topic.")
+        str | None, Query(max_length=4096, description="The id, an alias, the key or the title of a topic.")
     ] = None,
     predicate: Annotated[str | None, Query(max_length=4096, description="A field, or the kind of an edge.")] = None,
     scope: Annotated[list[ScopeName] | None, Query(description="TYPE:ID; all scopes by default.")] = None,

@@ -236,3 +236,21 @@ def test_the_history_of_a_topic_shows_its_earlier_titles(tmp_path: Path) -> None
     assert '  earlier title: "Boat"  since 2026-01-01T00:00:00Z' in shown
     assert '  earlier summary: "Lies ashore"  since 2026-01-01T00:00:00Z' in shown
     assert "earlier" not in run_memstate(home, "topic", "Sailing boat").stdout
+
+
+def test_a_key_names_its_topic(made: Path) -> None:
+    rows = facts(made, "--subject", "yard", "--history")
+    assert rows == facts(made, "--subject", "Yard", "--history") != []
+    assert run_memstate(made, "topic", "yard", "--json").document["title"] == "Yard"
+    shared = run_memstate(made, "topic", "boat")
+    assert shared.code == 1
+    assert "Similar titles: Boat [" in shared.stderr
+
+
+def test_a_key_that_is_no_title_names_its_topic(tmp_path: Path) -> None:
+    field = [{"name": "stage", "value": "signed"}]
+    rows = [said("k1", "acme-renewal", "2026-01-01", fields=field) | {"title": "Renewal of Acme"}]
+    home = night_of(tmp_path, rows, NIGHT)
+    assert triples(facts(home, "--subject", "acme-renewal")) == {("Renewal of Acme", "stage", "signed")}
+    assert facts(home, "--subject", "acme-renewal", "--scope", "user:ben") == []
+    assert run_memstate(home, "topic", "acme-renewal", "--json").document["title"] == "Renewal of Acme"
