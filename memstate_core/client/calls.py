@@ -184,7 +184,7 @@ def facts_page(
     """Reads one page of facts; pass its `next_cursor` to get the next one.
 
     Args:
-        subject: the id, an alias or the title of a topic; None for all.
+        subject: the id, an alias, the key or the title of a topic; None for all.
         predicate: a field, or the kind of an edge; None for all.
         scope: one scope or several; None for all.
         as_of: facts that were known and held then.

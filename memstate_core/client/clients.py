@@ -10,11 +10,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import anyio
 import httpx2
-import msgspec
 from tenacity import AsyncRetrying, Retrying
 
 from memstate_core.client import calls
 from memstate_core.client.calls import Call, ScopeGiven
+from memstate_core.client.encoding import checked, encoded
 from memstate_core.client.exchange import Retry, decoded
 from memstate_core.client.failures import unreachable
 from memstate_core.model.answers import (
@@ -37,7 +37,7 @@ Client = TypeVar("Client", httpx2.Client, httpx2.AsyncClient)
 def _method(build: Callable[P, Call[T]]) -> Callable[Concatenate[MemoryClient, P], T]:
     @wraps(build)
     def method(self: MemoryClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.send(build(*args, **kwargs))
+        return self.send(checked(build, *args, **kwargs))
 
     return method
 
@@ -45,7 +45,7 @@ def _method(build: Callable[P, Call[T]]) -> Callable[Concatenate[MemoryClient, P
 def _async_method(build: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncMemoryClient, P], Coroutine[Any, Any, T]]:
     @wraps(build)
     async def method(self: AsyncMemoryClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.send(build(*args, **kwargs))
+        return await self.send(checked(build, *args, **kwargs))
 
     return method
 
@@ -82,9 +82,10 @@ class _Configured(Generic[Client]):
         return f"{type(self).__name__}({self._server!r})"
 
     def _request(self, call: Call[Any]) -> httpx2.Request:
-        content = None if call.body is None else msgspec.json.encode(call.body)
+        content = None if call.body is None else encoded(call.body)
         headers = None if content is None else {"Content-Type": "application/json"}
-        return self._client.build_request(call.method, call.path, params=call.params, content=content, headers=headers)
+        build = self._client.build_request
+        return checked(build, call.method, call.path, params=call.params, content=content, headers=headers)
 
 
 class MemoryClient(_Configured[httpx2.Client]):

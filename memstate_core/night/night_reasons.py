@@ -24,7 +24,7 @@ from memstate_core.run.publications import manifest_problems
 from memstate_core.run.run import deaths_path, pending_path
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import UNREAD, set_aside
-from memstate_core.state.graph import TOPIC, Graph
+from memstate_core.state.graph import EDGE, REVISION, TOPIC, Graph
 from memstate_core.state.ladder_state import ladder_state
 from memstate_core.state.rollbacks import in_effect
 from memstate_core.state.shard_history import of_shard
@@ -83,6 +83,8 @@ def _reason_in_graph(shard: ShardAsServed, reader: SnapshotReader) -> str | None
     links = pl.scan_parquet(shard.served.path / "evidence.parquet", glob=False)
     if links.select(pl.col("topic_id").null_count()).collect().item():
         return "evidence has no topic yet"
+    if _takes_effect(shard, reader.graph):
+        return "values or edges take effect or end"
     if _is_searched(shard, reader.graph):
         return "scopes wait for a search of duplicates"
     ladder = ladder_state(shard.decisions)
@@ -121,6 +123,14 @@ def _is_accessed(shard: ShardAsServed, reader: SnapshotReader) -> bool:
         return False
     known = pl.concat([reader.graph.read(TOPIC, ["id"])["id"], reader.aliases["alias"]])
     return bool(accessed.is_in(known.implode()).any())
+
+
+def _takes_effect(shard: ShardAsServed, graph: Graph) -> bool:
+    """Whether a value or an edge came into force since the snapshot was made, or an edge ended."""
+    since = {"since": shard.made.now.replace(tzinfo=None), "now": shard.now.replace(tzinfo=None)}
+    began, ended = (f"r.{name} > $since AND r.{name} <= $now" for name in ("valid_from", "valid_until"))
+    values = graph.read(REVISION, ["id"], f"r.part = 'field' AND {began}", **since)
+    return bool(values.height or graph.read(EDGE, ["kind"], f"({began}) OR ({ended})", **since).height)
 
 
 def _is_searched(shard: ShardAsServed, graph: Graph) -> bool:

@@ -20,20 +20,23 @@ import polars as pl
 
 from memstate_core.model.frames import Schema
 from memstate_core.policy.lexer import ConditionError, Token, tokenize
-from memstate_core.policy.operands import COMPARISONS, Operand, compared, operand, require_like
+from memstate_core.policy.operands import COMPARISONS, Operand, compared, operand, require_known, require_like
+from memstate_core.policy.vocabularies import Vocabularies
 
 __all__ = ["MAX_DEPTH", "ConditionError", "parse_condition"]
 
+NO_VOCABULARIES: Vocabularies = {}
 MAX_DEPTH = 64
 """How deep parentheses and `not` may nest."""
 
 
-def parse_condition(text: str, columns: Schema) -> pl.Expr:
+def parse_condition(text: str, columns: Schema, vocabularies: Vocabularies = NO_VOCABULARIES) -> pl.Expr:
     """Parses a condition.
 
     Args:
         text: the condition.
         columns: the columns that it may refer to, with their types.
+        vocabularies: columns that have certain words only, which a comparison may name.
 
     Returns:
         A boolean expression that is never null; without columns it is a single value.
@@ -41,7 +44,7 @@ def parse_condition(text: str, columns: Schema) -> pl.Expr:
     Raises:
         ConditionError: the text is not a condition; says what was found, what was expected, and at which column.
     """
-    parser = _Parser(tokenize(text), columns)
+    parser = _Parser(tokenize(text), columns, vocabularies)
     condition = parser.either(0)
     parser.expect("", "'and', 'or' or the end")
     return condition
@@ -50,8 +53,8 @@ def parse_condition(text: str, columns: Schema) -> pl.Expr:
 class _Parser:
     """A recursive-descent parser: one method per rule of the grammar."""
 
-    def __init__(self, found: list[Token], columns: Schema) -> None:
-        self.tokens, self.columns = found, columns
+    def __init__(self, found: list[Token], columns: Schema, vocabularies: Vocabularies) -> None:
+        self.tokens, self.columns, self.vocabularies = found, columns, vocabularies
         self.place = 0
 
     def either(self, depth: int) -> pl.Expr:
@@ -79,7 +82,7 @@ class _Parser:
     def comparison(self) -> pl.Expr:
         left, sign = self.operand(), self.next
         if self.took(*COMPARISONS):
-            condition = compared(left, sign, self.operand())
+            condition = self.compared(left, sign, self.operand())
         elif self.took("not"):
             self.expect("in", "'in' after 'not'")
             condition = ~self.among(left)
@@ -91,6 +94,13 @@ class _Parser:
             raise ConditionError(f"found {sign} after {left}, expected a comparison", sign.column)
         if self.next.text in COMPARISONS:
             raise ConditionError(f"found {self.next} after a comparison, expected 'and' or 'or'", self.next.column)
+        return condition
+
+    def compared(self, left: Operand, sign: Token, right: Operand) -> pl.Expr:
+        condition = compared(left, sign, right)
+        if sign.text in ("==", "!="):
+            require_known(left, right, self.vocabularies)
+            require_known(right, left, self.vocabularies)
         return condition
 
     def among(self, left: Operand) -> pl.Expr:
@@ -107,6 +117,7 @@ class _Parser:
             found = "null, which goes with == and != only" if value.type == "null" else f"column {value.token}"
             raise ConditionError(f"found {found}, expected a literal in the list", value.token.column)
         require_like(left, value)
+        require_known(left, value, self.vocabularies)
         return value
 
     def operand(self) -> Operand:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from memstate_core.policy.loading import Section
+from memstate_core.policy.loading import Section, form
 
 EXTRACTOR_VARIABLES = {
     "MEMSTATE_CHAT_CHUNK_THRESHOLD_CHARS": "chunk_threshold_chars",
@@ -24,7 +24,12 @@ EXTRACTOR_VARIABLES = {
 }
 """Variables that keep the names they have in MemState, and the key of `[extractor]` that each sets."""
 
-ENVIRONMENT_NAME = r"^([A-Z][A-Z0-9_]*)?$"
+VariableName = Annotated[
+    str,
+    Field(pattern=r"^([A-Z][A-Z0-9_]*)?$"),
+    form("the name of an environment variable in capital letters, such as OPENAI_API_KEY"),
+]
+"""The name of the variable that holds a secret; empty for none."""
 
 
 class ExtractorSettings(Section):
@@ -33,12 +38,12 @@ class ExtractorSettings(Section):
     Without `base_url` and `model` no language model is used and the other keys have no effect.
     """
 
-    base_url: Annotated[str, Field(pattern=r"^(https?://.+)?$")] = ""
+    base_url: Annotated[str, Field(pattern=r"^(https?://.+)?$"), form("a URL such as http://localhost:8080/v1")] = ""
     """Base URL of an OpenAI-compatible API, such as `http://localhost:8080/v1`, without credentials. Empty: no
     language model is used."""
     model: str = ""
     """Name of the model at the endpoint."""
-    api_key_env: Annotated[str, Field(pattern=ENVIRONMENT_NAME)] = ""
+    api_key_env: VariableName = ""
     """Name of the environment variable that holds the API key; empty for a server that needs none."""
     timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 120.0
     """Seconds until a request without an answer is given up and, if retries are left, repeated."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from memstate_core.model.errors import SettingsError
@@ -16,6 +26,8 @@ from memstate_core.policy.lexer import ConditionError
 from memstate_core.policy.toml_positions import Steps, inside, line_and_column, nearest, positions
 
 Values = dict[str, dict[str, Any]]
+_CREDENTIALS, _OPTIONS = re.compile(r"://[^/?#]*@"), re.compile(r"\?.*", re.DOTALL)
+_BOUNDS = {"gt": "above", "ge": "from", "lt": "below", "le": "up to"}
 HIDDEN = "…"
 """Replaces a value in an error that may be a secret."""
 
@@ -35,9 +47,35 @@ class TomlFile:
     values: Values = field(default_factory=dict)
 
 
-def refusal(problem: str, *at: str | int) -> PydanticCustomError:
-    """An error for a validator to raise: the problem, and the path of the key relative to the model."""
-    return PydanticCustomError("refused", "{problem}", {"problem": problem, "at": at})
+RECORDED = {"recorded": True}
+"""The validation context of what a ledger or manifest recorded: what earlier versions accepted stays readable."""
+
+
+def is_recorded(info: ValidationInfo) -> bool:
+    """Whether what is validated was recorded, and not just written by a person."""
+    return info.context == RECORDED
+
+
+def refusal(problem: str, *at: str | int, near: str | None = None) -> PydanticCustomError:
+    """An error for a validator to raise: the problem, and the path of the key relative to the model.
+
+    `near` is a key of the model that the position in the file shall be that of, where several are concerned.
+    """
+    return PydanticCustomError("refused", "{problem}", {"problem": problem, "at": at, "near": near})
+
+
+def form(expected: str) -> WrapValidator:
+    """Names the expected form of a text that does not match its pattern, in place of the pattern."""
+
+    def checked(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            if error.errors()[0]["type"] == "string_pattern_mismatch":
+                raise ValueError(f"expected {expected}") from None
+            raise
+
+    return WrapValidator(checked)
 
 
 def read_toml(path: Path, sections: Collection[str]) -> TomlFile:
@@ -100,10 +138,20 @@ def explained(
     first = error.errors()[0]
     steps: Steps = (*first["loc"], *first.get("ctx", {}).get("at", ()))
     sources = [name for key, name in variables.items() if key == steps[:2] or key[:1] == steps]
-    where = () if sources else _where(file, steps, first)
+    near = first.get("ctx", {}).get("near")
+    where = () if sources else _where(file, steps if near is None else (*steps, near), first)
     source = ", ".join(f"environment variable {name}" for name in sources) or str(file.path)
-    value = HIDDEN if _may_be_secret(steps) else _value(values, steps)
+    value = HIDDEN if _may_be_secret(steps) else without_secrets(_value(values, steps))
     return SettingsError(source, _spelt(steps), value, _allowed(first, kind, bool(where)), *where)
+
+
+def without_secrets(value: Any) -> Any:
+    """A value as errors may show it: URLs without their credentials and options, also inside of tables and arrays."""
+    if isinstance(value, str) and "://" in value:
+        return _OPTIONS.sub(rf"?{HIDDEN}", _CREDENTIALS.sub(rf"://{HIDDEN}@", value))
+    if isinstance(value, Mapping):
+        return {name: without_secrets(part) for name, part in value.items()}
+    return [without_secrets(part) for part in value] if isinstance(value, list) else value
 
 
 def _may_be_secret(steps: Steps) -> bool:
@@ -137,6 +185,9 @@ def _allowed(error: ErrorDetails, kind: type[BaseModel], located: bool) -> str:
         return problem.problem if located else str(problem)
     if error["type"] == "extra_forbidden":
         return f"unknown key; known here: {', '.join(_model(kind, error['loc'][:-1]).model_fields)}"
+    if isinstance(found := error.get("input"), float) and not math.isfinite(found):
+        bounds = [f" {_BOUNDS[name]} {bound:g}" for name, bound in error.get("ctx", {}).items() if name in _BOUNDS]
+        return f"expected a finite number{''.join(bounds)}"
     return error["msg"].removeprefix("Value error, ")
 
 

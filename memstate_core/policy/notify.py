@@ -11,11 +11,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from memstate_core.policy.extractor import ENVIRONMENT_NAME
-from memstate_core.policy.loading import ARRAY, Section
+from memstate_core.policy.extractor import VariableName
+from memstate_core.policy.loading import ARRAY, Section, form
 
 _ADDRESS = r"^[^\s@<>,;:\"\x00-\x1f\x7f]+@[^\s@<>,;:\"\x00-\x1f\x7f]+$"
-Address = Annotated[str, Field(pattern=_ADDRESS)]
+_IS_ADDRESS = form("an e-mail address such as oncall@example.org")
+Address = Annotated[str, Field(pattern=_ADDRESS), _IS_ADDRESS]
 
 
 class NotifySettings(Section):
@@ -27,9 +28,9 @@ class NotifySettings(Section):
     webhook_url: str = ""
     """Address that notifications are posted to, `http` or `https`, without credentials; redirects are not followed.
     Empty: no webhook."""
-    webhook_secret_env: Annotated[str, Field(pattern=ENVIRONMENT_NAME)] = ""
+    webhook_secret_env: VariableName = ""
     """Name of the environment variable that holds the secret with which notifications are signed."""
-    smtp_host: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:_-]*$")] = ""
+    smtp_host: Annotated[str, Field(pattern=r"^[A-Za-z0-9.:_-]*$"), form("a host such as mail.example.org")] = ""
     """Mail server. Empty: no e-mail."""
     smtp_port: Annotated[int, Field(ge=1, le=65_535)] = 587
     """Port of the mail server."""
@@ -38,9 +39,9 @@ class NotifySettings(Section):
     no password is sent."""
     smtp_user: str = ""
     """User at the mail server; empty for one that asks for none."""
-    smtp_password_env: Annotated[str, Field(pattern=ENVIRONMENT_NAME)] = ""
+    smtp_password_env: VariableName = ""
     """Name of the environment variable that holds the user's password."""
-    mail_from: Annotated[str, Field(pattern=rf"^$|{_ADDRESS}")] = ""
+    mail_from: Annotated[str, Field(pattern=rf"^$|{_ADDRESS}"), _IS_ADDRESS] = ""
     """Sender of e-mail."""
     mail_to: Annotated[tuple[Address, ...], ARRAY] = ()
     """Receivers of e-mail."""

@@ -13,6 +13,7 @@ import polars as pl
 
 from memstate_core.model.frames import Schema
 from memstate_core.policy.lexer import ConditionError, Token
+from memstate_core.policy.vocabularies import Vocabularies
 
 COMPARISONS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "==": operator.eq,
@@ -76,6 +77,13 @@ def compared(left: Operand, sign: Token, right: Operand) -> pl.Expr:
             raise ConditionError(f"found {sign} between booleans, expected == or !=", sign.column)
         holds = COMPARISONS[sign.text](left.expr, right.expr).fill_null(False)
     return ~holds if sign.text == "!=" else holds
+
+
+def require_known(column: Operand, value: Operand, vocabularies: Vocabularies) -> None:
+    """Raises ConditionError, at the value, if a column with a closed vocabulary never has it."""
+    find = vocabularies.get(column.token.text) if column.token.kind == "word" else None
+    if find is not None and isinstance(value.literal, str) and (problem := find(value.literal)):
+        raise ConditionError(problem, value.token.column)
 
 
 def require_like(left: Operand, right: Operand) -> None:

@@ -10,12 +10,13 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from memstate_core.model.forms.registry import SPARED_KINDS
 from memstate_core.model.forms.session_state import SessionState
-from memstate_core.policy.loading import ARRAY, Section, refusal
+from memstate_core.policy.loading import ARRAY, RECORDED, Section, is_recorded, refusal
 from memstate_core.policy.rules import Rule
+from memstate_core.policy.vocabularies import scope_problem
 
 RETIRED = frozenset({"merge_similarity"})
 """Keys of earlier versions that recorded policies may still have."""
@@ -53,6 +54,13 @@ class Override(Section):
     """Salience, in place of the policy's `detach_salience_threshold`."""
     forget_salience_threshold: Threshold | None = None
     """Salience, in place of the policy's `forget_salience_threshold`."""
+
+    @field_validator("scope")
+    @classmethod
+    def _is_scope(cls, scope: str | None, info: ValidationInfo) -> str | None:
+        if scope is not None and not is_recorded(info) and (problem := scope_problem(scope)):
+            raise ValueError(problem)
+        return scope
 
     @model_validator(mode="after")
     def _names_its_topics(self) -> Override:
@@ -134,17 +142,27 @@ class Policy(Section):
 
     @model_validator(mode="after")
     def _limits_in_order(self) -> Policy:
-        if self.topic_count_soft_limit > self.max_active_topics:
-            raise ValueError("topic_count_soft_limit must not exceed max_active_topics")
+        self._in_order("topic_count_soft_limit", "max_active_topics")
         steps = (self.forget_salience_threshold, self.detach_salience_threshold, self.summarise_salience_threshold)
         if list(steps) != sorted(steps):
             raise ValueError(
                 "the thresholds of the ladder must be in ascending order: forget_salience_threshold,"
                 " detach_salience_threshold, summarise_salience_threshold"
             )
-        if self.review_probability > self.merge_probability:
-            raise ValueError("review_probability must not exceed merge_probability")
+        self._in_order("review_probability", "merge_probability")
         return self
+
+    def _in_order(self, lower: str, upper: str) -> None:
+        """Refuses two keys of which the first is above the second, at the one that was given."""
+        most, least = getattr(self, upper), getattr(self, lower)
+        if least <= most:
+            return
+        found = [
+            f"{value}{'' if key in self.model_fields_set else ' (the default)'}"
+            for key, value in ((lower, least), (upper, most))
+        ]
+        problem = f"{lower} must not exceed {upper}: found {found[0]} and {found[1]}; set {lower} to {most} or less"
+        raise refusal(problem, near=next((key for key in (upper, lower) if key in self.model_fields_set), None))
 
     @model_validator(mode="after")
     def _rules_agree(self) -> Policy:
@@ -163,7 +181,8 @@ class Policy(Section):
     @classmethod
     def recorded(cls, values: Mapping[str, Any]) -> Policy:
         """A policy as a ledger or manifest recorded it; retired keys are ignored, later ones get their old value."""
-        return cls.model_validate(BEFORE | {name: value for name, value in values.items() if name not in RETIRED})
+        known = {name: value for name, value in values.items() if name not in RETIRED}
+        return cls.model_validate(BEFORE | known, context=RECORDED)
 
     @property
     def ladder_rules(self) -> tuple[Rule, ...]:

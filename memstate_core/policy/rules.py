@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import polars as pl
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from memstate_core.model.frames import Schema
 from memstate_core.policy.conditions import parse_condition
-from memstate_core.policy.loading import Section, refusal
+from memstate_core.policy.loading import Section, is_recorded, refusal
+from memstate_core.policy.vocabularies import VOCABULARIES
 
 RULE_COLUMNS: Schema = {
     "scope": pl.String,
@@ -67,8 +68,8 @@ class Rule(Section):
 
     @field_validator("when")
     @classmethod
-    def _can_be_read(cls, when: str) -> str:
-        parse_condition(when, RULE_COLUMNS)
+    def _can_be_read(cls, when: str, info: ValidationInfo) -> str:
+        parse_condition(when, RULE_COLUMNS, {} if is_recorded(info) else VOCABULARIES)
         return when
 
     @model_validator(mode="after")

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from memstate_core.policy.extractor import ENVIRONMENT_NAME
-from memstate_core.policy.loading import Section
+from memstate_core.policy.extractor import VariableName
+from memstate_core.policy.loading import Section, form
 
 _CRON_FORM = (
     "five fields (minute, hour, day of month, month, day of week) that name a time which occurs,"
@@ -18,6 +18,7 @@ _CRON_FORM = (
 )
 
 STORE_URL = r"(s3|gs|az|file)://[^@?#]+"
+STORE_URL_FORM = "an address such as s3://bucket/prefix, gs://…, az://… or file://…, without credentials or options"
 """What the URL of a store looks like: no credentials, no options."""
 
 
@@ -53,7 +54,7 @@ class StoreSettings(Section):
     most 8. Results do not depend on it."""
     niceness: Annotated[int, Field(ge=0, le=19)] = 5
     """Scheduling priority of maintenance, in steps of nice(1); at 0 it competes with a server on the same machine."""
-    url: Annotated[str, Field(pattern=rf"^$|^{STORE_URL}$")] = ""
+    url: Annotated[str, Field(pattern=rf"^$|^{STORE_URL}$"), form(STORE_URL_FORM)] = ""
     """Address at which the store is kept, so that any machine may write it next: s3://, gs://, az:// or file://. This
     home is a checkout of it then. Credentials come from the environment. Empty: the store is this home."""
     lease_seconds: Annotated[float, Field(ge=1, le=86_400)] = 60.0
@@ -105,11 +106,15 @@ class EmbeddingSettings(Section):
     dimension: Annotated[int, Field(ge=0, le=65_536)] = 0
     """Number of dimensions that the encoder's vectors must have; with others no run begins to write. 0 takes as many as
     the encoder has."""
-    endpoint: Annotated[str, Field(pattern=r"^(https?://[^?#@]+)?$")] = ""
+    endpoint: Annotated[
+        str,
+        Field(pattern=r"^(https?://[^?#@]+)?$"),
+        form("a URL such as http://localhost:8080/v1, without credentials or options"),
+    ] = ""
     """Base URL of an OpenAI-compatible API that embeds texts, such as `http://localhost:8080/v1`, without credentials;
     `model` names its model then. The texts of turns, topics and questions are sent there. Empty: the encoder runs on
     this machine."""
-    api_key_env: Annotated[str, Field(pattern=ENVIRONMENT_NAME)] = ""
+    api_key_env: VariableName = ""
     """Name of the environment variable that holds the endpoint's API key; empty for a server that needs none."""
     max_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 8000
     """Longest part of a text that is sent to an endpoint, in characters from its beginning."""

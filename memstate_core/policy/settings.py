@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from memstate_core.policy.extractor import EXTRACTOR_VARIABLES, ExtractorSettings
+from memstate_core.policy.extractor import ExtractorSettings
 from memstate_core.policy.gates import GateSettings
 from memstate_core.policy.loading import Section, TomlFile, explained, literal, read_toml
 from memstate_core.policy.notify import NotifySettings
@@ -28,6 +28,7 @@ from memstate_core.policy.sections import (
     StoreSettings,
 )
 from memstate_core.policy.ui import UiSettings
+from memstate_core.policy.variables import LEGACY_VARIABLES, require_known, setting_variables
 from memstate_core.policy.verification import VerificationSettings
 
 __all__ = [
@@ -52,12 +53,6 @@ __all__ = [
 ]
 
 FILE_NAME = "memstate.toml"
-LEGACY_VARIABLES = {
-    **{variable: ("extractor", key) for variable, key in EXTRACTOR_VARIABLES.items()},
-    "MEMSTATE_FIELD_SALIENCE_MAX": ("policy", "field_salience_max"),
-    "MEMSTATE_QUERY_FIELD_SALIENCE_BUMP": ("policy", "query_salience_bump"),
-}
-"""Variables that keep the names they have in MemState, with the section and key that each sets."""
 
 
 class Settings(Section):
@@ -101,15 +96,18 @@ def load_settings(home: Path, environ: Mapping[str, str] = os.environ) -> Settin
     """
     path = home / FILE_NAME
     file = read_toml(path, Settings.model_fields) if path.exists() else TomlFile(path)
-    variables = _variables(environ)
+    known = setting_variables(Settings)
+    variables = {variable: where for variable, where in known.items() if variable in environ}
     values = {section: dict(content) for section, content in file.values.items()}
     for variable, (section, key) in variables.items():
         values.setdefault(section, {})[key] = literal(environ[variable])
     try:
-        return Settings.model_validate(values, strict=True)
+        settings = Settings.model_validate(values, strict=True)
     except ValidationError as error:
         sources = {where: variable for variable, where in variables.items()}
         raise explained(error, Settings, values, file, sources) from None
+    require_known(environ, known, settings)
+    return settings
 
 
 class _PolicyFile(Section):
@@ -127,13 +125,3 @@ def load_policy(path: Path) -> Policy:
         return _PolicyFile.model_validate(file.values, strict=True).policy
     except ValidationError as error:
         raise explained(error, _PolicyFile, file.values, file, {}) from None
-
-
-def _variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    named = {
-        f"MEMSTATE_{section}_{key}".upper(): (section, key)
-        for section, field in Settings.model_fields.items()
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
-        for key in field.annotation.model_fields
-    }
-    return {variable: where for variable, where in (named | LEGACY_VARIABLES).items() if variable in environ}

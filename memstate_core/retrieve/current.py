@@ -33,7 +33,7 @@ def candidate_facts(
         return _past_facts([reader.past(scope, as_of) for scope in scopes], ids, history=history, detached=explicit)
     kept = [facts for scope in scopes if (facts := reader.facts(scope)) is not None]
     if explicit or history or len(kept) < len(scopes):
-        return read_facts(reader.graph, TopicSet.of(ids), history=history, detached=explicit)
+        return _graph_facts(reader, ids, history=history, detached=explicit)
     return reader.cached_facts.of(ids, lambda wanted: Facts.together(facts.facts(wanted) for facts in kept))
 
 
@@ -58,6 +58,11 @@ def candidate_edges(
         edges = read_edges(reader.graph, TopicSet.of(ids), moment=reader.snapshot.manifest.now)
         return edges_of(edges if explicit else edges.filter(~pl.col("detached")))
     return [edge for facts in kept for edge in facts.edges(ids)]
+
+
+def _graph_facts(reader: SnapshotReader, ids: list[str], *, history: bool, detached: bool) -> Facts:
+    older, moment = None if history else reader.compressed, reader.snapshot.manifest.now
+    return read_facts(reader.graph, TopicSet.of(ids), history=history, older=older, detached=detached, moment=moment)
 
 
 def _past_facts(pasts: list[Past], ids: list[str], *, history: bool, detached: bool) -> Facts:

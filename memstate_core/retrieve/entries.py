@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -77,13 +78,19 @@ def evidence_entries(
         found: what each scope has.
         count: how much evidence to return.
         explain: add the parts of each score.
-        calibration: adds the calibrated score of each, as `relevance`.
+        calibration: adds the calibrated score of each, as `relevance`, and the `scope` of those whose id several have.
     """
-    entries = [entry for each in found for entry in _scope_evidence(each, explain=explain)]
+    entries = [(*entry, each) for each in found for entry in _scope_evidence(each, explain=explain)]
     best = sorted(entries, key=itemgetter(0, 1))[:count]
     if calibration is None:
-        return [entry for _, _, entry in best]
-    return [entry | {"relevance": calibration(-lost)} for lost, _, entry in best]
+        return [entry for _, _, entry, _ in best]
+    times = Counter(entry["observation_id"] for _, _, entry, _ in best)
+    return [
+        entry
+        | {"relevance": calibration(-lost)}
+        | ({"scope": of.evidence.frame["scope"][0]} if times[entry["observation_id"]] > 1 else {})
+        for lost, _, entry, of in best
+    ]
 
 
 def _scope_evidence(found: Found, *, explain: bool) -> Iterator[tuple[float, str, Entry]]:

@@ -29,6 +29,7 @@ from memstate_core.retrieve.query import Question, answer
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.recall import Expected, found_share
 from memstate_core.retrieve.routing import AUTO, Policy
+from memstate_core.state.graph import TOPIC
 
 RESAMPLES = 2000
 LEAST = "irrelevant_injection_rate"
@@ -97,6 +98,19 @@ class Evaluation:
         if pack["citations"]:
             row["citation_coverage"] = self._cited(pack)
         return row
+
+    def unknown(self, questions: Sequence[Expected]) -> list[tuple[str, str]]:
+        """The ids that questions mark and no snapshot has, each with the place of its question; none is ever found."""
+        marked = [(each.place, one) for each in questions for one in sorted(each.observations)]
+        topics = [(each.place, one) for each in questions for one in sorted(each.topics)]
+        tables = [
+            frame for each in self._readers for frame in (each.graph.read(TOPIC, ["id"])["id"], each.aliases["alias"])
+        ]
+        known = set(pl.concat(tables)) if topics else set()
+        return [
+            *((place, f"observation {one}") for place, one in marked if one not in self._topic),
+            *((place, f"topic {one}") for place, one in topics if one not in known),
+        ]
 
     def _answer(self, expected: Expected, policy: Policy | None) -> dict[str, Any]:
         question = Question(expected.text, expected.scopes, TOPICS, EVIDENCE, policy=policy)

@@ -18,7 +18,9 @@ from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.model.text import iso_expr, normalised
 from memstate_core.retrieve.conflicts import open_rivals
+from memstate_core.retrieve.in_force import in_force
 from memstate_core.retrieve.index.layout import SERVED_STATE
+from memstate_core.retrieve.keyed import keyed
 from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.ranking import UNSPECIFIC
 from memstate_core.retrieve.reader import SnapshotReader
@@ -39,7 +41,7 @@ class FactFilter:
     """Which facts to list.
 
     Attributes:
-        subject: the id, an alias or the title of a topic; None for all.
+        subject: the id, an alias, the key or the title of a topic; None for all.
         predicate: the name of a field or the kind of an edge; None for all.
         as_of: a moment; the facts that were known and held then. None for those that hold now.
         history: facts that were superseded or ended as well, and those that are left out of default answers: of
@@ -102,7 +104,7 @@ def _beyond(last: tuple[str, str, int]) -> pl.Expr:
 def _named(
     readers: Sequence[SnapshotReader], subject: str | None, scopes: Collection[str] | None
 ) -> pl.DataFrame | None:
-    """The topics that a subject names, by id or by title (columns id, scope, title); None where it names none."""
+    """The topics that a subject names, by id, key or title (columns id, scope, title); None without a subject."""
     if subject is None:
         return None
     try:
@@ -112,7 +114,8 @@ def _named(
         within, given = ("", {}) if scopes is None else (" AND r.scope IN $scopes", {"scopes": sorted(scopes)})
         where = f"r.state = '{SERVED_STATE}'{within}"
         rows = pl.concat([reader.graph.read(TOPIC, list(_ID), where, **given) for reader in readers])
-        return rows.filter(normalised(pl.col("title")) == asked)
+        titled = rows.filter(normalised(pl.col("title")) == asked)
+        return pl.concat([titled, keyed(readers, subject, scopes).select(_ID)]).unique()
 
 
 def _facts(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.DataFrame | None) -> pl.DataFrame:
@@ -144,9 +147,11 @@ def _tables(reader: SnapshotReader, scope: str, wanted: FactFilter, named: pl.Da
     own = reader.graph.read(REVISION, where="r.topic_id IN $ids AND r.summarises IS NULL", **mine)
     older = reader.compressed.filter(pl.col("topic_id").is_in(topics["id"].implode())).collect()
     edges = reader.graph.read(EDGE).filter(pl.col("from_id").is_in(topics["id"].implode()))
+    revisions = pl.concat([own, older.select(own.columns)])
     if not wanted.history:
-        edges = edges.filter(valid_at(reader.snapshot.manifest.now))
-    return _shown(_Tables(topics, fields, pl.concat([own, older.select(own.columns)]), edges), wanted)
+        now = reader.snapshot.manifest.now
+        edges, revisions = edges.filter(valid_at(now)), in_force(revisions, now)
+    return _shown(_Tables(topics, fields, revisions, edges), wanted)
 
 
 def _shown(tables: _Tables, wanted: FactFilter) -> _Tables:
@@ -163,15 +168,10 @@ def _shown(tables: _Tables, wanted: FactFilter) -> _Tables:
 
 def _values(tables: _Tables) -> pl.DataFrame:
     """Values of fields, the newest of each first. A value ends where the next one began; null is no value."""
-    rows = tables.revisions.filter(pl.col("part") == "field").sort("topic_id", "name", "rank")
-    rivals = open_rivals(rows.filter(pl.col("rank") == 0))
-    newest = rivals.select("topic_id", "name", rank=pl.lit(0, pl.Int64), contradicted=True).unique()
     references = tables.fields.select("topic_id", "name", "ref_topic_id", rank=pl.lit(0, pl.Int64))
     own = references.join(tables.topics, left_on="ref_topic_id", right_on="id", how="semi")
-    rows = rows.with_columns(following=pl.col("valid_from").shift(1).over("topic_id", "name"))
-    for more in (newest, own):
-        rows = rows.join(more, on=["topic_id", "name", "rank"], how="left", maintain_order="left")
-    contradicted = pl.col("contradicted").fill_null(False) | pl.col("id").is_in(rivals["rival"].implode())
+    rows = _ended(tables.revisions.filter(pl.col("part") == "field").sort("topic_id", "name", "rank"))
+    rows = rows.join(own, on=["topic_id", "name", "rank"], how="left", maintain_order="left")
     return rows.filter(pl.col("value_json") != "null").select(
         *_SHARED,
         subject_id="topic_id",
@@ -180,8 +180,25 @@ def _values(tables: _Tables) -> pl.DataFrame:
         object_title=pl.lit(None, pl.String),
         object_id="ref_topic_id",
         confidence="confidence",
-        valid_until=pl.when(~contradicted).then("following"),
-        contradicted=contradicted,
+        valid_until="valid_until",
+        contradicted="contradicted",
+    )
+
+
+def _ended(rows: pl.DataFrame) -> pl.DataFrame:
+    """Values in order with the end of each (`valid_until`), and whether it was contradicted up to it (`contradicted`).
+
+    Values that contradict each other hold side by side until a later observation of the field, of any value.
+    """
+    followed = rows.with_columns(_next=pl.col("valid_from").shift(1).over("topic_id", "name"))
+    leads = (pl.col("rivals").list.len() > 0).fill_null(False)
+    led = followed.filter(leads).select(id="rivals", _end=pl.min_horizontal("settled_at", "_next")).explode("id")
+    rivals = led.unique("id", maintain_order=True).with_columns(_is_rival=pl.lit(True))
+    joined = followed.join(rivals, on="id", how="left", maintain_order="left")
+    is_rival = pl.col("_is_rival").fill_null(False)
+    return joined.with_columns(
+        valid_until=pl.when(is_rival).then("_end").otherwise("_next"),
+        contradicted=is_rival | (leads & pl.col("settled_at").is_null()),
     )
 
 

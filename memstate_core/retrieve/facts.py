@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 import polars as pl
 from msgspec import json as msgjson
 
+from memstate_core.model.frames import empty
+from memstate_core.model.graph_tables import REVISIONS
 from memstate_core.model.text import iso_expr
 from memstate_core.retrieve.conflicts import Conflicts, RevisionRow, Slot, Slots, conflict_messages, conflicting
+from memstate_core.retrieve.in_force import in_force, in_force_of
 from memstate_core.retrieve.index.facts_files import current_revisions
 from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import EDGE, FIELD, REVIEW, REVISION, Graph, Table
@@ -107,6 +110,7 @@ def read_facts(
     history: bool = False,
     older: pl.LazyFrame | None = None,
     detached: bool = True,
+    moment: datetime | None = None,
 ) -> Facts:
     """Reads the facts of some topics from the graph.
 
@@ -114,16 +118,20 @@ def read_facts(
         graph: an open graph.
         topics: which topics.
         history: all revisions instead of the newest one, and the histories of the topics themselves.
-        older: the revisions behind summaries (columns REVISIONS), to read them instead of summaries.
+        older: the revisions behind summaries (columns REVISIONS), to read them instead of summaries in histories.
         detached: include detached fields.
+        moment: leave out values that begin later; None includes them.
     """
     if history:
         revisions = graph.read(REVISION, where=topics.where(), **topics.given)
         if older is not None:
             own = revisions.filter(pl.col("summarises").is_null())
             revisions = pl.concat([own, older.filter(topics.rows).collect()])
+        revisions = revisions if moment is None else in_force(revisions, moment)
     else:
         revisions = current_revisions(graph, topics.where(), **topics.given)
+        if moment is not None:
+            revisions = in_force_of(graph, empty(REVISIONS).lazy() if older is None else older, revisions, moment)
     fields = graph.read(FIELD, where=topics.where(), **topics.given)
     fields = fields if detached else fields.filter(~pl.col("detached"))
     reviews = graph.read(REVIEW, where=topics.where(), **topics.given)

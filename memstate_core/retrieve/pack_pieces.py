@@ -199,7 +199,8 @@ def session_piece(session: Answer, rank: int) -> Piece:
 def _evidence_piece(found: Answer, rank: int) -> Piece:
     speaker = f" {one_line(found['actor'])}" if found["actor"] else ""
     text = f"- {found['observed_at'][:10]}{speaker}: {one_line(found['text'] or '')}"
-    source = {name: found[name] for name in ("observation_id", "topic_id", "observed_at")}
+    cited = ("observation_id", "scope", "topic_id", "observed_at")
+    source: Answer = {name: found[name] for name in cited if name in found}
     later = found.get("replaced_by")
     warnings = [_replaced(later, "it")] if later else []
     return _piece("evidence", rank // _PER_TURN, rank, None, text, warnings, source, found.get("relevance"))

@@ -21,6 +21,7 @@ from memstate_core.model.frames import empty
 from memstate_core.model.graph_tables import EDGES, REVISIONS
 from memstate_core.model.step_frames import ALIASES, EVIDENCE_INDEX
 from memstate_core.retrieve.facts_cache import FactsCache
+from memstate_core.retrieve.in_force import ahead, field_histories, in_force_of
 from memstate_core.retrieve.index.bm25 import Postings
 from memstate_core.retrieve.index.damage import damage_named, unopenable
 from memstate_core.retrieve.index.facts_files import FOLDER, SUPERSEDED_FILE, TABLES
@@ -28,7 +29,7 @@ from memstate_core.retrieve.index.layout import Place, Places, read_array, read_
 from memstate_core.retrieve.index.notes import NOTES_FILE, NOTES_INDEX
 from memstate_core.retrieve.scope_data import EvidenceSlice, Rows, ScopeTerms, TopicSlice, places_of
 from memstate_core.retrieve.scope_facts import ScopeFacts
-from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements
+from memstate_core.retrieve.superseded import SUPERSEDED, Statements, statements, superseded_in_force
 from memstate_core.run.run import GRAPH_FILE
 from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import Graph, open_graph
@@ -202,16 +203,23 @@ class SnapshotReader:
             return None
         places = {name: self._fact_places.of(scope, name) for name in TABLES}
         rows = {name: self._rows(f"{FOLDER}/{name}.parquet", place) for name, place in places.items()}
-        rows["edges"] = rows["edges"].filter(valid_at(self.snapshot.manifest.now)).select(*EDGES)
-        return ScopeFacts(rows)
+        now = self.snapshot.manifest.now
+        rows["edges"] = rows["edges"].filter(valid_at(now)).select(*EDGES)
+        if not (later := ahead(rows["revisions"], now)).is_empty():
+            within = rows["revisions"].drop("scope")
+            rows["revisions"] = in_force_of(self.graph, self.compressed, within, now)
+        return ScopeFacts(rows, later)
 
     def _read_statements(self, scope: str) -> Statements:
         """What the evidence of a scope states; nothing in snapshots of earlier versions."""
         facts, places, evidence = self.facts(scope), self._fact_places, self.evidence(scope).frame["evidence_id"]
         if facts is None or places is None or not self.snapshot.has(SUPERSEDED_FILE):
             return statements(empty(SUPERSEDED), empty(REVISIONS), evidence)
-        earlier = self._rows(SUPERSEDED_FILE, places.of(scope, "superseded"))
-        return statements(earlier, facts.tables["revisions"], evidence)
+        earlier, revisions = self._rows(SUPERSEDED_FILE, places.of(scope, "superseded")), facts.tables["revisions"]
+        if facts.later.height:
+            histories = field_histories(self.graph, self.compressed, facts.later)
+            earlier = superseded_in_force(earlier, histories, revisions, self.snapshot.manifest.now)
+        return statements(earlier, revisions, evidence)
 
     def _rows(self, name: str, place: Place) -> pl.DataFrame:
         with damage_named(self.snapshot):

@@ -74,7 +74,12 @@ def parsed_question(row: Mapping[str, Any], place: str) -> Expected:
     """
     text, observations = row.get("q", row.get("question")), row.get("observations", row.get("evidence", []))
     lists = (row.get("topics", []), observations)
-    if not isinstance(text, str) or not text or not all(isinstance(each, list) for each in lists) or not any(lists):
+    if (
+        not isinstance(text, str)
+        or not text.strip()
+        or not all(isinstance(each, list) for each in lists)
+        or not any(lists)
+    ):
         raise ValueError(f"found the keys {', '.join(row) or 'none'}")
     at = parse_moment(row["at"]) if "at" in row else None
     return Expected(text, _scopes(row), frozenset(map(str, lists[0])), frozenset(map(str, lists[1])), at, place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -28,6 +29,7 @@ def topic_records(
     *,
     history: bool = False,
     older: pl.LazyFrame | None = None,
+    moment: datetime | None = None,
 ) -> Iterator[Record]:
     """The records of some topics, in the order of the frame.
 
@@ -36,9 +38,10 @@ def topic_records(
         topics: the topics (columns TOPICS).
         within: a set that holds these topics, by which their facts are read.
         history: whole histories, newest first, instead of the newest revision.
-        older: the revisions behind summaries, to return them instead of summaries.
+        older: the revisions behind summaries, to return them instead of summaries in histories.
+        moment: leave out values that begin later; None includes them.
     """
-    facts = read_facts(graph, within, history=history, older=older)
+    facts = read_facts(graph, within, history=history, older=older, moment=moment)
     reviews = graph.read(REVIEW, ["topic_id", "reason", "cause_topic_id", "queued_at"], within.where(), **within.given)
     return _records(topics, facts, read_edges(graph, within), reviews, history)
 

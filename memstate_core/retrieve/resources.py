@@ -17,9 +17,10 @@ from msgspec import json as msgjson
 
 from memstate_core.model.forms.resource import CONTENT, KIND, OTHER, PARENT, URI, Resource
 from memstate_core.retrieve.form_topics import FormTopic, form_topics, served_of_kind
+from memstate_core.retrieve.in_force import in_force_of
+from memstate_core.retrieve.index.facts_files import current_revisions
 from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.state.graph import REVISION
 
 Position = tuple[str, str]
 """The scope and the URI of the last resource returned."""
@@ -101,8 +102,10 @@ def _addresses(reader: SnapshotReader, scope: str, ids: list[str], as_of: dateti
         current = (pl.col("part") == "field") & (pl.col("rank") == 0)
         mine = pl.col("topic_id").is_in(ids) & pl.col("name").is_in(names)
         return reader.past(scope, as_of).revisions.filter(current & mine).select(columns)
-    where = "r.part = 'field' AND r.rank = 0 AND r.topic_id IN $ids AND r.name IN $names"
-    return reader.graph.read(REVISION, columns, where, ids=ids, names=names)
+    where = "r.topic_id IN $ids AND r.name IN $names"
+    newest = current_revisions(reader.graph, where, ids=ids, names=names)
+    held = in_force_of(reader.graph, reader.compressed, newest, reader.snapshot.manifest.now)
+    return held.filter(pl.col("rank") == 0).select(columns)
 
 
 def _described(uri: str, topic: FormTopic, children: int, content: bool) -> dict[str, Any]:

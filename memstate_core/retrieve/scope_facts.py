@@ -53,9 +53,11 @@ class ScopeFacts:
 
     Attributes:
         tables: the rows of `fields`, `revisions`, `reviews` and `edges` (`memstate_core.retrieve.index.facts_files`).
+        later: the fields of which the newest value is not in force yet (columns topic_id, name).
     """
 
     tables: dict[str, pl.DataFrame]
+    later: pl.DataFrame
 
     def facts(self, ids: Sequence[str]) -> Facts:
         """The current facts of some topics."""

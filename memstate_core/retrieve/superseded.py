@@ -7,12 +7,14 @@ Invariant: evidence that states a current value, or one in open conflict with it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import polars as pl
 
 from memstate_core.model.frames import Schema
 from memstate_core.retrieve.conflicts import open_rivals
+from memstate_core.retrieve.in_force import in_force
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.scope_data import Flags, Rows, places_of
 from memstate_core.state.assertions import SEGMENT_FIELDS
@@ -36,6 +38,27 @@ def superseded_evidence(revisions: pl.DataFrame) -> pl.DataFrame:
     earlier = pairs.filter(~pl.col("holds") & pl.col("evidence_id").is_not_null())
     rows = earlier.join(holding, on="evidence_id", how="anti").select(SUPERSEDED.keys())
     return rows.unique().sort(SUPERSEDED.keys())
+
+
+def superseded_in_force(
+    superseded: pl.DataFrame, histories: pl.DataFrame, current: pl.DataFrame, moment: datetime
+) -> pl.DataFrame:
+    """Superseded evidence where the newest values of some fields begin after a moment (columns SUPERSEDED).
+
+    Args:
+        superseded: what the newest values superseded, whether they have begun or not (columns SUPERSEDED).
+        histories: the whole histories of the fields of which the newest value has not (columns REVISIONS).
+        current: the values in force, and those in open conflict with them (columns REVISIONS).
+        moment: the moment.
+
+    Evidence of a value that begins later is not superseded by the value in force.
+    """
+    began = superseded_evidence(in_force(histories, moment)).select(SUPERSEDED.keys())
+    others = superseded.select(SUPERSEDED.keys()).join(histories.select(SLOT).unique(), on=SLOT, how="anti")
+    to_come = histories.filter(pl.col("valid_from") > moment)
+    holding = pl.concat([current["evidence_ids"], to_come["evidence_ids"]]).explode().drop_nulls()
+    rows = pl.concat([others, began]).filter(~pl.col("evidence_id").is_in(holding.implode()))
+    return rows.sort(SUPERSEDED.keys())
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from memstate_core.model.errors import TopicNotFound
 from memstate_core.model.frames import empty
 from memstate_core.model.graph_tables import TOPICS
-from memstate_core.model.text import normalised
+from memstate_core.model.text import iso, normalised
 from memstate_core.retrieve.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.records import Record, past_record, topic_records
 from memstate_core.state.damaged_shards import DamagedShards
 from memstate_core.state.graph import TOPIC
+
+if TYPE_CHECKING:
+    from memstate_core.retrieve.past import Past
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ def topic_record(
     Args:
         readers: the open snapshots of the store's shards.
         topic_id: an id, or an alias of one.
-        history: whole histories instead of the newest revisions, and `topic_history`.
+        history: whole histories instead of the values in force, and `topic_history`; values that begin later too.
         as_of: everything as it was at this moment (`memstate_core.retrieve.past`).
         expand: the revisions behind summaries instead of summaries, which the past never has.
         scopes: as for `resolve`.
@@ -62,13 +66,29 @@ def topic_record(
     found = resolve(readers, topic_id, scopes, damaged)
     if as_of is not None:
         past = found.reader.past(found.topic["scope"][0], as_of)
-        way = past.resolve(topic_id, found.reader.name)
+        way = _way(past, found, topic_id)
         return past_record(past, way[-1], history=history) | ({"resolved_from": way[:-1]} if way[1:] else {})
     within = TopicSet.of(found.topic["id"].to_list())
-    older = found.reader.compressed if expand else None
-    records = topic_records(found.reader.graph, found.topic, within, history=history, older=older)
+    older = found.reader.compressed if expand or not history else None
+    at = None if history else found.reader.snapshot.manifest.now
+    records = topic_records(found.reader.graph, found.topic, within, history=history, older=older, moment=at)
     record = next(records)
     return record | ({"resolved_from": found.passed} if found.passed else {})
+
+
+def _way(past: Past, found: Resolved, topic_id: str) -> list[str]:
+    """The ids on the way from an id to its topic as of a moment.
+
+    Raises:
+        TopicNotFound: there was none; says since when there is one.
+    """
+    try:
+        return past.resolve(topic_id, found.reader.name)
+    except TopicNotFound as error:
+        began = found.topic["created_at"][0]
+        if began is None or began <= past.moment:
+            raise
+        raise TopicNotFound(topic_id, error.facts["snapshot"], since=iso(began)) from None
 
 
 def titled(readers: Sequence[SnapshotReader], text: str, limit: int = 5) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.records import topic_records
 from memstate_core.run.served_state import Served
 from memstate_core.state.graph import TOPIC
+from memstate_core.state.ledger import Ledger
 
 _SHOWN = ("id", "scope", "title", "topic_kind", "summary", "created_at", "updated_at")
 _SCORES = ("probability", "weight", "value", "skipped")
@@ -28,7 +29,8 @@ def side_by_side(served: Served, pairs: pl.DataFrame) -> list[dict[str, Any]]:
     Returns:
         For each pair `probability`, `weight`, `value`, `skipped`, `features` (name, value, weight; by descending
         absolute weight), and for `a` and `b`: `id`, `scope`, `title`, `topic_kind`, `summary`, `fields`
-        (current values by name), `evidence` (number of pieces), `created_at`, `updated_at`.
+        (current values by name), `keys` (those by which observations named it), `evidence` (number of pieces),
+        `created_at`, `updated_at`. Topics that both have keys and share none are merged by a verdict only.
     """
     sides = _sides(served, pl.concat([pairs["a"], pairs["b"]]).unique().sort().to_list())
     return [
@@ -51,10 +53,21 @@ def _sides(served: Served, ids: list[str]) -> dict[str, dict[str, Any]]:
     counts = dict(served.evidence_topic.group_by("topic_id").len().iter_rows())
     with SnapshotReader(served.snapshot) as reader:
         topics = conform(reader.graph.read(TOPIC, where="r.id IN $ids", ids=ids), TOPICS)
-        records = list(topic_records(reader.graph, topics, TopicSet.of(ids)))
+        older, at = reader.compressed, served.snapshot.manifest.now
+        records = list(topic_records(reader.graph, topics, TopicSet.of(ids), older=older, moment=at))
+    keys = _keys(served, ids)
     return {
         record["id"]: {name: record[name] for name in _SHOWN}
         | {"fields": {name: field["history"][0]["value"] for name, field in record["fields"].items()}}
-        | {"evidence": counts.get(record["id"], 0)}
+        | {"keys": keys.get(record["id"], []), "evidence": counts.get(record["id"], 0)}
         for record in records
     }
+
+
+def _keys(served: Served, ids: list[str]) -> dict[str, list[str]]:
+    """The keys by which observations named some topics, by topic."""
+    mine = served.evidence_topic.filter(pl.col("topic_id").is_in(ids)).select("evidence_id", topic="topic_id")
+    rows = Ledger(served.snapshot.home.ledger).scan("evidence", served.snapshot.manifest.evidence_version)
+    wanted = pl.col("topic_key").is_not_null() & pl.col("evidence_id").is_in(mine["evidence_id"].implode())
+    named = rows.filter(wanted).select("evidence_id", "topic_key").collect().join(mine, on="evidence_id")
+    return dict(named.group_by("topic").agg(pl.col("topic_key").unique().sort()).iter_rows())

@@ -26,6 +26,7 @@ from memstate_core.serve.http.metrics import Measured, Metrics, route_of
 from memstate_core.serve.http.middleware import AccessLog, request_id_of
 from memstate_core.serve.http.routes import health, v1
 from memstate_core.serve.http.traced import Traced
+from memstate_core.serve.http.well_formed import HeadAsGet
 from memstate_core.serve.problems import Problem, response
 from memstate_core.serve.response_models import response_model
 from memstate_core.serve.service import Service
@@ -50,7 +51,8 @@ def application(service: Service) -> ASGIApp:
     options = service.options
     keyring = Keyring(service.keys, options.api_key, time.monotonic)
     routes = api(service)
-    guarded = Authentication(BodyLimits(Deadline(routes, options), options), options, keyring, service.shared)
+    limited = BodyLimits(Deadline(HeadAsGet(routes), options), options)
+    guarded = Authentication(limited, options, keyring, service.shared)
     return Measured(Traced(AccessLog(guarded, options), route_of), routes.state.metrics)
 
 

@@ -10,10 +10,11 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from memstate_core.ingest.reasons import Rejection
-from memstate_core.model.errors import InboxUnreachable, MemstateError, StoreNotFound
+from memstate_core.model.errors import InboxUnreachable, MemstateError, StoreNotFound, TopicNotFound
 from memstate_core.serve.observations import ObservationsConflict, ObservationsRefused
 from memstate_core.serve.problems import Problem, problem_of, problem_of_status
 
+_NO_JSON = "json_invalid"
 _DETAILS = {
     404: "no such path; /docs lists the API",
     405: "method not allowed on this path; the header Allow lists the allowed ones",
@@ -22,13 +23,19 @@ _DETAILS = {
 
 def invalid(error: RequestValidationError | ValidationError) -> Problem:
     """A validation error: where and why, but never the offending value, which may be private."""
-    found = [{"at": ".".join(map(str, each["loc"])), "detail": _message(each["msg"])} for each in error.errors()]
+    found = [{"at": _place(each), "detail": _message(each)} for each in error.errors()]
     summary = "; ".join(f"{each['at']}: {each['detail']}" for each in found[:5])
     return Problem(422, "invalid-request", summary or "the request is not valid", errors=found)
 
 
-def _message(text: Any) -> str:
-    return str(text).removeprefix("Value error, ")
+def _place(error: Any) -> str:
+    return "body" if error["type"] == _NO_JSON else ".".join(map(str, error["loc"]))
+
+
+def _message(error: Any) -> str:
+    if error["type"] == _NO_JSON:
+        return f"no JSON at character {error['loc'][-1] + 1} ({error['ctx']['error']}), expected one object"
+    return str(error["msg"]).removeprefix("Value error, ")
 
 
 def _refused(error: ObservationsRefused) -> Problem:
@@ -39,8 +46,17 @@ def _refused(error: ObservationsRefused) -> Problem:
 
 
 def _framework(error: HTTPException) -> Problem:
+    if isinstance(cause := error.__cause__, UnicodeDecodeError):
+        detail = f"not UTF-8 at byte {cause.start + 1} ({cause.reason}), expected JSON in UTF-8"
+        return Problem(422, "invalid-request", f"body: {detail}", errors=[{"at": "body", "detail": detail}])
     detail = _DETAILS.get(error.status_code, str(error.detail))
     return problem_of_status(error.status_code, detail, error.headers)
+
+
+def _unknown_topic(error: TopicNotFound) -> Problem:
+    problem = problem_of(error)
+    advice = " GET /v1/topics, or topics() of the Python client, lists every id." if error.needs_list else ""
+    return Problem(problem.status, problem.kind, problem.detail + advice, problem.headers, **problem.facts)
 
 
 def _unpublished(_: StoreNotFound) -> Problem:
@@ -58,6 +74,7 @@ def _unstored(_: InboxUnreachable) -> Problem:
 PROBLEM_OF: dict[type[Exception], Callable[[Any], Problem]] = {
     Problem: lambda problem: problem,
     MemstateError: problem_of,
+    TopicNotFound: _unknown_topic,
     StoreNotFound: _unpublished,
     InboxUnreachable: _unstored,
     ObservationsRefused: _refused,

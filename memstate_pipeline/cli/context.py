@@ -13,6 +13,7 @@ from memstate_pipeline.cli.options import (
     AsOf,
     PackPolicy,
     PackTokenizer,
+    QuestionText,
     Scopes,
     Stages,
     moment,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def context(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question.")],
+    text: QuestionText,
     budget: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum size of the text, in tokens.")],
     scope: Scopes = None,
     stages: Stages = ALL_STAGES,
@@ -84,5 +85,6 @@ def _lines(pack: Mapping[str, Any]) -> Iterator[str]:
 
 def _source(citation: Mapping[str, Any]) -> str:
     if "observation_id" in citation:
-        return str(citation["observation_id"])
+        of = f" of {citation['scope']}" if "scope" in citation else ""
+        return f"{citation['observation_id']}{of}"
     return f"{citation['topic_id']} {citation['field']}" if "field" in citation else str(citation["topic_id"])

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import typer
 
-from memstate_core.model.errors import MemstateError
+from memstate_core.model.errors import MemstateError, TopicNotFound
 from memstate_pipeline.cli.output import Context, note, show_json
 
 FAILED, INTERRUPTED = 1, 130
@@ -27,6 +27,15 @@ _ADVICE = {
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "A file is where a folder is expected; check the path."),
     errno.ENOENT: "Check the path.",
 }
+_WORDING = (
+    ("Value error, ", ""),
+    (", unable to parse string as an integer", ""),
+    (", unable to parse string as a number", ""),
+    ("Input should be a valid", "expected a valid"),
+    ("Input should be greater", "expected a number greater"),
+    ("Input should be less", "expected a number less"),
+    ("Input should be", "expected"),
+)
 _MEMORY = (
     "more memory was needed than the system has or store.memory_mib allows; what was not published or acknowledged "
     "has no effect. Raise store.memory_mib in memstate.toml, or leave memory to this command, and run it again."
@@ -102,7 +111,8 @@ def described(error: BaseException) -> Failure:
     if _is_interrupt(error):
         return Failure("KeyboardInterrupt", "interrupted", INTERRUPTED)
     if isinstance(error, MemstateError):
-        return Failure(kind, error.message, error.exit_code, error.facts)
+        advice = " `memstate export` lists every id." if isinstance(error, TopicNotFound) and error.needs_list else ""
+        return Failure(kind, error.message + advice, error.exit_code, error.facts)
     if isinstance(error, _UsageError):
         return _wrong_usage(kind, error)
     if isinstance(error, typer.Abort):
@@ -127,11 +137,18 @@ class _UsageError(Protocol):
 
 
 def _wrong_usage(kind: str, error: _UsageError) -> Failure:
-    message, context = error.format_message(), error.ctx
+    message, context = _in_words(error.format_message()), error.ctx
     if context is not None and message == context.get_help():  # of a group without a command
         return Failure(kind, "missing command", error.exit_code, usage=(message,))
     usage = () if context is None else (context.get_usage(), f"Try '{context.command_path} --help' for help.")
     return Failure(kind, message, error.exit_code, usage=usage)
+
+
+def _in_words(message: str) -> str:
+    """A message of typer without the wording of the library that validates its values."""
+    for found, said in _WORDING:
+        message = message.replace(found, said)
+    return message
 
 
 def _of_the_system(error: OSError) -> Iterator[str]:

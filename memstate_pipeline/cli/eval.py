@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.output import Json, note, show
 from memstate_pipeline.cli.readers import open_readers, served_encoder
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ def eval_(
     questions, bounds = _questions(file), _thresholds(thresholds, cuts)
     document = _measured(context.obj.store, questions, cuts, budget, seed)
     document["missed"] = _missed(document, bounds)
+    for each in document["unknown"]:
+        where = f"{each['place']}: there is no {each['id']} in snapshot {document['snapshot']}"
+        note(f"warning: {where}; it counts as missed")
     show(document, as_json, lambda: _lines(document))
     if document["missed"]:
         raise typer.Exit(_MISSED)
@@ -106,9 +109,11 @@ def _measured(store: Store, questions: list[Expected], cuts: list[int], budget: 
         counter = TokenCounter(encoder.model)
         evaluation = Evaluation(readers, encoder, store.home.cache, counter, counter.name)
         rows = [evaluation.scores(each, budget, cuts) for each in questions]
+        unknown = [{"place": place, "id": found} for place, found in evaluation.unknown(questions)]
         names = ",".join(reader.name for reader in readers)
     metrics = {name: asdict(metric) for name, metric in summarised(rows, seed).items()}
-    return {"questions": len(rows), "budget": budget, "counted_by": counter.name, "snapshot": names, "metrics": metrics}
+    counted = {"questions": len(rows), "budget": budget, "counted_by": counter.name, "snapshot": names}
+    return counted | {"metrics": metrics, "unknown": unknown}
 
 
 def _missed(document: Mapping[str, Any], bounds: Mapping[str, float]) -> list[str]:

@@ -17,7 +17,8 @@ from memstate_pipeline.cli.terminal import cut, width
 def facts(
     context: typer.Context,
     subject: Annotated[
-        str | None, typer.Option("--subject", metavar="TOPIC", help="Of this topic: its id, an alias or its title.")
+        str | None,
+        typer.Option("--subject", metavar="TOPIC", help="Of this topic: its id, an alias, its key or its title."),
     ] = None,
     predicate: Annotated[
         str | None, typer.Option("--predicate", metavar="NAME", help="Of this field, or this kind of edge.")

@@ -21,6 +21,20 @@ Scopes = Annotated[
     list[str] | None,
     typer.Option("--scope", metavar="TYPE:ID", help="Scope to search; may be repeated. Default: all scopes."),
 ]
+
+
+def not_blank(text: str) -> str:
+    """A question that asks something.
+
+    Raises:
+        typer.BadParameter: it is empty or blank.
+    """
+    if not text.strip():
+        raise typer.BadParameter("found a blank question, expected words, such as 'Who owns the Acme renewal?'")
+    return text
+
+
+QuestionText = Annotated[str, typer.Argument(metavar="TEXT", help="The question.", callback=not_blank)]
 Stages = Annotated[str, typer.Option(metavar="LIST", help="Comma-separated stages of retrieval.")]
 PackPolicy = Annotated[
     str,

@@ -28,10 +28,13 @@ Every = Annotated[bool, typer.Option("--all", help="All open rows.")]
 
 
 @app.callback()
-def quarantine(context: typer.Context) -> None:
+def quarantine(context: typer.Context, as_json: Annotated[bool, Json] = False) -> None:
     """List refused rows, and replay or dismiss them."""
     if context.invoked_subcommand is None:
-        _list(context.obj.existing_store, None, None, every=False, limit=50, as_json=False)
+        _list(context.obj.existing_store, None, None, every=False, limit=50, as_json=as_json)
+    elif as_json:
+        command = context.invoked_subcommand
+        raise typer.BadParameter(f"found --json before {command}, expected memstate quarantine {command} … --json")
 
 
 @app.command("list")

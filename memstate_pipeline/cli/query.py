@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from memstate_pipeline.cli.accesses import AccessTime, Record, access_time, record_accesses, recorded_lines
-from memstate_pipeline.cli.options import ALL_STAGES, AsOf, Scopes, Stages, moment, parsed_scopes, parsed_stages
+from memstate_pipeline.cli.options import (
+    ALL_STAGES,
+    AsOf,
+    QuestionText,
+    Scopes,
+    Stages,
+    moment,
+    parsed_scopes,
+    parsed_stages,
+)
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.readers import missing_lines, open_sound_readers, served_encoder
 from memstate_pipeline.cli.terminal import cut, width
@@ -23,7 +32,7 @@ _INDENT = " " * 9
 
 def query(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question.")],
+    text: QuestionText,
     scope: Scopes = None,
     top_k: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of topics.")] = 8,
     evidence_k: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of pieces of evidence.")] = 10,

@@ -24,7 +24,9 @@ def rollback(
     context: typer.Context,
     number: Annotated[
         int | None,
-        typer.Argument(metavar="N", min=1, help="The snapshot. Default: the last one with another state."),
+        typer.Argument(
+            metavar="N", min=1, help="The snapshot. Default: the newest one before the served one whose state differs."
+        ),
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="NAME", help="The shard; required if the store has more than one.")

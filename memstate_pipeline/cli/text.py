@@ -10,6 +10,7 @@ from memstate_pipeline.cli.terminal import cut, width
 
 _STRONGEST = 3
 _NARROWEST = 16
+_KEYS_DIFFER = "  not merged without a verdict, since observations name them by different keys"
 _PAIR_ROWS = (("title", "title"), ("kind", "topic_kind"), ("summary", "summary"))
 
 
@@ -23,9 +24,12 @@ def pair_lines(pair: Mapping[str, Any]) -> list[str]:
     a, b = pair["a"], pair["b"]
     names = sorted({*a["fields"], *b["fields"]})
     rows = [(name, a[key] or "", b[key] or "") for name, key in _PAIR_ROWS]
+    keys = [side.get("keys", []) for side in (a, b)]
+    rows += [("key", ", ".join(keys[0]), ", ".join(keys[1]))] if any(keys) else []
     rows += [("evidence", _evidence(a), _evidence(b))]
     rows += [(name, _value(a["fields"], name), _value(b["fields"], name)) for name in names]
-    return [_heading(pair), f"  {a['id']}:{b['id']}", *_side_by_side(rows), *_features(pair["features"])]
+    apart = [_KEYS_DIFFER] if all(keys) and not {*keys[0]}.intersection(keys[1]) else []
+    return [_heading(pair), *apart, f"  {a['id']}:{b['id']}", *_side_by_side(rows), *_features(pair["features"])]
 
 
 def stale_lines(stale: Sequence[Mapping[str, Any]]) -> list[str]:

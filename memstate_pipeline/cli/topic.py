@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 def topic(
     context: typer.Context,
     topic_id: Annotated[
-        str, typer.Argument(metavar="ID", help="A topic, an alias, a topic merged away, or the title of a topic.")
+        str,
+        typer.Argument(metavar="ID", help="A topic, an alias, a topic merged away, or a topic_key or title."),
     ],
     history: Annotated[bool, typer.Option("--history", help="Show every revision, not only the newest.")] = False,
     expand: Annotated[
@@ -37,6 +39,7 @@ def topic(
     """Show one topic."""
     from contextlib import ExitStack
 
+    from memstate_core.model.text import iso
     from memstate_core.retrieve.topic import titles_of, topic_record
 
     store: Store = context.obj.store
@@ -44,52 +47,75 @@ def topic(
     with ExitStack() as stack:
         readers, damaged = open_sound_readers(store, stack)
         name = _named(readers, topic_id, damaged)
-        found = topic_record(readers, name, history=history, as_of=moment(as_of), expand=expand, damaged=damaged)
+        with _named_as_asked(topic_id):
+            found = topic_record(readers, name, history=history, as_of=moment(as_of), expand=expand, damaged=damaged)
+        served = next(iso(each.snapshot.manifest.now) for each in readers if found["scope"] in each.scopes)
         titles = {} if as_json else titles_of(readers, {edge[end] for edge in found["edges"] for end in ("from", "to")})
     if record:
         accessed = {"topic_id": found["id"], "scope": found["scope"]}
         found["recorded"] = record_accesses(store, [accessed], at, failed=failed)
-    show(found, as_json, lambda: [*_lines(found, titles), *recorded_lines(found)])
+    show(found, as_json, lambda: [*_lines(found, titles, served), *recorded_lines(found)])
+
+
+@contextmanager
+def _named_as_asked(asked: str) -> Iterator[None]:
+    """A topic that did not exist yet is named as the user did, and not by the id that its title led to."""
+    from memstate_core.model.errors import TopicNotFound
+
+    try:
+        yield
+    except TopicNotFound as error:
+        if error.facts["since"] is None:
+            raise
+        raise TopicNotFound(asked, error.facts["snapshot"], since=error.facts["since"]) from None
 
 
 def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> str:
-    """The id itself if a topic has it, else the id of the only topic with this title.
+    """The id itself if a topic has it, else the id of the only topic with this key, or with this title.
 
     Raises:
         TopicNotFound: there is none, or more than one; it names candidates.
         SnapshotDamaged: there is none in the sound shards, and a damaged one may have it.
     """
+    import polars as pl
+
     from memstate_core.model.errors import TopicNotFound
+    from memstate_core.retrieve.keyed import keyed
     from memstate_core.retrieve.topic import resolve, titled
 
     try:
         resolve(readers, name)
     except TopicNotFound as error:
-        found = titled(readers, name)
+        by_key = keyed(readers, name)
+        found = titled(readers, name) if by_key.is_empty() else by_key.with_columns(is_equal=pl.lit(True))
         if found.height == 1 and found["is_equal"].item():
             return str(found["id"].item())
         damaged.require_any(None, [])
-        raise TopicNotFound(name, error.facts["snapshot"], found.select("title", "id").rows()) from None
+        raise TopicNotFound(name, error.facts["snapshot"], found.select("title", "id").head(5).rows()) from None
     return name
 
 
-def _lines(record: Mapping[str, Any], titles: Mapping[str, str]) -> Iterator[str]:
+def _lines(record: Mapping[str, Any], titles: Mapping[str, str], served: str) -> Iterator[str]:
+    """The record as text; `served` is the time of the night, after which values begin that are still to come."""
     kind = f" ({record['topic_kind']})" if record["topic_kind"] else ""
     yield f"{record['title']}{kind}"
     yield f"  {record['id']}  {record['scope']}  {record['state']}  salience {record['salience']:.3f}"
     yield from (f"  {line}" for line in (record["summary"] or "").splitlines())
     for name, field in record["fields"].items():
-        yield from _field(name, field["history"])
+        yield from _revisions(name, field["history"], served)
+    for name, revisions in record.get("topic_history", {}).items():
+        yield from _revisions(name, revisions[1:], served, earlier=True)
     yield from (_edge(edge, record["id"], titles) for edge in record["edges"])
     yield from (f"  warning: {warning['message']}" for warning in record["warnings"])
 
 
-def _field(name: str, history: list[dict[str, Any]]) -> Iterator[str]:
+def _revisions(name: str, history: list[dict[str, Any]], served: str, earlier: bool = False) -> Iterator[str]:
+    label = f"earlier {name}:" if earlier else f"{name}:"
     for place, revision in enumerate(history):
-        label = f"{name}:" if place == 0 else " " * (len(name) + 1)
         value = json.dumps(revision["value"], ensure_ascii=False)
+        begins = "from" if revision["valid_from"] > served else "since"
         why = f"  ({revision['why_changed']})" if revision["why_changed"] else ""
-        yield f"  {label} {value}  since {revision['valid_from']}{why}"
+        yield f"  {label if place == 0 else ' ' * len(label)} {value}  {begins} {revision['valid_from']}{why}"
 
 
 def _edge(edge: Mapping[str, Any], topic_id: str, titles: Mapping[str, str]) -> str:

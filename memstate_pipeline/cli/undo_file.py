@@ -57,7 +57,7 @@ def _name(line: str, where: str) -> str:
         document = json.loads(line)
         name = document if isinstance(document, str) else document["id"]
     except (ValueError, KeyError, TypeError) as error:
-        raise typer.BadParameter(f'{where}: {error!r}; expected an id, or {{"id": ID}}') from error
+        raise typer.BadParameter(f'{where}: found {line!r}, expected an id, or {{"id": ID}}') from error
     if not isinstance(name, str):
         raise typer.BadParameter(f"{where}: the id is {name!r}, expected text")
     return name

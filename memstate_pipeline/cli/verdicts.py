@@ -95,4 +95,4 @@ def _line(line: str, where: str) -> Verdict:
         return _option(f"{row['a']}:{row['b']}={row['verdict']}")
     except (ValueError, KeyError, TypeError) as error:
         expected = '{"a": ID, "b": ID, "verdict": "same"}'
-        raise typer.BadParameter(f"{where}: {error!r}; expected {expected}, or different or skip") from error
+        raise typer.BadParameter(f"{where}: found {line!r}, expected {expected}, or different or skip") from error

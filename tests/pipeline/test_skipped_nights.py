@@ -216,6 +216,18 @@ def test_rows_that_a_change_of_shards_left_are_a_reason(quiet: Store) -> None:
     assert nights_due(quiet, NEXT).due == {quiet.layout.of(BUSY): "rows that were set aside wait for it"}
 
 
+def test_a_value_that_takes_effect_gives_its_shard_a_night(quiet: Store) -> None:
+    home = quiet.home.root
+    value = {"name": "berth", "value": "C3", "valid_from": "2026-04-10T00:00:00Z"}
+    row = {"title": "Harbour", "scope": {"type": "user", "id": "u0"}, "observed_at": when(2), "fields": [value]}
+    (home / "later.jsonl").write_text(json.dumps(row))
+    done(home, "import", str(home / "later.jsonl"))
+    done(home, "maintain", "--now", "2026-04-03T03:00:00Z")
+    assert nights_due(quiet, NEXT + timedelta(days=1)).due == {}
+    reason = "values or edges take effect or end"
+    assert nights_due(quiet, NEXT + timedelta(days=8)).due == {quiet.layout.of(BUSY): reason}
+
+
 @pytest.mark.parametrize("reason", DOUBTS)
 def test_a_shard_in_doubt_has_a_night_and_no_other(quiet: Store, reason: str) -> None:
     assert nights_due(quiet, NEXT).due == {}

@@ -25,6 +25,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 _UNKNOWN_WORD = re.compile(r"Invalid enum value (?P<word>.*) - at `(?P<path>\S*?(?P<key>\w+))`", re.DOTALL)
 
+_SHOWN = 100
 _UNKNOWN_FORM = re.compile(r"Invalid value (?P<word>.*) - at `\$\.memory\.type`", re.DOTALL)
 
 
@@ -66,11 +67,21 @@ def _explain(message: str, content: dict[str, Any]) -> NoReturn:
         ) from None
     word = _UNKNOWN_WORD.fullmatch(message)
     if word is None:
-        raise Rejection(Reason.WRONG_TYPE, message[:1].lower() + message[1:]) from None
+        raise Rejection(Reason.WRONG_TYPE, message[:1].lower() + message[1:] + _as_object(content)) from None
     reason = Reason.UNKNOWN_PLACEMENT if word["key"] == "placement" else Reason.UNKNOWN_WORD
     given = content["memory"]["type"] if word["path"].startswith("$.memory.") else None
     allowed = ", ".join(_WORDS[word["key"]] if given is None else _words_of_form(given, word["key"]))
     raise Rejection(reason, f"{word['path']} is {word['word'][:100]}, expected one of {allowed}") from None
+
+
+def _as_object(content: dict[str, Any]) -> str:
+    """How a scope that is written `TYPE:ID`, as in questions and at the command line, is written in an observation."""
+    if not isinstance(text := content.get("scope"), str):
+        return ""
+    kind, _, name = text.partition(":")
+    known = kind in _WORDS["type"] and name.strip()
+    example = {"type": kind, "id": name[:_SHOWN]} if known else {"type": "user", "id": "aya"}
+    return f'; write "scope": {msgspec.json.encode(example).decode()}'
 
 
 def _words_of_form(form: str, key: str) -> list[str]:

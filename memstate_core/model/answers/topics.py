@@ -88,7 +88,8 @@ class Fact(Answer, frozen=True):
     """A fact: a value of a field, or a typed edge.
 
     `object` is the value, or the title of the other topic; `object_id` the topic that either refers to. `contradicted`
-    facts have rivals as of the same time. `source_event_ids` are the observations that stated it.
+    facts have rivals as of the same time, up to `valid_until` where they have ended. `source_event_ids` are the
+    observations that stated it.
     """
 
     scope: str

@@ -65,16 +65,29 @@ class TopicNotFound(MemstateError):
         topic_id: the id that was asked for.
         snapshot: where.
         candidates: topics with a similar title, as title and id.
+        since: since when the topic exists, if it did not yet at the time that was asked for.
+
+    Where topics are listed differs between interfaces, so each adds that to the message.
     """
 
-    def __init__(self, topic_id: str, snapshot: str, candidates: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, topic_id: str, snapshot: str, candidates: Sequence[tuple[str, str]] = (), since: str | None = None
+    ) -> None:
         similar = ", ".join(f"{title} [{name}]" for title, name in candidates)
-        advice = f"Similar titles: {similar}." if similar else "`memstate export` lists every id."
+        advice = f" Similar titles: {similar}." if similar else ""
+        message = f"no topic has the id {topic_id!r} in snapshot {snapshot}.{advice}"
+        if since is not None:
+            message = (
+                f"topic {topic_id!r} did not exist in snapshot {snapshot}: it exists since {since}. "
+                "Ask for that time or a later one."
+            )
+        self.needs_list = since is None and not similar
         super().__init__(
-            f"no topic has the id {topic_id!r} in snapshot {snapshot}. {advice}",
+            message,
             topic_id=topic_id,
             snapshot=snapshot,
             candidates=[{"title": title, "topic_id": name} for title, name in candidates],
+            since=since,
         )
 
 

@@ -97,10 +97,15 @@ def is_record() -> pl.Expr:
 
 
 def rendered() -> pl.Expr:
-    """Structured evidence as text: title, summary, fields as `name: value`, then the text, a line each."""
-    item = pl.element().struct
-    value = item.field("value_json").str.replace_all(r'^"|"$', "")
-    values = pl.col("fields").list.eval(pl.format("{}: {}", item.field("name"), value)).list.join("; ")
-    lines = ["title", "summary", pl.when(pl.col("fields").list.len() > 0).then(values), "text"]
+    """Structured evidence as text: title, summary, fields as `name: value`, then the text, a line each.
+
+    Where a value begins after the observation, the dates that the fields give stand beside them.
+    """
+    item, fields = pl.element().struct, pl.col("fields").list
+    plain = pl.format("{}: {}", item.field("name"), item.field("value_json").str.replace_all(r'^"|"$', ""))
+    dated = pl.coalesce(pl.format("{} (from {})", plain, item.field("valid_from").dt.strftime("%Y-%m-%d")), plain)
+    announced = fields.eval(item.field("valid_from")).list.max() > pl.col("observed_at")
+    values = pl.when(announced).then(fields.eval(dated)).otherwise(fields.eval(plain)).list.join("; ")
+    lines = ["title", "summary", pl.when(fields.len() > 0).then(values), "text"]
     rendered = pl.concat_str(lines, separator="\n", ignore_nulls=True)
     return pl.when(rendered.str.len_chars() > 0).then(rendered).otherwise(pl.coalesce("topic_key", "topic_id"))

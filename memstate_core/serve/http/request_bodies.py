@@ -8,7 +8,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from memstate_core.embed.counters import MODEL, Served
 from memstate_core.model.observation import Kind
@@ -104,11 +113,18 @@ class _Question(_Body):
         record: whether the answer is recorded as an access of its topics; the server's setting by default.
     """
 
-    q: Annotated[str, Field(min_length=1, max_length=16_384)]
+    q: Annotated[str, Field(min_length=1, max_length=16_384, json_schema_extra={"pattern": r"\S"})]
     scope: Scopes = None
     stages: list[Stage] = ["semantic", "structural", "temporal"]
     as_of: Moment | None = None
     record: bool | None = None
+
+    @field_validator("q")
+    @classmethod
+    def _asks_something(cls, q: str) -> str:
+        if not q.strip():
+            raise ValueError("found a blank question, expected words")
+        return q
 
     @model_validator(mode="after")
     def _names_scopes(self) -> _Question:

@@ -21,6 +21,7 @@ from memstate_core.serve.cursors import position_of
 from memstate_core.serve.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from memstate_core.serve.http.metrics import Metrics
 from memstate_core.serve.http.request_bodies import ContextBody, FeedbackBody, Moment, QueryBody, ScopeName
+from memstate_core.serve.http.well_formed import well_formed
 from memstate_core.serve.observations import observations_in
 from memstate_core.serve.problems import MEDIA_TYPE, Problem
 from memstate_core.serve.response_models import response_model
@@ -47,8 +48,8 @@ INGEST_BODY = {
         },
     }
 }
-health = APIRouter(tags=["health"], responses=PROBLEMS)
-v1 = APIRouter(prefix="/v1", tags=["memory"], responses=PROBLEMS)
+health = APIRouter(tags=["health"], responses=PROBLEMS, dependencies=[Depends(well_formed)])
+v1 = APIRouter(prefix="/v1", tags=["memory"], responses=PROBLEMS, dependencies=[Depends(well_formed)])
 
 
 async def _service(request: Request) -> Service:
@@ -63,11 +64,7 @@ async def _principal(request: Request) -> Principal:
 
 
 async def _body(request: Request) -> bytes:
-    """The request body; it must be declared as JSON, which a page of another origin cannot do without a preflight."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-        detail = f"found content type {kind[:100]!r}, expected application/json"
-        raise Problem(415, "unsupported-media-type", detail)
+    """The request body, which the route reads itself."""
     return await request.body()
 
 
@@ -184,7 +181,7 @@ def facts(
     here: Here,
     who: Who,
     subject: Annotated[
-        str | None, Query(max_length=4096, description="The id, an alias or the title of a topic.")
+        str | None, Query(max_length=4096, description="The id, an alias, the key or the title of a topic.")
     ] = None,
     predicate: Annotated[str | None, Query(max_length=4096, description="A field, or the kind of an edge.")] = None,
     scope: Annotated[list[ScopeName] | None, Query(description="TYPE:ID; all scopes by default.")] = None,
@@ -213,6 +210,7 @@ def resources(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """Workspace resources in pages, by scope and URI: all, the roots of the tree, the children of one, or one."""
+    _at_most_one(uri=uri is not None, parent=parent is not None, roots=roots)
     after = _position(cursor, ResourcePosition)
     scopes = None if scope is None else [_checked("scope", parse_scope, each) for each in scope]
     return _json(here.resources(who, scopes, ResourceFilter(uri, parent, roots, content, as_of), after, limit))
@@ -239,7 +237,8 @@ def ingest(here: Here, who: Who, body: Body) -> Response:
     try:
         rows = observations_in(body)
     except msgspec.MsgspecError as error:
-        raise Problem(400, "broken-json", f"the body cannot be read: {error}") from None
+        detail = f"the body is not JSON: {error}; expected one observation, or a list of them"
+        raise Problem(422, "broken-json", detail) from None
     if not any(rows):
         raise Problem(422, "no-observation", "found no observation, expected one object or a list of them")
     return _json(here.ingest(who, rows, alone=not body.lstrip().startswith(b"[")), 202)
@@ -254,6 +253,18 @@ def feedback(here: Here, who: Who, body: FeedbackBody) -> Response:
 def _position(cursor: str | None, of: Any) -> Any:
     """The position of a cursor; None without one."""
     return None if cursor is None else _checked("cursor", lambda given: position_of(given, of), cursor)
+
+
+def _at_most_one(**given: bool) -> None:
+    """Refuses parameters that exclude each other.
+
+    Raises:
+        RequestValidationError: more than one is given.
+    """
+    found = [name for name, is_given in given.items() if is_given]
+    if len(found) > 1:
+        msg = f"found {' and '.join(found)}, expected at most one of {', '.join(given)}"
+        raise RequestValidationError([{"type": "value_error", "loc": ("query", found[-1]), "msg": msg}])
 
 
 def _checked(name: str, read: Any, given: str) -> Any:

@@ -1,6 +1,7 @@
 """The MCP server, independent of its transport.
 
-Errors reach the model as tool errors with the `detail` of the problem document.
+Errors reach the model as tool errors with the `detail` of the problem document; where that names another route, with
+the tool that does the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnno
 from pydantic import ValidationError
 
 from memstate_core import __version__
+from memstate_core.model.errors import TopicNotFound
 from memstate_core.serve.error_responses import invalid, problem_for
 from memstate_core.serve.mcp import descriptions as text
 from memstate_core.serve.mcp.sdk import remove_sdk_spans
@@ -96,6 +98,9 @@ def memory_server(
 def _problem(cause: BaseException | None) -> Problem | None:
     if cause is None:
         return None
+    if isinstance(cause, TopicNotFound):
+        advice = " memory_query finds topics, with the id of each." if cause.needs_list else ""
+        return Problem(404, "topic-not-found", cause.message + advice)
     return invalid(cause) if isinstance(cause, ValidationError) else problem_for(cause)
 
 

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from memstate_pipeline.cli.context import context as print_context
-from memstate_pipeline.cli.options import ALL_STAGES, AsOf, PackPolicy, PackTokenizer, Scopes
+from memstate_pipeline.cli.options import ALL_STAGES, AsOf, PackPolicy, PackTokenizer, QuestionText, Scopes
 from memstate_pipeline.cli.output import Json
 
 
 def context_pack(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question.")],
+    text: QuestionText,
     budget: Annotated[int, typer.Option(min=0, metavar="N", help="Maximum size of the text, in tokens.")] = 2_000,
     scope: Scopes = None,
     policy: PackPolicy = "auto",

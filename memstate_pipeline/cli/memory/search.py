@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from memstate_pipeline.cli.options import AsOf, Scopes
+from memstate_pipeline.cli.options import AsOf, Scopes, not_blank
 from memstate_pipeline.cli.output import Json
 from memstate_pipeline.cli.query import query
 
 
 def search(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question, or keywords.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The question, or keywords.", callback=not_blank)],
     scope: Scopes = None,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of topics, and of evidence.")] = 10,
     as_of: AsOf = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -139,6 +139,28 @@ def test_all_of_it_can_be_awaited(server: Client) -> None:
                 await memory.topic("nobody")
 
     anyio.run(run)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("as_structs", [True, False])
+def test_a_number_that_is_not_finite_is_refused_and_nothing_is_sent(number: float, as_structs: bool) -> None:
+    fields = [FieldValue(name="depth", value=number)] if as_structs else [{"name": "depth", "value": number}]
+    observation: Any = {"title": "Harbour", "fields": fields}
+    with MemoryClient("http://127.0.0.1:1") as nobody, pytest.raises(RequestInvalid) as refused:
+        nobody.ingest(Observation(**observation) if as_structs else observation)
+    assert f"found {number} at " in str(refused.value)
+    assert "fields[0].value, expected a finite number" in str(refused.value)
+
+
+@pytest.mark.parametrize("ask", [
+    lambda memory: memory.query("Is \ud800 open?"),
+    lambda memory: memory.topic("yard\ud800"),
+    lambda memory: memory.facts_page("yard \ud800"),
+    lambda memory: memory.ingest({"text": "yard \ud800"}),
+], ids=["body", "path", "parameter", "observation"])  # fmt: skip
+def test_text_that_is_not_unicode_is_refused_and_nothing_is_sent(ask: Callable[[MemoryClient], object]) -> None:
+    with MemoryClient("http://127.0.0.1:1") as nobody, pytest.raises(RequestInvalid, match=r"U\+D800"):
+        ask(nobody)
 
 
 def test_both_clients_have_the_same_methods_as_there_are_calls() -> None:

@@ -37,6 +37,15 @@ REFUSED = [
     pytest.param({"text": "a", "turn": 2**63}, "bad_value", "64-bit", id="turn too large"),
     pytest.param({"text": "a", "observed_at": 1683554160}, "wrong_type", "`$.observed_at`", id="epoch seconds"),
     pytest.param({"text": "a", "scope": "user:aya"}, "wrong_type", "`$.scope`", id="scope a string"),
+    pytest.param(
+        {"text": "a", "scope": "user:ben"},
+        "wrong_type",
+        '; write "scope": {"type":"user","id":"ben"}',
+        id="scope as TYPE:ID",
+    ),
+    pytest.param(
+        {"text": "a", "scope": "ben"}, "wrong_type", '; write "scope": {"type":"user","id":"aya"}', id="scope as a word"
+    ),
     pytest.param({"text": "a", "scope": {}}, "wrong_type", "`type`", id="scope without type"),
     pytest.param({"text": "a", "observation_id": "  "}, "wrong_type", "observation_id is blank", id="blank id"),
     pytest.param(field(name=7), "wrong_type", "`$.fields[0].name`", id="name a number"),

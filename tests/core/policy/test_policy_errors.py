@@ -63,7 +63,7 @@ LAYOUTS = {
     "comments that look like headers": "# [[policy.rules]]\n[policy] # [[policy.rules]]\n" + RULE + HEADER,
     "strings that look like headers": "[policy]\npinned_kinds = ['''\n[[policy.rules]]\n''', '#[']\n" + RULE + HEADER,
     "space within the header": RULE + '  [[ policy . "rules" ]]  # b\n',
-    "other tables between": RULE + "[store]\nshards = 1\n[[policy.overrides]]\nscope = 'a'\n" + HEADER,
+    "other tables between": RULE + "[store]\nshards = 1\n[[policy.overrides]]\nscope = 'user:a'\n" + HEADER,
     "windows line ends": (RULE + HEADER).replace("\n", "\r\n"),
 }
 
@@ -108,16 +108,16 @@ def test_arrays_of_inline_tables_are_entered(toml: str, tmp_path: Path) -> None:
          "review_probability (0.95) must not exceed merge_probability (0.9)"),
         ("▶[policy.rules]\nname = 'b'", "policy.rules",
          "expected an array, or for tables a header in double brackets"),
-        ("[[policy.overrides]]\nscope = 'a'\n▶[[policy.overrides]]\ndetach_salience_threshold = 1",
+        ("[[policy.overrides]]\nscope = 'user:a'\n▶[[policy.overrides]]\ndetach_salience_threshold = 1",
          "policy.overrides[1]", "an override names a scope, a topic_kind, or both"),
-        ("[[policy.overrides]]\nscope = 'a'\nsalience_half_life_days = ▶-1",
+        ("[[policy.overrides]]\nscope = 'user:a'\nsalience_half_life_days = ▶-1",
          "policy.overrides[0].salience_half_life_days", "greater than 0"),
         ("[[policy.overrides]]\nscope = ▶''", "policy.overrides[0].scope", "at least 1 character"),
         ("[[policy.overrides]]\nscop = ▶'a'", "policy.overrides[0].scop", "unknown key; known here: scope, topic_kind"),
         ("[policy]\n# \u00e9\npinned_kinds = ['deal',\n  ▶3]", "policy.pinned_kinds[1]", "valid string"),
         ("[policy]\nconflict_rule = ▶'loudest'", "policy.conflict_rule", "'newest' or 'confidence'"),
         ("policy.conflict_rule   =   ▶'loudest'", "policy.conflict_rule", "'newest' or 'confidence'"),
-        ("[store]\n\n▶[policy]\nreview_probability = 1", "policy", "review_probability must not exceed"),
+        ("[store]\n\n[policy]\nreview_probability = ▶1", "policy", "review_probability must not exceed"),
         ("[store]\nshard = ▶1", "store.shard", "unknown key; known here: shards"),
         ("[store]\n ▶[stor]", "stor", "unknown key; known here: store, ingest"),
         ("\nshards = ▶1", "shards", "expected a section of [store]"),
@@ -157,9 +157,9 @@ def test_rules_may_come_from_a_variable(tmp_path: Path) -> None:
 
 def test_a_policy_file_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "stricter.toml"
-    path.write_text("[policy]\npinned_kinds = ['deal']\n" + RULE + "[[policy.overrides]]\nscope = 'a'\n", "utf-8")
+    path.write_text("[policy]\npinned_kinds = ['deal']\n" + RULE + "[[policy.overrides]]\nscope = 'user:a'\n", "utf-8")
     policy = load_policy(path)
-    assert (policy.pinned_kinds, policy.rules[0].name, policy.overrides[0].scope) == (("deal",), "a", "a")
+    assert (policy.pinned_kinds, policy.rules[0].name, policy.overrides[0].scope) == (("deal",), "a", "user:a")
     assert policy.salience_half_life_days == Policy().salience_half_life_days
     path.write_text(RULE, "utf-8")
     assert len(load_policy(path).rules) == 1

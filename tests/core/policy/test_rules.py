@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from memstate_core.policy.merge_bands import pair_bands, rule_bands
 from memstate_core.policy.rules import EVENT_COLUMNS, RULE_COLUMNS, Rule, applicable_merge_rules, governing
-from memstate_core.policy.settings import Policy
+from memstate_core.policy.settings import Override, Policy
 from tests.core.policy.frames import topics
 
 DEFAULT = (0.9, 0.5)
@@ -160,3 +160,39 @@ def test_the_hash_of_a_policy_covers_its_rules_and_their_order() -> None:
 def test_a_policy_on_record_has_its_rules_back() -> None:
     policy = Policy(rules=(rule("a", "salience < 0.5"), merging("b", "true")))
     assert Policy.recorded(policy.model_dump(mode="json")) == policy
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("scope_type == 'usr'", "found 'usr', did you mean user? expected one of global, user,"),
+        ("'usr' != scope_type", "found 'usr', did you mean user? expected one of global, user,"),
+        ("scope_type in ['user', 'projects']", "found 'projects', did you mean project? expected one of"),
+        ("salience < 1 and state == 'actve'", "found 'actve', did you mean active? expected one of active, detached"),
+        ("scope == 'usr:x'", "found 'usr:x', did you mean user:x? expected TYPE:ID with a type of"),
+        ("scope == 'aya'", "found 'aya', expected TYPE:ID with a type of"),
+    ],
+)
+def test_a_word_that_a_column_never_has_is_refused(when: str, said: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        Rule(name="r", on="nightly", when=when, do="pin")
+
+
+@pytest.mark.parametrize("when", ["scope_type == 'user'", "state != 'archived'", "scope == 'user:x'", "title == 'usr'"])
+def test_words_that_a_column_may_have_are_accepted(when: str) -> None:
+    assert Rule(name="r", on="nightly", when=when, do="pin").when == when
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [("usr:x", "did you mean user:x?"), ("global", "expected 'global:global'"), ("user:", "expected TYPE:ID")],
+)
+def test_an_override_names_a_scope_that_there_can_be(scope: str, said: str) -> None:
+    with pytest.raises(ValidationError, match=re.escape(said)):
+        Override(scope=scope, salience_half_life_days=1)
+
+
+def test_what_an_earlier_version_recorded_is_still_read() -> None:
+    rule = {"name": "r", "on": "nightly", "when": "scope_type == 'usr'", "do": "pin"}
+    policy = Policy.recorded({"overrides": [{"scope": "usr:x", "salience_half_life_days": 1.0}], "rules": [rule]})
+    assert (policy.overrides[0].scope, policy.rules[0].when) == ("usr:x", "scope_type == 'usr'")

@@ -248,3 +248,81 @@ def test_a_policy_on_record_may_have_keys_of_earlier_versions() -> None:
 def test_the_review_band_lies_below_the_merge_band(tmp_path: Path) -> None:
     facts = refused(tmp_path, "[policy]\nmerge_probability = 0.6\nreview_probability = 0.7")
     assert "review_probability must not exceed merge_probability" in facts["allowed"]
+
+
+# Variables that set nothing
+
+
+@pytest.mark.parametrize(
+    ("variable", "key", "nearest"),
+    [
+        ("MEMSTATE_STORE_SHARD", "store.shard", "MEMSTATE_STORE_SHARDS"),
+        ("MEMSTATE_POLICY_MERGE_PROBABLITY", "policy.merge_probablity", "MEMSTATE_POLICY_MERGE_PROBABILITY"),
+    ],
+)
+def test_a_misspelt_variable_is_refused_with_the_nearest(tmp_path: Path, variable: str, key: str, nearest: str) -> None:
+    facts = refused(tmp_path, **{variable: "4"})
+    assert (facts["source"], facts["key"], facts["value"]) == (f"environment variable {variable}", key, "…")
+    assert f"did you mean {nearest}? Known here: " in facts["allowed"]
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        *("MEMSTATE_HOME", "MEMSTATE_API_KEY", "MEMSTATE_UID", "MEMSTATE_OF_MINE", "MEMSTATE_SMTP_PASSWORD"),
+        *(
+            "MEMSTATE_UI_SERVICE_HOST",
+            "MEMSTATE_UI_PORT",
+            "MEMSTATE_UI_PORT_80_TCP_ADDR",
+        ),
+    ],
+)
+def test_other_variables_are_none_of_the_settings(tmp_path: Path, variable: str) -> None:
+    assert load(tmp_path, **{variable: "x"}) == Settings()
+
+
+def test_a_variable_that_holds_a_secret_may_be_called_like_a_setting(tmp_path: Path) -> None:
+    toml = '[extractor]\napi_key_env = "MEMSTATE_EXTRACTOR_API_KEY"'
+    assert load(tmp_path, toml, MEMSTATE_EXTRACTOR_API_KEY="secret").extractor.api_key_env
+    (tmp_path / FILE_NAME).unlink()
+    assert "secret" not in str(refused(tmp_path, MEMSTATE_EXTRACTOR_API_KEY="secret"))
+
+
+# Messages
+
+
+@pytest.mark.parametrize("key", ["store.url", "publish.url", "publish.writer_url", "embedding.endpoint", "ui.api_url"])
+@pytest.mark.parametrize("url", ["s3://key:secret@bucket/x", "https://host/x?token=secret", "ftp://a:b:secret@host"])
+def test_a_refused_url_is_shown_without_secrets(tmp_path: Path, key: str, url: str) -> None:
+    section, name = key.split(".")
+    facts = refused(tmp_path, f"[{section}]\n{name} = {url!r}")
+    assert (facts["key"], "secret" in str(facts)) == (key, False)
+    variable = f"MEMSTATE_{section}_{name}".upper()
+    assert "secret" not in str(refused(tmp_path, **{variable: url}))
+
+
+@pytest.mark.parametrize(
+    ("toml", "expected"),
+    [
+        ('[notify]\nmail_to = ["oncall"]', "expected an e-mail address such as oncall@example.org"),
+        ('[ui]\napi_url = "127.0.0.1"', "expected a URL such as http://127.0.0.1:8420, without"),
+        ('[ui]\nowners = ["me"]', "expected an e-mail address, or team: and a name such as team:memory"),
+        ('[store]\nurl = "bucket"', "expected an address such as s3://bucket/prefix"),
+        ('[publish]\nwriter_url = "here"', "expected a URL such as https://memory.example.org:8420"),
+        ('[extractor]\napi_key_env = "sk-1"', "expected the name of an environment variable in capital letters"),
+        ("[policy]\nsalience_half_life_days = nan", "expected a finite number"),
+    ],
+)
+def test_an_expected_form_is_named_in_words(tmp_path: Path, toml: str, expected: str) -> None:
+    allowed = refused(tmp_path, toml)["allowed"]
+    assert allowed.startswith(expected)
+    assert "^" not in allowed
+
+
+def test_limits_in_conflict_are_named_where_one_is_given(tmp_path: Path) -> None:
+    facts = refused(tmp_path, "[policy]\nsalience_half_life_days = 5\n\nmax_active_topics = 1")
+    assert (facts["line"], facts["column"]) == (4, 21)
+    assert facts["allowed"] == (
+        "topic_count_soft_limit must not exceed max_active_topics: found 500 (the default) and 1; "
+        "set topic_count_soft_limit to 1 or less"
+    )

@@ -121,7 +121,7 @@ def test_one_observation_needs_no_list(intake: Client, store: Store) -> None:
             "conflicting_observation",
         ),
         (b'{"text": "x", "deep": ' + b"[" * 100 + b"]" * 100 + b"}", 422, "too_deep"),
-        (b'[{"text": "x"}', 400, "broken-json"),
+        (b'[{"text": "x"}', 422, "broken-json"),
         (b"[]", 422, "no-observation"),
         (b"", 422, "no-observation"),
         (b" \n ", 422, "no-observation"),

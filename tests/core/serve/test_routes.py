@@ -174,3 +174,61 @@ def test_health_and_readiness(client: Client) -> None:
 
 def test_docs_are_served(client: Client) -> None:
     assert b"swagger" in client.get("/docs").content
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/v1/facts?subjct=Acme", "query.subjct: unknown parameter, did you mean subject? expected one of subject,"),
+        ("/v1/topics?state=foo", "query.state: unknown parameter, expected one of scope, cursor, limit"),
+        ("/v1/topics/yard?as_off=2026-01-10", "query.as_off: unknown parameter, did you mean as_of?"),
+        ("/v1/topics/yard/history?expnd=true", "query.expnd: unknown parameter, did you mean expand?"),
+        ("/v1/resources?root=true", "query.root: unknown parameter, did you mean roots?"),
+        ("/v1/runs?limt=2", "query.limt: unknown parameter, did you mean limit?"),
+        ("/readyz?shrd=s0", "query.shrd: unknown parameter, did you mean shard?"),
+        ("/health?x=1", "query.x: unknown parameter, this path takes none"),
+        ("/v1/reports/index.html?run=1", "query.run: unknown parameter, this path takes none"),
+        ("/v1/resources?parent=a&roots=true", "query.roots: found parent and roots, expected at most one of uri,"),
+        ("/v1/resources?uri=a&parent=a", "query.parent: found uri and parent, expected at most one of uri,"),
+    ],
+)
+def test_a_parameter_that_a_route_does_not_know_is_refused(client: Client, path: str, said: str) -> None:
+    response = client.get(path)
+    assert (response.status, response.document["type"]) == (422, "urn:memstate:problem:invalid-request")
+    assert response.document["detail"].startswith(said)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/v1/topics", "/v1/topics/yard", "/v1/runs"])
+def test_head_is_answered_as_get_without_the_body(client: Client, path: str) -> None:
+    response, body = client("HEAD", path), client.get(path)
+    assert (response.status, response.content) == (200, b"")
+    assert response.headers["content-type"] == body.headers["content-type"]
+    assert path in ("/metrics", "/readyz") or response.headers["content-length"] == body.headers["content-length"]
+
+
+def test_head_finds_nothing_where_get_does_not(client: Client) -> None:
+    assert client("HEAD", "/v1/topics/nobody").status == 404
+    assert client("HEAD", "/v1/query").status == 405
+
+
+@pytest.mark.parametrize("path", ["/v1/query", "/v1/context", "/v1/feedback", "/v1/ingest"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded"])
+def test_a_body_must_be_declared_as_json(client: Client, path: str, kind: str) -> None:
+    response = client.post(path, QUESTION, Content_Type=kind)
+    assert (response.status, response.document["type"]) == (415, "urn:memstate:problem:unsupported-media-type")
+    assert response.document["detail"] == (
+        f"found content type '{kind}', expected the header Content-Type: application/json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"q": }', "body: no JSON at character 7 (Expecting value), expected one object"),
+        (b'{"q": "\xff"}', "body: not UTF-8 at byte 8 (invalid start byte), expected JSON in UTF-8"),
+    ],
+)
+def test_a_body_that_is_no_json_gets_the_place_of_the_error(client: Client, body: bytes, said: str) -> None:
+    response = client.post("/v1/query", body)
+    assert (response.status, response.document["detail"]) == (422, said)
+    assert client.post("/v1/ingest", body).status == client.post("/v1/ingest", b"[" + body).status == 422

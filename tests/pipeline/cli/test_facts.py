@@ -155,3 +155,102 @@ def test_a_key_of_one_scope_sees_no_fact_of_another(home: Path) -> None:
         assert client.get(f"/v1/facts?subject={foreign}", X_API_Key=key).document["facts"] == []
         assert client.get("/v1/facts?scope=user:aya", X_API_Key=key).document["facts"] == []
         assert client.get("/v1/facts?cursor=x", X_API_Key=key).status == 422
+
+
+CONTESTED = [
+    said("c1", "boat", "2026-01-01", fields=[{"name": "berth", "value": "east pier"}]),
+    said("c2", "boat", "2026-02-01", fields=[{"name": "berth", "value": "west pier"}]),
+    said("c3", "boat", "2026-02-01", fields=[{"name": "berth", "value": "lake"}]),
+    said("c4", "boat", "2026-03-01", fields=[{"name": "berth", "value": None}]),
+    said("c5", "yard", "2026-01-05", fields=[{"name": "gate", "value": "open"}]),
+    said("c6", "yard", "2026-01-05", fields=[{"name": "gate", "value": "shut"}]),
+]
+
+
+def night_of(folder: Path, rows: list[dict[str, Any]], night: str) -> Path:
+    dump, home = folder / "dump.jsonl", folder / "home"
+    folder.mkdir(exist_ok=True)
+    dump.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run_memstate(home, "import", str(dump)).code == 0
+    done = run_memstate(home, "maintain", "--now", night)
+    assert done.code == 0, done.stderr
+    return home
+
+
+def test_values_that_contradicted_each_other_held_side_by_side_until_a_later_one(tmp_path: Path) -> None:
+    home = night_of(tmp_path, CONTESTED, NIGHT)
+
+    def values(*options: str) -> list[tuple[Any, ...]]:
+        found = facts(home, "--predicate", "berth", *options)
+        parts = ("object", "valid_from", "valid_until", "contradicted")
+        return sorted(tuple(str(row[part])[:10] for part in parts) for row in found)
+
+    february, march = "2026-02-01", "2026-03-01"
+    assert values("--history") == [
+        ("east pier", "2026-01-01", february, "False"),
+        ("lake", february, march, "True"),
+        ("west pier", february, march, "True"),
+    ]
+    then = [("lake", february, "None", "True"), ("west pier", february, "None", "True")]
+    assert values("--as-of", "2026-02-10") == then
+    assert [row["contradicted"] for row in facts(home, "--predicate", "gate", "--history")] == [True, True]
+
+
+def test_a_value_that_a_later_observation_confirmed_is_not_contradicted(tmp_path: Path) -> None:
+    home = night_of(tmp_path, CONTESTED[4:], NIGHT)
+    shown, rival = (row["object"] for row in facts(home))
+    again = said("c7", "yard", "2026-02-01", fields=[{"name": "gate", "value": shown}])
+    night_of(tmp_path, [again], "2026-06-02T02:00:00Z")
+    found = {row["object"]: (row["contradicted"], row["valid_until"]) for row in facts(home, "--history")}
+    assert found == {shown: (False, None), rival: (True, "2026-02-01T00:00:00Z")}
+
+
+def test_a_value_that_begins_after_the_night_is_not_what_holds_now(tmp_path: Path) -> None:
+    rows = [
+        said("b1", "boat", "2026-04-30", fields=[{"name": "berth", "value": "B2"}]),
+        said("b2", "boat", "2026-11-20", fields=[{"name": "berth", "value": "C3", "valid_from": "2026-12-20"}]),
+    ]
+    home = night_of(tmp_path, rows, "2026-11-27T02:00:00Z")
+    answered = run_memstate(home, "query", "Which berth has the boat?", "--json").document
+    (field,) = answered["candidates"][0]["fields"]
+    packed = run_memstate(home, "context", "Which berth has the boat?", "--budget", "200").stdout
+    shown = run_memstate(home, "topic", "Boat").stdout
+    assert [row["object"] for row in facts(home)] == ["B2"]
+    assert field["current"]["value"] == "B2"
+    assert ("berth: B2 (since 2026-04-30)" in packed, "berth: C3 (from 2026-12-20)" in packed) == (True, True)
+    assert "berth: C3 (since" not in packed
+    assert ("B2" in shown, "C3" in shown) == (True, False)
+    history = run_memstate(home, "topic", "Boat", "--history").stdout
+    assert '"C3"  from 2026-12-20T00:00:00Z' in history
+    assert '"B2"  since 2026-04-30T00:00:00Z' in history
+    assert [row["object"] for row in facts(home, "--history")] == ["C3", "B2"]
+    assert run_memstate(home, "maintain", "--now", "2026-12-21T02:00:00Z").code == 0
+    assert [row["object"] for row in facts(home)] == ["C3"]
+
+
+def test_the_history_of_a_topic_shows_its_earlier_titles(tmp_path: Path) -> None:
+    later = {"title": "Sailing boat", "summary": "Lies at the pier"}
+    rows = [said("d1", "boat", "2026-01-01", summary="Lies ashore"), said("d2", "boat", "2026-02-01") | later]
+    home = night_of(tmp_path, rows, NIGHT)
+    shown = run_memstate(home, "topic", "Sailing boat", "--history").stdout
+    assert '  earlier title: "Boat"  since 2026-01-01T00:00:00Z' in shown
+    assert '  earlier summary: "Lies ashore"  since 2026-01-01T00:00:00Z' in shown
+    assert "earlier" not in run_memstate(home, "topic", "Sailing boat").stdout
+
+
+def test_a_key_names_its_topic(made: Path) -> None:
+    rows = facts(made, "--subject", "yard", "--history")
+    assert rows == facts(made, "--subject", "Yard", "--history") != []
+    assert run_memstate(made, "topic", "yard", "--json").document["title"] == "Yard"
+    shared = run_memstate(made, "topic", "boat")
+    assert shared.code == 1
+    assert "Similar titles: Boat [" in shared.stderr
+
+
+def test_a_key_that_is_no_title_names_its_topic(tmp_path: Path) -> None:
+    field = [{"name": "stage", "value": "signed"}]
+    rows = [said("k1", "acme-renewal", "2026-01-01", fields=field) | {"title": "Renewal of Acme"}]
+    home = night_of(tmp_path, rows, NIGHT)
+    assert triples(facts(home, "--subject", "acme-renewal")) == {("Renewal of Acme", "stage", "signed")}
+    assert facts(home, "--subject", "acme-renewal", "--scope", "user:ben") == []
+    assert run_memstate(home, "topic", "acme-renewal", "--json").document["title"] == "Renewal of Acme"

@@ -71,6 +71,7 @@ def test_reading(columns: int, terminal: Terminal, topics: dict[str, str]) -> No
     terminal.run("topic", "nobody")
     terminal.run("topic", "serviceberry")
     terminal.run("topic", "yard")
+    terminal.run("topic", "ferry")
     terminal.run("facts", "--limit", "3")
     terminal.run("facts", "--subject", yard, "--history")
     terminal.run("facts", "--subject", "nobody")

@@ -110,3 +110,10 @@ def test_doctor_names_files_that_could_not_be_read_until_they_are_gone(memstate:
     (home / "inbox" / "failed" / "cut.jsonl.gz").unlink()
     found = {row["name"]: row for row in memstate("doctor", "--json").document}["refused input"]
     assert (found["ok"], found["detail"]) == (True, "0 rows in quarantine")
+
+
+def test_the_bare_command_takes_json_as_its_list_does(filled: Memstate) -> None:
+    assert filled("quarantine", "--json").document == filled("quarantine", "list", "--json").document
+    refused = filled("quarantine", "--json", "list")
+    assert refused.code == 2
+    assert "expected memstate quarantine list … --json" in refused.stderr

@@ -228,6 +228,19 @@ def test_a_terminal_asks_for_a_verdict_on_each_pair(home: Path, memstate: Memsta
     assert "no verdict was recorded" in on_terminal(home, b"q\n")
 
 
+def test_a_pair_with_different_keys_says_why_it_was_not_merged(home: Path, memstate: Memstate) -> None:
+    ids = topics(home)
+    suggest(home, {tuple(sorted((ids["Old"], ids["Budget"]))): 0.8})
+    (pair,) = answered(memstate("review", "--json"))["pairs"]
+    assert {side["id"]: side["keys"] for side in (pair["a"], pair["b"])} == {
+        ids["Old"]: ["yard"],
+        ids["Budget"]: ["budget"],
+    }
+    shown = memstate("review").stdout
+    assert "not merged without a verdict, since observations name them by different keys" in shown
+    assert {"yard", "budget"} < {*next(line for line in shown.splitlines() if line.startswith("  key")).split()}
+
+
 def suggest(home: Path, pairs: dict[tuple[str, ...], float]) -> None:
     """Records suggestions as a night would."""
     features = [{"name": "title", "value": 0.5, "weight": -0.4}]

@@ -139,7 +139,9 @@ def test_errors_are_the_sentences_of_problem_documents(locked: Locked) -> None:
 
     response = [said(result) for result in call(over_http(client, tokens["ines"]), fail)]
     same = client.get("/v1/topics/nobody", X_API_Key=tokens["ines"]).document["detail"]
-    assert response[0] == same
+    found = same.removesuffix("GET /v1/topics, or topics() of the Python client, lists every id.")
+    assert found != same
+    assert response[0] == f"{found}memory_query finds topics, with the id of each."
     for sentence, part in zip(
         response[1:],
         [

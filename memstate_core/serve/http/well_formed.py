@@ -1,0 +1,79 @@
+"""What holds for every route: parameters are known, a body is declared as JSON, and HEAD is answered as GET.
+
+A misspelt parameter that is ignored is a filter that is not applied, as with the keys of bodies.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memstate_core.serve.problems import Problem
+
+_SHOWN = 100
+
+
+async def well_formed(request: Request) -> None:
+    """Refuses what no route takes; a dependency of all routes.
+
+    Raises:
+        Problem: the body is not declared as JSON, which a page of another origin cannot do without a preflight.
+        RequestValidationError: a GET has a parameter that its route does not know.
+    """
+    if request.method == "GET":
+        _require_known(request)
+    else:
+        _require_json(request)
+
+
+def _require_known(request: Request) -> None:
+    route: APIRoute = request.scope["route"]
+    known = [each.alias for each in route.dependant.query_params]
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        raise RequestValidationError([_unknown(name[:_SHOWN], known) for name in unknown])
+
+
+def _unknown(name: str, known: list[str]) -> dict[str, Any]:
+    near = get_close_matches(name.lower(), known, 1)
+    meant = f", did you mean {near[0]}?" if near else ","
+    expected = f"expected one of {', '.join(known)}" if known else "this path takes none"
+    return {"type": "unknown", "loc": ("query", name), "msg": f"unknown parameter{meant} {expected}"}
+
+
+def _require_json(request: Request) -> None:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        found = f"content type {kind[:_SHOWN]!r}" if kind else "no content type"
+        detail = f"found {found}, expected the header Content-Type: application/json"
+        raise Problem(415, "unsupported-media-type", detail)
+
+
+class HeadAsGet:
+    """ASGI middleware that answers HEAD as GET, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes on a HEAD request as GET; the server sees HEAD again from the first part of the answer on."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            scope["method"] = "HEAD"
+            if message["type"] == "http.response.body":
+                message["body"] = b""
+            await send(message)
+
+        scope["method"] = "GET"
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            scope["method"] = "HEAD"
