@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from memstate_core.embed.bert_graph import NotSupported
+from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.endpoint_model import EndpointModel
 from memstate_core.embed.gpu_model import GpuFailed, GpuModel, has_driver
 from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
@@ -29,7 +29,7 @@ from memstate_core.embed.openvino_model import OpenVinoModel
 from memstate_core.embed.sentence_model import DIMENSION as DIMENSION
 from memstate_core.embed.sentence_model import PACKAGED_MODEL as PACKAGED_MODEL
 from memstate_core.embed.sentence_model import SentenceModel
-from memstate_core.embed.verified import VectorsDiffer, verified_model, verified_on_gpu
+from memstate_core.embed.verified import verified_model, verified_on_gpu
 from memstate_core.model.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -199,6 +199,5 @@ class Encoder:
                 self._named.model, is_exact=self._runtime == "openvino-float32", threads=self._threads
             )
         except NotSupported as reason:
-            level = logging.WARNING if isinstance(reason, VectorsDiffer) else logging.INFO
-            _log.log(level, "%s is not run by OpenVINO but by sentence-transformers: %s", self.model, reason)
+            _log.warning("%s is not run by OpenVINO but by sentence-transformers: %s", self.model, reason)
         return None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memstate_core.embed.bert_graph import NotSupported
+from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.padding import by_length
 from memstate_core.embed.sentence_model import load
 

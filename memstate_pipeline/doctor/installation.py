@@ -10,7 +10,7 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
-from memstate_core.embed.bert_graph import NotSupported
+from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
 from memstate_core.embed.verified import verified_model
