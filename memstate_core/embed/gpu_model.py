@@ -43,7 +43,7 @@ class GpuModel:
     """A model of any architecture that sentence-transformers loads.
 
     Args:
-        model: the packaged model, or the folder or name of another.
+        model: the packaged model, or the folder of another.
         device: where torch computes; a processor does so slowly.
         batch_tokens: tokens of a batch, padding included.
 

@@ -131,6 +131,12 @@ class Home:
         return self.root / ".local"
 
     @property
+    def cloned_from(self) -> Path | None:
+        """The home that a clone was made of, as its mark names it; None for a home that is no clone."""
+        named = self.local_only.read_text() if self.local_only.is_file() else ""
+        return Path(named) if named else None
+
+    @property
     def erasures(self) -> Path:
         """Certificates of erasures."""
         return self.root / "erasures"

@@ -103,7 +103,7 @@ def _measured(store: Store, questions: list[Expected], cuts: list[int], budget: 
     with ExitStack() as stack:
         readers = open_readers(store, stack)
         encoder = served_encoder(store, readers)
-        counter = TokenCounter(encoder.model)
+        counter = TokenCounter(encoder.model, encoder.base)
         evaluation = Evaluation(readers, encoder, store.home.cache, counter, counter.name)
         rows = [evaluation.scores(each, budget, cuts) for each in questions]
         names = ",".join(reader.name for reader in readers)

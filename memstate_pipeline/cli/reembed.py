@@ -52,16 +52,18 @@ def reembed(
     store, at = context.obj.existing_store, moment(now)
     if (model is None) == (not back):
         raise typer.BadParameter("expected either --model M or --back")
-    name = _previous(store) if model is None else _named(model, query_prefix, passage_prefix, endpoint)
+    name = _previous(store) if model is None else _named(store, model, query_prefix, passage_prefix, endpoint)
     document = _change(store, name, _questions(questions), at, dry_run=dry_run)
     show(document, as_json, lambda: _lines(document))
 
 
-def _named(model: str, query_prefix: str, passage_prefix: str, endpoint: str) -> ModelName:
+def _named(store: Store, model: str, query_prefix: str, passage_prefix: str, endpoint: str) -> ModelName:
+    """The name on record: a folder as the settings may name it, from the home; from the working directory otherwise."""
     from memstate_core.embed.model_name import ModelName
 
     folder = Path(model).expanduser()
-    place = str(folder.resolve()) if not endpoint and folder.is_dir() else model
+    is_from_here = not endpoint and folder.is_dir() and not (store.models_base / model).is_dir()
+    place = str(folder.resolve()) if is_from_here else model
     return ModelName(place, query_prefix, passage_prefix, endpoint)
 
 

@@ -10,9 +10,9 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
-from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.encoder import PACKAGED_MODEL
 from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
+from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.verified import verified_model
 from memstate_core.model.errors import EncoderEndpointFailed, ExtractorUnavailable, StoreLocked
 from memstate_core.policy.sections import EmbeddingSettings

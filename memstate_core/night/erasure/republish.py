@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import polars as pl
 
@@ -43,7 +44,7 @@ def republish(store: Store, run_id: str) -> dict[str, str]:
 
 
 def _publish(store: Store, published: Manifest, run_id: str) -> str:
-    without_model = Store(store.home, store.settings.model_copy(update={"extractor": ExtractorSettings()}))
+    without_model = replace(store, settings=store.settings.model_copy(update={"extractor": ExtractorSettings()}))
     as_then = with_model(without_model, published.embedding_model)
     run = _begun(as_then, published, run_id)
     with open_graph(run.graph):

@@ -135,7 +135,9 @@ def test_what_sentence_transformers_runs_instead_is_a_warning(
     folder = Path(shutil.copytree(saved, tmp_path / "model"))
     changed(folder / file, **entries)
     assert Encoder(str(folder)).load().startswith("sentence-transformers")
-    warned = [each.getMessage() for each in caplog.records if (each.name, each.levelname) == ("memstate.encoder", "WARNING")]
+    warned = [
+        each.getMessage() for each in caplog.records if (each.name, each.levelname) == ("memstate.encoder", "WARNING")
+    ]
     assert [reason in message for message in warned] == [True], warned
 
 
