@@ -2,7 +2,7 @@
 
 Read as sentence-transformers reads them, in the form of its versions before 6 (`pooling_mode_*` flags, a length in
 `sentence_bert_config.json`) and in that of version 6 (one `pooling_mode`, the length in `tokenizer_config.json`). No
-weights are read and no library is loaded, so asking is cheap.
+weights are read and no large library is loaded, so asking is cheap.
 
 Invariant: the length is exactly the one that sentence-transformers has; no probe is long enough to show another.
 """
@@ -20,6 +20,7 @@ _POSITIONS = 512
 _UNLIMITED = 10**20
 _FLAG = "pooling_mode_"
 _OLD_NAMES = {"cls_token": "cls", "mean_tokens": "mean"}
+_WEIGHTS = ("*.safetensors", "*.bin")
 _TOKENIZER_OPTIONS = ("tokenizer_args", "processor_kwargs")
 
 
@@ -98,3 +99,46 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _optional(path: Path) -> dict[str, Any]:
     return _read(path) if path.is_file() else {}
+
+
+def require_openvino_form(folder: Path) -> None:
+    """Requires that the files are those of a model that OpenVINO runs, as far as they say without the weights.
+
+    Raises:
+        NotSupported: they are not; the message says why.
+    """
+    try:
+        bert_config(folder), pooling(folder), longest(folder)
+    except (OSError, ValueError) as error:
+        raise NotSupported(f"{type(error).__name__}: {error}".splitlines()[0]) from error
+    for name in ("model.safetensors", "tokenizer.json"):
+        if not (folder / name).is_file():
+            raise NotSupported(f"there is no {name}")
+
+
+def no_model(folder: Path) -> str:
+    """What a folder lacks to be a model that sentence-transformers loads; empty if it lacks nothing that is seen."""
+    described = [name for name in ("modules.json", "config.json") if (folder / name).is_file()]
+    if not described:
+        return "holds no model: there is neither modules.json nor config.json"
+    for name in described:
+        try:
+            json.loads((folder / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            return f"holds no model: {name} cannot be read: {error}"
+    if not any(any(folder.rglob(pattern)) for pattern in _WEIGHTS):
+        return f"holds no weights: there is no file {' or '.join(_WEIGHTS)}"
+    return _damage(folder / "model.safetensors")
+
+
+def _damage(weights: Path) -> str:
+    """What is wrong with the header or the size of a file of weights; empty for one that is sound, or not there."""
+    from safetensors import SafetensorError, safe_open
+
+    if not weights.is_file():
+        return ""
+    try:
+        with safe_open(weights, "numpy"):
+            return ""
+    except (OSError, SafetensorError) as error:
+        return f"holds no weights that can be read: {weights.name}: {error}"

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memstate_core.embed.bert_graph import bert_graph
-from memstate_core.embed.model_files import longest, pooling
+from memstate_core.embed.model_files import NotSupported, longest, pooling
 from memstate_core.embed.openvino_import import openvino
 from memstate_core.embed.padding import by_length
 
@@ -37,7 +37,7 @@ class OpenVinoModel:
         threads: how many threads encode; None for one a core.
 
     Raises:
-        NotSupported: the model is no BERT, or pools its tokens in an unusual way.
+        NotSupported: the model is no BERT, pools its tokens in an unusual way, or has no tokenizer that can be read.
         ImportError: OpenVINO is not installed.
         OSError: a file cannot be read.
         RuntimeError: OpenVINO refuses the graph.
@@ -120,7 +120,10 @@ def _has_bfloat16(core: Any) -> bool:
 def _tokenizer(folder: Path) -> Any:
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the library raises nothing narrower
+        raise NotSupported(f"tokenizer.json cannot be read: {error}") from error
     limit = longest(folder)
     if limit is None:
         tokenizer.no_truncation()
