@@ -58,8 +58,8 @@ def first_use() -> None:
     """
     typer.main.get_command = functools.cache(typer.main.get_command)
     typer.main.get_command(app)
-    sentence_model._load = functools.cache(sentence_model._load)
-    sentence_model._load(sentence_model.PACKAGED_MODEL)
+    sentence_model.load = functools.cache(sentence_model.load)
+    sentence_model.load(sentence_model.PACKAGED_MODEL, "cpu")
     openvino_model.bert_graph = functools.cache(openvino_model.bert_graph)
     openvino_model.bert_graph(sentence_model.model_folder(sentence_model.PACKAGED_MODEL))
     plots._svg("first", "Two panels", lambda figure: figure.subplots(2))

@@ -15,6 +15,7 @@ import typer
 from memstate_pipeline.cli.corrections import correcting
 from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.readers import open_readers, served_encoder
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def reembed(
     if (model is None) == (not back):
         raise typer.BadParameter("expected either --model M or --back")
     name = _previous(store) if model is None else _named(store, model, query_prefix, passage_prefix, endpoint)
-    document = _change(store, name, _questions(questions), at, dry_run=dry_run)
+    with live_progress(doing="reembed"):
+        document = _change(store, name, _questions(questions), at, dry_run=dry_run)
     show(document, as_json, lambda: _lines(document))
 
 

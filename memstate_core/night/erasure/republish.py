@@ -8,6 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from memstate_core.forget.salience import update_salience
+from memstate_core.model.progress import tracked
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
 from memstate_core.policy.extractor import ExtractorSettings
@@ -34,7 +35,7 @@ def republish(store: Store, run_id: str) -> dict[str, str]:
     """
     hashes = {}
     remove_retired(store.home, store.layout)
-    for shard in store.shards:
+    for shard in tracked(store.shards, "publish again", len(store.shards), "shards"):
         recover(store, shard)
         recorded = publications(store, shard)
         if recorded:
