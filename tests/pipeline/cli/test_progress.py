@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("progress")
     dump = folder / "a.jsonl"
     dump.write_text("".join(json.dumps({"text": f"note {at} about gardens"}) + "\n" for at in range(20)))
-    (folder / "policy.toml").write_text("[policy]\nmax_active_topics = 1\n")
+    (folder / "policy.toml").write_text("[policy]\nsalience_half_life_days = 5\n")
     (folder / "questions.jsonl").write_text('{"q": "gardens", "topics": ["none"]}\n')
     home = folder / "home"
     for arguments in (["import", str(dump)], ["maintain", "--now", "2026-04-06T02:00:00Z"]):
