@@ -36,7 +36,12 @@ def reembed(
     endpoint: Annotated[str, typer.Option(metavar="URL", help="The API that has it; texts are sent there.")] = "",
     questions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Questions with what they should find, JSONL."),
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Questions with what they should find, JSONL. Default: those that each night is asked.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the recall and change nothing.")] = False,
     now: Annotated[
@@ -55,7 +60,9 @@ def reembed(
         raise typer.BadParameter("expected either --model M or --back")
     name = _previous(store) if model is None else _named(store, model, query_prefix, passage_prefix, endpoint)
     with live_progress(doing="reembed"):
-        document = _change(store, name, _questions(questions), at, dry_run=dry_run)
+        asked, recorded = _questions(store, questions, at)
+        document = _change(store, name, [*asked, *recorded], at, dry_run=dry_run)
+    document |= {"recorded": len(recorded)}
     show(document, as_json, lambda: _lines(document))
 
 
@@ -79,20 +86,27 @@ def _previous(store: Store) -> ModelName:
     return ModelName.parsed(name)
 
 
-def _questions(path: Path | None) -> list[Expected]:
+def _questions(store: Store, path: Path | None, at: datetime | None) -> tuple[list[Expected], list[Expected]]:
+    """Questions that somebody wrote, and those recorded; these only where no file is given."""
+    from memstate_core.night.gates.recall_loss import kept_questions
     from memstate_core.retrieve.recall import read_questions
+    from memstate_core.state.current import served
 
+    source = "recall.questions in memstate.toml" if path is None else "--questions"
     try:
-        return [] if path is None else read_questions(path)
-    except ValueError as error:
-        raise typer.BadParameter(f"--questions: {error}") from None
+        if path is not None:
+            return read_questions(path), []
+        newest = max(snapshot.manifest.now for snapshot in served(store.home, store.shards))
+        return kept_questions(store, at or newest)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(f"{source}: {error}") from None
 
 
 def _change(
     store: Store, name: ModelName, questions: Sequence[Expected], at: datetime | None, *, dry_run: bool
 ) -> dict[str, Any]:
     """Embeds without the lock, then drafts, sets the settings and publishes with it."""
-    from memstate_core.night.reembed import REEMBEDDING, drafts, embed_served, publish_drafts
+    from memstate_core.night.reembed import REEMBEDDING, drafts, embed_served, previous_model, publish_drafts
     from memstate_core.retrieve.recall import recall
     from memstate_core.run.store import with_model
     from memstate_core.state.files import replace_file
@@ -116,7 +130,7 @@ def _change(
             if not dry_run:
                 replace_file(store.home.root / "memstate.toml", settings)
                 publish_drafts(changed, made)
-    return document | _served(store, 0 if dry_run else len(stale))
+    return document | _served(store, 0 if dry_run else len(stale)) | {"back_to": previous_model(store)}
 
 
 def _recall(store: Store, snapshots: Sequence[Snapshot], questions: Sequence[Expected]) -> float:
@@ -163,11 +177,14 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"embedded: {document['encoded']:,} texts, {document['from_cache']:,} from the cache"
     if document["questions"]:
         before, after = (100 * document[f"recall_{name}"] for name in ("before", "after"))
-        yield f"recall of {document['questions']:,} questions: {before:.1f} per cent before, {after:.1f} after"
+        kept = f", {document['recorded']:,} of them recorded" * bool(document["recorded"])
+        yield f"recall of {document['questions']:,} questions{kept}: {before:.1f} per cent before, {after:.1f} after"
+    if document["recorded"]:
+        yield "answers on record are those of earlier models, which they favour; --questions FILE compares without that"
     if document["dry_run"]:
         yield f"nothing was changed; {document['snapshot']} is served as before"
     elif document["published"]:
         yield f"published {document['snapshot']}: state hash {document['state_hash']}"
-        yield "to go back: memstate reembed --back"
+        yield f"to go back: memstate reembed --back, to {document['back_to']}"
     else:
         yield f"nothing to publish: {document['snapshot']} has this model already"
