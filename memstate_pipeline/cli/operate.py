@@ -163,8 +163,8 @@ def verify(
 ) -> None:
     """Verify the served snapshot, or backups.
 
-    Checks the ledger, the manifest, file digests, the index, the conditions C1 to C6, and that the ledger folds to
-    the same state. Exits with 1 on a failure.
+    Checks the ledger, the manifest, file digests, the index, the conditions C1 to C6, and that the ledger gives the
+    same state and the same index. Exits with 1 on a failure.
     """
     from memstate_core.night.backup.verify import verify_backups
     from memstate_core.night.verify import verify_store

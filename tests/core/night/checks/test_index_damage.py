@@ -10,6 +10,7 @@ import pytest
 
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import spoken
+from memstate_core.night.rebuild import rebuild
 from memstate_core.night.verify import verify_store
 from memstate_core.retrieve.index.bm25 import POSTING_FILES
 from memstate_core.run.store import open_store
@@ -73,6 +74,14 @@ def test_wrong_rows_under_right_digests_are_named(home: Home, damage: str) -> No
     found = failed(home)
     assert found.keys() == expected.keys(), found
     assert all(part in found[check] for check, part in expected.items()), found
+
+
+def test_a_rebuild_mends_wrong_content(home: Home) -> None:
+    home.file("evidence.parquet", reversed_columns("text"))
+    home.file("topics.parquet", reversed_columns("title"))
+    assert failed(home).keys() == {PARITY, REBUILD}
+    rebuild(home.store, "s0", "rebuild-1")
+    assert failed(home) == {}
 
 
 ARRAYS = {
