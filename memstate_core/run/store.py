@@ -52,7 +52,7 @@ class Store:
     @property
     def models_base(self) -> Path:
         """Where the relative path of a model begins: the home, or for a clone the home that it was made of."""
-        return self.models or self.home.cloned_from or self.home.root
+        return self.models or self.home.cloned_from() or self.home.root
 
     @property
     def layout(self) -> Layout:
