@@ -8,20 +8,14 @@ Invariant: OpenVINO is imported by functions only.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from memstate_core.embed.model_files import NotSupported, bert_config
 from memstate_core.embed.openvino_import import openvino
-
-_USUAL = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
-
-
-class NotSupported(Exception):
-    """This module cannot run the model, or the vectors would not be those of sentence-transformers."""
 
 
 def bert_graph(folder: Path) -> Any:
@@ -41,10 +35,7 @@ def bert_graph(folder: Path) -> Any:
 
     runtime = openvino()
     opset13 = runtime.opset13
-    config = json.loads((folder / "config.json").read_text())
-    for key, usual in _USUAL.items():
-        if config.get(key, usual if key == "position_embedding_type" else None) != usual:
-            raise NotSupported(f"{key} in config.json is {config.get(key)!r}, expected {usual!r}")
+    config = bert_config(folder)
     weights = {name.removeprefix("bert."): value for name, value in load_file(folder / "model.safetensors").items()}
     ids = opset13.parameter([-1, -1], np.int32, name="ids")
     mask = opset13.parameter([-1, 1, 1, -1], np.float32, name="mask")

@@ -68,18 +68,19 @@ class FileCounter:
             return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
-def counter_of(tokenizer: str, model: str) -> Counter:
+def counter_of(tokenizer: str, model: str, base: Path | None = None) -> Counter:
     """What counts the tokens of a pack.
 
     Args:
         tokenizer: `model`, `characters` or the path of a tokenizer file.
         model: the embedding model, as `Encoder` takes it.
+        base: where the relative path of a model begins; None for the working directory.
 
     Raises:
         ValueError: there is no such file, or it is no tokenizer.
     """
     if tokenizer == MODEL:
-        return TokenCounter(model)
+        return TokenCounter(model, base)
     return CharacterCounter() if tokenizer == CHARACTERS else FileCounter(Path(tokenizer))
 
 

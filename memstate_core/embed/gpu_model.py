@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memstate_core.embed.bert_graph import NotSupported
+from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.padding import by_length
 from memstate_core.embed.sentence_model import load
 
@@ -43,7 +43,7 @@ class GpuModel:
     """A model of any architecture that sentence-transformers loads.
 
     Args:
-        model: the packaged model, or the folder or name of another.
+        model: the packaged model, or the folder of another.
         device: where torch computes; a processor does so slowly.
         batch_tokens: tokens of a batch, padding included.
 

@@ -6,7 +6,6 @@ else, to the last bit: in any batch (`padding`) and on any number of threads.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memstate_core.embed.bert_graph import NotSupported, bert_graph
+from memstate_core.embed.bert_graph import bert_graph
+from memstate_core.embed.model_files import NotSupported, longest, pooling
 from memstate_core.embed.openvino_import import openvino
 from memstate_core.embed.padding import by_length
 
@@ -37,7 +37,7 @@ class OpenVinoModel:
         threads: how many threads encode; None for one a core.
 
     Raises:
-        NotSupported: the model is no BERT, or pools its tokens in an unusual way.
+        NotSupported: the model is no BERT, pools its tokens in an unusual way, or has no tokenizer that can be read.
         ImportError: OpenVINO is not installed.
         OSError: a file cannot be read.
         RuntimeError: OpenVINO refuses the graph.
@@ -120,19 +120,21 @@ def _has_bfloat16(core: Any) -> bool:
 def _tokenizer(folder: Path) -> Any:
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    limits = json.loads((folder / "sentence_bert_config.json").read_text())
-    tokenizer.enable_truncation(limits["max_seq_length"])
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the library raises nothing narrower
+        raise NotSupported(f"tokenizer.json cannot be read: {error}") from error
+    limit = longest(folder)
+    if limit is None:
+        tokenizer.no_truncation()
+    else:
+        tokenizer.enable_truncation(limit)
     tokenizer.no_padding()
     return tokenizer
 
 
 def _pooling(folder: Path) -> Any:
     """The function that makes one row of a text's token states."""
-    config = json.loads((folder / "1_Pooling" / "config.json").read_text())
-    modes = [key for key, is_set in config.items() if key.startswith("pooling_mode_") and is_set]
-    if modes == ["pooling_mode_mean_tokens"]:
+    if pooling(folder) == "mean":
         return lambda states, known: np.where(known[:, :, None], states, np.float32(0)).sum(axis=1)
-    if modes == ["pooling_mode_cls_token"]:
-        return lambda states, _: states[:, 0]
-    raise NotSupported(f"1_Pooling/config.json sets {', '.join(modes) or 'no mode'}, expected mean or cls")
+    return lambda states, _: states[:, 0]

@@ -46,6 +46,14 @@ def least_cosine(model: str, encode: Callable[[tuple[str, ...]], Vectors]) -> fl
     return float((expected * found).sum(axis=1).min()) if expected.shape == found.shape else -1.0
 
 
+def are_known(model: str) -> bool:
+    """Whether the vectors of the probes by sentence-transformers are known, so that it need not be loaded for them."""
+    try:
+        return model == PACKAGED_MODEL or _cached(model_folder(model)).is_file()
+    except OSError:
+        return False
+
+
 def _expected(model: str) -> Vectors:
     path = _PACKAGED if model == PACKAGED_MODEL else _cached(model_folder(model))
     try:

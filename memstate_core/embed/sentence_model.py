@@ -24,7 +24,7 @@ class SentenceModel:
     """A model run by sentence-transformers.
 
     Args:
-        model: the packaged model, or the folder or name of another.
+        model: the packaged model, or the folder of another.
         threads: how many threads encode; None for one a core.
 
     Raises:
@@ -65,24 +65,21 @@ def _use_threads(count: int) -> None:
 
 
 def load(model: str, device: str) -> Any:
-    """The model as sentence-transformers loads it.
+    """The model as sentence-transformers loads it, from this machine only.
 
     Args:
-        model: the packaged model, or the folder or name of another.
+        model: the packaged model, or the folder of another.
         device: where torch computes.
 
     Raises:
         ModelUnavailable: the model is not on this machine.
     """
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
-    path = model
-    if model == PACKAGED_MODEL:
-        path = str(model_folder(model))
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
 
     try:
-        return SentenceTransformer(path, device=device)
-    except (OSError, ValueError) as error:
-        raise ModelUnavailable(model, str(error).splitlines()[0]) from error
+        return SentenceTransformer(str(model_folder(model)), device=device, local_files_only=True)
+    except Exception as error:  # what damaged files raise is of many types
+        raise ModelUnavailable(model, f"{type(error).__name__}: {error}".splitlines()[0]) from error

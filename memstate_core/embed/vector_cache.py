@@ -18,6 +18,7 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from memstate_core.embed.cache_file import CacheFile
@@ -79,6 +80,18 @@ def embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
 def embed_questions(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:
     """Vectors for questions; arguments and errors as for `embed`."""
     return _embed(path, encoder, encoder.questions(texts))
+
+
+def cached(path: Path, encoder: Encoder, texts: Sequence[str]) -> tuple[npt.NDArray[np.intp], Vectors]:
+    """The numbers of the texts whose vectors are known without a model, and these vectors; arguments as for `embed`."""
+    hashed = pl.DataFrame({"text": pl.Series(encoder.passages(texts), dtype=pl.String)}).select(
+        hash=text_hash(pl.col("text")), at=pl.int_range(pl.len())
+    )
+    with closing(CacheFile(path, _TABLE)) as cache:
+        known = _look_up(cache, encoder.model, hashed["hash"].unique())
+    found = hashed.join(known, on="hash").sort("at")
+    vectors = np.frombuffer(b"".join(found["vector"]), dtype=np.float32).reshape(found.height, -1 if len(known) else 0)
+    return found["at"].to_numpy(), vectors
 
 
 def _embed(path: Path, encoder: Encoder, texts: Sequence[str]) -> Embedded:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.gpu_model import FLOAT16, GpuModel
+from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.openvino_model import BFLOAT16, FLOAT32, OpenVinoModel
 from memstate_core.embed.probes import PROBES, least_cosine
 from memstate_core.embed.sentence_model import model_folder

@@ -60,7 +60,7 @@ def _clone(store: Store, clone: Home, holder: str) -> None:
     clone.inbox.mkdir(parents=True)
     clone.accesses.mkdir()
     clone.imports.mkdir()
-    clone.local_only.touch()
+    clone.local_only.write_text(str(store.models_base.absolute()))
     pending = [pending_path(home.work(shard)) for shard in store.shards]
     set_aside = clone.work(_NAME).parent
     set_aside.mkdir(parents=True, exist_ok=True)

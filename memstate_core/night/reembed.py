@@ -21,6 +21,7 @@ from memstate_core.embed.vector_cache import Embedded, embed
 from memstate_core.model.evidence import spoken
 from memstate_core.model.frames import empty
 from memstate_core.model.ledger_tables import DECISION
+from memstate_core.model.progress import tracked
 from memstate_core.model.text import embedding_text
 from memstate_core.night.corrections import follow, refuse_violations
 from memstate_core.night.publish import draft, publish
@@ -94,7 +95,7 @@ def drafts(store: Store, served: Sequence[Snapshot], run_id: str, at: datetime |
     """
     made: list[Draft] = []
     try:
-        for snapshot in served:
+        for snapshot in tracked(served, "reembed", len(served), "shards"):
             made.append(_draft(store, snapshot, run_id, at))  # noqa: PERF401 (ended below, also if one fails)
         yield made
     finally:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import polars as pl
 
+from memstate_core import __version__
 from memstate_core.model.errors import SnapshotDamaged, StoreNotFound
 from memstate_core.model.progress import tracked
 from memstate_core.night.checks.suite import served_conditions
+from memstate_core.night.index_audit import rebuilt_problems
 from memstate_core.night.ledger_audit import UNREADABLE, ledger_problems, table_problems
 from memstate_core.night.rebuild import Folded, fold_recorded
 from memstate_core.retrieve.index.notes import NOTES_FILE, notes_index
@@ -27,6 +29,8 @@ from memstate_core.state.ledger_beginning import Beginning
 from memstate_core.state.read_once import files_read_once
 from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, numbers
 from memstate_core.state.state_hash import state_hash
+
+_INDEX = "index rebuild"
 
 
 @dataclass(frozen=True)
@@ -141,20 +145,32 @@ def _recorded(store: Store, served: Manifest) -> Manifest | None:
 def _against_ledger(store: Store, snapshot: Snapshot) -> list[Verdict]:
     checked = served_conditions(store, snapshot) or {}
     conditions = [Verdict(name, check.passed, check.detail) for name, check in checked.items()]
-    return [_rebuilt(store, snapshot), *conditions]
+    return [*_rebuilt(store, snapshot), *conditions]
 
 
-def _rebuilt(store: Store, snapshot: Snapshot) -> Verdict:
+def _rebuilt(store: Store, snapshot: Snapshot) -> list[Verdict]:
     served = snapshot.manifest
     with tempfile.TemporaryDirectory() as folder:
         folded = fold_recorded(store, served.shard, Path(folder) / "fold", "verify")
         problems = _notes_problems(snapshot, folded)
+        index = _index_verdict(snapshot, folded, Path(folder) / "index")
     if folded.state_hash != served.state_hash:
         problems.append(f"the ledger folds to {folded.state_hash}, served is {served.state_hash}")
     if folded.recorded.number != served.number:
         newer = f"{folded.recorded.shard}/{folded.recorded.number}"
         problems.append(f"the ledger records {newer} as published, which the next run or `memstate rebuild` will serve")
-    return _verdict("L3 rebuild", problems)
+    return [_verdict("L3 rebuild", problems), index]
+
+
+def _index_verdict(snapshot: Snapshot, folded: Folded, scratch: Path) -> Verdict:
+    """Whether the files beside the graph are those that the ledger gives; other versions may have written others."""
+    served = snapshot.manifest
+    if folded.recorded.number != served.number or folded.state_hash != served.state_hash:
+        return Verdict(_INDEX, True, "not compared, since the ledger gives another state")
+    if served.made_by != __version__:
+        made_by = served.made_by or "an earlier version"
+        return Verdict(_INDEX, True, f"not compared, since {made_by} made it and this is {__version__}")
+    return _verdict(_INDEX, rebuilt_problems(snapshot, folded.store, folded.run, scratch))
 
 
 def _notes_problems(snapshot: Snapshot, folded: Folded) -> list[str]:

@@ -100,9 +100,10 @@ class EmbeddingSettings(Section):
     """The sentence encoder."""
 
     model: Annotated[str, Field(min_length=1)] = "all-MiniLM-L6-v2"
-    """Sentence encoder: `all-MiniLM-L6-v2` (packaged), the path of a sentence-transformers model of any dimension, or
-    `hashing`, which compares words and spellings only and loads no model. After a change the next run embeds every
-    topic again."""
+    """Sentence encoder: `all-MiniLM-L6-v2` (packaged), the folder of a sentence-transformers model of any dimension (a
+    relative path begins at the home), the name of one in the local cache of the Hugging Face Hub, or `hashing`, which
+    compares words and spellings only and loads no model. Nothing is downloaded. After a change the next run embeds
+    every topic again."""
     dimension: Annotated[int, Field(ge=0, le=65_536)] = 0
     """Number of dimensions that the encoder's vectors must have; with others no run begins to write. 0 takes as many as
     the encoder has."""

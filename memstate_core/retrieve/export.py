@@ -13,6 +13,7 @@ import polars as pl
 from msgspec import json as msgjson
 
 from memstate_core.model.frames import Schema
+from memstate_core.model.progress import tracked
 from memstate_core.retrieve.facts import TopicSet
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.records import Record, topic_records
@@ -56,7 +57,7 @@ def export_records(readers: Sequence[SnapshotReader]) -> Iterator[Record]:
     for reader in readers:
         topics = reader.graph.read(TOPIC).sort("id")
         merged = _tombstones(topics)
-        for chunk in topics.iter_slices(CHUNK):
+        for chunk in tracked(topics.iter_slices(CHUNK), "export", topics.height, "topics", len):
             yield from _chunk_records(reader, chunk, merged)
 
 

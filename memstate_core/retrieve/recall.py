@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memstate_core.embed.encoder import Encoder
+from memstate_core.model.progress import tracked
 from memstate_core.model.scope import parse_scope
 from memstate_core.model.text import parse_moment
 from memstate_core.retrieve.query import Question, answer
@@ -103,7 +104,8 @@ def recall(readers: Sequence[SnapshotReader], encoder: Encoder, cache: Path, que
     Raises:
         ModelUnavailable: the model cannot be loaded.
     """
-    return sum(_found(readers, encoder, cache, each) for each in questions) / len(questions)
+    asked = tracked(questions, "ask", len(questions), "questions")
+    return sum(_found(readers, encoder, cache, each) for each in asked) / len(questions)
 
 
 def _found(readers: Sequence[SnapshotReader], encoder: Encoder, cache: Path, expected: Expected) -> float:

@@ -31,11 +31,13 @@ class Store:
         home: the folder.
         settings: the settings.
         becoming: the layout to see instead of the one on record, for a change of the number of shards.
+        models: where the relative path of a model begins; None for the home.
     """
 
     home: Home
     settings: Settings
     becoming: Layout | None = None
+    models: Path | None = None
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -45,7 +47,12 @@ class Store:
     @cached_property
     def encoder(self) -> Encoder:
         """The embedding model, loaded on first use."""
-        return Encoder.of(self.settings.embedding)
+        return Encoder.of(self.settings.embedding, self.models_base)
+
+    @property
+    def models_base(self) -> Path:
+        """Where the relative path of a model begins: the home, or for a clone the home that it was made of."""
+        return self.models or self.home.cloned_from() or self.home.root
 
     @property
     def layout(self) -> Layout:

@@ -123,7 +123,7 @@ class Reading:
             found = self._answer(generation, who, own, pending=False)
             if own.policy == AUTO and self._is_recorded(record):  # the gate replays whole searches
                 self._questions.record(own, found, clock())
-            counter = self._counter(tokenizer, generation.encoder.model)
+            counter = self._counter(tokenizer, generation.encoder.model, self.store.models_base)
             packed = context_pack(
                 found, budget, counter, counted_by=counter.name, policy=own.policy or AUTO, as_of=own.as_of
             )

@@ -130,6 +130,11 @@ class Home:
         """The mark of a clone or a temporary store, which is kept at no URL, whatever the settings name."""
         return self.root / ".local"
 
+    def cloned_from(self) -> Path | None:
+        """The home that a clone was made of, as its mark names it; None for a home that is no clone."""
+        named = self.local_only.read_text() if self.local_only.is_file() else ""
+        return Path(named) if named else None
+
     @property
     def erasures(self) -> Path:
         """Certificates of erasures."""

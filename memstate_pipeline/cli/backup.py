@@ -44,8 +44,8 @@ def backup(
     if listed:
         _list(folder, as_json)
         return
-    refresh(context.obj.store, "backup")
-    with live_progress():
+    with live_progress(doing="backup"):
+        refresh(context.obj.store, "backup")
         made, copying, removed = back_up(context.obj.store, folder, datetime.now(UTC), keep)
     for line in made.left_out:
         note(f"left out: {line}")
@@ -83,7 +83,8 @@ def restore_backup(
     home = home_path(context.obj.home)
     if erasures is not None and "://" not in erasures and not Path(erasures).is_dir():
         raise typer.BadParameter(f"--erasures {erasures}: expected the folder of a home or of backups")
-    restored, again = restore(folder, home, number, erasures)
+    with live_progress(doing="restore-backup"):
+        restored, again = restore(folder, home, number, erasures)
     document = {**_described(restored), "folder": folder, "restored_to": str(home), "erased_again": again}
     show(document, as_json, lambda: _restored_lines(document))
 

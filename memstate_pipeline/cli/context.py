@@ -60,7 +60,7 @@ def context(
         readers, damaged = open_sound_readers(store, stack)
         encoder = served_encoder(store, readers)
         found = answer(readers, encoder, store.home.cache, question, damaged=damaged)
-        counter = parsed_counter(tokenizer, encoder.model)
+        counter = parsed_counter(tokenizer, encoder)
         pack = context_pack(found, budget, counter, counted_by=counter.name, policy=route, as_of=past)
         pack = with_warnings(pack, readers, scopes, Workspace(root, branch, commit), past)
     show(pack, as_json, lambda: _lines(pack))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from memstate_pipeline.cli.output import as_uri
+from memstate_pipeline.cli.progress import live_progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +38,7 @@ def correcting(store: Store, command: str) -> Iterator[dict[str, Served]]:
 
     if not store.home.root.is_dir():
         raise StoreNotFound(str(store.home.root), "nothing")
-    with holding(store, f"process {os.getpid()} (memstate {command})"):
+    with live_progress(doing=command), holding(store, f"process {os.getpid()} (memstate {command})"):
         for shard in store.shards:
             ensure_served(store, shard, f"rebuild-{uuid.uuid4()}")
             report_interrupted(store, shard)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memstate_pipeline.cli.maintain import step_progress
 from memstate_pipeline.cli.output import Json, as_uri, note, show
 from memstate_pipeline.cli.terminal import cut, width
 
@@ -47,7 +48,8 @@ def _play(store: Store) -> tuple[dict[str, Any], tuple[Path, ...]]:
     note("Importing the sample …")
     imported = import_paths(store.ledger, store.settings, paths, now=NIGHT, run_id="demo-import")
     note("Running one night of maintenance …")
-    done = run.maintain(store, NIGHT)
+    with step_progress(store):
+        done = run.maintain(store, NIGHT)
     note("Asking two questions …")
     with ExitStack() as stack:
         readers = open_readers(store, stack)

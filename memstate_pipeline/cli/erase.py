@@ -13,6 +13,7 @@ import typer
 
 from memstate_pipeline.cli.options import moment, user_name
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.terminal import visible
 
 if TYPE_CHECKING:
@@ -62,10 +63,11 @@ def erase(
     if not dry_run and (completed := _completed(store, subject)) is not None:
         show(completed, as_json, lambda: _lines(completed))
         return
-    if not dry_run:
-        _fetch_waiting(store)
     clears = None if history is None else history is RunHistoryChoice.CLEAR
-    removed = _survey(store, subject, clears)
+    with live_progress(doing="look through the store"):
+        if not dry_run:
+            _fetch_waiting(store)
+        removed = _survey(store, subject, clears)
     if dry_run:
         show({"dry_run": True, **removed}, as_json, lambda: _counted(removed, "would remove"))
         return
@@ -128,7 +130,7 @@ def _erased(store: Store, subject: Subject, clears: bool | None, at: datetime, w
     from memstate_core.night.erasure.erase import erase as erase_subject
     from memstate_pipeline.writers import holding, run_history
 
-    with holding(store, f"process {os.getpid()} (memstate erase)"):
+    with live_progress(doing="erase"), holding(store, f"process {os.getpid()} (memstate erase)"):
         certificate = erase_subject(store, run_history(store.home, clears), subject, at, user_name(), why)
     return _document(store, certificate)
 

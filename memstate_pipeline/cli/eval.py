@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.readers import open_readers, served_encoder
 
 if TYPE_CHECKING:
@@ -101,14 +102,16 @@ def _measured(store: Store, questions: list[Expected], cuts: list[int], budget: 
     from dataclasses import asdict
 
     from memstate_core.embed.counting import TokenCounter
+    from memstate_core.model.progress import tracked
     from memstate_core.retrieve.evaluate import Evaluation, summarised
 
-    with ExitStack() as stack:
+    with live_progress(doing="eval"), ExitStack() as stack:
         readers = open_readers(store, stack)
         encoder = served_encoder(store, readers)
-        counter = TokenCounter(encoder.model)
+        counter = TokenCounter(encoder.model, encoder.base)
         evaluation = Evaluation(readers, encoder, store.home.cache, counter, counter.name)
-        rows = [evaluation.scores(each, budget, cuts) for each in questions]
+        asked = tracked(questions, "eval", len(questions), "questions")
+        rows = [evaluation.scores(each, budget, cuts) for each in asked]
         unknown = [{"place": place, "id": found} for place, found in evaluation.unknown(questions)]
         names = ",".join(reader.name for reader in readers)
     metrics = {name: asdict(metric) for name, metric in summarised(rows, seed).items()}

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from memstate_pipeline.cli.output import Json, show, show_json
+from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.readers import open_readers
 
 
@@ -33,6 +34,8 @@ def export(
     if format_ == "parquet" and output is None:
         raise typer.BadParameter("--format parquet needs --output FILE")
     with ExitStack() as stack:
+        if output is not None:  # what goes to a terminal shows by itself how far it is
+            stack.enter_context(live_progress(doing="export"))
         readers = open_readers(context.obj.store, stack)
         if output is None and as_json:
             show_json({"topics": list(export_records(readers))})

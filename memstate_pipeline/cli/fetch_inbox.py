@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.progress import live_progress
 
 
 def fetch_inbox(
@@ -32,7 +33,7 @@ def fetch_inbox(
     where = url or publication_url(store.home, store.settings)
     if not where:
         raise typer.BadParameter("expected a URL, or publish.url in memstate.toml")
-    with writing(store, "fetch-inbox"):
+    with live_progress(doing="fetch-inbox"), writing(store, "fetch-inbox"):
         found = fetch.fetch_inbox(store, where, datetime.now(UTC))
     document = {
         "url": where,

@@ -169,8 +169,8 @@ def verify(
 ) -> None:
     """Verify the served snapshot, or backups.
 
-    Checks the ledger, the manifest, file digests, the index, the conditions C1 to C6, and that the ledger folds to
-    the same state. Exits with 1 on a failure.
+    Checks the ledger, the manifest, file digests, the index, the conditions C1 to C6, and that the ledger gives the
+    same state and the same index. Exits with 1 on a failure.
     """
     from memstate_core.night.backup.verify import verify_backups
     from memstate_core.night.verify import verify_store
@@ -214,6 +214,7 @@ def rebuild(
     """
     from datetime import UTC, datetime
 
+    from memstate_core.model.progress import tracked
     from memstate_core.night.new_chain import begin_chain_anew
     from memstate_core.night.rebuild import rebuild as rebuild_shard
     from memstate_core.state.current import current_snapshot
@@ -225,12 +226,13 @@ def rebuild(
     if new_chain != bool(why and why.strip()):
         raise typer.BadParameter("--new-chain and --why TEXT belong together")
     begun = None
-    with holding(store, f"process {os.getpid()} (memstate rebuild)"):
+    with live_progress(doing="rebuild"), holding(store, f"process {os.getpid()} (memstate rebuild)"):
         if new_chain:
             begun = begin_chain_anew(store, datetime.now(UTC), user_name(), str(why).strip())
         for shard in store.shards:
             report_interrupted(store, shard)
-        hashes = {shard: rebuild_shard(store, shard, f"rebuild-{uuid.uuid4()}").state_hash for shard in store.shards}
+        shards = tracked(store.shards, "rebuild", len(store.shards), "shards")
+        hashes = {shard: rebuild_shard(store, shard, f"rebuild-{uuid.uuid4()}").state_hash for shard in shards}
     names = [snapshot.name for shard in store.shards if (snapshot := current_snapshot(store.home, shard))]
     state, served = combined_state_hash(hashes), ",".join(names)
     document = {"state_hash": state, "snapshot": served, "same_state": True}

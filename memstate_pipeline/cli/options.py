@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from memstate_core.embed.counters import Counter
+    from memstate_core.embed.encoder import Encoder
     from memstate_core.night.gates.acceptance import Acceptance
     from memstate_core.retrieve.routing import Policy
 
@@ -127,7 +128,7 @@ def parsed_policy(given: str) -> Policy:
     raise typer.BadParameter(f"--policy is {given!r}, expected one of {', '.join(POLICIES)}")
 
 
-def parsed_counter(given: str, model: str) -> Counter:
+def parsed_counter(given: str, encoder: Encoder) -> Counter:
     """The counter of `--tokenizer`.
 
     Raises:
@@ -136,7 +137,7 @@ def parsed_counter(given: str, model: str) -> Counter:
     from memstate_core.embed.counters import counter_of
 
     try:
-        return counter_of(given, model)
+        return counter_of(given, encoder.model, encoder.base)
     except ValueError as error:
         raise typer.BadParameter(f"--tokenizer: {error}") from error
 

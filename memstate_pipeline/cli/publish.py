@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.progress import live_progress
 
 
 def publish(
@@ -38,7 +39,7 @@ def publish(
     where = url or publication_url(store.home, store.settings)
     if not where:
         raise typer.BadParameter("expected a URL, or publish.url in memstate.toml")
-    with writing(store, "publish"):
+    with live_progress(doing="publish"), writing(store, "publish"):
         outcomes = publish_to(store, where, take_over=take_over, resend=resend)
         if store.settings.store.url:
             publish_keys(store, where)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.progress import live_progress
 
 
 def pull(
@@ -26,7 +27,8 @@ def pull(
     store = context.obj.store
     if not store.settings.store.url:
         raise typer.BadParameter("this home is its store: expected store.url in memstate.toml, or $MEMSTATE_STORE_URL")
-    state, done = bring_here(store, check=check)
+    with live_progress(doing="pull"):
+        state, done = bring_here(store, check=check)
     document = {
         "url": store.settings.store.url,
         "state": None if state is None else state.number,

@@ -11,6 +11,7 @@ import typer
 
 from memstate_pipeline.cli.options import Now, moment, parsed_scopes
 from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.terminal import one_line
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def replay(
 
     store: Store = context.obj.existing_store
     default_scope = (parsed_scopes(None if scope is None else [scope]) or (GLOBAL_SCOPE,))[0]
-    with writing(store, "quarantine replay"):
+    with live_progress(doing="quarantine replay"), writing(store, "quarantine replay"):
         rows = _open(store, ids, reason, file, every=every)
         done = rows_of.replay(
             store.ledger, store.settings, rows, default_scope, moment(now) or datetime.now(UTC), _run_id()

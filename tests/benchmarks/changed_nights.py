@@ -148,7 +148,7 @@ def main(given: Sequence[str] | None = None) -> None:
     args = parser.parse_args(given)
     small, large = args.topics
     for each in measured(args.folder, (small, large), args.a_scope, args.changes, args.rounds):
-        sys.stdout.write(f"{each.name}: {each.value:.2f} {each.unit}\n")
+        sys.stdout.write(f"{each.name}: {each.shown} {each.unit}\n")
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ def table(machine: dict[str, Any], results: dict[str, list[Measure]]) -> str:
     for name, measures in results.items():
         for each in measures:
             met = {None: "", True: "yes", False: "no"}[each.is_met]
-            lines.append(f"| {name} | {each.name} | {each.value:.2f} | {each.unit} | {each.target} | {met} |")
+            lines.append(f"| {name} | {each.name} | {each.shown} | {each.unit} | {each.target} | {met} |")
     return "\n".join(lines) + "\n"
 
 

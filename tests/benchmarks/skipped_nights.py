@@ -104,7 +104,7 @@ def main(given: Sequence[str] | None = None) -> None:
     scopes = max(1, args.topics // args.a_scope)
     shape = args.topics, scopes, args.shards, args.changes
     for each in measured(args.home, *shape, all_too=not args.only_skipping):
-        sys.stdout.write(f"{each.name}: {each.value:.2f} {each.unit}\n")
+        sys.stdout.write(f"{each.name}: {each.shown} {each.unit}\n")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,7 @@ import polars as pl
 from memstate_core.forget.simulation.event_history import read_history
 from memstate_core.forget.simulation.replay_nights import future_nights, has_new_events, past_nights
 from memstate_core.forget.simulation.simulation import NIGHTS, Simulated, simulate_policy
+from memstate_core.model.progress import tracked
 from memstate_core.model.text import iso, iso_expr
 from memstate_core.policy.settings import Policy
 from memstate_core.run.served_state import read_served
@@ -48,8 +50,10 @@ def compare_policies(store: Store, other: Policy, now: datetime, days: int, *, f
     nights = past_nights(now, days)
     replay = not forward and any(has_new_events(history, nights) for history in histories)
     nights = nights if replay else future_nights(now, days)
-    present = [simulate_policy(history, store.settings.policy, nights) for history in histories]
-    changed = [simulate_policy(history, other, nights) for history in histories]
+    policies, ways = (store.settings.policy, other), 2 * len(histories)
+    runs = tracked(product(policies, histories), "simulate", ways, "histories")
+    simulated = [simulate_policy(history, policy, nights) for policy, history in runs]
+    present, changed = simulated[: len(histories)], simulated[len(histories) :]
     sides = {"present": _summary(present, store.settings.policy), "other": _summary(changed, other)}
     totals = [side["totals"] for side in sides.values()]
     return {

@@ -186,8 +186,9 @@ class ModelUnavailable(MemstateError):
 
     def __init__(self, model: str, problem: str) -> None:
         super().__init__(
-            f"embedding model {model!r} cannot be loaded: {problem}. Expected the name of a model on this machine; "
-            "the packaged default is 'all-MiniLM-L6-v2'. Set embedding.model in memstate.toml.",
+            f"embedding model {model!r} cannot be loaded: {problem}. Expected a model on this machine: "
+            "its folder, which a relative path names from the home, or its name in the local cache of the Hugging Face "
+            "Hub; the packaged default is 'all-MiniLM-L6-v2'. Set embedding.model in memstate.toml.",
             model=model,
             problem=problem,
         )

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from memstate_core.model.errors import BackupDamaged, RestoreRefused
+from memstate_core.model.progress import tracked
 from memstate_core.night.backup.capture import files_below
 from memstate_core.night.backup.folder import Backup, BackupFile, BackupFolder, place
 from memstate_core.night.backup.later_erasures import repeat_erasures
@@ -74,7 +75,8 @@ def restore_files(folder: BackupFolder, backup: Backup, target: Path) -> None:
     Raises:
         BackupDamaged: files are missing or differ; it names all of them.
     """
-    problems = [problem for file in backup.files if (problem := _restore(folder, file, target))]
+    files = tracked(backup.files, "restore", backup.size, "bytes", lambda file: file.size)
+    problems = [problem for file in files if (problem := _restore(folder, file, target))]
     if problems:
         raise BackupDamaged(folder.name(backup.number), problems)
     for path in {target, *(file.parent for file in files_below(target))}:

@@ -17,6 +17,7 @@ from pathlib import Path
 from memstate_core.ingest.inbox import move_into
 from memstate_core.ingest.unfinished import state_of
 from memstate_core.model.errors import RemoteStoreDamaged
+from memstate_core.model.progress import tracked
 from memstate_core.night.backup.folder import escaped, place
 from memstate_core.night.checkout.note import Note
 from memstate_core.night.checkout.parts import Kind, kind_of, local_parts
@@ -134,7 +135,8 @@ class _Bringing:
         require_space(staged, sum(file.size for file in needed.values()))
         here = {file.sha256: path for path, file in self._before.items() if file.sha256 in needed}
         here |= {digest: path for path, digest in self._read_input().items() if digest in needed}
-        problems = at_once(lambda each: self._get(each, here.get(each.sha256), staged), needed.values())
+        getting = at_once(lambda each: self._get(each, here.get(each.sha256), staged), needed.values())
+        problems = tracked(getting, "fetch", len(needed), "files")
         if found := [problem for problem in problems if problem is not None]:
             raise RemoteStoreDamaged(self._where, found)
         return {digest: staged / digest for digest in needed}

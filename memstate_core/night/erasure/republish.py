@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import polars as pl
 
 from memstate_core.forget.salience import update_salience
+from memstate_core.model.progress import tracked
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
 from memstate_core.policy.extractor import ExtractorSettings
@@ -33,7 +35,7 @@ def republish(store: Store, run_id: str) -> dict[str, str]:
     """
     hashes = {}
     remove_retired(store.home, store.layout)
-    for shard in store.shards:
+    for shard in tracked(store.shards, "publish again", len(store.shards), "shards"):
         recover(store, shard)
         recorded = publications(store, shard)
         if recorded:
@@ -43,7 +45,7 @@ def republish(store: Store, run_id: str) -> dict[str, str]:
 
 
 def _publish(store: Store, published: Manifest, run_id: str) -> str:
-    without_model = Store(store.home, store.settings.model_copy(update={"extractor": ExtractorSettings()}))
+    without_model = replace(store, settings=store.settings.model_copy(update={"extractor": ExtractorSettings()}))
     as_then = with_model(without_model, published.embedding_model)
     run = _begun(as_then, published, run_id)
     with open_graph(run.graph):

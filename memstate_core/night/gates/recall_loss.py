@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime
 
 import polars as pl
 
@@ -71,16 +72,27 @@ def recall_loss(store: Store, run: Run) -> RecallLoss:
     if store.settings.gates.recall == "off" or run.facts.base is None:
         return RecallLoss()
     try:
-        questions = [each for each in _questions(store, run) if _is_of(each, store, run)]
+        given, recorded = kept_questions(store, run.facts.now)
+        questions = [each for each in (*given, *recorded) if _is_of(each, store, run)]
         return _compared(store, run, questions) if questions else RecallLoss()
     except (MemstateError, OSError, ValueError) as error:
         return RecallLoss(problem=str(error))
 
 
-def _questions(store: Store, run: Run) -> list[Expected]:
+def kept_questions(store: Store, now: datetime) -> tuple[list[Expected], list[Expected]]:
+    """The questions of the settings, and those recorded, whose answers were those of the model served then.
+
+    Args:
+        store: the store.
+        now: the logical time, from which the ages of recorded ones count.
+
+    Raises:
+        ValueError: a line of the file of the settings is no question.
+        OSError: it cannot be read.
+    """
     settings = store.settings.recall
     given = read_questions(store.home.root / settings.questions) if settings.questions else []
-    return [*given, *recorded_questions(store.home.recorded_questions, settings, run.facts.now)]
+    return given, recorded_questions(store.home.recorded_questions, settings, now)
 
 
 def _is_of(expected: Expected, store: Store, run: Run) -> bool:

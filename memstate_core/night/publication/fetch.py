@@ -7,7 +7,7 @@ copy that is imported twice changes nothing, since observations are known by the
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from memstate_core.model.errors import InboxUnreachable, MemstateError, PublicationUnreachable
+from memstate_core.model.progress import tracked
 from memstate_core.night.checkout.session import commit_now
 from memstate_core.night.publication.local_copies import keep_copy, local_copies
 from memstate_core.night.publication.publish import require_own
@@ -130,9 +131,9 @@ class _Look:
             self.waiting = [each for each in self.waiting if each.sha256 not in digests]
         return len(gone)
 
-    def copy(self, objects: Iterable[WaitingObject]) -> int:
+    def copy(self, objects: Collection[WaitingObject]) -> int:
         """Copies objects into the home; an error ends it, and what was copied stays."""
-        return sum(at_once(self._copy, objects))
+        return sum(tracked(at_once(self._copy, objects), "fetch", len(objects), "objects"))
 
     def _copy(self, waiting: WaitingObject) -> bool:
         try:

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import PublicationConflict, SnapshotDamaged
+from memstate_core.model.progress import tracked
 from memstate_core.model.scope import Layout, is_shard
 from memstate_core.night.checkout.session import commit_now
 from memstate_core.night.publication.keys import publish_keys
@@ -209,7 +210,7 @@ class _Publisher:
                 raise SnapshotDamaged(snapshot.name, [f"{name}: SHA-256 is {found}, expected {digest}"])
             return size
 
-        return [*at_once(send, missing.items())]
+        return [*tracked(at_once(send, missing.items()), "publish", len(missing), "objects")]
 
     def _move(self) -> bool:
         """Moves CURRENT, unless it is as it should be."""

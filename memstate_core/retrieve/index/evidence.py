@@ -36,6 +36,18 @@ def evidence_index(store: Store, run: Run, earlier: EarlierIndex | None = None) 
         run: the run in progress.
         earlier: an earlier index, to take over what it has of the same evidence, which never changes.
     """
+    rows, turns = _rows(store, run, earlier)
+    return rows, _vectors(store, turns, earlier)
+
+
+def evidence_rows(store: Store, run: Run) -> tuple[pl.DataFrame, pl.Series]:
+    """Evidence in the order of the index as the ledger has it, and the texts of its turns in the order of vectors."""
+    rows, turns = _rows(store, run, None)
+    return rows, turns["_said"]
+
+
+def _rows(store: Store, run: Run, earlier: EarlierIndex | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Evidence, and the texts of turns (`_said`) with their rows in an earlier index (`_was`)."""
     there = shard_evidence(store.ledger, run, ["evidence_id"])
     known = empty(_KNOWN) if earlier is None else conform(earlier.rows("evidence.parquet", list(_KNOWN)), _KNOWN)
     known = known.join(there, on="evidence_id", how="semi")
@@ -49,7 +61,7 @@ def evidence_index(store: Store, run: Run, earlier: EarlierIndex | None = None) 
     links = run.table("links", EVIDENCE_TOPIC).drop("scope")
     joined = numbered.join(links, on="evidence_id", how="left", maintain_order="left")
     turns = numbered.filter(pl.col("vector_row").is_not_null()).select("_was", "_said")
-    return project(joined, EVIDENCE_INDEX), _vectors(store, turns, earlier)
+    return project(joined, EVIDENCE_INDEX), turns
 
 
 def _rendered(store: Store, run: Run, among: pl.Series | None) -> pl.DataFrame:

@@ -93,10 +93,13 @@ def fact_problems(folder: Path, graph: Rows) -> list[str]:
     """Differences between the files and the graph; empty if there are none or the files were not written."""
     if not (folder / FOLDER).exists():
         return []
-    placed = pl.read_parquet_schema(folder / FOLDER / "places.parquet")
-    return [
+    places = pl.read_parquet(folder / FOLDER / "places.parquet", glob=False)
+    written = {name: rows for name, rows in served_facts(graph).items() if f"{name}_first" in places.columns}
+    problems = [
         f"{FOLDER}/{name}.parquet differs from the graph"
-        for name, rows in served_facts(graph).items()
-        if f"{name}_first" in placed
-        and not pl.read_parquet(folder / FOLDER / f"{name}.parquet", glob=False).equals(rows)
+        for name, rows in written.items()
+        if not pl.read_parquet(folder / FOLDER / f"{name}.parquet", glob=False).equals(rows)
     ]
+    if not places.equals(place_scopes({name: scope_layout(rows) for name, rows in written.items()})):
+        problems.append(f"{FOLDER}/places.parquet differs from the rows of the facts")
+    return problems

@@ -144,21 +144,50 @@ def index_problems(folder: Path, graph: Rows) -> list[str]:
     topics = graph.read(TOPIC)
     expected = served_topics(topics, graph.read(VECTOR))
     files = _topic_problems(folder, expected) + _evidence_problems(folder, topics["id"])
-    return files + fact_problems(folder, graph)
+    return files + _place_problems(folder, expected) + fact_problems(folder, graph)
 
 
 def _topic_problems(folder: Path, expected: pl.DataFrame) -> list[str]:
-    ids = pl.read_parquet(folder / "topics.parquet", columns=["id"], glob=False)["id"]
+    found = pl.read_parquet(folder / "topics.parquet", glob=False)
+    ids = found["id"]
     vectors = np.load(folder / "topic_vectors.npy", mmap_mode="r")
     if not ids.equals(expected["id"]):
         counts = f"topics.parquet lists {len(ids)} topics, the graph serves {expected.height}"
         return [f"{counts}; {_difference(ids, expected['id'])}"]
+    if odd := differing_columns(found, expected.select(TOPIC_COLUMNS), "id"):
+        return [f"topics.parquet differs from the graph in {odd}"]
     if len(vectors) != len(ids):
         return [f"topic_vectors.npy has {len(vectors)} rows, topics.parquet has {len(ids)}"]
     unequal = np.flatnonzero((vectors != matrix(expected["embedding"])).any(axis=1))
     if len(unequal):
         return [f"topic_vectors.npy differs from the graph in {len(unequal)} rows, first {ids[int(unequal[0])]}"]
     return []
+
+
+def differing_columns(found: pl.DataFrame, expected: pl.DataFrame, key: str) -> str:
+    """The columns in which two frames of the same keys in the same order differ, and the first such key; else empty.
+
+    Columns that one of them lacks do not count, since earlier versions wrote fewer.
+    """
+    shared = [name for name in expected.columns if name in found.columns]
+    differs = [pl.Series(name, found[name].ne_missing(expected[name])) for name in shared]
+    odd = [each.name for each in differs if each.any()]
+    if not odd:
+        return ""
+    rows = pl.DataFrame(differs).select(pl.any_horizontal(pl.all()).arg_true()).to_series()
+    return f"{', '.join(odd)} of {len(rows)} rows, first {expected[key][int(rows[0])]}"
+
+
+def _place_problems(folder: Path, topics: pl.DataFrame) -> list[str]:
+    """Whether scopes lie where their rows do; where those of lexical terms lie, only a rebuilt index shows."""
+    evidence = pl.read_parquet(folder / "evidence.parquet", columns=["scope"], glob=False)
+    layouts = {"evidence": scope_layout(evidence), "topic": scope_layout(topics)}
+    places = pl.read_parquet(folder / SCOPES_FILE, glob=False)
+    return [
+        f"{SCOPES_FILE} differs from the rows of {name}"
+        for name, layout in layouts.items()
+        if not placed_scopes(places, name).equals(layout)
+    ]
 
 
 def _difference(found: pl.Series, expected: pl.Series) -> str:

@@ -83,7 +83,8 @@ class ReplicaService(Service):
         with suppress(SourceUnreachable):  # those that were read before are accepted then; the follower asks again
             follow_keys(source, mirror.home.keys)
         recall = own.recall.model_copy(update={"record": False})  # what is recorded belongs into the home of the store
-        store = Store(mirror.home, own.model_copy(update={"store": sharded, "recall": recall}))
+        settings = own.model_copy(update={"store": sharded, "recall": recall})
+        store = Store(mirror.home, settings, models=local.models_base)
         self._remote = RemoteInbox(source, options.accesses_limit)
         on_demand = options.open_shards is not None
         self.follower = Follower(mirror, options.follow_seconds, (lambda: self.serving.in_use()) if on_demand else None)

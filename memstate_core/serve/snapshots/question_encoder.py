@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from cachetools import LRUCache
@@ -31,8 +32,9 @@ class QuestionEncoder(Encoder):
         *,
         cached: int = CACHED_QUESTIONS,
         access: EmbeddingSettings | None = None,
+        base: Path | None = None,
     ) -> None:
-        super().__init__(model, batch_size, runtime, threads=1, access=access)
+        super().__init__(model, batch_size, runtime, threads=1, access=access, base=base)
         self._encoding = threading.Lock()  # tokenizers keep state and are not safe to share
         self._cache: LRUCache[str, Vectors] = LRUCache(cached)
         self._caching = threading.Lock()

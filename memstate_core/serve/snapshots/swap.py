@@ -207,7 +207,8 @@ class Serving:
 
     def _new_encoder(self, model: str) -> QuestionEncoder:
         embedding = self._store.settings.embedding
-        return QuestionEncoder(model, embedding.batch_size, embedding.runtime, access=embedding)
+        base = self._store.models_base
+        return QuestionEncoder(model, embedding.batch_size, embedding.runtime, access=embedding, base=base)
 
     def _swap(self, fresh: Generation | None) -> None:
         with self._lock:

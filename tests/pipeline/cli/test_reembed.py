@@ -6,13 +6,16 @@ import json
 import subprocess
 import sys
 import threading
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from memstate_core.retrieve.query import Question
 from memstate_core.retrieve.reader import SnapshotReader
+from memstate_core.retrieve.recorded_questions import QuestionRecorder
 from memstate_core.run.store import open_store
 from memstate_core.state.current import served
 from memstate_core.state.graph import TOPIC, VECTOR
@@ -122,3 +125,43 @@ def test_another_model_is_built_beside_the_served_one_and_switched_to_at_once(tm
     refused = run_memstate(home, "reembed", "--back", MEMSTATE_EMBEDDING_MODEL="x")
     assert (refused.code, "unset it first" in refused.stderr) == (2, True)
     assert run_memstate(home, "reembed").code == 2
+
+
+def test_without_a_file_the_questions_of_each_night_are_asked(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    done(home, "import", str(dump(tmp_path, 1)), "--now", NIGHT)
+    done(home, "maintain", "--now", NIGHT)
+    none = done(home, "reembed", "--model", "hashing", "--dry-run")
+    assert (none["questions"], none["recorded"], "recall_before" in none) == (0, 0, False)
+    assert "recall" not in run_memstate(home, "reembed", "--model", "hashing", "--dry-run").stdout
+
+    (home / "memstate.toml").write_text('[recall]\nrecord = true\nsample = 1.0\nquestions = "mine.jsonl"\n')
+    settings = open_store(home, {}).settings.recall
+    recorder = QuestionRecorder(open_store(home, {}).home.recorded_questions, settings)
+    for text in ("Yard", "Soup"):
+        found = done(home, "query", text)
+        assert recorder.record(Question(text), found, datetime.fromisoformat(NIGHT))
+    topic = done(home, "query", "Yard")["candidates"][0]["topic_id"]
+    (home / "mine.jsonl").write_text(f'{{"q": "Where is the yard?", "topics": ["{topic}"]}}\n')
+    both = done(home, "reembed", "--model", "hashing", "--dry-run")
+    assert (both["questions"], both["recorded"], both["recall_before"]) == (3, 2, 1.0)
+    shown = run_memstate(home, "reembed", "--model", "hashing", "--dry-run").stdout
+    assert "recall of 3 questions, 2 of them recorded: 100.0 per cent before, " in shown
+    assert "answers on record are those of earlier models, which they favour; --questions FILE compares" in shown
+    given = done(home, "reembed", "--model", "hashing", "--dry-run", "--questions", str(home / "mine.jsonl"))
+    assert (given["questions"], given["recorded"]) == (1, 0)
+    (home / "mine.jsonl").unlink()
+    refused = run_memstate(home, "reembed", "--model", "hashing", "--dry-run")
+    assert (refused.code, "recall.questions in memstate.toml" in refused.stderr) == (2, True)
+
+
+def test_where_back_leads_is_said(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    done(home, "import", str(dump(tmp_path, 1)), "--now", NIGHT)
+    done(home, "maintain", "--now", NIGHT)
+    to = run_memstate(home, "reembed", "--model", "hashing").stdout
+    back = run_memstate(home, "reembed", "--back").stdout
+    again = done(home, "reembed", "--back")
+    assert "to go back: memstate reembed --back, to all-MiniLM-L6-v2" in to
+    assert "to go back: memstate reembed --back, to hashing" in back
+    assert (again["model"], again["back_to"]) == ("hashing", "all-MiniLM-L6-v2")

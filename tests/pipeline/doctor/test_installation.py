@@ -1,4 +1,4 @@
-"""`memstate doctor` names what is wrong with the installation: a full disk, a model that is not there."""
+"""`memstate doctor` names what is wrong with the installation: a full disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.run.store import open_store
 from memstate_pipeline.doctor import installation
 
 
@@ -20,11 +19,3 @@ def test_a_disk_that_is_nearly_full_is_a_finding(tmp_path: Path, monkeypatch: py
     full = installation.disk(place)
     assert (before.ok, full.ok) == (usage.free > installation.LOW_DISK_BYTES, False)
     assert full.detail.endswith(f" GiB free at {tmp_path}; 2 GiB or more are recommended")
-
-
-def test_a_model_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
-    missing, there = tmp_path / "model", tmp_path
-    for folder, ok in ((missing, False), (there, True)):
-        store = open_store(tmp_path / "home", {"MEMSTATE_EMBEDDING_MODEL": str(folder)})
-        finding = installation.model(store)
-        assert (finding.ok, str(folder) in finding.detail) == (ok, True), finding
