@@ -20,12 +20,12 @@ _VERB = re.compile(
 _OF_SUBJECT = re.compile(r"\W*(?:who|(?:what|which)\s+\w+)\s+\w*[^\Ws]s\b", re.IGNORECASE)
 """A question for the subject of a verb in the present needs no auxiliary: "Which animal lives with Ines?" has none."""
 _REQUEST = re.compile(
-    r"\W*(?:please\s+)?(?:tell|give|show|remind|send|get|find|look up|i need|need)\b"
+    r"\W*(?:please\s+)?(?:(?:te|reca)ll|give|show|remind|send|get|find|look up|i need|need)\b"
     r"|\W*(?:the\s+)?(?:[\w-]+\s+)?[\w-]+['\u2019]s?(?:\s+[\w-]+){1,4}\W*$"
     r"|.*\b(?:current|currently|now|nowadays|latest|up[- ]to[- ]date|these days|at (?:the moment|present))\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Without any verb of a question: "Tell me Kate's number", "Kate's phone number", "current address"."""
+"""Without any verb of a question: "Give me Kate's number", "Kate's phone number", "current address"."""
 _PAST_OR_QUESTION = re.compile(
     r"\b(?:when|why|who|whom|which|where|how|what|(?!need|feed|speed|seed)\w{2,}ed)\b", re.IGNORECASE
 )
