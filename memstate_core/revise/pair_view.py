@@ -67,7 +67,9 @@ def _sides(served: Served, ids: list[str]) -> dict[str, dict[str, Any]]:
 def _keys(served: Served, ids: list[str]) -> dict[str, list[str]]:
     """The keys by which observations named some topics, by topic."""
     mine = served.evidence_topic.filter(pl.col("topic_id").is_in(ids)).select("evidence_id", topic="topic_id")
-    rows = Ledger(served.snapshot.home.ledger).scan("evidence", served.snapshot.manifest.evidence_version)
     wanted = pl.col("topic_key").is_not_null() & pl.col("evidence_id").is_in(mine["evidence_id"].implode())
-    named = rows.filter(wanted).select("evidence_id", "topic_key").collect().join(mine, on="evidence_id")
+    ledger = Ledger(served.snapshot.home.ledger)
+    with ledger.damage_named():
+        rows = ledger.scan("evidence", served.snapshot.manifest.evidence_version)
+        named = rows.filter(wanted).select("evidence_id", "topic_key").collect().join(mine, on="evidence_id")
     return dict(named.group_by("topic").agg(pl.col("topic_key").unique().sort()).iter_rows())

@@ -72,12 +72,22 @@ class Ledger:
         with exclusive(self.root / "ledger.lock", holder, self._wait):
             rewritten = complete_rewrite(self.root)
             self.chain.recover(TABLES, self._active, rewritten=rewritten)
-            try:
+            with self.damage_named():
                 yield
-            except _READ_ERRORS as error:
-                if problems := self.chain.damage():
-                    raise LedgerDamaged(str(self.root), problems) from error
-                raise
+
+    @contextmanager
+    def damage_named(self) -> Iterator[None]:
+        """Names the damage of the ledger where rows cannot be read.
+
+        Raises:
+            LedgerDamaged: they cannot, since the ledger is not as it was written.
+        """
+        try:
+            yield
+        except _READ_ERRORS as error:
+            if problems := self.chain.damage():
+                raise LedgerDamaged(str(self.root), problems) from error
+            raise
 
     def begin_chain_anew(self, holder: str, prove: Callable[[], Beginning]) -> None:
         """Begins the chain anew, under the ledger's lock.

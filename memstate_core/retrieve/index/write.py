@@ -144,7 +144,8 @@ def index_problems(folder: Path, graph: Rows) -> list[str]:
     topics = graph.read(TOPIC)
     expected = served_topics(topics, graph.read(VECTOR))
     files = _topic_problems(folder, expected) + _evidence_problems(folder, topics["id"])
-    return files + _place_problems(folder, expected) + fact_problems(folder, graph)
+    places = [] if files else _place_problems(folder, expected)  # of other rows they are other ones
+    return files + places + fact_problems(folder, graph)
 
 
 def _topic_problems(folder: Path, expected: pl.DataFrame) -> list[str]:
