@@ -65,7 +65,7 @@ def test_a_large_family_stays_apart() -> None:
     assert false_merges(store([*family("number", 0, 200), *family("language", 1, 200)], "same", every=9)) == []
 
 
-@pytest.mark.parametrize("size", [120, 300])
+@pytest.mark.parametrize("size", [pytest.param(120, marks=pytest.mark.slow), 300])
 def test_titles_that_add_a_word_in_a_family_stay_apart(size: int) -> None:
     assert false_merges(store(sayings(size))) == []
 
@@ -115,7 +115,7 @@ def test_what_agents_remember_stays_apart(made: list[dict[str, Any]], rewriting:
     assert false_merges(store([*made, *crowd(40)], rewriting)) == []
 
 
-@pytest.mark.parametrize("others", [0, 5, 60])
+@pytest.mark.parametrize("others", [0, 5, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("fields", [False, True])
 @pytest.mark.parametrize("size", [2, 3])
 def test_things_of_one_title_with_unlike_summaries_stay_apart(size: int, fields: bool, others: int) -> None:
