@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.marks import differently_marked
-from memstate_core.revise.matching.nearest import Floats, Ints, pair_products
+from memstate_core.revise.matching.nearest import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.tokens import is_number, units
 from memstate_core.revise.matching.typed_values import unit
 
@@ -149,10 +149,7 @@ def _only(matrix: csr_matrix, a: Ints, b: Ints) -> tuple[Floats, Floats]:
 def _incidence(cut: list[list[str]]) -> tuple[csr_matrix, NDArray[np.bool_]]:
     """Rows of units as a matrix of ones, and which columns are numbers."""
     vocabulary = _vocabulary(cut)
-    column = {unit: place for place, unit in enumerate(vocabulary)}
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in cut])]).astype(np.int64)
-    places = np.fromiter((column[unit] for row in cut for unit in row), dtype=np.int64, count=int(starts[-1]))
-    matrix = csr_matrix((np.ones(len(places), np.float32), places, starts), shape=(len(cut), len(vocabulary)))
+    matrix = incidence(cut, {unit: place for place, unit in enumerate(vocabulary)})
     return matrix, np.array([is_number(unit) for unit in vocabulary], dtype=bool)
 
 

@@ -11,12 +11,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
-from memstate_core.revise.matching.nearest import Ints, pair_products
+from memstate_core.revise.matching.nearest import Ints, incidence, pair_products
 
 _DASHES = str.maketrans("\u2212\u2013", "--")
 _NUMBER = r"\d(?:[\d.,]*\d)?"
@@ -91,9 +91,6 @@ def _joined(parts: Sequence[_Marks]) -> _Marks:
     return marks
 
 
-def _ones(rows: Sequence[Sequence[str]]) -> csr_matrix:
-    """Rows of names as a matrix of ones."""
-    column = {name: place for place, name in enumerate(sorted(set(chain.from_iterable(rows))))}
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    places = np.fromiter((column[name] for row in rows for name in row), dtype=np.int64, count=int(starts[-1]))
-    return csr_matrix((np.ones(len(places), np.float32), places, starts), shape=(len(rows), max(1, len(column))))
+def _ones(rows: Sequence[Sequence[str]]) -> Any:
+    names = sorted(set(chain.from_iterable(rows))) or [""]
+    return incidence(rows, {name: place for place, name in enumerate(names)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,20 @@ def tfidf(texts: Sequence[str], analyzer: Callable[[str], list[str]]) -> Any:
         from scipy.sparse import csr_matrix
 
         return csr_matrix((len(texts), 1), dtype=np.float32)
+
+
+def incidence(rows: Sequence[Sequence[str]], column: Mapping[str, int]) -> Any:
+    """Rows of distinct names as a matrix of ones, CSR (rows, names).
+
+    Args:
+        rows: the names of each row.
+        column: the column of each name.
+    """
+    from scipy.sparse import csr_matrix
+
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    places = np.fromiter((column[name] for row in rows for name in row), dtype=np.int64, count=int(starts[-1]))
+    return csr_matrix((np.ones(len(places), np.float32), places, starts), shape=(len(rows), len(column)))
 
 
 def distinct(parts: Sequence[Ints]) -> Ints:

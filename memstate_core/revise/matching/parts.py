@@ -82,7 +82,7 @@ def agreements(corpus: Corpus, parts: pl.DataFrame, a: Ints, b: Ints) -> pl.Data
     differ = pl.when(pl.col("name") == SUMMARY).then(differing_text).otherwise(pl.col("contradicts").fill_null(False))
     keyed = both.with_columns(agree=pl.col("key") == pl.col("key_b"))
     seen = keyed.join(differing, on=["pair", "name"], how="left", maintain_order="left")
-    return seen.select("pair", "name", "agree", contradict=~pl.col("agree") & differ).sort("pair", "name")
+    return seen.select("pair", "name", agree=pl.col("agree") & ~differ, contradict=differ).sort("pair", "name")
 
 
 def sampled(code: Ints) -> Sample:

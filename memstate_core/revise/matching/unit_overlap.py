@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
 from memstate_core.revise.matching.edits import one_edit
-from memstate_core.revise.matching.nearest import Floats, Ints, pair_products
+from memstate_core.revise.matching.nearest import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.tokens import is_number, unit_groups, units, words
 
 ALIKE = 0.7
@@ -55,7 +55,7 @@ class UnitIndex:
         cut = [units(title) for title in titles]
         vocabulary = _vocabulary(cut)
         self._column = column = {unit: place for place, unit in enumerate(vocabulary)}
-        self.own = _incidence(cut, column)
+        self.own = incidence(cut, column)
         self._rarity = _rarity(_sums(self.own), len(cut))
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
         variants = _variants(vocabulary, self._numeric)
@@ -75,7 +75,7 @@ class UnitIndex:
         """Texts as units of the titles (CSR of ones, (texts, units)), and how many units each text has (texts,)."""
         cut = [units(text) for text in texts]
         size = np.array([len(row) for row in cut], np.float32)
-        return _incidence([[unit for unit in row if unit in self._column] for row in cut], self._column), size
+        return incidence([[unit for unit in row if unit in self._column] for row in cut], self._column), size
 
     def misspelt(self, texts: Any) -> Any:
         """Texts with the spelling variants of their units, and with words that differ by one edit.
@@ -145,7 +145,7 @@ class UnitIndex:
 def unit_rarity(texts: Sequence[str]) -> tuple[Any, Floats]:
     """Units of texts (CSR of ones, (texts, units)), and the rarity of each unit in nats (units,)."""
     cut = [units(text) for text in texts]
-    own = _incidence(cut, {unit: place for place, unit in enumerate(_vocabulary(cut))})
+    own = incidence(cut, {unit: place for place, unit in enumerate(_vocabulary(cut))})
     return own, _rarity(_sums(own), len(cut))
 
 
@@ -218,13 +218,6 @@ def _ones(rows: Ints, columns: Ints, shape: tuple[int, int]) -> Any:
     matrix = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=shape)
     matrix.data[:] = 1
     return matrix
-
-
-def _incidence(cut: list[list[str]], column: dict[str, int]) -> Any:
-    lengths = [len(row) for row in cut]
-    columns = np.fromiter((column[unit] for row in cut for unit in row), dtype=np.int64, count=sum(lengths))
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    return csr_matrix((np.ones(len(columns), np.float32), columns, starts), shape=(len(cut), len(column)))
 
 
 def _variants(vocabulary: list[str], numeric: NDArray[np.bool_]) -> Any:

@@ -5,7 +5,6 @@ A misspelt parameter that is ignored is a filter that is not applied, as with th
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from fastapi import Request
@@ -13,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memstate_core.policy.vocabularies import meant
 from memstate_core.serve.problems import Problem
 
 _SHOWN = 100
@@ -40,10 +40,8 @@ def _require_known(request: Request) -> None:
 
 
 def _unknown(name: str, known: list[str]) -> dict[str, Any]:
-    near = get_close_matches(name.lower(), known, 1)
-    meant = f", did you mean {near[0]}?" if near else ","
     expected = f"expected one of {', '.join(known)}" if known else "this path takes none"
-    return {"type": "unknown", "loc": ("query", name), "msg": f"unknown parameter{meant} {expected}"}
+    return {"type": "unknown", "loc": ("query", name), "msg": f"unknown parameter{meant(name, known)} {expected}"}
 
 
 def _require_json(request: Request) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from memstate_core.revise.matching import differing_values, siblings
 from memstate_core.revise.matching.marks import differently_marked
-from tests.core.revise.matching.corpora import dedupe
+from memstate_core.revise.matching.parts import agreements, parts_of
+from tests.core.revise.matching.corpora import corpus, dedupe
 from tests.core.revise.matching.families import crowd
 
 DIFFERENT = [
@@ -83,6 +85,13 @@ def merged(one: dict[str, Any], other: dict[str, Any]) -> bool:
 @pytest.mark.parametrize(("one", "other"), FIELDS)
 def test_fields_of_another_unit_sign_or_number_keep_topics_apart(one: str, other: str) -> None:
     assert not merged(noted(one), noted(other))
+
+
+@pytest.mark.parametrize(("one", "other"), [("5 mg", "5 g"), ("$500", "\u20ac500"), ("A+", "A-")])
+def test_what_chance_gives_counts_them_as_contradictions(one: str, other: str) -> None:
+    of, zero, last = corpus([noted(one), noted(one), noted(other)]), np.array([0, 0]), np.array([1, 2])
+    seen = agreements(of, parts_of(of), zero, last).filter(pl.col("name") == "field:value")
+    assert seen.select("agree", "contradict").rows() == [(True, False), (False, True)]
 
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
