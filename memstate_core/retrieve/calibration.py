@@ -14,7 +14,8 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from memstate_core.retrieve.scoring import PRIOR_ROWS, STANDARDISED, Array
+from memstate_core.retrieve.scoring import STANDARDISED
+from memstate_core.retrieve.standard_scores import PRIOR_ROWS, Array
 
 _DIGITS = 6
 

@@ -14,7 +14,7 @@ import numpy as np
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.replacement import PLACES, POOL, Pool
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows
-from memstate_core.retrieve.scoring import Array
+from memstate_core.retrieve.standard_scores import Array
 from memstate_core.retrieve.superseded import Statements
 
 EXCHANGED = 0.003

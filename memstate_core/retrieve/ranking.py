@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -112,19 +113,22 @@ class Ranking:
         Returns:
             By topic: `title`, `kind`, `direction` and `topic_id` (the neighbour).
         """
-        listed: dict[str, list[tuple[float, Neighbor, str]]] = {}
+        listed: dict[str, list[tuple[float, Neighbor, Found, int]]] = {}
         for topic, neighbor in both_ways(edges):
             if topic in topics and (place := self.place(neighbor.id)) is not None:
-                rows, row = place[0].topics.columns, place[1]
-                salience = rows["salience"][row]
-                order = -np.inf if salience is None else -salience
-                listed.setdefault(topic, []).append((order, neighbor, rows["title"][row]))
+                found, row = place
+                listed.setdefault(topic, []).append((found.topics.descending_salience[row], neighbor, found, row))
         return {
             topic: [
-                {"title": title, "kind": neighbor.kind, "direction": neighbor.direction, "topic_id": neighbor.id}
-                for _, neighbor, title in sorted(found)[:limit]
+                {
+                    "title": found.topics.columns["title"][row],
+                    "kind": neighbor.kind,
+                    "direction": neighbor.direction,
+                    "topic_id": neighbor.id,
+                }
+                for _, neighbor, found, row in sorted(near, key=itemgetter(0, 1))[:limit]
             ]
-            for topic, found in listed.items()
+            for topic, near in listed.items()
         }
 
     def _is_wanted(self, found: Found, row: int) -> bool:

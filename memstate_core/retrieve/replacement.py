@@ -16,7 +16,8 @@ import numpy.typing as npt
 from memstate_core.embed.encoder import Vectors
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows
-from memstate_core.retrieve.scoring import Array, highest
+from memstate_core.retrieve.scoring import highest
+from memstate_core.retrieve.standard_scores import Array
 
 POOL = 50
 """How many of the first rows are compared with each other."""

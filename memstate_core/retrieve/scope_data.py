@@ -17,6 +17,7 @@ from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING, Floats, Ints
 from memstate_core.retrieve.shared_words import SharedWords
 from memstate_core.retrieve.speaker_names import SpeakerNames
+from memstate_core.retrieve.standard_scores import LENGTH_PRIOR, standardised
 from memstate_core.retrieve.turn_traits import asking_shares, says_changed, text_lengths
 
 Rows = npt.NDArray[np.intp]
@@ -84,6 +85,21 @@ class EvidenceSlice:
     def lengths(self) -> Scores:
         """The length of each text as the logarithm of its characters, NaN without text (n)."""
         return text_lengths(self.frame["text"])
+
+    @cached_property
+    def length_scores(self) -> Scores:
+        """The standardised length of each text (n)."""
+        return standardised(self.lengths, LENGTH_PRIOR)
+
+    @cached_property
+    def without_vector(self) -> Flags:
+        """Which rows have no vector (n)."""
+        return np.equal(self.vector_rows, MISSING)
+
+    @cached_property
+    def known_lengths(self) -> Floats:
+        """The length of each window's summed vectors, NaN where none has one (n)."""
+        return np.where(self.window_lengths > 0, self.window_lengths, np.nan)
 
     @cached_property
     def asking(self) -> Scores:
@@ -155,6 +171,11 @@ class TopicSlice:
     def columns(self) -> dict[str, pl.Series]:
         """The columns of the frame by name."""
         return {column.name: column for column in self.frame.get_columns()}
+
+    @cached_property
+    def descending_salience(self) -> list[float]:
+        """What sorts the topics by descending salience, those without one first (n)."""
+        return (-self.frame["salience"]).fill_null(-np.inf).to_list()
 
     @cached_property
     def ids(self) -> list[str]:

@@ -1,9 +1,7 @@
 """Scores of evidence and topics for a question, as sums of comparable parts.
 
-Every part is standardised within its scope (z-scores, as in the fusion of Montague and Aslam 2001, "Relevance Score
-Normalization for Metasearch"), so that cosines and BM25 can be added. The mean and the spread of a small scope are
-shrunk towards prior values with the weight of a few rows (Gelman et al., Bayesian Data Analysis, 2.5), which also
-keeps a single row comparable.
+Every part is standardised within its scope (`memstate_core.retrieve.standard_scores`), so that cosines and BM25 can be
+added.
 
 Ranking only; `memstate_core.retrieve.search` decides what is visible.
 """
@@ -20,12 +18,11 @@ import numpy.typing as npt
 from memstate_core.embed.encoder import Vectors
 from memstate_core.model.errors import DimensionMismatch
 from memstate_core.retrieve.dates import named_spans, nearness
-from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.local_dates import local_spans
 from memstate_core.retrieve.relative_dates import relative_spans
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice
+from memstate_core.retrieve.standard_scores import BM25_PRIOR, COSINE_PRIOR, EVIDENCE_PRIOR, Array, standardised, total
 
-Array = npt.NDArray[np.float64]
 Parts = dict[str, Array]
 Places = npt.NDArray[np.intp]
 
@@ -61,21 +58,6 @@ TOPIC_TEXT = 0.5
 BEST_EVIDENCE = 2.0
 """The weight of a topic's best evidence beside its title and summary; it is itself a sum of several parts."""
 
-
-@dataclass(frozen=True)
-class Prior:
-    """Mean and spread of a part over many rows that are unrelated to the question."""
-
-    mean: float
-    spread: float
-
-
-COSINE_PRIOR = Prior(0.1, 0.1)
-BM25_PRIOR = Prior(0.05, 0.1)
-LENGTH_PRIOR = Prior(4.8, 0.8)
-EVIDENCE_PRIOR = Prior(4.0, 4.0)
-PRIOR_ROWS = 10
-
 STANDARDISED = WEIGHTS | {"words": 1.0, "evidence": BEST_EVIDENCE, "vector": 1.0, "topic_text": TOPIC_TEXT}
 """The weight of each part that is standardised, of evidence and of topics: its spread among unrelated rows."""
 
@@ -108,42 +90,20 @@ class PreparedQuestion:
     model: str = ""
 
 
-def standardised(values: Array, prior: Prior) -> Array:
-    """Values in standard deviations from their mean; NaN (unknown) becomes 0.
-
-    Args:
-        values: one value a row.
-        prior: shrinks mean and spread, with the weight of `PRIOR_ROWS` rows.
-    """
-    unknown = np.isnan(values)
-    known = values[~unknown] if unknown.any() else values
-    rows = len(known) + PRIOR_ROWS
-    mean = (known.sum() + PRIOR_ROWS * prior.mean) / rows
-    variance = (((known - mean) ** 2).sum() + PRIOR_ROWS * prior.spread**2) / rows
-    scores: Array = (values - mean) / np.sqrt(variance)
-    scores[unknown] = 0.0
-    return scores
-
-
-def total(parts: Parts) -> Array:
-    """The sum of the parts of each row."""
-    summed: Array = np.sum(list(parts.values()), axis=0)
-    return summed
-
-
 def highest(scores: Array, rows: Places, count: int) -> Places:
     """The rows with the `count` highest scores, and all that tie with the last of them."""
     if not 0 < count < len(rows):
         return rows if count else rows[:0]
-    least = np.partition(scores[rows], len(rows) - count)[len(rows) - count]
-    highest: Places = rows[scores[rows] >= least]
+    among = scores[rows]
+    least = np.partition(among, len(rows) - count)[len(rows) - count]
+    highest: Places = rows[among >= least]
     return highest
 
 
 def evidence_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:
     """The score of each piece of evidence, by part: its own and what others lend."""
     own = own_parts(evidence, asked)
-    return own | lent_parts(evidence, total(own))
+    return own | lent_parts(evidence, total(own.values()))
 
 
 def own_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:
@@ -156,7 +116,7 @@ def own_parts(evidence: EvidenceSlice, asked: PreparedQuestion) -> Parts:
     parts = {
         "turn_words": standardised(by_words[:, 0], BM25_PRIOR),
         "window_words": standardised(by_words[:, 1], BM25_PRIOR),
-        "length": standardised(evidence.lengths, LENGTH_PRIOR),
+        "length": evidence.length_scores,
     }
     if asked.unnamed is not None:
         turn, window = _cosines(evidence, asked.unnamed, asked.model)
@@ -215,7 +175,7 @@ def topic_text_part(evidence: EvidenceSlice, similarity: Array, homes: Rows, sta
         homes: the row of each row's topic, `MISSING` without one (n).
         stating: which rows state values (n).
     """
-    said = stating & (evidence.vector_rows != MISSING)
+    said = stating & ~evidence.without_vector
     of_topics = standardised(np.append(similarity, np.nan)[homes], COSINE_PRIOR)
     part: Array = np.where(said, STATES + TOPIC_TEXT * of_topics, 0.0)
     return part
@@ -223,13 +183,11 @@ def topic_text_part(evidence: EvidenceSlice, similarity: Array, homes: Rows, sta
 
 def _cosines(evidence: EvidenceSlice, vector: Vectors, model: str) -> tuple[Array, Array]:
     """Cosine of each turn and of each window with the question; NaN without a vector."""
-    rows, beside = evidence.vector_rows, evidence.windows[:, :2]
-    turn, known = np.full(len(rows) + 1, np.nan), np.flatnonzero(rows != MISSING)
-    turn[known] = _along(evidence.vectors, vector, model)[rows[known]]
-    along = np.where(np.isnan(turn), 0.0, turn)
-    lengths = np.where(evidence.window_lengths > 0, evidence.window_lengths, np.nan)
-    window = (along[:-1] + along[beside[:, 0]] + along[beside[:, 1]]) / lengths
-    return turn[:-1], window
+    cosines = np.append(_along(evidence.vectors, vector, model), 0.0)  # `MISSING` is the last place
+    along, beside = np.append(cosines[evidence.vector_rows], 0.0), evidence.windows[:, :2]
+    window = (along[:-1] + along[beside[:, 0]] + along[beside[:, 1]]) / evidence.known_lengths
+    along[:-1][evidence.without_vector] = np.nan
+    return along[:-1], window
 
 
 def _along(vectors: Vectors, vector: Vectors, model: str) -> Array:

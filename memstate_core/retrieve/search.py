@@ -27,7 +27,6 @@ from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.replacement import PLACES, pool_of
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows, TopicSlice, places_of
 from memstate_core.retrieve.scoring import (
-    Array,
     Parts,
     PreparedQuestion,
     evidence_parts,
@@ -35,8 +34,8 @@ from memstate_core.retrieve.scoring import (
     topic_parts,
     topic_similarity,
     topic_text_part,
-    total,
 )
+from memstate_core.retrieve.standard_scores import Array, total
 from memstate_core.retrieve.superseded import Statements, statements, superseded_evidence
 from memstate_core.state.graph import TOPIC, VECTOR
 
@@ -112,7 +111,7 @@ def search_scope(
     parts = evidence_parts(evidence, asked)
     if stated.stating.any():
         parts["topic_text"] = topic_text_part(evidence, similarity, homes, stated.stating)
-    scores = total(parts)
+    scores = total(parts.values())
     best = _best_by_topic(scores, np.where(seen, homes, MISSING), topics.frame.height)
     topic_scores = topic_parts(topics, asked, best, similarity)
     if topic_ids:
@@ -123,10 +122,10 @@ def search_scope(
     if asked.dated:
         pool = pool_of(evidence, scores, seen, stated.stating, max(PLACES, evidence_k)) if asked.present else None
         parts["newer"] = newer(pool, scores, seen, stated)
-        scores = total(parts)
+        scores = scores + parts["newer"]
     rows = highest(scores, np.flatnonzero(seen), evidence_k)
     replaced = replaced_by(evidence, pool, seen, rows, stated)
-    of_evidence, by_topic = Moments.of(scores[seen], parts), total(topic_scores)
+    of_evidence, by_topic = Moments.of(scores[seen], parts), total(topic_scores.values())
     return Found(
         topics,
         visible,

@@ -9,7 +9,8 @@ import numpy as np
 from memstate_core.embed.encoder import Encoder
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.reader import SnapshotReader
-from memstate_core.retrieve.scoring import PreparedQuestion, topic_parts, topic_similarity, total
+from memstate_core.retrieve.scoring import PreparedQuestion, topic_parts, topic_similarity
+from memstate_core.retrieve.standard_scores import total
 
 SIMILAR = 8
 """The most topics returned."""
@@ -42,6 +43,6 @@ def similar_topics(
     asked = PreparedQuestion(text, terms, terms, vector, vector, dated=False)
     similarity = topic_similarity(topics, asked)
     is_similar = (topics.terms.scores(terms)[:, 0] > 0) | (np.nan_to_num(similarity) >= LIKE)
-    scores = total(topic_parts(topics, asked, unknown, similarity))
+    scores = total(topic_parts(topics, asked, unknown, similarity).values())
     ranked = sorted((-scores[row], topics.ids[row]) for row in np.flatnonzero(is_similar))
     return [topic for _, topic in ranked if topic != but][:SIMILAR]

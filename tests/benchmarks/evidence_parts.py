@@ -21,8 +21,9 @@ from retrieval import prepared, scope_of
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.scope_data import EvidenceSlice
-from memstate_core.retrieve.scoring import PreparedQuestion, evidence_parts, lent_parts, own_parts, total
+from memstate_core.retrieve.scoring import PreparedQuestion, evidence_parts, lent_parts, own_parts
 from memstate_core.retrieve.speaker_names import without_names
+from memstate_core.retrieve.standard_scores import total
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.home import Home
@@ -34,7 +35,7 @@ LENT = ("session", "topic")
 
 def with_all(evidence: EvidenceSlice, asked: PreparedQuestion) -> Floats:
     """The scores as they are."""
-    return total(evidence_parts(evidence, asked))
+    return total(evidence_parts(evidence, asked).values())
 
 
 def without_part(left_out: str) -> Scored:
@@ -42,8 +43,8 @@ def without_part(left_out: str) -> Scored:
 
     def scored(evidence: EvidenceSlice, asked: PreparedQuestion) -> Floats:
         own = {name: part for name, part in own_parts(evidence, asked).items() if name != left_out}
-        lent = lent_parts(evidence, total(own))
-        return total(own | {name: part for name, part in lent.items() if name != left_out})
+        lent = lent_parts(evidence, total(own.values()))
+        return total((own | {name: part for name, part in lent.items() if name != left_out}).values())
 
     return scored
 

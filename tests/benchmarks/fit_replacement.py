@@ -24,7 +24,8 @@ from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.present import in_first_person, without_question_words
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.replacement import PLACES, TRAITS, pool_rows, traits
-from memstate_core.retrieve.scoring import PreparedQuestion, evidence_parts, total
+from memstate_core.retrieve.scoring import PreparedQuestion, evidence_parts
+from memstate_core.retrieve.standard_scores import total
 from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 
 
@@ -49,7 +50,7 @@ def _of(reader: SnapshotReader, encoder: QuestionEncoder, update: dict[str, Any]
     texts = [text, in_first_person(text, evidence.names.in_question(terms))]
     whole, own = encoder.encode(encoder.questions(texts))
     asked = PreparedQuestion(text, terms, without_question_words(terms), whole, own, dated=True, present=True)
-    scores = total(evidence_parts(evidence, asked))
+    scores = total(evidence_parts(evidence, asked).values())
     rows = pool_rows(evidence, scores, np.ones(len(scores), dtype=np.bool_))
     found, counts = traits(evidence, scores[rows], rows, PLACES)
     ids = evidence.frame["observation_id"][rows]

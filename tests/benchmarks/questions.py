@@ -100,7 +100,15 @@ def measure(server: Server, questions: Path, connections: int, seconds: int, see
 
 
 def compared(
-    home: Path, base: str, workers: int, *, topics: int, scopes: int, seconds: int, rounds: int
+    home: Path,
+    base: str,
+    workers: int,
+    *,
+    topics: int,
+    scopes: int,
+    seconds: int,
+    rounds: int,
+    most: tuple[float, float] = (8.0, 25.0),
 ) -> list[Measure]:
     """The figures of this code against those of a commit.
 
@@ -112,6 +120,7 @@ def compared(
         scopes: of a store that is made.
         seconds: of a round.
         rounds: rounds of each server at each number of connections.
+        most: targets of one connection: p50 and p99, in milliseconds.
     """
     serving.make(home, topics, max(1, topics // 2), scopes, 7)
     questions = home / "questions.jsonl"
@@ -130,7 +139,7 @@ def compared(
             ]
             for connections in (CONNECTIONS, 1)
         }
-    return [*_ratios(pairs[CONNECTIONS], workers), *_alone(pairs[1])]
+    return [*_ratios(pairs[CONNECTIONS], workers), *_alone(pairs[1], *most)]
 
 
 def _ratios(pairs: Sequence[tuple[Round, ...]], workers: int) -> list[Measure]:
@@ -143,10 +152,10 @@ def _ratios(pairs: Sequence[tuple[Round, ...]], workers: int) -> list[Measure]:
     ]
 
 
-def _alone(pairs: Sequence[tuple[Round, ...]]) -> list[Measure]:
+def _alone(pairs: Sequence[tuple[Round, ...]], p50: float, p99: float) -> list[Measure]:
     return [
-        Measure("one connection: p50", median(now.p50 for _, now in pairs), "ms", most=8.0),
-        Measure("one connection: p99", median(now.p99 for _, now in pairs), "ms", most=25.0),
+        Measure("one connection: p50", median(now.p50 for _, now in pairs), "ms", most=p50),
+        Measure("one connection: p99", median(now.p99 for _, now in pairs), "ms", most=p99),
         Measure("one connection, base: p50", median(then.p50 for then, _ in pairs), "ms"),
         Measure("one connection: CPU a request", median(now.cpu_ms for _, now in pairs), "ms"),
         Measure("one connection, base: CPU a request", median(then.cpu_ms for then, _ in pairs), "ms"),

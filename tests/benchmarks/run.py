@@ -83,6 +83,15 @@ def questions(given: Given) -> list[Measure]:
     return compared(home, given.base, given.workers, **size)
 
 
+def scopes(given: Given) -> list[Measure]:
+    """Questions over HTTP against a commit, in scopes as large as those of a million topics in a hundred."""
+    from questions import compared
+
+    size = {"topics": 500, "seconds": 2, "rounds": 1} if given.small else {"topics": 20_000, "seconds": 8, "rounds": 3}
+    home = given.folder / ("scopes-small" if given.small else "scopes")
+    return compared(home, given.base, given.workers, scopes=2, most=(12.0, 40.0), **size)
+
+
 def starting(given: Given) -> list[Measure]:
     """How long commands take to start and end."""
     from starting import started
@@ -120,6 +129,7 @@ BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {
     "pairs": pairs,
     "chats": chats,
     "questions": questions,
+    "scopes": scopes,
     "starting": starting,
     "packs": packs,
     "layers": layers,

@@ -202,10 +202,11 @@ class Postings:
             documents x fields, each from 0 to about 1. Terms unknown in the scope count in the bound, so that scopes
             with more of the question's terms score higher.
         """
-        scores = np.zeros((documents, self._weights.shape[1]))
         runs = self._runs(terms, first, count)
-        for low, high in runs:
-            scores[self._rows[low:high]] += self._weights[low:high]
+        held = [slice(low, high) for low, high in runs if low < high]
+        rows = np.concatenate([self._rows[each] for each in held] or [self._rows[:0]])
+        weights = np.concatenate([self._weights[each] for each in held] or [self._weights[:0]])
+        scores = np.array([np.bincount(rows, field, documents) for field in weights.T]).T
         bound = _idf(runs, documents).sum()
         return scores / bound if bound else scores
 

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from memstate_core.retrieve.scope_data import segment_numbers
-from memstate_core.retrieve.scoring import COSINE_PRIOR, _best_of, standardised
+from memstate_core.retrieve.scoring import _best_of
+from memstate_core.retrieve.standard_scores import COSINE_PRIOR, standardised
 
 
 def test_many_rows_are_standardised_by_themselves():
