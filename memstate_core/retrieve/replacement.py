@@ -41,16 +41,18 @@ NEAR = 0.3
 """The least cosine of turns that are near, where ranks say nothing."""
 
 TRAITS = {
-    "shares a rare word": 1.20,
-    "names a change": 2.86,
-    "rank among earlier turns": -1.06,
-    "rank among later turns": -1.09,
-    "score below the best": -2.08,
-    "place of the earlier turn": -2.36,
+    "shares a rare word": 0.92,
+    "names a change": 2.41,
+    "names a change: weight of shared words": 0.73,
+    "rank among earlier turns": -1.04,
+    "rank among later turns": -1.03,
+    "score below the best": -2.17,
+    "place of the earlier turn": -2.44,
 }
-"""The coefficient of each trait of a pair. Ranks (by cosine), places and differences of scores count as log(1 + x)."""
+"""The coefficient of each trait of a pair. Weights, ranks (by cosine), places and differences of scores count as
+log(1 + x)."""
 
-INTERCEPT = 1.81
+INTERCEPT = 2.00
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,12 @@ def _highest(scores: Array, rows: Rows, count: int) -> Rows:
 
 def _rare(evidence: EvidenceSlice) -> float:
     """The least weight of shared words that says something."""
-    return float(RARE * np.log1p((evidence.frame.height - 0.5) / 1.5))
+    return RARE * _singular(evidence)
+
+
+def _singular(evidence: EvidenceSlice) -> float:
+    """The weight of a word that one turn only contains."""
+    return float(np.log1p((evidence.frame.height - 0.5) / 1.5))
 
 
 def traits(evidence: EvidenceSlice, scores: Array, rows: Rows, first: int) -> tuple[Array, Flags]:
@@ -125,7 +132,7 @@ def traits(evidence: EvidenceSlice, scores: Array, rows: Rows, first: int) -> tu
         first: how many of them may have been replaced (m).
 
     Returns:
-        The traits (m x n x 6), in the order of `TRAITS`, and whether the column can have replaced the row (m x n).
+        The traits (m x n x 7), in the order of `TRAITS`, and whether the column can have replaced the row (m x n).
     """
     cosines, early = _following(evidence, rows), rows[:first]
     near, pairs = cosines[:first], cosines > -1
@@ -134,6 +141,7 @@ def traits(evidence: EvidenceSlice, scores: Array, rows: Rows, first: int) -> tu
     found = [
         shared >= _rare(evidence),
         np.broadcast_to(changes, near.shape),
+        changes * np.log1p(np.maximum(shared, 0) / _singular(evidence)),
         _rank((cosines[None, :, :] > near[:, None, :]).sum(axis=1), among[None, :]),
         _rank((near[:, None, :] > near[:, :, None]).sum(axis=2), pairs[:first].sum(axis=1)[:, None]),
         np.broadcast_to(np.log1p(scores[:1] - scores), near.shape),

@@ -30,7 +30,7 @@ from memstate_core.serve.snapshots.question_encoder import QuestionEncoder
 
 
 class Pairs(NamedTuple):
-    """The pairs of one question, or of many: their facts (n), traits (n x 6), and whether they are replacements (n)."""
+    """The pairs of one question, or of many: their facts (n), traits (n x 7), and whether they are replacements (n)."""
 
     facts: np.ndarray
     traits: np.ndarray

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memstate_core.retrieve.replacement import FURTHER, POOL, Pool, pool_of
+from memstate_core.retrieve.replacement import FURTHER, POOL, TRAITS, Pool, pool_of, traits
 from tests.core.retrieve.conftest import Store
 
 pytestmark = pytest.mark.slow
@@ -46,6 +46,16 @@ def test_a_word_of_change_and_a_rare_word_make_a_replacement_likelier(store, ope
     pool, place = judged(store, opened)
     chances = [pool.probability[place[old], place[new]] for new in (plain, moved, left)]
     assert 0 < chances[0] < chances[1] < chances[2] < 1
+
+
+def test_the_more_a_turn_of_change_shares_the_more_it_says(store, opened) -> None:
+    statements = chat(store, "Oslo, never again", "Oslo harbour, never again", "Oslo harbour")
+    [reader] = opened(store)
+    evidence = reader.evidence("user:a")
+    rows = np.array([evidence.frame["observation_id"].to_list().index(each) for each in statements])
+    shared = traits(evidence, np.zeros(4), rows, 1)[0][0, :, [*TRAITS].index("names a change: weight of shared words")]
+    assert shared[3] == 0 < shared[1] < shared[2]
+    assert np.expm1(shared[2]) == pytest.approx(2 * np.expm1(shared[1]), rel=0.1)  # two words, about as rare
 
 
 @pytest.mark.parametrize(
