@@ -16,6 +16,8 @@ from memstate_core.model.errors import RequestInvalid
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_BYTES = (bytes, bytearray, memoryview)
+"""What msgspec writes as base64, which nobody would read as the text that it was."""
 
 
 def encoded(body: Any) -> bytes:
@@ -26,7 +28,7 @@ def encoded(body: Any) -> bytes:
     """
     try:
         content = msgspec.json.encode(body)
-        plain = msgspec.to_builtins(body, str_keys=True)
+        plain = msgspec.to_builtins(body, str_keys=True, builtin_types=_BYTES)
         json.dumps(plain, allow_nan=False, ensure_ascii=True)
     except UnicodeEncodeError as error:
         raise _not_unicode(error) from error

@@ -13,7 +13,8 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 
@@ -23,6 +24,7 @@ PREFIX = "api-"
 _NAME = re.compile(r"api-(\d{20})-\w+(\.\d+)?\.jsonl").fullmatch
 _KEY_BYTES = 32
 _HEADER_BYTES = 256
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -40,6 +42,22 @@ def written_at(name: str) -> int | None:
     """When a file of this name was written, in nanoseconds; None if no server gives such names."""
     found = _NAME(name)
     return None if found is None else int(found[1])
+
+
+def accepted_at(name: str, lines: Sequence[int], latest: datetime) -> list[datetime]:
+    """When a server accepted rows of a file, each line a microsecond after the one before it.
+
+    So a value that was sent after another one is the later one, also where neither says when it was observed.
+
+    Args:
+        name: the name of the file.
+        lines: the lines of the rows.
+        latest: the time of rows that were accepted after it, and of all rows if no server gives such names.
+    """
+    written, last = written_at(name), (latest - _EPOCH) // _MICROSECOND
+    if written is None:
+        return [latest] * len(lines)
+    return [_EPOCH + min(written // 1000 + line, last) * _MICROSECOND for line in lines]
 
 
 def signed(rows: bytes, key: bytes, sha256: str | None = None) -> bytes:

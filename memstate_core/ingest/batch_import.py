@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memstate_core.ingest.api_files import accepted_at
 from memstate_core.ingest.bisection import guilty_rows
 from memstate_core.ingest.deduplication import CONFLICT, NEW, Deduplication
 from memstate_core.ingest.dumps import READ_ERRORS, unreadable
@@ -141,8 +142,9 @@ class BatchImport:
         """Compares a batch with the ledger; writes nothing."""
         records = list(chain.from_iterable(each.records for each in validated))
         status = self._deduplication.classify(identity_frame(records))
-        new = [records[at] for at in (status == NEW).arg_true()]
-        evidence = evidence_frame(new, self._now, self._run_id)
+        arrived = list(chain.from_iterable(map(self._arrived, files, validated)))
+        new = (status == NEW).arg_true()
+        evidence = evidence_frame([records[at] for at in new], self._now, self._run_id, [arrived[at] for at in new])
         frames, results, kept = [empty(QUARANTINE)], [], []
         ends = list(accumulate((len(each.records) for each in validated), initial=0))
         for file, each, (start, end) in zip(files, validated, pairwise(ends), strict=True):
@@ -154,6 +156,10 @@ class BatchImport:
             results.append((int((mine == NEW).sum()), refusals))
             kept.append(more)
         return _Prepared(evidence, pl.concat(frames), results, kept)
+
+    def _arrived(self, file: FileProgress, found: ValidatedBatch) -> list[datetime]:
+        """When each record of a file arrived."""
+        return accepted_at(file.path.name, [row.line for row in found.origins], self._now)
 
     def _fails(self, file: FileProgress, rows: list[RawRow]) -> bool:
         """Whether rows raise an unforeseen error, stored in an empty ledger in a folder of its own."""

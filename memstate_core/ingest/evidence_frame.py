@@ -30,20 +30,24 @@ def identity_frame(records: Sequence[Record]) -> pl.DataFrame:
     return pl.DataFrame([_series(name, [record[at] for record in records]) for at, name in enumerate(IDENTITY)])
 
 
-def evidence_frame(records: Sequence[Record], now: datetime, run_id: str) -> pl.DataFrame:
+def evidence_frame(
+    records: Sequence[Record], now: datetime, run_id: str, arrived: Sequence[datetime] | None = None
+) -> pl.DataFrame:
     """The records as evidence (columns EVIDENCE), in their order.
 
     Args:
         records: the accepted records.
-        now: the time of the import, also used as observation time where none was given.
+        now: the time of the import.
         run_id: the run or command that imports.
+        arrived: when each record arrived, which is its observation time where it has none; `now` for all by default.
     """
     cells = list(zip(*records, strict=True)) or [()] * len(RECORD)
     columns = {name: _series(name, column) for name, column in zip(RECORD, cells, strict=True)}
     moment = pl.lit(now, MOMENT)
+    observed = moment if arrived is None else pl.Series(arrived, dtype=MOMENT)
     return conform(
         pl.DataFrame(list(columns.values())).with_columns(
-            pl.col("observed_at").fill_null(moment),
+            pl.col("observed_at").fill_null(observed),
             evidence_id=pl.col("content_sha256").str.head(EVIDENCE_ID_LENGTH),
             imported_at=moment,
             run_id=pl.lit(run_id),

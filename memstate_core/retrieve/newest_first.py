@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from memstate_core.retrieve.edits import visible_wordings
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.replacement import PLACES, POOL, Pool
 from memstate_core.retrieve.scope_data import EvidenceSlice, Flags, Rows
@@ -60,7 +61,10 @@ def newer(pool: Pool | None, scores: Array, seen: Flags, stated: Statements) -> 
 def replaced_by(
     evidence: EvidenceSlice, pool: Pool | None, seen: Flags, shown: Rows, stated: Statements
 ) -> list[str | None]:
-    """The observation that replaced each shown row (m): by the history of a field, else by its form; else null.
+    """The observation that replaced each shown row (m), or null.
+
+    It is the last wording of a message that was edited; else, if the question asks for the present, what superseded the
+    row by the history of a field, or may have by its form.
 
     Args:
         evidence: the evidence of a scope (n rows).
@@ -69,16 +73,22 @@ def replaced_by(
         shown: the rows of the answer (m).
         stated: as for `newer`.
     """
-    if pool is None or not len(shown):
-        return [None] * len(shown)
-    likely, first = np.full(len(seen), MISSING), pool.rows[: len(pool.probability)]
+    later = visible_wordings(evidence.last_wordings, seen)[shown]
+    if pool is not None:
+        known = _visible(stated, seen)[shown]
+        known = np.where(known == MISSING, _likely(pool, len(seen))[shown], known)
+        later = np.where(later == MISSING, known, later)
+    names = evidence.frame["observation_id"]
+    return [None if row == MISSING else str(names[int(row)]) for row in later]
+
+
+def _likely(pool: Pool, count: int) -> Rows:
+    """What may have replaced each row by its form, `MISSING` where that is unlikely (n)."""
+    likely, first = np.full(count, MISSING), pool.rows[: len(pool.probability)]
     if len(first):
         found = pool.probability.argmax(axis=1)
         likely[first] = np.where(pool.probability.max(axis=1) >= DOUBTED, pool.rows[found], MISSING)
-    known = _visible(stated, seen)[shown]
-    names = evidence.frame["observation_id"]
-    later = np.where(known == MISSING, likely[shown], known)
-    return [None if row == MISSING else str(names[int(row)]) for row in later]
+    return likely
 
 
 def _visible(stated: Statements, seen: Flags) -> Rows:

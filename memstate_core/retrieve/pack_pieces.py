@@ -13,9 +13,9 @@ from typing import Any
 from memstate_core.model.forms.core_block import CONTENT
 from memstate_core.model.forms.resource import CONTENT as RESOURCE_CONTENT
 from memstate_core.model.forms.resource import KIND, OTHER, URI, Resource
-from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.conflicts import plain
 from memstate_core.retrieve.passages import passage
+from memstate_core.retrieve.question_language import content_terms
 
 Answer = dict[str, Any]
 
@@ -75,7 +75,7 @@ def answer_pieces(answer: Answer) -> Iterator[Piece]:
     resources = {each["topic_id"] for each in answer["candidates"] if each["topic_kind"] == RESOURCE}
     topics, evidence = ([found for found in answer[part] if found["topic_id"] not in apart]
                         for part in ("candidates", "evidence"))  # fmt: skip
-    words = question_terms(answer["query"]) if resources else []
+    words = content_terms(answer["query"])
     replaced = [each for each in evidence if each.get("replaced_by")]
     for rank, topic in enumerate(topics):
         if topic["topic_id"] in resources:
@@ -83,7 +83,7 @@ def answer_pieces(answer: Answer) -> Iterator[Piece]:
         else:
             yield from _topic_pieces(topic, rank, replaced)
     for rank, found in enumerate(each for each in evidence if each["topic_id"] not in resources):
-        yield _evidence_piece(found, rank)
+        yield _evidence_piece(found, rank, words)
 
 
 def _piece(
@@ -196,9 +196,10 @@ def session_piece(session: Answer, rank: int) -> Piece:
     return _piece("session", 0, rank, None, f"- {title}: {text or session['status']}", [], own | {"title": title})
 
 
-def _evidence_piece(found: Answer, rank: int) -> Piece:
+def _evidence_piece(found: Answer, rank: int, words: Sequence[str]) -> Piece:
+    """The piece of evidence: who said it when, and of a long text the passage with words of the question."""
     speaker = f" {one_line(found['actor'])}" if found["actor"] else ""
-    text = f"- {found['observed_at'][:10]}{speaker}: {one_line(found['text'] or '')}"
+    text = f"- {found['observed_at'][:10]}{speaker}: {one_line(passage(found['text'] or '', words, LONGEST))}"
     cited = ("observation_id", "scope", "topic_id", "observed_at")
     source: Answer = {name: found[name] for name in cited if name in found}
     later = found.get("replaced_by")

@@ -21,7 +21,7 @@ def passage(text: str, words: Sequence[str], longest: int) -> str:
 
     Args:
         text: the text.
-        words: the terms of the question (`memstate_core.model.terms.question_terms`).
+        words: the terms of the question (`memstate_core.retrieve.question_language.content_terms`).
         longest: characters of the window. A text that is no longer is returned whole.
 
     Returns:

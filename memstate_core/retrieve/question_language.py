@@ -1,4 +1,4 @@
-"""The language in which a question is written, as far as dates in it need to be read.
+"""The language in which a question is written, as far as its dates and its content words need to be known.
 
 Counted are the stop words of each language (the package `stop-words`). English wins a tie unless all its words are
 those of the other language, too, so that no English question is read as one in another. Chinese is written without
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+
+from memstate_core.model.terms import question_terms
 
 ENGLISH, CHINESE = "en", "zh"
 _ENGLISH = (
@@ -43,6 +45,13 @@ def languages_of(text: str) -> tuple[str, ...]:
     if _HAN.search(text) and not _OTHERS.search(text) and not _in(ENGLISH, text):
         return (CHINESE,)
     return tuple(language for language in _most(text) if language != ENGLISH)
+
+
+def content_terms(question: str) -> list[str]:
+    """The terms of a question but for the stop words of its languages; all of them if no other is left."""
+    languages = frozenset(languages_of(question) or (ENGLISH,))
+    kept = _WORD.sub(lambda word: " " if languages & _lists().get(word[0].lower(), frozenset()) else word[0], question)
+    return question_terms(kept) or question_terms(question)
 
 
 def _most(text: str) -> list[str]:

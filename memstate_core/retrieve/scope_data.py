@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from memstate_core.retrieve.coherence import context_weight
+from memstate_core.retrieve.edits import last_wordings
 from memstate_core.retrieve.index.bm25 import Postings, Scores
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING, Floats, Ints
@@ -125,6 +126,11 @@ class EvidenceSlice:
     def changes(self) -> Flags:
         """Whether each text says that something changed (n)."""
         return says_changed(self.frame["text"])
+
+    @cached_property
+    def last_wordings(self) -> Rows:
+        """The row of the last wording of the message of each row, `MISSING` for that one and those never edited (n)."""
+        return last_wordings(self.frame["observation_id"])
 
     @cached_property
     def shared_words(self) -> SharedWords:

@@ -19,6 +19,7 @@ from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
 from memstate_core.model.forms.verification import VERIFICATION
 from memstate_core.retrieve.calibration import Moments
+from memstate_core.retrieve.edits import exchanged
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.index.windows import MISSING
 from memstate_core.retrieve.index.write import TOPIC_COLUMNS
@@ -57,7 +58,7 @@ class Found:
         rows: the rows of the best evidence, in no particular order (m).
         evidence_scores: their scores (m).
         evidence_parts: the parts of their scores (each m).
-        replaced_by: the observation that may have replaced each where the question asks for what holds now (m).
+        replaced_by: the observation that may have replaced each, as `EvidenceHit` has it (m).
         topic_moments: of the scores of all visible topics.
         evidence_moments: of the scores of all evidence that may be returned.
     """
@@ -118,6 +119,9 @@ def search_scope(
         seen &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
     if only is not None:
         seen &= evidence.frame.select(only).to_series().to_numpy()
+    if (evidence.last_wordings != MISSING).any():
+        parts["edited"] = exchanged(evidence.last_wordings, scores, seen)
+        scores = scores + parts["edited"]
     pool = None
     if asked.dated:
         pool = pool_of(evidence, scores, seen, stated.stating, max(PLACES, evidence_k)) if asked.present else None

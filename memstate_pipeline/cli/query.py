@@ -109,15 +109,19 @@ def _known_kinds(given: list[str] | None) -> tuple[str, ...]:
 
 
 def _lines(result: Mapping[str, Any]) -> Iterator[str]:
+    from memstate_core.retrieve.passages import passage
+    from memstate_core.retrieve.question_language import content_terms
+
     yield from missing_lines(result)
     yield f"topics (snapshot {result['snapshot']})"
     for candidate in result["candidates"]:
         yield from _candidate(candidate)
     yield from ["  none"] * (not result["candidates"])
     yield "evidence"
+    words, columns = content_terms(result["query"]), width() - len(_INDENT)
     for found in result["evidence"]:
         yield f"  {_score(found['score'])}  {found['observed_at'][:16]}  {found['observation_id']}"
-        yield _INDENT + cut(found["text"] or "", width() - len(_INDENT))
+        yield _INDENT + cut(passage(found["text"] or "", words, columns), columns)
         yield from _explanation(found)
     yield from ["  none"] * (not result["evidence"])
 

@@ -29,19 +29,28 @@ class Member:
     name: str | None
     blocks: Callable[[], Iterator[bytes]]
 
-    @cached_property
+    @property
     def head(self) -> bytes:
         """Its first HEAD_BYTES bytes, fewer if it ends or breaks before."""
-        found = b""
+        return self._begun[0]
+
+    @property
+    def problem(self) -> str | None:
+        """Why it breaks within its head; None if it does not."""
+        return self._begun[1]
+
+    @cached_property
+    def _begun(self) -> tuple[bytes, str | None]:
+        found, problem = b"", None
         with closing(self.blocks()) as blocks:  # type: ignore[type-var]
             try:
                 while len(found) < HEAD_BYTES and (block := next(blocks, b"")):
                     found += block
             except RefusedArchive:
                 raise
-            except (BrokenContainer, OSError, *UNPACK_ERRORS):
-                pass
-        return found[:HEAD_BYTES]
+            except (BrokenContainer, OSError, *UNPACK_ERRORS) as error:
+                problem = str(error)
+        return found[:HEAD_BYTES], problem
 
     @cached_property
     def objects(self) -> list[dict[str, Any]]:

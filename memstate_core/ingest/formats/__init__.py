@@ -11,9 +11,13 @@ from pkgutil import iter_modules
 from memstate_core.ingest.containers.source import Source
 from memstate_core.ingest.formats.shared.base import Reader
 from memstate_core.ingest.raw_rows import BrokenContainer
+from memstate_core.ingest.reasons import shortened
 
 OBSERVATIONS = "observations"
 """The format of rows that already are observations, and the default for unknown content."""
+
+_SEARCHED = 20
+"""How many members of an archive that is not known are searched for damage."""
 
 FORMATS = tuple(sorted(module.name.replace("_", "-") for module in iter_modules(__path__) if not module.ispkg))
 
@@ -41,8 +45,8 @@ def chosen(source: Source, wanted: str | None) -> str:
     """The format in which a source is read.
 
     Raises:
-        BrokenContainer: its format differs from the one wanted, or no reader knows it and it is an archive, or looks
-            like a format in a style that is not known.
+        BrokenContainer: its format differs from the one wanted, or no reader knows it and it is an archive, maybe a
+            damaged one, or looks like a format in a style that is not known.
         ValueError: there is no format of that name.
     """
     if wanted is not None and wanted != OBSERVATIONS:
@@ -55,9 +59,22 @@ def chosen(source: Source, wanted: str | None) -> str:
     if wanted is None and not found and (problem := _resembling(source)):
         raise BrokenContainer(problem)
     if source.archive is not None and not found:
-        expected = "; ".join(reader(name).expected for name in FORMATS if name != OBSERVATIONS)
-        raise BrokenContainer(f"the archive holds no export that is known, expected one of: {expected}")
+        raise BrokenContainer(_unread(source) or _unknown())
     return found[0] if found else OBSERVATIONS
+
+
+def _unread(source: Source) -> str | None:
+    """Why the first member that breaks at its beginning keeps an archive from being known."""
+    found = next((member for member in source.members[:_SEARCHED] if member.problem), None)
+    if found is None:
+        return None
+    member = shortened(found.name or "")
+    return f"its member {member} cannot be read: {found.problem}; expected whole members, without a password"
+
+
+def _unknown() -> str:
+    expected = "; ".join(reader(name).expected for name in FORMATS if name != OBSERVATIONS)
+    return f"the archive holds no export that is known, expected one of: {expected}"
 
 
 def _resembling(source: Source) -> str | None:

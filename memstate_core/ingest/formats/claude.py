@@ -32,10 +32,10 @@ def _turns(document: Document, notes: Notes) -> Iterator[Turn | Odd]:
         raise Rejection(Reason.WRONG_TYPE, "$.chat_messages is not an array, expected the messages of a conversation")
     messages: dict[str, dict[str, Any]] = {}
     for at, message in enumerate(listed):
-        if isinstance(message, dict):
-            messages[text_or_none(message.get("uuid")) or str(at)] = message
-        else:
+        if not isinstance(message, dict):
             yield Odd(message, f"$.chat_messages[{at}] is not a message, expected an object")
+        elif messages.setdefault(name := text_or_none(message.get("uuid")) or str(at), message) != message:
+            yield Odd(message, f"$.chat_messages[{at}].uuid is that of another message ({name!r}), expected its own")
     conversation = text_or_none(document.get("uuid")) or next(iter(messages), "unnamed")
     line = Line(moment(document.get("created_at")))
     shared = {"conversation": text_or_none(document.get("name")), "source_uri": f"claude:{conversation}"}

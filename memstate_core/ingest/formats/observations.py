@@ -1,4 +1,4 @@
-"""Observations as JSON Lines or one JSON array. Content that no other reader recognises is read this way, too.
+"""Observations as JSON Lines, one JSON array or one object. Content that no reader recognises is read this way, too.
 
 A file named .jsonl or .ndjson is read as JSON Lines, whatever its first line is.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from memstate_core.ingest.api_files import is_header
 from memstate_core.ingest.containers.compression import MAGIC
 from memstate_core.ingest.containers.json_array import array_rows
-from memstate_core.ingest.containers.sniff import BOM
+from memstate_core.ingest.containers.sniff import BOM, begins_pretty
 from memstate_core.ingest.containers.source import Source
 from memstate_core.ingest.formats.shared.base import Reader, Reading
 from memstate_core.ingest.raw_rows import BrokenContainer, RawRow, line_rows
@@ -34,6 +34,8 @@ def _rows(source: Source, reading: Reading) -> Iterator[RawRow]:
             raise BrokenContainer(f"it holds binary data of no known format, expected {EXPECTED}, or a chat export")
         if first.lstrip().startswith(b"["):
             return array_rows(chain((first,), blocks), reading.longest)
+        if begins_pretty(first.lstrip()):
+            return array_rows(chain((b"[", first), blocks, (b"]",)), reading.longest)
     rows = line_rows(chain((first,), blocks), reading.longest)
     head = next(rows, None)
     return rows if head is None or is_header(head.raw) else chain((head,), rows)

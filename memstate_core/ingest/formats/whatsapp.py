@@ -32,6 +32,8 @@ from memstate_core.model.text import iso
 _NAMES = re.compile(r"\.txt$", re.IGNORECASE)
 _FIRST_YEAR = 2009
 """The year in which WhatsApp began: an earlier one is of another calendar."""
+_IN_A_SECOND = 1_000
+"""Numbers of turns that each second of a day has."""
 _CHAT_NAME = re.compile(r"^WhatsApp Chat (?:with|-) |\s*\(\d+\)$")
 
 
@@ -77,11 +79,14 @@ def _chat(member: Member, chat: str, reading: Reading) -> Iterator[RawRow]:
 
 
 class _Days:
-    """Converts the messages of a chat to turns, numbered by day."""
+    """Converts the messages of a chat to turns.
+
+    The number of a turn is the time of day as written and its place among the messages of that time: an export that
+    begins later in the day gives it the same one.
+    """
 
     def __init__(self, chat: str, order: str) -> None:
         self._chat, self._order = chat, order
-        self._day, self._turns = "", 0
         self._minute: tuple[Written, Written] | None = None
         self._same: Counter[tuple[str | None, str]] = Counter()
 
@@ -94,14 +99,13 @@ class _Days:
         at = moment_of(message.date, message.time, self._order)
         at = None if at is not None and at.year < _FIRST_YEAR else at
         day = "undated" if at is None else f"{at:%Y-%m-%d}"
-        self._turns = self._turns + 1 if day == self._day else 0
-        self._day = day
+        name, (hour, minute, second) = self._hash(message, text), message.time
         return {
-            "observation_id": f"whatsapp/{self._hash(message, text)}",
+            "observation_id": f"whatsapp/{name}",
             "kind": USER if message.sender else SYSTEM,
             "actor": message.sender,
             "session_id": f"whatsapp/{self._chat}/{day}",
-            "turn": self._turns,
+            "turn": ((hour * 60 + minute) * 60 + second) * _IN_A_SECOND + self._same.total() - 1,
             "observed_at": iso(at) if at else message.written,
             "source_uri": f"whatsapp:{self._chat}",
             "text": text,

@@ -62,8 +62,9 @@ class Candidate(Answer, frozen=True):
 class EvidenceHit(Answer, frozen=True):
     """A piece of evidence that matches; with `pending` true it is unpublished and its score is between 0 and 1.
 
-    `replaced_by` is the later observation of the same speaker that may have replaced it, where a question asks for what
-    holds now. `tool`, `status` and `path` are details of an event.
+    `replaced_by` is the last wording of a message that was edited; else, where a question asks for what holds now, the
+    later observation of the same speaker that may have replaced it. `tool`, `status` and `path` are details of an
+    event.
     """
 
     observation_id: str

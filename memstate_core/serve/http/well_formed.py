@@ -5,7 +5,8 @@ A misspelt parameter that is ignored is a filter that is not applied, as with th
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import Any, get_args, get_origin
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -23,7 +24,7 @@ async def well_formed(request: Request) -> None:
 
     Raises:
         Problem: the body is not declared as JSON, which a page of another origin cannot do without a preflight.
-        RequestValidationError: a GET has a parameter that its route does not know.
+        RequestValidationError: a GET has a parameter that its route does not know, or takes once and has more often.
     """
     if request.method == "GET":
         _require_known(request)
@@ -33,15 +34,25 @@ async def well_formed(request: Request) -> None:
 
 def _require_known(request: Request) -> None:
     route: APIRoute = request.scope["route"]
-    known = [each.alias for each in route.dependant.query_params]
-    unknown = [name for name in request.query_params if name not in known]
-    if unknown:
-        raise RequestValidationError([_unknown(name[:_SHOWN], known) for name in unknown])
+    known = {each.alias: each.field_info.annotation for each in route.dependant.query_params}
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    unknown = [_unknown(name[:_SHOWN], list(known)) for name in given if name not in known]
+    repeated = [_repeated(name, times) for name, times in given.items() if times > 1 and not _is_list(known.get(name))]
+    if unknown or repeated:
+        raise RequestValidationError(unknown or repeated)
 
 
 def _unknown(name: str, known: list[str]) -> dict[str, Any]:
     expected = f"expected one of {', '.join(known)}" if known else "this path takes none"
     return {"type": "unknown", "loc": ("query", name), "msg": f"unknown parameter{meant(name, known)} {expected}"}
+
+
+def _is_list(annotation: object) -> bool:
+    return list in {get_origin(each) for each in (annotation, *get_args(annotation))}
+
+
+def _repeated(name: str, times: int) -> dict[str, Any]:
+    return {"type": "repeated", "loc": ("query", name), "msg": f"found {times} times, expected once"}
 
 
 def _require_json(request: Request) -> None:

@@ -163,6 +163,13 @@ def test_text_that_is_not_unicode_is_refused_and_nothing_is_sent(ask: Callable[[
         ask(nobody)
 
 
+@pytest.mark.parametrize("text", [b"yard", bytearray(b"yard"), memoryview(b"yard")])
+def test_bytes_are_refused_and_nothing_is_sent(text: Any) -> None:
+    """They were stored in base64, as what somebody had said."""
+    with MemoryClient("http://127.0.0.1:1") as nobody, pytest.raises(RequestInvalid, match="cannot be sent as JSON"):
+        nobody.ingest({"text": text})
+
+
 def test_both_clients_have_the_same_methods_as_there_are_calls() -> None:
     made = {name for name, kind in inspect.getmembers(calls, inspect.isfunction) if kind.__module__ == calls.__name__}
     public = {name for name in made if not name.startswith("_")}

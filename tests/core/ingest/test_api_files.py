@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from memstate_core.ingest.api_files import (
+    accepted_at,
     damage,
     file_name,
     is_header,
@@ -20,7 +23,9 @@ from memstate_core.ingest.api_files import (
 )
 from memstate_core.ingest.importer import import_paths
 from memstate_core.ingest.inbox import import_inbox
+from memstate_core.model.text import iso
 from memstate_core.run.store import open_store
+from tests.core.clocks import SETTLED
 from tests.core.strategies import day
 
 KEY, ROWS = b"k" * 32, b'{"text": "x"}\n{"text": "y"}\n'
@@ -36,6 +41,30 @@ def test_names_have_the_time_and_sort_by_it() -> None:
 @pytest.mark.parametrize("name", ["api-1-x.jsonl", "api-.jsonl", f"my-{file_name(1, 'x')}", f"{file_name(1, 'x')}.zip"])
 def test_other_names_are_no_names_of_the_api(name: str) -> None:
     assert written_at(name) is None
+
+
+def test_rows_were_accepted_in_their_order_and_never_after_the_import() -> None:
+    at = int(day(3).timestamp()) * 10**9
+    first, second = accepted_at(file_name(at, "x"), [2, 3], day(5))
+    assert day(3) < first < second < day(3) + timedelta(seconds=1)
+    assert accepted_at(file_name(10**20 - 1, "x"), [2], day(5)) == accepted_at("a.jsonl", [2], day(5)) == [day(5)]
+
+
+def test_what_a_server_accepted_without_a_time_was_observed_then(tmp_path: Path) -> None:
+    """All of a day was observed when the night began, so that its values contradicted one another."""
+    store = open_store(tmp_path, {})
+    sent = [(day(1), "Aya", {}), (day(2), "Ben", {}), (day(3), "Cem", {"observed_at": iso(day(0.5))})]
+    store.home.inbox.mkdir()
+    for at, owner, more in sent:
+        row = {"topic_key": "acme", "fields": [{"name": "owner", "value": owner}], **more}
+        content = signed(json.dumps(row).encode() + b"\n", KEY)
+        (store.home.inbox / file_name(int(at.timestamp()) * 10**9, "x")).write_bytes(content)
+    (store.home.inbox / "dump.jsonl").write_text('{"text": "of no server"}\n')
+    assert import_inbox(store.home, store.ledger, store.settings, now=day(5), run_id="r", clock=SETTLED).accepted == 4
+    found = store.ledger.scan("evidence").select("observed_at", "imported_at").collect().sort("observed_at")
+    seconds = found["observed_at"].dt.truncate("1s").to_list()
+    assert seconds == [day(0.5), day(1), day(2), day(5)]
+    assert set(found["imported_at"]) == {day(5)}
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])

@@ -85,6 +85,16 @@ def test_parquet_may_hold_times_numbers_and_bytes_of_its_own_types(desk):
     assert [row["fields"][0]["value_json"] for row in (one, two)] == ["1.5", "2"]
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.txt", "a.json.gz"])
+def test_one_object_over_many_lines_is_one_row(desk, name):
+    """Each of its lines was refused as broken JSON, 20,000 of a large export of an unknown program."""
+    known = json.dumps(ROWS[0], indent=1).encode()
+    (desk.folder / name).write_bytes(gzip.compress(known) if name.endswith(".gz") else known)
+    assert desk.read(desk.folder / name).accepted == 1
+    (desk.folder / "b.json").write_text(json.dumps({"messages": [{"from": "Ann", "date": 1}] * 9}, indent=1))
+    assert desk.read(desk.folder / "b.json").reasons == {"missing_content": 1}
+
+
 def test_a_bad_parquet_row_is_kept_as_json(desk):
     frame = pl.DataFrame({"text": ["a", "b"], "score": [0.5, float("nan")]})
     frame.write_parquet(desk.folder / "a.parquet")

@@ -73,6 +73,27 @@ def test_a_pack_lists_topics_then_evidence_and_cites_each_line(store: Store, ope
     json.dumps(packed)
 
 
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What is the deposit?", "The deposit is 2350 euros."),
+        ("Wie hoch ist die Kaution?", "Die Kaution beträgt 2350 Euro."),
+        ("保証金はいくらですか。", "保証金は二三五〇ユーロです。"),
+    ],
+)
+def test_of_a_long_text_the_passage_with_the_words_of_the_question_is_shown(
+    store: Store, opened: Opened, question: str, said: str
+) -> None:
+    """The beginning was shown, whatever the question, and its stop words decide nothing."""
+    store.topic("lease", title="Lease")
+    aside = "What follows is said once, wie es ist."
+    around = "A paragraph of the lease about other things. " * 40
+    store.says("lease", f"{aside} {around}{said} {around}{said} {around}")
+    found = answer(opened(store), WordEncoder(), None, Question(question, evidence_k=EVIDENCE))  # type: ignore[arg-type]
+    packed = context_pack(found, 2_000, COUNT, counted_by=COUNT.name)
+    assert said in packed["text"]
+
+
 def test_warnings_are_next_to_their_pieces(store: Store, opened: Opened) -> None:
     crm(store)
     store.field("old", "rate", (4, "5"))

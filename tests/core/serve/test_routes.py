@@ -184,6 +184,8 @@ def test_docs_are_served(client: Client) -> None:
         ("/v1/topics/yard?as_off=2026-01-10", "query.as_off: unknown parameter, did you mean as_of?"),
         ("/v1/topics/yard/history?expnd=true", "query.expnd: unknown parameter, did you mean expand?"),
         ("/v1/resources?root=true", "query.root: unknown parameter, did you mean roots?"),
+        ("/v1/facts?subject=Acme&subject=Yard", "query.subject: found 2 times, expected once"),
+        ("/v1/topics?limit=1&limit=2&scope=user:a&scope=user:b", "query.limit: found 2 times, expected once"),
         ("/v1/runs?limt=2", "query.limt: unknown parameter, did you mean limit?"),
         ("/readyz?shrd=s0", "query.shrd: unknown parameter, did you mean shard?"),
         ("/health?x=1", "query.x: unknown parameter, this path takes none"),

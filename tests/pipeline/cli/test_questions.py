@@ -76,3 +76,16 @@ def test_an_unknown_topic_names_the_next_step_of_the_command_line(home: Path) ->
 def test_wrong_values_are_described_in_words(home: Path) -> None:
     refused = run_memstate(home, "query", "ferry", "--top-k", "0").stderr
     assert "Invalid value for '--top-k': expected a number greater than or equal to 1" in refused
+
+
+def test_of_a_long_text_the_passage_with_the_words_of_the_question_is_shown(tmp_path: Path) -> None:
+    """Its beginning was shown, whatever the question."""
+    around = "A paragraph of the lease about other things. " * 40
+    row = {"text": f"{around}The deposit is 2350 euros. {around}", "observed_at": "2026-01-01", "scope": AYA}
+    (tmp_path / "dump.jsonl").write_text(json.dumps(row))
+    home = tmp_path / "home"
+    assert run_memstate(home, "import", str(tmp_path / "dump.jsonl")).code == 0
+    assert run_memstate(home, "maintain", "--now", "2026-03-01T00:00:00Z").code == 0
+    shown = run_memstate(home, "query", "What is the deposit?", "--scope", "user:aya").stdout
+    assert "The deposit is 2350 euros." in shown.partition("evidence")[2]
+    assert row["text"] in run_memstate(home, "query", "What is the deposit?", "--json").stdout

@@ -48,6 +48,15 @@ def test_blocks_and_attachments_are_turns_of_their_own(desk):
     assert report.files[0].notes == ("left out: 1 thinking",)
 
 
+def test_of_two_messages_with_one_id_the_second_is_refused_not_lost(desk):
+    one, other = claude_message("1", "human", "one"), claude_message("1", "human", "other")
+    report = read(desk, claude_conversation("k", one, one, other, claude_message("2", "human", "two")))
+    assert {row["text"] for row in desk.evidence()} == {"one", "two"}
+    assert (report.accepted, report.quarantined) == (2, 1)
+    [refused] = desk.quarantine()
+    assert "chat_messages[2].uuid is that of another message ('1')" in refused["detail"]
+
+
 def test_an_older_export_has_only_the_text(desk):
     message = {"uuid": "1", "text": "Hi", "sender": "human", "created_at": None}
     read(desk, claude_conversation("k", message))

@@ -120,6 +120,29 @@ def test_the_inbox_knows_formats(tmp_path):
     assert [path.name for path in home.failed.iterdir()] == ["word.docx"]
 
 
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (
+            lambda data: data[:60] + bytes([data[60] ^ 255]) + data[61:],
+            "its member conversations.json cannot be read: ",
+        ),
+        (
+            lambda data: data[:6] + b"\1" + data[7:].replace(b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1"),
+            "is encrypted",
+        ),
+    ],
+    ids=["damaged", "encrypted"],
+)
+def test_an_archive_whose_member_cannot_be_read_is_not_called_unknown(desk, damage, said):
+    whole = zipped_by_name({"conversations.json": SAMPLES["chatgpt"][0]})
+    assert whole != damage(whole)
+    (desk.folder / "export.zip").write_bytes(damage(whole))
+    [error] = desk.read(desk.folder / "export.zip").errors
+    assert said in error.message
+    assert "expected whole members, without a password" in error.message
+
+
 def test_a_zip_bomb_is_an_error_that_names_the_member(desk):
     path = desk.folder / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb, bomb.open("conversations.json", "w") as member:

@@ -69,6 +69,41 @@ def test_programs_files_and_what_they_attach(desk):
     }
 
 
+def test_a_program_that_writes_blocks_alone_is_read(desk):
+    said = [
+        {"type": "text", "text": "a < b, ask "},
+        {"type": "user", "user_id": "U2"},
+        {"type": "text", "text": " "},
+        {"type": "emoji", "name": "tada"},
+        {"type": "link", "url": "https://x.y/1", "text": "here"},
+        {"type": "odd"},
+        5,
+    ]
+    listed = {"type": "rich_text_list", "elements": [{"type": "rich_text_section", "elements": said}]}
+    button = {"type": "button", "text": {"type": "plain_text", "text": "Approve"}}
+    blocks = [
+        {"type": "header", "text": {"type": "plain_text", "text": "Deploy"}},
+        {"type": "rich_text", "elements": [listed, {"type": "rich_text_section", "elements": 5}]},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "to <#C1>"}, "fields": [{"text": "v7"}]},
+        {"type": "actions", "elements": [button]},
+    ]
+    attached = [{"fallback": "[no preview available]", "blocks": [{"type": "section", "text": {"text": "attached"}}]}]
+    day = [
+        slack_message("1704100000.000100", "", blocks=blocks),
+        slack_message("1704100000.000200", "", blocks="x", attachments=attached),
+        slack_message("1704100000.000250", "", blocks=blocks[:1], attachments=attached),
+        slack_message("1704100000.000300", "its text", blocks=blocks),
+    ]
+    report = read(desk, {"general/2024-01-01.json": day})
+    assert set(texts(desk)) == {
+        "Deploy\na < b, ask @Ben Ray :tada:here (https://x.y/1)\nto #general\nv7",
+        "attached",
+        "Deploy\nattached",
+        "its text",
+    }
+    assert report.files[0].notes == ()
+
+
 def test_an_edited_message_is_new_evidence_beside_the_old(desk):
     message = slack_message("1704100000.000100", "Tuesday")
     read(desk, {"general/2024-01-01.json": [message]})

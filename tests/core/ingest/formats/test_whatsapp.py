@@ -19,6 +19,23 @@ def read(desk: Any, *lines: str, name: str = "WhatsApp Chat with Ann.txt") -> An
     return desk.read(path)
 
 
+def test_turns_are_in_order_also_where_an_earlier_export_began_later_in_the_day(desk):
+    """Its turns had the numbers of those before them, so that a longer export shuffled the session."""
+    said = [
+        ("08:59", "Z"),
+        ("09:00", "Y"),
+        ("09:00", "A"),
+        ("09:00", "<Media omitted>"),
+        ("09:01", "X"),
+        ("10:00", "B"),
+    ]
+    lines = [f"31/12/20, {time} - Ann: {text}" for time, text in said]
+    for written in (lines[4:], lines):
+        read(desk, *written)
+    rows = sorted(desk.evidence(), key=lambda row: (row["session_id"], row["turn"]))
+    assert [row["text"] for row in rows] == ["Z", "Y", "A", "X", "B"]
+
+
 @pytest.mark.parametrize(
     ("line", "time"),
     [
