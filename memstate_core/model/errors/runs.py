@@ -332,9 +332,11 @@ class CheckRefused(MemstateError):
     exit_code = 4
 
     def __init__(self, failed: list[str], details: dict[str, Any] | None = None) -> None:
+        found = "; ".join(f"{name} found {', '.join(map(str, rows[0]))}" for name, rows in (details or {}).items())
+        where = found or "the rows are with the check in the Dagster UI (`memstate ui`)"
         super().__init__(
-            f"nothing was published: {', '.join(failed)} failed. The previous snapshot still serves; "
-            "the rows are with the check in the Dagster UI (`memstate ui`).",
+            f"nothing was published: {', '.join(failed)} failed. The previous snapshot still serves; {where}. Keep the "
+            "ledger and report it.",
             failed=failed,
             details=details or {},
         )
