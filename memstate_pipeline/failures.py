@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import dagster as dg
 
 from memstate_core.model.errors import CheckRefused, GateRefused, MemstateError, StagingMissing, StepFailed
 from memstate_core.night.gates.verdict import GATES
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
+from memstate_core.state.current import current_snapshot
 from memstate_pipeline.causes import causes
 from memstate_pipeline.instance import history_lost
 from memstate_pipeline.report.format import is_refusing
@@ -16,8 +19,15 @@ CHECK_FAILED = "DagsterAssetCheckFailedError"
 """The error of a blocking check, which Dagster does not export."""
 
 
-def failure(store: Store, shard: str, error: BaseException) -> MemstateError:
-    """Our error from the chain of causes, else the refusal of a check, else the first cause outside Dagster."""
+def failure(store: Store, shard: str, run_id: str, error: BaseException) -> MemstateError:
+    """Our error from the chain of causes, else the refusal of a check, else the first cause outside Dagster.
+
+    Args:
+        store: the store.
+        shard: the shard of the run.
+        run_id: the run's name in the ledger.
+        error: what Dagster raised.
+    """
     chain = list(causes(error))
     for cause in chain:
         if isinstance(cause, MemstateError):
@@ -29,7 +39,16 @@ def failure(store: Store, shard: str, error: BaseException) -> MemstateError:
         return lost
     root = next((cause for cause in reversed(chain) if not isinstance(cause, dg.DagsterError)), chain[-1])
     problem = f"{type(root).__name__}: {root}".splitlines()[0]
-    return StepFailed(shard, problem)
+    return StepFailed(shard, problem, _published(store, shard, run_id))
+
+
+def _published(store: Store, shard: str, run_id: str) -> str | None:
+    """The snapshot that a run has published; None if it has not."""
+    with suppress(MemstateError, OSError):
+        served = current_snapshot(store.home, shard)
+        if served is not None and served.manifest.run_id == run_id:
+            return served.name
+    return None
 
 
 def refusal(store: Store, shard: str) -> MemstateError | None:

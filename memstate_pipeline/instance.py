@@ -15,6 +15,7 @@ from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from memstate_core.model.errors import HistoryUnreachable, HistoryUnreadable, MemstateError, SettingsError
 from memstate_core.night.erasure.run_database import SETTINGS_NAME
 from memstate_core.policy.settings import load_settings
+from memstate_core.state.files import disk_problem
 from memstate_core.state.home import Home
 from memstate_pipeline.causes import causes
 from memstate_pipeline.instance_settings import dagster_settings, missing, named, replaces
@@ -52,6 +53,8 @@ def dagster_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     Raises:
         HistoryUnreadable: its settings or its databases are damaged.
         HistoryUnreachable: its history is in a database that does not answer, or that this machine cannot ask.
+        DiskFull: the disk of its databases is full.
+        PermissionError: they cannot be written.
     """
     folder = dagster_home(home)
     if lacks := missing(named((folder / SETTINGS_NAME).read_text()), os.environ):
@@ -64,8 +67,10 @@ def dagster_instance(home: Home) -> Iterator[dg.DagsterInstance]:
     except Exception as error:
         if (lost := history_lost(error)) is not None:
             raise lost from error
+        if isinstance(error, OperationalError) and (problem := disk_problem(folder)) is not None:
+            raise problem from error
         if not isinstance(error, DatabaseError) or isinstance(error, OperationalError):
-            raise  # also of a disk that is full, a lock or permissions
+            raise  # also of a lock
         raise HistoryUnreadable(str(folder), str(error.orig)) from error
 
 

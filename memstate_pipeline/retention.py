@@ -18,6 +18,7 @@ from memstate_core.model.scope import is_shard
 from memstate_core.run.store import Store
 from memstate_core.state.sizes import size_of
 from memstate_pipeline.assets.common import WRITER_POOL
+from memstate_pipeline.old_events import remove_old_events
 from memstate_pipeline.report.index import newest_first, nights, write_index
 from memstate_pipeline.resources import StoreResource
 
@@ -62,8 +63,15 @@ def due(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[Remov
     ]
 
 
-def remove(store: Store, instance: dg.DagsterInstance, removals: list[Removal]) -> None:
-    """Removes it; the caller holds the store's lock."""
+def remove(store: Store, instance: dg.DagsterInstance, removals: list[Removal], now: datetime) -> None:
+    """Removes it, and the events that no run on record has any more; the caller holds the store's lock.
+
+    Args:
+        store: the store.
+        instance: Dagster's instance.
+        removals: what is due.
+        now: the time from which ages count.
+    """
     for removal in removals:
         for run in removal.names if removal.kind == "runs" else []:
             instance.delete_run(run)
@@ -71,7 +79,9 @@ def remove(store: Store, instance: dg.DagsterInstance, removals: list[Removal]) 
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
     if any(removal.kind == "reports" and removal.names for removal in removals):
         write_index(store.home.reports)
-    if any(removal.kind == "runs" and removal.names for removal in removals):
+    before = _runs_before(store, instance, now)
+    events = 0 if before is None else remove_old_events(instance, before)
+    if events or any(removal.kind == "runs" and removal.names for removal in removals):
         for name in ("runs.db", "runs/index.db"):
             _shrink(store.home.dagster / "history" / name)
 
@@ -91,11 +101,17 @@ def _old_pages(store: Store, shard: str) -> list[Path]:
 
 
 def _old_runs(store: Store, instance: dg.DagsterInstance, now: datetime) -> list[str]:
+    before = _runs_before(store, instance, now)
+    if before is None:
+        return []
+    return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=_ENDED, created_before=before))]
+
+
+def _runs_before(store: Store, instance: dg.DagsterInstance, now: datetime) -> datetime | None:
+    """The time before which records of runs go; None if they stay, as in a folder that may hold the runs of others."""
     days = store.settings.retention.run_days
-    if not days or Path(instance.root_directory) != store.home.dagster:
-        return []  # another folder may hold the runs of others
-    ended = dg.RunsFilter(statuses=_ENDED, created_before=now - timedelta(days=days))
-    return [run.run_id for run in instance.get_runs(ended)]
+    own = Path(instance.root_directory) == store.home.dagster
+    return now - timedelta(days=days) if days and own else None
 
 
 def _run_files(store: Store, run: str) -> Iterator[Path]:
@@ -128,9 +144,10 @@ def _shrink(database: Path) -> None:
 @dg.op(pool=WRITER_POOL)
 def remove_old(context: dg.OpExecutionContext, store: StoreResource) -> None:
     """Removes what the settings no longer keep, and logs its names."""
-    removals = due(store.store, context.instance, datetime.now(UTC))
+    now = datetime.now(UTC)
+    removals = due(store.store, context.instance, now)
     sizes = {removal.kind: removal.size for removal in removals}
-    remove(store.store, context.instance, removals)
+    remove(store.store, context.instance, removals, now)
     store.commit()
     for removal in removals:
         context.log.info(

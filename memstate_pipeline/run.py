@@ -94,7 +94,7 @@ def maintain(
             served snapshot stays.
         CheckRefused: a blocking check failed; the shard's served snapshot stays.
         GateRefused: a gate failed and is not accepted; the shard's served snapshot stays.
-        StepFailed: a step failed; the shard's served snapshot stays.
+        StepFailed: a step failed; the shard's served snapshot stays, unless the error names the one that was published.
         ShardsFailed: runs of a store with several shards failed, without a plan; the others published.
         KeyboardInterrupt: the run was interrupted; the shard's served snapshot stays.
     """
@@ -216,7 +216,7 @@ def _run_shard(
         except dg.DagsterExecutionInterruptedError as error:
             raise KeyboardInterrupt from error
         except BaseException as error:
-            explained = failure(store, shard, error)
+            explained = failure(store, shard, run_id, error)
             if isinstance(explained, EvidenceSetAside) and PLAN_TAG not in tags:
                 continue  # the run begins again, without that evidence
             if isinstance(explained, PlanInvalid | PlanStale):

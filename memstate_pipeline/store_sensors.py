@@ -11,9 +11,9 @@ from msgspec import json as msgjson
 
 from memstate_core.model.errors import MemstateError
 from memstate_core.night.ledger_audit import UNREADABLE
-from memstate_core.night.reembed import REEMBEDDING
 from memstate_core.night.resharding.inputs import RESHARDING
 from memstate_core.night.rollback import ROLLBACK
+from memstate_core.run.publications import REEMBEDDING
 from memstate_core.run.store import Store
 from memstate_core.run.waiting import Waiting, is_late, waiting_evidence
 from memstate_core.state.current import current_snapshot

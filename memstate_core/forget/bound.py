@@ -44,7 +44,7 @@ def over_bound_warnings(over: pl.DataFrame, policy: Policy) -> list[str]:
     """A sentence for each scope over the bound (columns scope and active)."""
     bound = policy.max_active_topics
     return [
-        f"{scope} has {active:,} active topics and the bound is {bound:,} (max_active_topics): pinned topics count"
-        " and are never archived, so a night archives all others first. Unpin topics or raise the bound."
+        f"{scope} has {active:,} active topics and the bound is {bound:,} (max_active_topics): the next night archives"
+        " others until it holds, restored topics last and pinned ones never. Unpin topics or raise the bound."
         for scope, active in over.select("scope", "active").rows()
     ]

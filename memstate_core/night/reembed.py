@@ -34,9 +34,6 @@ from memstate_core.state.decisions import CORRECTIONS
 from memstate_core.state.graph import TOPIC
 from memstate_core.state.snapshots import Snapshot
 
-REEMBEDDING = "reembed-"
-"""How the run ids of changes of the model begin."""
-
 
 @dataclass(frozen=True)
 class Draft:

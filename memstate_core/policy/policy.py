@@ -143,12 +143,9 @@ class Policy(Section):
     @model_validator(mode="after")
     def _limits_in_order(self) -> Policy:
         self._in_order("topic_count_soft_limit", "max_active_topics")
-        steps = (self.forget_salience_threshold, self.detach_salience_threshold, self.summarise_salience_threshold)
-        if list(steps) != sorted(steps):
-            raise ValueError(
-                "the thresholds of the ladder must be in ascending order: forget_salience_threshold,"
-                " detach_salience_threshold, summarise_salience_threshold"
-            )
+        self._in_order("forget_salience_threshold", "detach_salience_threshold")
+        if self.summarise_salience_threshold:  # 0 switches it off
+            self._in_order("detach_salience_threshold", "summarise_salience_threshold")
         self._in_order("review_probability", "merge_probability")
         return self
 

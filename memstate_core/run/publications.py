@@ -11,6 +11,11 @@ from memstate_core.state.decisions import PUBLISHED
 from memstate_core.state.rollbacks import ROLLED_BACK, in_effect
 from memstate_core.state.snapshots import Manifest
 
+REEMBEDDING = "reembed-"
+"""How the run ids of changes of the model begin."""
+ERASURE = "erasure-"
+"""How the run ids of erasures begin."""
+
 
 def publications(store: Store, shard: str) -> list[tuple[int, Manifest]]:
     """The manifests of a shard that the ledger records, oldest first, each with the number of its transition."""

@@ -5,6 +5,7 @@ Invariant: what one of these functions made survives a power cut when it returns
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -20,6 +21,8 @@ Processes of memstate set the umask, since libraries (Delta, Kuzu, SQLite, Dagst
 
 RESERVED_BYTES = 64 << 20
 """Free space that is left to others: below it, a database that meets a full disk aborts the process."""
+_NOTHING_LEFT = 1 << 20
+"""Free space below which SQLite cannot be expected to open a database, since that has files of its own beside it."""
 
 
 def sync_path(path: Path) -> None:
@@ -100,3 +103,18 @@ def require_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed + RESERVED_BYTES:
         raise DiskFull(str(folder), free, needed + RESERVED_BYTES)
+
+
+def disk_problem(folder: Path) -> DiskFull | PermissionError | None:
+    """Why no database below a folder can be written, whatever its library calls it; None if the disk is not the cause.
+
+    Args:
+        folder: an existing folder.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < _NOTHING_LEFT:
+        return DiskFull(str(folder), free, RESERVED_BYTES)
+    for path in (folder, *folder.rglob("*.db")):
+        if not os.access(path, os.W_OK):
+            return PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from memstate_pipeline.cli.bound import bound_warnings
 from memstate_pipeline.cli.output import as_uri
 from memstate_pipeline.cli.progress import live_progress
 
@@ -58,7 +59,8 @@ def publish(
         why: the reason on record.
 
     Returns:
-        `run_id`, `snapshot`, `state_hash` and `reports` (the pages) for the command's JSON.
+        `run_id`, `snapshot`, `state_hash`, `reports` (the pages) and `warnings` (of scopes over the bound) for the
+        command's JSON.
     """
     from memstate_core.night.corrections import correct
     from memstate_core.state.current import served
@@ -73,10 +75,12 @@ def publish(
         pages += [] if page is None else [str(page)]
         if problem is not None:
             typer.echo(f"warning: {shard} is published; its page cannot be written: {problem}", err=True)
-    manifests = [snapshot.manifest for snapshot in served(store.home, store.shards)]
+    now_served = served(store.home, store.shards)
+    manifests = [snapshot.manifest for snapshot in now_served]
     state = combined_state_hash({manifest.shard: manifest.state_hash for manifest in manifests})
     names = ",".join(f"{manifest.shard}/{manifest.number}" for manifest in manifests)
-    return {"run_id": run_id, "snapshot": names, "state_hash": state, "reports": pages}
+    warnings = bound_warnings(now_served, {scope for decided in rows.values() for scope in decided["scope"]})
+    return {"run_id": run_id, "snapshot": names, "state_hash": state, "reports": pages, "warnings": warnings}
 
 
 def named_topic(store: Store, topic_id: str) -> dict[str, str]:
@@ -92,6 +96,7 @@ def named_topic(store: Store, topic_id: str) -> dict[str, str]:
 
 
 def published_lines(published: Mapping[str, Any]) -> list[str]:
-    """The snapshot that is served now, its state hash, and the pages."""
+    """The snapshot that is served now, its state hash, the pages and the warnings."""
     first = f"published {published['snapshot']}: state hash {published['state_hash']}"
-    return [first, *(f"report: {as_uri(Path(page))}" for page in published["reports"])]
+    pages = [f"report: {as_uri(Path(page))}" for page in published["reports"]]
+    return [first, *pages, *(f"warning: {warning}" for warning in published["warnings"])]

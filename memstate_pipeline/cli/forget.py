@@ -63,9 +63,8 @@ def pin(
 
     store: Store = context.obj.store
     published, named = _decide(store, "pin", topic_ids, moment(now), decide)
-    action, warnings = "unpinned" if off else "pinned", _bound_warnings(store, named)
-    lines = [*_lines(action, named, published), *(f"warning: {warning}" for warning in warnings)]
-    show({**published, action: named, "warnings": warnings}, as_json, lambda: lines)
+    action, document = "unpinned" if off else "pinned", {**published, "warnings": _bound_warnings(store, named)}
+    show({**document, action: named}, as_json, lambda: _lines(action, named, document))
 
 
 def _decide(

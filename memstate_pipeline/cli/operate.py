@@ -174,10 +174,15 @@ def verify(
     """
     from memstate_core.night.backup.verify import verify_backups
     from memstate_core.night.verify import verify_store
+    from memstate_core.run.store import open_store
+    from memstate_pipeline.cli.verified import verified
 
     store: Store = context.obj.store
     with live_progress():
-        verdicts = verify_store(store, deep=deep) if backup is None else verify_backups(backup, deep=deep)
+        if backup is None:
+            verdicts = verified(store.home, lambda: verify_store(open_store(store.home.root), deep=deep))
+        else:
+            verdicts = verify_backups(backup, deep=deep)
     document = [{"snapshot": name, **verdict.__dict__} for name, found in verdicts.items() for verdict in found]
     passed = all(row["passed"] for row in document)
     show({"passed": passed, "verdicts": document}, as_json, lambda: map(_verdict_line, document))

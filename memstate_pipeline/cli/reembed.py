@@ -106,8 +106,9 @@ def _change(
     store: Store, name: ModelName, questions: Sequence[Expected], at: datetime | None, *, dry_run: bool
 ) -> dict[str, Any]:
     """Embeds without the lock, then drafts, sets the settings and publishes with it."""
-    from memstate_core.night.reembed import REEMBEDDING, drafts, embed_served, previous_model, publish_drafts
+    from memstate_core.night.reembed import drafts, embed_served, previous_model, publish_drafts
     from memstate_core.retrieve.recall import recall
+    from memstate_core.run.publications import REEMBEDDING
     from memstate_core.run.store import with_model
     from memstate_core.state.files import replace_file
 

@@ -45,7 +45,7 @@ def _removed(store: Store, now: datetime, dry_run: bool) -> dict[str, Any]:
         removals = due(store, instance, now)
         removed = {each.kind: {"names": each.names, "bytes": each.size} for each in removals}
         if not dry_run:
-            remove(store, instance, removals)
+            remove(store, instance, removals, now)
     return {"dry_run": dry_run, "removed": removed}
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from memstate_core.model.errors import HistoryUnreachable, HistoryUnreadable
+from memstate_core.model.errors import DiskFull, HistoryUnreachable, HistoryUnreadable
 from memstate_core.night.erasure.run_database import SETTINGS_NAME
 from memstate_core.run.store import Store
 from memstate_pipeline.dead_runs import end_dead_runs
@@ -31,14 +31,18 @@ def run_findings(store: Store, now: datetime) -> list[Finding]:
         return [Finding("runs", True, f"not examined: their history is in ${DAGSTER_VARIABLE}, which stores may share")]
     if not (store.home.dagster / SETTINGS_NAME).exists():
         return [Finding("runs", True, "none yet")]
-    if not os.access(store.home.dagster, os.W_OK):
+    if not os.access(store.home.root, os.W_OK):
         return [Finding("runs", True, "not examined, since the home cannot be written")]
     try:
         with dagster_instance(store.home) as instance:
             ended = end_dead_runs(store, instance, now)
             return [_last_runs(store, instance, ended), _queue(instance, now)]
-    except (HistoryUnreachable, HistoryUnreadable) as error:
+    except (HistoryUnreachable, HistoryUnreadable, DiskFull) as error:
         return [Finding("runs", False, error.message)]
+    except PermissionError as error:
+        return [
+            Finding("runs", False, f"{error.filename}: {error.strerror}, so no night begins; check the permissions")
+        ]
     except Exception as error:  # noqa: BLE001 (of SQLite, SQLAlchemy or Dagster)
         problem = f"Dagster's history cannot be read: {type(error).__name__}: {error}".splitlines()[0]
         advice = f"move {store.home.dagster} away to begin a new one; the store itself does not need it"

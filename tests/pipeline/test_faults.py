@@ -110,6 +110,45 @@ def test_on_a_full_disk_nothing_is_half_done_and_the_same_command_completes_late
 
 
 @as_root
+def test_a_full_disk_is_named_and_no_history_is_called_damaged(small_disk: Path, tmp_path: Path) -> None:
+    home = small_disk / "home"
+    assert run_memstate(home, "import", str(dump(tmp_path, 1)), "--now", NIGHT).code == 0
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+    ballast = fill(small_disk, 0)
+    for command in (("maintain",), ("erase", "--scope", "global", "--yes", "--why", "x"), ("retention",)):
+        answer = run_memstate(home, *command, "--now", NIGHT)
+        assert answer.code == 1
+        assert "Free some" in answer.stderr, (command, answer)
+        assert "away" not in answer.stderr, (command, answer)
+    examined = run_memstate(home, "doctor")
+    assert examined.code == 1
+    assert "move" not in examined.stdout, examined.stdout
+    ballast.unlink()
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+
+
+@as_root
+def test_a_record_of_runs_that_cannot_be_written_is_named(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("shared")
+    home = folder / "home"
+    assert run_memstate(home, "import", str(dump(folder, 1)), "--now", NIGHT).code == 0
+    assert run_memstate(home, "maintain", "--now", NIGHT).code == 0
+    for parent in (folder, *folder.parents):
+        if not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    for path in (home, *home.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    for path in (home / "dagster", *(home / "dagster").rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+    answer = _as_nobody(home, "maintain")
+    assert answer.code == 1
+    assert f"memstate: {home / 'dagster'}: Permission denied. Check the permissions" in answer.stderr
+    examined = _as_nobody(home, "doctor")
+    assert examined.code == 1
+    assert "Permission denied, so no night" in examined.stdout
+
+
+@as_root
 def test_another_user_is_refused_with_a_sentence_and_changes_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Homes are their owner's alone; so are the files in a home whose folder somebody opened to all."""
     folder = tmp_path_factory.mktemp("shared")

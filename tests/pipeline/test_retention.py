@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -97,6 +99,27 @@ def test_the_monthly_job_does_the_same_and_keeps_its_own_run(home: Path) -> None
         assert instance.get_run_by_id(result.run_id).status is dg.DagsterRunStatus.SUCCESS
     assert len(list((home / "reports").glob("*-s0.html"))) == 1
     assert len(list((home / "inbox" / "processed").iterdir())) == 2, "an old dump that was read a moment ago stays"
+
+
+def recorded(home: Path) -> dict[str, int]:
+    """How many rows each table of Dagster's events has."""
+    with closing(sqlite3.connect(home / "dagster" / "history" / "runs" / "index.db")) as connection:
+        tables = ("asset_check_executions", "asset_event_tags", "event_logs")
+        return {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+
+
+@pytest.mark.slow
+def test_verdicts_of_removed_runs_go_but_the_newest_of_each_check_and_events_without_a_run_too(home: Path) -> None:
+    (home / "memstate.toml").write_text(SETTINGS)
+    with dagster_instance(open_store(home).home) as instance:
+        for _ in range(3):
+            instance.report_runless_asset_event(dg.AssetObservation("snapshot", partition="s0"))
+    checks = recorded(home)["asset_check_executions"]
+    assert run_memstate(home, "retention", "--json").code == 0
+    assert recorded(home)["asset_check_executions"] == checks, "young ones stay"
+    assert run_memstate(home, "retention", "--now", LATER, "--json").code == 0
+    assert recorded(home) == {"asset_check_executions": checks // 2, "asset_event_tags": 0, "event_logs": 1}
+    assert run_memstate(home, "maintain", "--now", "2026-04-08T02:00:00Z").code == 0
 
 
 @pytest.mark.slow

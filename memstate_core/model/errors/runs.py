@@ -279,14 +279,26 @@ class PlanStale(MemstateError):
 
 
 class StepFailed(MemstateError):
-    """A step of a run failed for a reason without a class of its own."""
+    """A step of a run failed for a reason without a class of its own.
 
-    def __init__(self, shard: str, problem: str) -> None:
+    Args:
+        shard: the shard.
+        problem: what failed.
+        published: the snapshot that the run had published before it failed; None if it had not.
+    """
+
+    def __init__(self, shard: str, problem: str, published: str | None = None) -> None:
+        state = (
+            "Nothing was published and the previous snapshot still serves"
+            if published is None
+            else f"{published} was published before and is served; what came after it, such as the report, is missing"
+        )
         super().__init__(
-            f"the run of shard {shard} failed: {problem}. Nothing was published and the previous snapshot still "
-            "serves; the run's log is in the Dagster UI (`memstate ui`). Running again is safe.",
+            f"the run of shard {shard} failed: {problem}. {state}; the run's log is in the Dagster UI (`memstate ui`). "
+            "Running again is safe.",
             shard=shard,
             problem=problem,
+            published=published,
         )
 
 
@@ -332,9 +344,11 @@ class CheckRefused(MemstateError):
     exit_code = 4
 
     def __init__(self, failed: list[str], details: dict[str, Any] | None = None) -> None:
+        found = "; ".join(f"{name} found {', '.join(map(str, rows[0]))}" for name, rows in (details or {}).items())
+        where = found or "the rows are with the check in the Dagster UI (`memstate ui`)"
         super().__init__(
-            f"nothing was published: {', '.join(failed)} failed. The previous snapshot still serves; "
-            "the rows are with the check in the Dagster UI (`memstate ui`).",
+            f"nothing was published: {', '.join(failed)} failed. The previous snapshot still serves; {where}. Keep the "
+            "ledger and report it.",
             failed=failed,
             details=details or {},
         )

@@ -1,8 +1,8 @@
 """C5: active topics of each scope stay within the policy's bound, and archived topics can be restored completely.
 
 Pins win over the bound: a night leaves no more active topics than the bound, or than are pinned where those are
-more. A correction archives nothing, so after it each topic that was pinned or unpinned by hand since the last night
-may exceed that; nothing else may.
+more. A correction archives nothing, so until the next night each topic may exceed that which was pinned, unpinned,
+restored or unmerged by hand since the last one: no bound stands in the way of undoing a decision (law L4).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memstate_core.night.checks.features import features
 from memstate_core.night.checks.query_soundness import outdated
 from memstate_core.night.checks.recorded import manual
 from memstate_core.night.checks.subject import Subject
-from memstate_core.state.decisions import PINNED, UNPINNED
+from memstate_core.state.decisions import PINNED, RESTORED, UNMERGED, UNPINNED
 
 
 def bounded_state(subject: Subject) -> Check:
@@ -48,9 +48,6 @@ def _among(ids: pl.Series) -> pl.Expr:
 
 
 def _moved_by_hand(subject: Subject) -> pl.Series:
-    """Topics that manual actions since the last night pinned or unpinned; none if this run is a night."""
-    recorded = subject.recorded
-    if manual(recorded.last).is_empty():
-        return pl.Series(dtype=pl.String)
-    moved = manual(recorded.since_night).filter(pl.col("kind").is_in([PINNED, UNPINNED]))
+    """Topics that manual actions since the last night pinned, unpinned, restored or unmerged."""
+    moved = manual(subject.recorded.since_night).filter(pl.col("kind").is_in([PINNED, UNPINNED, RESTORED, UNMERGED]))
     return moved.select(subject.derived.answering(pl.col("topic_id")))["topic_id"].unique()

@@ -18,7 +18,7 @@ from memstate_core.model.frames import Schema, empty
 from memstate_core.model.ledger_tables import ACCESSES, EVIDENCE, TRANSITIONS
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.policy.settings import Policy
-from memstate_core.run.publications import publications
+from memstate_core.run.publications import ERASURE, REEMBEDDING, publications
 from memstate_core.run.run import Run
 from memstate_core.run.store import Store
 from memstate_core.state.decisions import PUBLISHED, READMITTED, set_aside
@@ -42,7 +42,8 @@ class Recorded:
         policy: the policy of the run that made it.
         transitions: every decision in effect up to the state, in order (columns TRANSITIONS), publications left out.
         last: those of the run that made the state.
-        since_night: those since the last night, this run's own among them; a night is a run without manual actions.
+        since_night: those since the last night, this run's own among them; of a night, its own. A night is a run
+            without manual actions that is neither a change of the model nor an erasure.
         evidence: columns EVIDENCE_COLUMNS, in no order, without what is set aside.
         accesses: columns ACCESSES, each access once, those of other shards among them, without what is set aside.
         fresh_accesses: those that the base did not have.
@@ -80,7 +81,7 @@ def recorded_by_run(store: Store, run: Run) -> Recorded:
     base = None if facts.base is None else known.get(facts.base)
     account = (facts.shard, facts.now, facts.policy, facts.shards)
     rows, found = _in_effect(pl.concat([earlier, last]), published)
-    decided = (rows, last, _after_night(found, rows))
+    decided = (rows, last, last if _is_night(facts.run_id, last) else _after_night(found, rows))
     seen = _before_run(published, base, _taken_over(rows, facts.shard))
     return _recorded(store, account, decided, versions, base, seen)
 
@@ -99,8 +100,10 @@ def recorded_for(store: Store, shard: str, number: int) -> Recorded | None:
     since, base = _start(found, rows)
     versions = {"evidence": manifest.evidence_version, "accesses": manifest.accesses_version}
     account = (shard, manifest.now, manifest.policy, store.layout.count)
+    last = rows.filter(pl.col("seq") > since)
     earlier_runs = [publication for publication in found if publication[0] <= since]
-    decided = (rows, rows.filter(pl.col("seq") > since), _after_night(earlier_runs, rows))
+    by_night = _is_night(_behind(found, since), last)
+    decided = (rows, last, last if by_night else _after_night(earlier_runs, rows))
     return _recorded(store, account, decided, versions, base)
 
 
@@ -126,14 +129,22 @@ def _up_to(published: list[tuple[int, Manifest]], number: int) -> list[tuple[int
 
 
 def _after_night(runs: list[tuple[int, Manifest]], rows: pl.DataFrame) -> pl.DataFrame:
-    """The decisions since the last of some runs in which no person took one."""
-    by_hand = manual(rows)["seq"]
+    """The decisions since the last of some runs that was a night."""
     while runs:
         end, (since, _) = runs[-1][0], _start(runs, rows)
-        if not by_hand.is_between(since, end, closed="right").any():
+        if _is_night(_behind(runs, since), rows.filter(pl.col("seq").is_between(since, end, closed="right"))):
             return rows.filter(pl.col("seq") > end)
         runs = [run for run in runs if run[0] <= since]
     return rows
+
+
+def _is_night(run_id: str, decided: pl.DataFrame) -> bool:
+    return not run_id.startswith((REEMBEDDING, ERASURE)) and manual(decided).is_empty()
+
+
+def _behind(published: list[tuple[int, Manifest]], since: int) -> str:
+    """The id of the run that made the state of the last of some publications, given where its decisions begin."""
+    return next(manifest.run_id for seq, manifest in published if seq > since)
 
 
 def _start(found: list[tuple[int, Manifest]], rows: pl.DataFrame) -> tuple[int, Manifest | None]:

@@ -43,6 +43,7 @@ from memstate_core.night.publication.note import publication_url
 from memstate_core.night.publication.publish import publish_to
 from memstate_core.policy.settings import FILE_NAME
 from memstate_core.run.base_check import require_chain
+from memstate_core.run.publications import ERASURE
 from memstate_core.run.store import Store
 from memstate_core.state.current import served
 from memstate_core.state.erased import Erased
@@ -187,7 +188,7 @@ def _finish(store: Store, begun: Begun) -> Certificate:
     for folder in _histories(store, history):
         clear_runs(folder)
     clear_database(_instance(store, history))
-    republish(store, f"erasure-{erasures(store.home) + 1}")
+    republish(store, f"{ERASURE}{erasures(store.home) + 1}")
     out_of_reach = [
         *_left(store, begun),
         *_runs_left(history),

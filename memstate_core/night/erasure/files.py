@@ -25,7 +25,7 @@ from memstate_core.ingest.dumps import open_dump
 from memstate_core.ingest.formats import OBSERVATIONS
 from memstate_core.model.errors import EraseRefused, HistoryUnreadable, UnreadableDump
 from memstate_core.night.erasure.subject import Found
-from memstate_core.state.files import replace_file
+from memstate_core.state.files import disk_problem, replace_file
 from memstate_core.state.home import Home
 
 UNFINISHED = ("QUEUED", "NOT_STARTED", "MANAGED", "STARTING", "STARTED", "CANCELING")
@@ -277,7 +277,7 @@ def _runs(database: Path) -> tuple[list[str], list[str]]:
         with closing(sqlite3.connect(database)) as connection:
             rows = connection.execute("SELECT run_id, status FROM runs").fetchall()
     except sqlite3.DatabaseError as error:
-        raise HistoryUnreadable(str(database.parents[1]), str(error)) from error
+        raise disk_problem(database.parents[1]) or HistoryUnreadable(str(database.parents[1]), str(error)) from error
     unfinished = [run for run, status in rows if status in UNFINISHED]
     return unfinished, [run for run, _ in rows if run not in unfinished]
 
@@ -311,7 +311,7 @@ def _clear(database: Path, table: str) -> None:
             connection.execute(f"DELETE FROM {table}")
         _vacuum(database)
     except sqlite3.DatabaseError as error:
-        raise HistoryUnreadable(str(database.parent), str(error)) from error
+        raise disk_problem(database.parent) or HistoryUnreadable(str(database.parent), str(error)) from error
 
 
 def _vacuum(database: Path) -> None:

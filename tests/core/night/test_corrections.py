@@ -164,12 +164,12 @@ def test_every_decision_of_a_person_says_so_and_only_decisions_are_recorded(stor
 
 
 def test_a_refused_correction_leaves_everything_as_it_was(tmp_path: Path) -> None:
-    """Three topics, room for two: one is archived, and restoring it would break the bound (C5)."""
-    store = begun(tmp_path / "home", max_active_topics=2, topic_count_soft_limit=2)
-    (archived,) = shard(store).topics.filter(pl.col("state") == "archived")["id"]
+    """A topic that is archived for no reason that policy knows would break C2."""
+    store = begun(tmp_path / "home")
     number, recorded = shard(store).snapshot.manifest.number, store.ledger.count("transitions")
-    with pytest.raises(CheckRefused, match="C5_bounded_active_state"):
-        undo(store, archived)
+    row = {"kind": "archived", "topic_id": BOAT, "scope": SCOPE, "reason": "", "payload_json": '{"by": "threshold"}'}
+    with pytest.raises(CheckRefused, match="C2_transition_soundness found"):
+        decide(store, filled(pl.DataFrame([row]), DECISION), 2)
     assert (shard(store).snapshot.manifest.number, store.ledger.count("transitions")) == (number, recorded)
     assert not store.home.work("s0").exists()
 

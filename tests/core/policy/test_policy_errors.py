@@ -118,6 +118,11 @@ def test_arrays_of_inline_tables_are_entered(toml: str, tmp_path: Path) -> None:
         ("[policy]\nconflict_rule = ▶'loudest'", "policy.conflict_rule", "'newest' or 'confidence'"),
         ("policy.conflict_rule   =   ▶'loudest'", "policy.conflict_rule", "'newest' or 'confidence'"),
         ("[store]\n\n[policy]\nreview_probability = ▶1", "policy", "review_probability must not exceed"),
+        ("[policy]\ndetach_salience_threshold = ▶0.01", "policy",
+         "forget_salience_threshold must not exceed detach_salience_threshold: found 0.05 (the default) and 0.01;"
+         " set forget_salience_threshold to 0.01 or less"),
+        ("[policy]\nsummarise_salience_threshold = ▶0.01", "policy",
+         "detach_salience_threshold must not exceed summarise_salience_threshold: found 0.1 (the default) and 0.01"),
         ("[store]\nshard = ▶1", "store.shard", "unknown key; known here: shards"),
         ("[store]\n ▶[stor]", "stor", "unknown key; known here: store, ingest"),
         ("\nshards = ▶1", "shards", "expected a section of [store]"),
@@ -128,6 +133,15 @@ def test_other_errors_name_their_line_and_column_too(toml: str, key: str, allowe
     facts = refused(tmp_path, text)
     assert (facts["key"], facts["line"], facts["column"]) == (key, row, column)
     assert allowed in facts["allowed"]
+
+
+@pytest.mark.parametrize(
+    "off",
+    ["summarise_salience_threshold = 0", "forget_salience_threshold = 0\ndetach_salience_threshold = 0"],
+)
+def test_a_threshold_of_0_switches_a_step_off_as_the_guide_says(off: str, tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text(f"[policy]\n{off}\n")
+    assert load_settings(tmp_path, {}).policy.salience_half_life_days == 90
 
 
 def test_a_broken_file_keeps_the_position_that_the_parser_gives(tmp_path: Path) -> None:

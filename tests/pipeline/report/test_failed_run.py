@@ -57,6 +57,15 @@ def test_a_night_that_fails_before_it_begins_leaves_a_page_too(home: Path) -> No
     assert "snapshot s0/1 is still served" in Path(failure["page"]).read_text()
 
 
+def test_a_night_whose_report_cannot_be_written_says_that_it_published(home: Path) -> None:
+    (home / "reports").write_text("a file where the folder of reports belongs")
+    failed = run_memstate(home, "maintain", "--now", NIGHT, "--json")
+    assert (failed.code, failed.document["error"]["published"]) == (1, "s0/1")
+    assert "s0/1 was published before and is served" in failed.document["error"]["message"]
+    assert "Nothing was published" not in failed.document["error"]["message"]
+    assert run_memstate(home, "status", "--json").document["snapshot"] == "s0/1"
+
+
 def test_each_shard_is_judged_by_its_own_last_page(home: Path) -> None:
     reports = home / "reports"
     reports.mkdir()

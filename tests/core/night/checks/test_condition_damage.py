@@ -124,8 +124,11 @@ C5: dict[str, Damage] = {
     "an archiving is gone": both(
         forget(kind("archived", OLD)), update(TOPIC, topic(OLD), state="active", archived=False)
     ),
-    "a topic came back by hand": both(
-        decide("restored", OLD, AYA, {"actor": "person"}), update(TOPIC, topic(OLD), state="active", archived=False)
+    "two topics came back, one of them by hand": both(
+        decide("restored", OLD, AYA, {"actor": "person"}),
+        update(TOPIC, topic(OLD), state="active", archived=False),
+        forget(kind("archived", GONE)),
+        update(TOPIC, topic(GONE), state="active", archived=False),
     ),
     "an archived topic lost a value": both(
         delete(REVISION, slot(OLD, "roof")), delete(FIELD, f"r.topic_id = '{OLD}' AND r.name = 'roof'")
