@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.contradictions import BY_TITLE, MIN_ANCHORS
+from memstate_core.revise.matching.contradictions import BY_TITLE, BY_WORDING, MIN_ANCHORS
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.fellegi_sunter import Scored
@@ -104,7 +104,8 @@ def decide(
     """
     free, likely = contradicts == 0, (probability >= sure) & ~apart
     component = _components(pairs, free & likely, len(corpus))
-    share = _contradicted_share(component, pairs, free & likely, ~free & likely, earlier)
+    seen = ~free & likely & (contradicts != BY_WORDING)
+    share = _contradicted_share(component, pairs, free & likely, seen, earlier)
     if not doubted:
         share = max(0.0, share - _by_chance(found, free, relations.competing, namesakes, likely))
     same = identical(found, contradicts, relations) & ~by_chance
