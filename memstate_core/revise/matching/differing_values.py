@@ -46,9 +46,9 @@ SHORT_SUMMARY, REPLACED = 12, 2
 
 
 def differing_fields(values: pl.DataFrame) -> pl.DataFrame:
-    """Fields of which both topics have a value (columns pair, name, contradicts, accents).
+    """Fields of which both topics have a value (columns pair, name, contradicts, accents, same).
 
-    `accents` says that a text has the same words with other accents.
+    `accents` says that a text has the same words with other accents, `same` that nothing but spelling differs.
     """
     days, clocks = ((pl.col(one) - pl.col(other)).abs() for one, other in (("day", "day_b"), ("clock", "clock_b")))
     texts = pl.concat([values["text"], values["text_b"]]).unique().sort()
@@ -65,7 +65,9 @@ def differing_fields(values: pl.DataFrame) -> pl.DataFrame:
     )
     day = (days >= 1) | ((clocks > 0) & zoned).fill_null(False)
     contradicts = pl.coalesce(day, other_number(), "words") | pl.col("units") | pl.col("marked")
-    return seen.select("pair", "name", "accents", contradicts=contradicts).sort("pair", "name")
+    letters = [pl.col(text).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "") for text in ("text", "text_b")]
+    same = pl.coalesce(days < 1, pl.col("number") == pl.col("number_b"), letters[0] == letters[1])
+    return seen.select("pair", "name", "accents", contradicts=contradicts, same=same).sort("pair", "name")
 
 
 def _contradicting_texts(texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np.float64]) -> Flags:

@@ -53,7 +53,8 @@ class Signs:
         added: one title adds words to the other, and the summary says nothing of either thing, since topics of FAMILY
             titles and more beside theirs have it, too (pairs,).
         wording: the titles have the same words in another order, or one denies, or adds words that other titles add;
-            or a text has the same words with other accents, or a short summary adds words to the other (pairs,).
+            or a text has the same words with other accents, a short summary adds words to the other, or what is said in
+            fields is never the same, though all else is (pairs,).
         reworded: summaries that say something are the same, no field contradicts, and the titles differ by spelling,
             order, or words of one alone, but no number (pairs,).
     """
@@ -108,6 +109,7 @@ def signs(
     order[order] = rearranged(corpus.titles, a[order], b[order])
     accents = differently_accented(corpus.titles, a, b) | summaries.accents
     accents[fields.filter("accents")["pair"].to_numpy()] = True
+    disagreeing = titled & summaries.same & _counted(fields, len(pairs)) & ~_counted(fields.filter("same"), len(pairs))
     return Signs(
         shared=index.overlap(a, b).shared,
         titles=corpus.title_code,
@@ -123,9 +125,14 @@ def signs(
         stem=index.share_stem(a, b),
         formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
         added=same & ~equal & summaries.same & corpus.summarised[a] & (corpus.titles_of_summary[a] >= FAMILY + 2),
-        wording=order | accents | added | summaries.added,
+        wording=order | accents | added | summaries.added | disagreeing,
         reworded=like & ~_differing_titles(index, pairs, stated, like),
     )
+
+
+def _counted(fields: pl.DataFrame, pairs: int) -> Flags:
+    """Which pairs have rows in a column `pair` (pairs,)."""
+    return np.asarray(np.bincount(fields["pair"].to_numpy(), minlength=pairs) > 0)
 
 
 def repeats(corpus: Corpus, pairs: Candidates, values: pl.DataFrame) -> Flags:

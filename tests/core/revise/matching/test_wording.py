@@ -121,3 +121,11 @@ def test_a_word_that_one_title_adds_alone_may_be_of_the_same_thing() -> None:
     papers = [{"title": topic["title"], "fields": {"author": topic["summary"]}} for topic in crowd(12)]
     found = dedupe([*papers, papers[0] | {"title": f"{papers[0]['title']} extended"}])
     assert found.grouped.sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Call mom at 7 a.m.", "Call mom at 7 p.m."), ("Budget 2 million", "Budget 2 billion")]
+)
+def test_topics_that_agree_in_all_but_their_only_field_are_not_merged(one: str, other: str) -> None:
+    assert not dedupe([noted(one, "field"), noted(other, "field")]).grouped.any()
+    assert dedupe([noted(one, "field"), noted(one.upper(), "field")]).grouped.all()
