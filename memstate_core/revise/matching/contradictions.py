@@ -25,10 +25,11 @@ duplicate-free sources beside the copy that each further one of them may hold. D
 that a group of them is no family."""
 MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
 """Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
-REASONS = ("", "title", "number", "field", "summary", "addition")
+REASONS = ("", "title", "number", "field", "summary", "addition", "wording", "open")
 """What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries, words
-that one title of a family adds."""
-BY_TITLE = 1
+that one title of a family adds, the same words in another order, with other accents or with more words, what
+the pair leaves open."""
+BY_TITLE, BY_WORDING, LEFT_OPEN = 1, 6, 7
 
 
 def contradiction(
@@ -51,8 +52,15 @@ def contradiction(
     differing = _flagged(found.fields.filter("contradicts"), len(pairs))
     field = (_contradicting_fields(found, relations, merged) | (namesakes & differing)) & ~excused
     summary = (found.summary | _unlike_summaries(found, alone)) & alone
-    by_reason = (title, found.number & alone, field, summary | (namesakes & ~excused), found.added & alone)
-    return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
+    by_reason = (
+        title,
+        found.number & alone,
+        field,
+        summary | (namesakes & ~excused),
+        found.added & alone,
+        found.wording & alone,
+    )
+    return np.select(by_reason, range(1, len(by_reason) + 1), 0).astype(np.int64)
 
 
 def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:

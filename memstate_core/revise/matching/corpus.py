@@ -152,6 +152,12 @@ class Corpus:
         return (csr_matrix(entries, shape=(len(self), len(size))) @ units).sign().tocsr()
 
     @cached_property
+    def beside_in_titles(self) -> Any:
+        """Units of titles that a topic has in its summary or fields, CSR of ones (topics, units)."""
+        texts = [" ".join(part) for part in zip(self.summaries, self._joined_values, strict=True)]
+        return self.title_units.known(texts)[0]
+
+    @cached_property
     def values(self) -> Any:
         """Field values as letter groups, TF-IDF, CSR (rows of `fields`, groups)."""
         return tfidf(self.fields["text"].to_list(), letter_groups)

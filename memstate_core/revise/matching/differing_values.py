@@ -1,9 +1,9 @@
 """Values of fields, and summaries, that name different things.
 
 Dates differ by a day, whole numbers by anything, other numbers by more than rounding, numbers with a unit by another
-unit, short texts by a number or word in place of another, and all texts by signs (`marks`). Longer texts describe, so
-other words do not contradict; numbers do among the same words. Summaries do where both follow one template and differ
-in what is rare.
+unit, short texts by a number or word in place of another, by their order or by a denial, and all texts by signs
+(`marks`). Longer texts describe, so other words do not contradict, but for a word in place of another in a statement;
+numbers do among the same words. Summaries do where both follow one template and differ in what is rare, or in order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.marks import differently_marked
 from memstate_core.revise.matching.nearest import Floats, Ints, incidence, pair_products
 from memstate_core.revise.matching.tokens import is_number, units
-from memstate_core.revise.matching.typed_values import unit
+from memstate_core.revise.matching.typed_values import ZONED, moment, other_number, unit
+from memstate_core.revise.matching.wording import differently_accented, in_place, negated, rearranged
 
 Flags = NDArray[np.bool_]
 
@@ -30,8 +31,11 @@ ALIKE_VALUE = 0.7
 """Similarity of letters from which two short values without different numbers are variants of each other."""
 _VARIANT = 2
 """Letters of a word from which another spelling of it may be a variant; `b` is none of `a`."""
-NEAR_NUMBER = 0.005
-"""Relative distance of numbers up to which they are the same but for rounding."""
+LONG_NUMBER = 7
+"""Digits of a number from which on it is written in groups."""
+_DOTTED = r"(?:^|\D)\d\.\d|\d\.\d(?:\D|$)"
+"""Versions and addresses, whose points separate numbers."""
+_THOUSANDS = r"(\d),(\d{3}(?:\D|$))"
 _RANGE = r"(\d)\s*-\s*(\d)"
 TEMPLATE = 0.6
 """Share of the shorter summary's units in the other from which both follow one template."""
@@ -42,29 +46,37 @@ SHORT_SUMMARY, REPLACED = 12, 2
 
 
 def differing_fields(values: pl.DataFrame) -> pl.DataFrame:
-    """Fields of which both topics have a value (columns pair, name, contradicts)."""
-    one, other = values["number"], values["number_b"]
-    whole = (one == one.round()) & (other == other.round())
-    size = pl.select(pl.max_horizontal(one.abs(), other.abs(), 1e-12)).to_series()
-    numbers = (one != other) & (whole | ((one - other).abs() / size > NEAR_NUMBER))
-    days = (values["day"] - values["day_b"]).abs() >= 1
+    """Fields of which both topics have a value (columns pair, name, contradicts, accents, same).
+
+    `accents` says that a text has the same words with other accents, `same` that nothing but spelling differs.
+    """
+    days, clocks = ((pl.col(one) - pl.col(other)).abs() for one, other in (("day", "day_b"), ("clock", "clock_b")))
     texts = pl.concat([values["text"], values["text_b"]]).unique().sort()
+    written = texts.to_list()
     a, b = (texts.search_sorted(values[side]).to_numpy().astype(np.int64) for side in ("text", "text_b"))
-    text = _contradicting_texts(texts, a, b, values["letters"].to_numpy())
-    differs = pl.DataFrame({"days": days, "numbers": numbers, "text": text})
-    contradicts = differs.select(contradicts=pl.coalesce("days", "numbers", "text")).to_series()
-    units_differ = values.select((unit(pl.col("text")) != unit(pl.col("text_b"))).fill_null(False)).to_series()
-    marked = pl.Series(differently_marked(texts.to_list(), a, b), dtype=pl.Boolean)
-    found = (contradicts | units_differ | marked).alias("contradicts")
-    return values.select("pair", "name").with_columns(found).sort("pair", "name")
+    zoned = pl.col("text").str.contains(ZONED) == pl.col("text_b").str.contains(ZONED)
+    seen = values.with_columns(
+        clock=moment(pl.col("text")),
+        clock_b=moment(pl.col("text_b")),
+        words=pl.Series(_contradicting_texts(texts, a, b, values["letters"].to_numpy()), dtype=pl.Boolean),
+        marked=pl.Series(differently_marked(written, a, b), dtype=pl.Boolean),
+        accents=pl.Series(differently_accented(written, a, b), dtype=pl.Boolean),
+        units=(unit(pl.col("text")) != unit(pl.col("text_b"))).fill_null(False),
+    )
+    day = (days >= 1) | ((clocks > 0) & zoned).fill_null(False)
+    contradicts = pl.coalesce(day, other_number(), "words") | pl.col("units") | pl.col("marked")
+    letters = [pl.col(text).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "") for text in ("text", "text_b")]
+    same = pl.coalesce(days < 1, pl.col("number") == pl.col("number_b"), letters[0] == letters[1])
+    return seen.select("pair", "name", "accents", contradicts=contradicts, same=same).sort("pair", "name")
 
 
 def _contradicting_texts(texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np.float64]) -> Flags:
     """Which values name different things (pairs,).
 
     Short ones of which each has a number that the other lacks, or a word that the other neither has nor abbreviates;
-    longer ones of the same words of which each has a number that the other lacks. The same digits in other groups are
-    one number.
+    longer ones of the same words of which each has a number that the other lacks, and statements of one template with
+    other words; those of the same words in another order; and those of which one denies. The same digits of a long
+    number in other groups are one number.
 
     Args:
         texts: distinct values.
@@ -72,19 +84,36 @@ def _contradicting_texts(texts: pl.Series, a: Ints, b: Ints, letters: NDArray[np
         b: positions of the others (pairs,).
         letters: the cosine of their letter groups (pairs,).
     """
-    cut = [units(text) for text in texts.str.replace_all(_RANGE, "$1 $2")]
-    digits = texts.str.replace_all(r"\D", "").rank("dense").to_numpy()
+    cut = [units(text) for text in texts.str.replace_all(_THOUSANDS, "$1$2").str.replace_all(_RANGE, "$1 $2")]
     every, numeric = _incidence(cut)
     size = np.asarray(every.sum(axis=1)).ravel()
-    short = (np.minimum(size[a], size[b]) > 0) & (np.maximum(size[a], size[b]) <= SHORT_VALUE)
+    longest, shortest = np.maximum(size[a], size[b]), np.minimum(size[a], size[b])
+    short, brief = ((shortest > 0) & (longest <= most) for most in (SHORT_VALUE, SHORT_SUMMARY))
     numbers, words = (every.multiply(chosen[None, :]).tocsr() for chosen in (numeric, ~numeric))
-    other_numbers = both(_only(numbers, a, b)) & (digits[a] != digits[b])
-    brief = np.array([0 < len(unit) < _VARIANT for unit in _vocabulary(cut)])
+    only = _only(every, a, b)
+    other_numbers = both(_only(numbers, a, b)) & ~_regrouped(texts, a, b)
+    single = np.array([0 < len(unit) < _VARIANT for unit in _vocabulary(cut)])
     known = (words @ _abbreviations(cut)).sign().tocsr()
-    lacks, lacks_brief = (_lacking(kept, known, a, b) for kept in (words, words.multiply(brief[None, :]).tocsr()))
-    replaced = both(lacks) & ((letters < ALIKE_VALUE) | (both(lacks_brief) & (lacks[0] <= lacks_brief[0])))
+    lacks, lacks_single = (_lacking(kept, known, a, b) for kept in (words, words.multiply(single[None, :]).tocsr()))
+    replaced = both(lacks) & ((letters < ALIKE_VALUE) | (both(lacks_single) & (lacks[0] <= lacks_single[0])))
     same_words = (lacks[0] <= 0) & (lacks[1] <= 0)
-    return np.asarray((short & (other_numbers | replaced)) | (same_words & other_numbers))
+    written = texts.to_list()
+    order = brief & ~either(only)
+    order[order] = rearranged(written, a[order], b[order], names=True)
+    placed = brief & both(lacks) & (np.maximum(*only) <= REPLACED) & (np.minimum(*only) <= (1 - TEMPLATE) * shortest)
+    placed[placed] = in_place(written, a[placed], b[placed])
+    other = (short & (other_numbers | replaced)) | (same_words & other_numbers) | order
+    denied = brief.copy()
+    denied[denied] = negated(written, a[denied], b[denied])
+    return np.asarray(other | placed | denied)
+
+
+def _regrouped(texts: pl.Series, a: Ints, b: Ints) -> Flags:
+    """Pairs of texts with the same digits of a long number, such as that of a telephone, in other groups (pairs,)."""
+    digits = texts.str.replace_all(r"[^0-9]", "")
+    long = ((digits.str.len_chars() >= LONG_NUMBER) & ~texts.str.contains(_DOTTED)).to_numpy()
+    code = digits.rank("dense").to_numpy()
+    return np.asarray((code[a] == code[b]) & long[a] & long[b])
 
 
 def _lacking(some: csr_matrix, known: csr_matrix, a: Ints, b: Ints) -> tuple[Floats, Floats]:
@@ -113,14 +142,18 @@ class Summaries:
     """How the summaries of pairs compare.
 
     Attributes:
-        same: the same units under the same signs (pairs,).
-        replaced: one template with words or numbers that differ (pairs,).
+        same: the same units in the same order under the same signs and accents (pairs,).
+        replaced: one template with words or numbers that differ, or stand in another order (pairs,).
         unlike: each says something of its own, and they share little (pairs,).
+        added: short ones of which one adds few words to the other (pairs,).
+        accents: one template with the same words under other accents (pairs,).
     """
 
     same: Flags
     replaced: Flags
     unlike: Flags
+    added: Flags
+    accents: Flags
 
 
 def compared_summaries(corpus: Corpus, pairs: Candidates) -> Summaries:
@@ -134,10 +167,17 @@ def compared_summaries(corpus: Corpus, pairs: Candidates) -> Summaries:
     template = shared >= TEMPLATE * np.maximum(smaller, 1)
     only = size[pairs.a] - shared, size[pairs.b] - shared
     marked = differently_marked(corpus.summaries, pairs.a, pairs.b)
-    brief = (smaller <= SHORT_SUMMARY) & both(only) & (np.maximum(*only) <= REPLACED)
-    differs = both(_only(distinctive, pairs.a, pairs.b)) | brief | marked
-    same = (shared >= size[pairs.a]) & (shared >= size[pairs.b]) & ~marked
-    return Summaries(np.asarray(same), np.asarray(template & differs), np.asarray(~template & both(only)))
+    brief, few = smaller <= SHORT_SUMMARY, np.maximum(*only) <= REPLACED
+    order = ~either(only)
+    order[order] = rearranged(corpus.summaries, pairs.a[order], pairs.b[order])
+    accents = differently_accented(corpus.summaries, pairs.a, pairs.b)
+    denied = brief & few
+    denied[denied] = negated(corpus.summaries, pairs.a[denied], pairs.b[denied])
+    differs = both(_only(distinctive, pairs.a, pairs.b)) | (brief & few & both(only)) | marked | order | denied
+    added = template & few & (smaller > 0) & (smaller <= SHORT_VALUE) & either(only) & ~both(only)
+    same = ~either(only) & ~marked & ~order & ~accents
+    flags = same, template & differs, ~template & both(only), added, template & accents
+    return Summaries(*(np.asarray(each) for each in flags))
 
 
 def _only(matrix: csr_matrix, a: Ints, b: Ints) -> tuple[Floats, Floats]:
@@ -155,6 +195,11 @@ def _incidence(cut: list[list[str]]) -> tuple[csr_matrix, NDArray[np.bool_]]:
 
 def _vocabulary(cut: list[list[str]]) -> list[str]:
     return sorted({unit for row in cut for unit in row}) or [""]
+
+
+def either(only: tuple[Floats, Floats]) -> Flags:
+    """Where one side has something that the other lacks (pairs,)."""
+    return np.asarray((only[0] > 0) | (only[1] > 0))
 
 
 def both(only: tuple[Floats, Floats]) -> Flags:

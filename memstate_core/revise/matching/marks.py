@@ -26,10 +26,12 @@ _AFTER_WORD = re.compile(r"(?<![\w-])(?:([^\W\d_]+)(\+{1,2}|#)(?![\w+#-])|([^\W\
 _MINUS = re.compile(rf"(?<![\w.)\]%-])-({_NUMBER})")
 _COMPARED = re.compile(rf"([<>\u2264\u2265]=?)\s*({_NUMBER})")
 _MONEY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20b4\u20ab\u20bf"
-_CURRENCY = re.compile(rf"([{_MONEY}])\s?({_NUMBER})|({_NUMBER})\s?([{_MONEY}])")
-_MAY_MARK = re.compile(rf"[-+#<>\u2264\u2265{_MONEY}]")
+_CURRENCY = re.compile(rf"([{_MONEY}])\s?({_NUMBER})|({_NUMBER})\s?([{_MONEY}%])")
+_MAY_MARK = re.compile(rf"[-+#<>\u2264\u2265{_MONEY}%]")
 _NO_PICTURE = "\u00a9\u00ae\u00b0"
 """Symbols that say nothing about a thing: copyright, registered, degrees."""
+_COUNTED = set("\u2605\u2606\u2b50\u25cf\u25cb")
+"""Stars and dots, whose number is a rating."""
 _Marks = dict[str, set[str]]
 
 
@@ -78,9 +80,15 @@ def _loose(text: str) -> _Marks:
         found += [{f"compared {number}": {sign}} for sign, number in _COMPARED.findall(text)]
         found += [{f"money {one or other}": {sign or after}} for sign, one, other, after in _CURRENCY.findall(text)]
     if not text.isascii():
-        pictures = {char for char in text if unicodedata.category(char) == "So" and char not in _NO_PICTURE}
+        pictures = {char for char in text if _is_picture(char)}
+        pictures |= {f"{char}{text.count(char)}" for char in pictures & _COUNTED}
         found += [{"pictures": pictures}] if pictures else []
     return _joined(found)
+
+
+def _is_picture(char: str) -> bool:
+    """Whether a symbol is a pictograph, or an arrow."""
+    return "\u2190" <= char <= "\u21ff" or (unicodedata.category(char) == "So" and char not in _NO_PICTURE)
 
 
 def _joined(parts: Sequence[_Marks]) -> _Marks:

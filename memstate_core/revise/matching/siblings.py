@@ -16,12 +16,13 @@ import polars as pl
 
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
-from memstate_core.revise.matching.differing_values import Flags, both, compared_summaries, differing_fields
+from memstate_core.revise.matching.differing_values import Flags, both, compared_summaries, differing_fields, either
 from memstate_core.revise.matching.marks import differently_marked
 from memstate_core.revise.matching.nearest import Floats, Ints
 from memstate_core.revise.matching.sources import SourceRelations
 from memstate_core.revise.matching.title_formats import TitleFormats
 from memstate_core.revise.matching.unit_overlap import UnitIndex
+from memstate_core.revise.matching.wording import differently_accented, negated, rearranged
 
 FAMILY = 3
 """Other titles that share as much as those of a pair, from which on they are a family."""
@@ -51,6 +52,9 @@ class Signs:
         formatted: one title has units that the other topic has in a field (`TitleFormats.stated`) (pairs,).
         added: one title adds words to the other, and the summary says nothing of either thing, since topics of FAMILY
             titles and more beside theirs have it, too (pairs,).
+        wording: the titles have the same words in another order, or one denies, or adds words that other titles add;
+            or a text has the same words with other accents, a short summary adds words to the other, or what is said in
+            fields is never the same, though all else is (pairs,).
         reworded: summaries that say something are the same, no field contradicts, and the titles differ by spelling,
             order, or words of one alone, but no number (pairs,).
     """
@@ -69,6 +73,7 @@ class Signs:
     stem: Flags
     formatted: Flags
     added: Flags
+    wording: Flags
     reworded: Flags
 
 
@@ -97,6 +102,14 @@ def signs(
     fields = differing_fields(corpus.value_pairs(a, b) if values is None else values)
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
     like = summaries.same & corpus.summarised[a] & (differing == 0) & (numbers[0] <= 0) & (numbers[1] <= 0)
+    undisputed = (summaries.same | ~(corpus.summarised[a] | corpus.summarised[b])) & (differing == 0)
+    beside = corpus.beside_in_titles[b], corpus.beside_in_titles[a]
+    added = index.systematic(a, b, beside, undisputed) | (either(strict) & negated(corpus.titles, a, b))
+    order = equal & ~titled
+    order[order] = rearranged(corpus.titles, a[order], b[order])
+    accents = differently_accented(corpus.titles, a, b) | summaries.accents
+    accents[fields.filter("accents")["pair"].to_numpy()] = True
+    disagreeing = titled & summaries.same & _counted(fields, len(pairs)) & ~_counted(fields.filter("same"), len(pairs))
     return Signs(
         shared=index.overlap(a, b).shared,
         titles=corpus.title_code,
@@ -112,8 +125,14 @@ def signs(
         stem=index.share_stem(a, b),
         formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
         added=same & ~equal & summaries.same & corpus.summarised[a] & (corpus.titles_of_summary[a] >= FAMILY + 2),
+        wording=order | accents | added | summaries.added | disagreeing,
         reworded=like & ~_differing_titles(index, pairs, stated, like),
     )
+
+
+def _counted(fields: pl.DataFrame, pairs: int) -> Flags:
+    """Which pairs have rows in a column `pair` (pairs,)."""
+    return np.asarray(np.bincount(fields["pair"].to_numpy(), minlength=pairs) > 0)
 
 
 def repeats(corpus: Corpus, pairs: Candidates, values: pl.DataFrame) -> Flags:

@@ -1,7 +1,8 @@
 """Tokenisation of titles and texts: words, units and letter groups (character n-grams).
 
 A unit is a word, or a code such as `KDL-40V4100`, without its inner punctuation, which varies between writers. A number
-with leading zeros before a hyphen and a word, as in `007-Ballade`, is a number of its own, without the zeros.
+with leading zeros before a hyphen and a word, as in `007-Ballade`, is a number of its own, without the zeros, and `.5`
+is 0.5.
 
 Texts repeat the same words, so what is cut of a word is kept for the next text, of the last `_KEPT` words that are not
 longer than `_LONGEST`: a text without spaces may be of any length.
@@ -18,20 +19,39 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+_SIGN_BLOCKS = range(0x0900, 0x1D00), range(0xA800, 0xAC00)
 _WORD = re.compile(r"[^\W_]+")
 _CODE = re.compile(r"[^\W_]+|(?<=\d)\.(?=\d)")
 _ORDINAL = re.compile(r"\b0+([1-9]\d*)[-_.](?=[^\W\d])(?![^\W\d]{3,9}[-_.]\d)")  # but no date such as 01-May-2026
 _BREAK = re.compile(r"[\s/,;:()\[\]{}\"|+&]+")
+_LEADING_POINT = re.compile(r"(?<![\w.])\.(?=\d)")
 _KEPT, _LONGEST, _LETTERS = 2**16, 40, 3
 _ROMAN = re.compile(r"x{0,3}(ix|iv|v?i{0,3})")
 _EDGE = ".'!?-_*#<>=~`\u2018\u2019\u201c\u201d"
+
+
+def _is_accent(char: str) -> bool:
+    """Whether a mark is an accent, or a point of Hebrew or Arabic; not a vowel or tone of a script that needs it."""
+    combined = unicodedata.combining(char)
+    return combined >= 200 or 10 <= combined <= 36 or combined == 1
+
+
+_SIGNS = "".join(
+    char
+    for char in map(chr, chain.from_iterable(_SIGN_BLOCKS))
+    if unicodedata.category(char) in ("Mn", "Mc") and not _is_accent(char)
+)
+"""Vowels, tones and other marks of the scripts of South and South East Asia, without which a word is another one."""
+_SIGNED_WORD = re.compile(rf"(?:[^\W_]|[{_SIGNS}])+")
+_SIGNED_CODE = re.compile(rf"(?:[^\W_]|[{_SIGNS}])+|(?<=\d)\.(?=\d)")
+_JOINERS = re.compile("[\u200b-\u200d\u2060]")
 
 
 def folded(text: str) -> str:
     """Case folded, compatibility forms resolved, accents dropped but where they make another letter."""
     if text.isascii():
         return text.casefold()
-    composed = unicodedata.normalize("NFKC", text).casefold()
+    composed = unicodedata.normalize("NFKC", _JOINERS.sub("", text)).casefold()
     return "".join(char if char.isascii() or _is_own_letter(char) else _without_accents(char) for char in composed)
 
 
@@ -41,12 +61,17 @@ def _is_own_letter(char: str) -> bool:
 
 
 def _without_accents(char: str) -> str:
-    return "".join(part for part in unicodedata.normalize("NFKD", char) if not unicodedata.combining(part))
+    return "".join(part for part in unicodedata.normalize("NFKD", char) if not _is_accent(part))
+
+
+def word_runs(text: str) -> list[str]:
+    """Runs of letters and digits of a text as it is written, in order."""
+    return (_WORD if text.isascii() else _SIGNED_WORD).findall(text)
 
 
 def words(text: str) -> list[str]:
     """Runs of letters and digits, in order."""
-    return _WORD.findall(folded(text))
+    return word_runs(folded(text))
 
 
 def _kept(cut: Callable[[str], T]) -> Callable[[str], T]:
@@ -69,12 +94,12 @@ def units(text: str) -> list[str]:
 def _units_of(written: str) -> frozenset[str]:
     """The units of a text without white space. Units never cross it, so they are all that a text has."""
     found: set[str] = set()
-    for part in _BREAK.split(_ORDINAL.sub(r"\1 ", folded(written))):
+    for part in _BREAK.split(_LEADING_POINT.sub("0.", _ORDINAL.sub(r"\1 ", folded(written)))):
         stripped = part.strip(_EDGE)
         if any(char.isdigit() for char in stripped):
-            found.add("".join(_CODE.findall(stripped)))
+            found.add("".join((_CODE if stripped.isascii() else _SIGNED_CODE).findall(stripped)))
         else:
-            found.update(_WORD.findall(stripped))
+            found.update(word_runs(stripped))
     return frozenset(found - {""})
 
 

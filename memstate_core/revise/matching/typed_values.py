@@ -11,6 +11,17 @@ _SPELLINGS = {
     "mins": "min", "pcs": "pc", "sec": "s", "secs": "s", "yrs": "yr",
 }  # fmt: skip
 """Other ways of writing a unit."""
+_PLAIN = r"^[+-]?(?:0|[1-9]\d{0,14}|0\d{1,2})(?:\.\d+)?$"
+"""A number that is a quantity; with more digits, or more than three from a leading zero on, it is a code."""
+_DECIMAL = r"^\d+\.\d*[1-9]\d*$"
+_SMALL = r"^[+-]?\d(?:\.\d+)?[eE]-\d+$"
+_VERSION = r"^[vV]\d"
+NEAR_NUMBER, MEASURED = 0.005, 3
+"""Relative distance of numbers up to which they may be the same, and decimals from which they are."""
+_CLOCK = r"^\d{4}-\d{2}-\d{2}[T ](\d{2}):(\d{2})"
+_ZONE = r":\d{2}(?:\.\d+)?\s*([+-])(\d{2}):?(\d{2})$"
+ZONED = r"\d(?:Z|[+-]\d{2}:?\d{2})$"
+"""The zone at the end of a time."""
 _DURATION = r"^(?:(\d{1,3}):)?(\d{1,3}):(\d{2})$"
 _MONTH = r"(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -22,11 +33,43 @@ _PIVOT = 70
 
 def number(text: pl.Expr) -> pl.Expr:
     """The number that a text is: plain, with a unit or currency (`8.10 %`, `$ 1.29`), or a duration in seconds."""
-    plain = text.cast(pl.Float64, strict=False)
-    quantity = text.str.extract(_QUANTITY, 1).cast(pl.Float64, strict=False)
+    found = pl.when(~text.str.contains(_VERSION)).then(text.str.extract(_QUANTITY, 1))
+    quantity = pl.when(found.str.contains(_PLAIN)).then(found.cast(pl.Float64, strict=False))
+    small = pl.when(text.str.contains(_SMALL)).then(text.cast(pl.Float64, strict=False))
     parts = [text.str.extract(_DURATION, group).cast(pl.Float64, strict=False) for group in (1, 2, 3)]
     duration = parts[0].fill_null(0.0) * 3600 + parts[1] * 60 + parts[2]
-    return pl.coalesce(pl.when(plain.is_finite()).then(plain), duration, quantity)
+    return pl.coalesce(quantity, small, duration)
+
+
+def other_number() -> pl.Expr:
+    """Whether two numbers differ by more than rounding (of columns text, number, text_b, number_b); null without two.
+
+    A decimal of three digits and more is measured, so its last digits vary. Among shorter ones that is so only of a
+    number that was rounded. A plain decimal with a zero at its end is a version or a code: `1.10` is not `1.1`.
+    """
+    one, other = pl.col("number"), pl.col("number_b")
+    size = pl.max_horizontal(one.abs(), other.abs(), 1e-12)
+    decimals = [pl.col(text).str.extract(r"\.(\d+)").str.len_chars().fill_null(0) for text in ("text", "text_b")]
+    fewest = pl.min_horizontal(*decimals)
+    rounded = (decimals[0] != decimals[1]) & ((one - other).abs() <= 0.5001 / pl.lit(10.0).pow(fewest))
+    near = ((one - other).abs() / size <= NEAR_NUMBER) & (rounded | (fewest >= MEASURED))
+    whole = (one == one.round()) & (other == other.round())
+    plain = pl.col("text").str.contains(_DECIMAL) & pl.col("text_b").str.contains(_DECIMAL)
+    version = plain & ~whole & (decimals[0] != decimals[1])
+    differs = pl.when(one == other).then(version).otherwise(whole | ~near)
+    return pl.when(one.is_not_null() & other.is_not_null()).then(differs)
+
+
+def moment(text: pl.Expr) -> pl.Expr:
+    """Minutes of an ISO time since the beginning of its day, less its zone's distance; null without one, or midnight.
+
+    With a date alone, many write midnight.
+    """
+    clock = [text.str.extract(_CLOCK, group).cast(pl.Int64, strict=False) for group in (1, 2)]
+    zone = [text.str.extract(_ZONE, group).cast(pl.Int64, strict=False).fill_null(0) for group in (2, 3)]
+    ahead = pl.when(text.str.extract(_ZONE, 1) == "-").then(-1).otherwise(1) * (zone[0] * 60 + zone[1])
+    minutes = clock[0] * 60 + clock[1]
+    return pl.when(minutes > 0).then((minutes - ahead) % (24 * 60))
 
 
 def unit(text: pl.Expr) -> pl.Expr:

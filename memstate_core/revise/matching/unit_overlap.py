@@ -23,6 +23,8 @@ ALIKE = 0.7
 """Cosine of letter groups from which two units count as variants of each other."""
 BACKGROUND = 200
 """Assumed topics outside the store, one of which has a given unit, so that a small store can have rare units."""
+SYSTEMATIC = 2
+"""Titles to which a unit is added, from which on it distinguishes things."""
 _MIN_LENGTH, _LONG = 4, 6
 _TWICE, _LONGEST_CODE = 2, 32
 _BLOCK = 1024
@@ -56,6 +58,7 @@ class UnitIndex:
         vocabulary = _vocabulary(cut)
         self._column = column = {unit: place for place, unit in enumerate(vocabulary)}
         self.own = incidence(cut, column)
+        self.codes = np.unique([" ".join(row) for row in cut], return_inverse=True)[1].astype(np.int64)
         self._rarity = _rarity(_sums(self.own), len(cut))
         self._numeric = np.array([is_number(unit) for unit in vocabulary], dtype=bool)
         variants = _variants(vocabulary, self._numeric)
@@ -132,6 +135,31 @@ class UnitIndex:
             for one, other, beside in ((a, b, stated[0]), (b, a, stated[1]))
         ]
         return missing[0], missing[1]
+
+    def systematic(self, a: Ints, b: Ints, stated: tuple[Any, Any], alike: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Pairs of which one title adds a unit that titles with other units add, too (pairs,).
+
+        Args:
+            a: positions of titles (pairs,).
+            b: positions of the others (pairs,).
+            stated: units of a's and of b's title that the other topic states elsewhere, CSR of ones (pairs, units).
+            alike: pairs that show what titles add, since nothing else differs in them (pairs,).
+        """
+        missing = self.differences(a, b, stated, same="variants")
+        found = np.zeros(len(a), bool)
+        rows = np.flatnonzero((missing[0] > 0) ^ (missing[1] > 0))
+        if not len(rows):
+            return found
+        longer = missing[0][rows] > 0
+        more, less = np.where(longer, a[rows], b[rows]), np.where(longer, b[rows], a[rows])
+        added = (self.own[more] - self.own[more].multiply(self._loose[less])).tocsr()
+        added.eliminate_zeros()
+        unit, pair = added.indices, np.repeat(np.arange(len(rows)), np.diff(added.indptr))
+        shown = alike[rows][pair]
+        bases = np.unique(np.stack([unit, self.codes[less[pair]]])[:, shown], axis=1)
+        often = np.bincount(bases[0], minlength=self.own.shape[1]) >= SYSTEMATIC
+        found[rows[pair[often[unit] & shown]]] = True
+        return found
 
     def share_code(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
         """Whether both titles have a code, written as one or as two, that no third title has (pairs,)."""

@@ -27,6 +27,9 @@ DIFFERENT = [
     ("Budget: $500", "Budget: \u20ac500"),
     ("Budget: 500 \u20ac", "Budget: $ 500"),
     ("\U0001f44d on the proposal", "\U0001f44e on the proposal"),
+    ("Discount: 10%", "Discount: \u20ac10"),
+    ("\u2192 home", "\u2190 home"),
+    ("Rated \u2605\u2605\u2605\u2605", "Rated \u2605\u2605"),
 ]
 SAME = [
     ("Blood type A+", "Blood type B-"),  # other words, not other signs
@@ -36,6 +39,8 @@ SAME = [
     ("Budget: $500", "Budget: 500"),
     ("temperature > 5", "temperature 5"),
     ("Party \U0001f389", "Party"),
+    ("Party \U0001f389", "Party \U0001f389\U0001f389"),
+    ("Discount: 10%", "Discount: 10"),
     ("Acme\u00ae drill", "Acme\u00a9 drill"),
     ("+3 % this year", "3 % this year"),
     ("-100 and 100", "100 and -100"),

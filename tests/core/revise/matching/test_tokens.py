@@ -193,3 +193,27 @@ def test_what_is_cut_of_a_word_is_kept_unless_it_is_longer_than_words_are() -> N
     assert cut == [usual, long, long]
     long_text = "a-b" * 50_000
     assert units(long_text) == units(f" {long_text} ")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("\u092e\u0940\u0928\u093e", "\u092e\u094b\u0928\u093e"),  # Meena and Mona
+        ("\u0bae\u0bb0\u0bae\u0bcd", "\u0bae\u0bbe\u0bb0\u0bae\u0bcd"),
+        ("\u0e44\u0e21\u0e48", "\u0e44\u0e21\u0e49"),  # not, and wood
+    ],
+)
+def test_vowel_and_tone_signs_make_another_word(one: str, other: str) -> None:
+    assert words(one) == [one] or words(one) == [folded(one)]
+    assert units(one) != units(other)
+
+
+def test_points_of_arabic_and_hidden_joiners_do_not() -> None:
+    assert units("\u0643\u0650\u062a\u0627\u0628") == units("\u0643\u062a\u0627\u0628")
+    assert units("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645") == units(
+        "\u0645\u06cc\u062e\u0648\u0627\u0647\u0645"
+    )
+
+
+def test_a_point_before_a_number_is_a_decimal_point() -> None:
+    assert units("Dose .5 mg") == units("Dose 0.5 mg") != units("Dose 5 mg")

@@ -1,0 +1,68 @@
+"""Which values of a field name different things, and which are one written in two ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from memstate_core.revise.matching.differing_values import differing_fields
+from tests.core.revise.matching.corpora import corpus
+
+DIFFERENT = [
+    ("1234567890123456789", "1234567890123456788"),  # more digits than a float has
+    ("0042", "42"),
+    ("1e3", "1000"),
+    ("1.10", "1.1"),
+    ("v1.10", "v1.1"),
+    ("1.2.3", "12.3"),
+    ("10.1.11.1", "10.11.1.1"),
+    ("37.5", "37.6"),
+    ("71.2 kg", "71.3 kg"),
+    ("19.99", "19.98"),
+    ("2026-05-03T10:00:00Z", "2026-05-03T18:00:00Z"),
+    ("2026-05-03 10:00", "2026-05-03 18:30"),
+    ("03/04/2026", "04/03/2026"),
+    ("120/80", "80/120"),
+    ("\u00bd cup", "\u2153 cup"),
+    ("World War II", "World War III"),
+    ("Berlin to Paris", "Paris to Berlin"),
+    ("not allergic", "allergic"),
+    ("\u2605\u2605\u2605\u2605", "\u2605\u2605"),
+    ("\u2192 home", "\u2190 home"),
+    ("10%", "\u20ac10"),
+    (".5 mg", "5 mg"),
+    ("\u092e\u0940\u0928\u093e", "\u092e\u094b\u0928\u093e"),  # Meena and Mona
+]
+SAME = [
+    ("8.10 %", "8.1%"),
+    ("12.35", "12.3"),
+    ("37.4971", "37.4972"),
+    ("5 kg", "5kg"),
+    ("1,200", "1200"),
+    ("01", "1"),
+    ("2.0", "2"),
+    ("2026-05-03", "2026-05-03T00:00:00Z"),
+    ("2026-05-03T10:00:00Z", "2026-05-03T12:00:00+02:00"),
+    ("2026-05-03T10:00", "2026-05-03T12:00Z"),  # one without a zone
+    ("310/246-1501", "310.246.1501"),
+    ("Smith, John", "John Smith"),
+    ("Bruce Dickinson", "Dickinson Bruce"),
+    ("in proceedings of the annual symposium on the theory", "in proceedings of the annual symposium on theory"),
+]
+
+
+def contradicts(one: str, other: str) -> bool:
+    of = corpus([{"title": "What it is", "fields": {"value": text}} for text in (one, other)])
+    found = differing_fields(of.value_pairs(np.array([0, 1]), np.array([1, 0])))
+    (answer,) = set(found["contradicts"].to_list())
+    return bool(answer)
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_values_of_different_things(one: str, other: str) -> None:
+    assert contradicts(one, other)
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_values_of_one_thing(one: str, other: str) -> None:
+    assert not contradicts(one, other)
