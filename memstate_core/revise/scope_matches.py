@@ -35,7 +35,6 @@ HELD_BACK = (
     "the summaries differ in a word or number, or have little in common",
     "one title adds words, and many topics have the rest",
     "the same words in another order, with other accents, or with words added",
-    "one topic lacks the field in which things that agree in as much differ",
 )
 """Why likely pairs are not merged, by code of `contradictions.REASONS`."""
 ABSTAINED = "abstained: likely pairs of the scope often contradict each other, or people refuted them"

@@ -19,7 +19,6 @@ from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.nearest import Ints
-from memstate_core.revise.matching.open_parts import left_open, parts_stated
 from memstate_core.revise.matching.parts import Reals, agreements, counted, parts_of
 from memstate_core.revise.matching.tokens import units
 
@@ -39,12 +38,10 @@ class Coincidences:
 
     Attributes:
         doubtful: pairs that are not merged for it (pairs,).
-        left_open: pairs that leave open what distinguishes things that agree in as much (pairs,).
         expected: pairs expected by chance among all that would have been merged.
     """
 
     doubtful: Flags
-    left_open: Flags
     expected: float
 
 
@@ -126,7 +123,7 @@ def coincidences(
     peers = (np.bincount(titles, 1.0 + earlier.absorbed)[titles] - 1.0).astype(np.float64)
     chance = chance_of(corpus, parts, titles, peers) if asked[rows].any() else None
     if chance is None:
-        return Coincidences(doubtful, doubtful, 0.0)
+        return Coincidences(doubtful, 0.0)
     seen = agreements(corpus, parts, pairs.a[rows], pairs.b[rows])
     agreed, disputes = seen.filter("agree"), seen.filter("contradict")
     usable, disputed = (counted(agreed, len(rows)) > 0) | identical[rows], counted(disputes, len(rows)) > 0
@@ -146,18 +143,7 @@ def coincidences(
             enough, expected = equal.beyond_doubt(clean, strict)
             enough, expected = enough | (varying & vary), max(expected, more)
     doubtful[rows] = (strict | varying) & equal.asked & ~enough
-    left = _left_open(corpus, parts, pairs, titles, asked & ~competing & ~doubtful)
-    return Coincidences(doubtful, left, expected)
-
-
-def _left_open(corpus: Corpus, parts: pl.DataFrame, pairs: Candidates, titles: Ints, asked: Flags) -> Flags:
-    """Pairs with the same title that leave open what distinguishes things that agree in as much (pairs,)."""
-    found = np.zeros(len(pairs), bool)
-    rows = np.flatnonzero(titles[pairs.a] == titles[pairs.b])
-    a, b = pairs.a[rows], pairs.b[rows]
-    stated, names = parts_stated(parts, len(corpus))
-    found[rows] = left_open(agreements(corpus, parts, a, b), stated, names, a, b, asked[rows])
-    return found
+    return Coincidences(doubtful, expected)
 
 
 def _before(earlier: EarlierMerges, peers: Reals) -> tuple[pl.DataFrame, Reals]:

@@ -25,11 +25,10 @@ duplicate-free sources beside the copy that each further one of them may hold. D
 that a group of them is no family."""
 MIN_ANCHORS, VARYING, MOSTLY = 30, 0.1, 0.6
 """Pairs that show whether a field varies among duplicates, and the shares of contradictions between which it does."""
-REASONS = ("", "title", "number", "field", "summary", "addition", "wording", "open")
+REASONS = ("", "title", "number", "field", "summary", "addition", "wording")
 """What contradicts, by code: nothing, units of the titles, a number of one title alone, a field, the summaries, words
-that one title of a family adds, the same words in another order, with other accents or with more words, what
-the pair leaves open."""
-BY_TITLE, BY_WORDING, LEFT_OPEN = 1, 6, 7
+that one title of a family adds, the same words in another order, with other accents or with more words."""
+BY_TITLE, BY_WORDING = 1, 6
 
 
 def contradiction(
@@ -60,7 +59,7 @@ def contradiction(
         found.added & alone,
         found.wording & alone,
     )
-    return np.select(by_reason, range(1, len(by_reason) + 1), 0).astype(np.int64)
+    return np.select(by_reason, range(1, len(REASONS)), 0).astype(np.int64)
 
 
 def _contradicting_fields(found: Signs, relations: SourceRelations, merged: pl.DataFrame) -> Flags:

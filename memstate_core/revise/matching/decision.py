@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from memstate_core.revise.matching.blocking import Candidates
-from memstate_core.revise.matching.contradictions import BY_TITLE, BY_WORDING, LEFT_OPEN, MIN_ANCHORS
+from memstate_core.revise.matching.contradictions import BY_TITLE, BY_WORDING, MIN_ANCHORS
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.fellegi_sunter import Scored
@@ -104,7 +104,7 @@ def decide(
     """
     free, likely = contradicts == 0, (probability >= sure) & ~apart
     component = _components(pairs, free & likely, len(corpus))
-    seen = likely & ~free & ~np.isin(contradicts, (BY_WORDING, LEFT_OPEN))
+    seen = ~free & likely & (contradicts != BY_WORDING)
     share = _contradicted_share(component, pairs, free & likely, seen, earlier)
     if not doubted:
         share = max(0.0, share - _by_chance(found, free, relations.competing, namesakes, likely))
@@ -114,7 +114,7 @@ def decide(
     believed = share <= MAX_CONTRADICTED and not refuted
     held_back = (fitted & ~singled_out & (not believed)) | (likely & by_chance)
     witnesses = _witnesses(pairs, free & likely, len(corpus))
-    joins = free | (witnesses >= np.where(contradicts == LEFT_OPEN, 1, WITNESSES))
+    joins = free | (witnesses >= WITNESSES)
     limit = np.where(joins & (contradicts != BY_TITLE) & believed & ~by_chance, np.nextafter(sure, 0.0), 0.0)
     starts = same | singled_out | (fitted & believed)
     raised = np.where(free & found.formatted & (witnesses > 0), np.maximum(probability, limit), probability)

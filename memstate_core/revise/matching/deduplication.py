@@ -21,7 +21,7 @@ from memstate_core.revise.matching.blocking import (
 from memstate_core.revise.matching.clustering import MAX_COMPONENT, group, in_group
 from memstate_core.revise.matching.coincidences import Coincidences, coincidences
 from memstate_core.revise.matching.comparisons import Compared, compare, ranked, together
-from memstate_core.revise.matching.contradictions import BY_TITLE, LEFT_OPEN, contradiction, namesakes_across
+from memstate_core.revise.matching.contradictions import BY_TITLE, contradiction, namesakes_across
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.decision import Decision, decide, identical, lifted
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
@@ -142,8 +142,7 @@ def deduplicate(
     equal = found.identical & (contradicts == 0)
     known = relations.same | constraints.judged_different(corpus, pairs)
     chance = coincidences(corpus, pairs, asked, equal, known, relations.competing, merged)
-    same &= ~(chance.doubtful | chance.left_open)
-    contradicts = np.where(chance.left_open, LEFT_OPEN, contradicts)
+    same &= ~chance.doubtful
     scored = lifted(scored, same)
     decided = scored.probability if decisive is None else decisive(pairs, scored.probability)
     wrong = (
