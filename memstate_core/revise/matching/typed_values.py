@@ -13,7 +13,6 @@ _SPELLINGS = {
 """Other ways of writing a unit."""
 _PLAIN = r"^[+-]?(?:0|[1-9]\d{0,14}|0\d{1,2})(?:\.\d+)?$"
 """A number that is a quantity; with more digits, or more than three from a leading zero on, it is a code."""
-_DECIMAL = r"^\d+\.\d*[1-9]\d*$"
 _SMALL = r"^[+-]?\d(?:\.\d+)?[eE]-\d+$"
 _VERSION = r"^[vV]\d"
 NEAR_NUMBER, MEASURED = 0.005, 3
@@ -45,7 +44,7 @@ def other_number() -> pl.Expr:
     """Whether two numbers differ by more than rounding (of columns text, number, text_b, number_b); null without two.
 
     A decimal of three digits and more is measured, so its last digits vary. Among shorter ones that is so only of a
-    number that was rounded. A plain decimal with a zero at its end is a version or a code: `1.10` is not `1.1`.
+    number that was rounded. Zeros at the end count for nothing, since many programs leave them out.
     """
     one, other = pl.col("number"), pl.col("number_b")
     size = pl.max_horizontal(one.abs(), other.abs(), 1e-12)
@@ -54,10 +53,7 @@ def other_number() -> pl.Expr:
     rounded = (decimals[0] != decimals[1]) & ((one - other).abs() <= 0.5001 / pl.lit(10.0).pow(fewest))
     near = ((one - other).abs() / size <= NEAR_NUMBER) & (rounded | (fewest >= MEASURED))
     whole = (one == one.round()) & (other == other.round())
-    plain = pl.col("text").str.contains(_DECIMAL) & pl.col("text_b").str.contains(_DECIMAL)
-    version = plain & ~whole & (decimals[0] != decimals[1])
-    differs = pl.when(one == other).then(version).otherwise(whole | ~near)
-    return pl.when(one.is_not_null() & other.is_not_null()).then(differs)
+    return pl.when(one.is_not_null() & other.is_not_null()).then((one != other) & (whole | ~near))
 
 
 def moment(text: pl.Expr) -> pl.Expr:
