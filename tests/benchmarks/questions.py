@@ -108,6 +108,7 @@ def compared(
     scopes: int,
     seconds: int,
     rounds: int,
+    faster: float | None = 5.0,
     most: tuple[float, float] = (8.0, 25.0),
 ) -> list[Measure]:
     """The figures of this code against those of a commit.
@@ -120,6 +121,7 @@ def compared(
         scopes: of a store that is made.
         seconds: of a round.
         rounds: rounds of each server at each number of connections.
+        faster: target of the ratio of rates.
         most: targets of one connection: p50 and p99, in milliseconds.
     """
     serving.make(home, topics, max(1, topics // 2), scopes, 7)
@@ -139,13 +141,13 @@ def compared(
             ]
             for connections in (CONNECTIONS, 1)
         }
-    return [*_ratios(pairs[CONNECTIONS], workers), *_alone(pairs[1], *most)]
+    return [*_ratios(pairs[CONNECTIONS], workers, faster), *_alone(pairs[1], *most)]
 
 
-def _ratios(pairs: Sequence[tuple[Round, ...]], workers: int) -> list[Measure]:
+def _ratios(pairs: Sequence[tuple[Round, ...]], workers: int, faster: float | None) -> list[Measure]:
     here = f"{CONNECTIONS} connections, {workers} workers"
     return [
-        Measure(f"{here}: rate", median(now.a_second / then.a_second for then, now in pairs), "times", least=5.0),
+        Measure(f"{here}: rate", median(now.a_second / then.a_second for then, now in pairs), "times", least=faster),
         Measure(f"{here}: CPU a request", median(then.cpu_ms / now.cpu_ms for then, now in pairs), "times less"),
         Measure(f"{here}: requests", median(now.a_second for _, now in pairs), "a second"),
         Measure(f"{CONNECTIONS} connections, base: requests", median(then.a_second for then, _ in pairs), "a second"),

@@ -89,7 +89,7 @@ def scopes(given: Given) -> list[Measure]:
 
     size = {"topics": 500, "seconds": 2, "rounds": 1} if given.small else {"topics": 20_000, "seconds": 8, "rounds": 3}
     home = given.folder / ("scopes-small" if given.small else "scopes")
-    return compared(home, given.base, given.workers, scopes=2, most=(12.0, 40.0), **size)
+    return compared(home, given.base, given.workers, scopes=2, faster=None, most=(12.0, 40.0), **size)
 
 
 def starting(given: Given) -> list[Measure]:
