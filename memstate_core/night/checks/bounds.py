@@ -31,13 +31,16 @@ def bounded_state(subject: Subject) -> Check:
 
 
 def _over(subject: Subject, crowded: pl.DataFrame) -> pl.DataFrame:
-    """Scopes with more active topics than the bound and pins allow (column scope)."""
+    """Scopes with more active topics than the bound, or the last night's pins, and what moved since (column scope).
+
+    A topic that was pinned then, and moved since, counts as moved; as both if it was unpinned.
+    """
     if crowded.is_empty():
         return crowded.select("scope")
-    moved = _moved_by_hand(subject)
-    pinned = pl.concat([features(subject).filter("pinned")["topic_id"], moved])
+    moved, pinned = _moved_by_hand(subject), features(subject).filter("pinned")["topic_id"]
+    by_night = pl.concat([pinned.filter(~pinned.is_in(moved["topic_id"].implode())), _of(moved, UNPINNED)])
     counts = crowded.group_by("scope").agg(
-        _active=pl.len().cast(pl.Int64), _pinned=_among(pinned), _moved=_among(moved)
+        _active=pl.len().cast(pl.Int64), _pinned=_among(by_night), _moved=_among(moved["topic_id"])
     )
     room = pl.max_horizontal(pl.lit(subject.recorded.policy.max_active_topics), "_pinned") + pl.col("_moved")
     return counts.filter(pl.col("_active") > room)
@@ -47,7 +50,11 @@ def _among(ids: pl.Series) -> pl.Expr:
     return pl.col("id").is_in(ids.implode()).sum().cast(pl.Int64)
 
 
-def _moved_by_hand(subject: Subject) -> pl.Series:
-    """Topics that manual actions since the last night pinned, unpinned, restored or unmerged."""
+def _moved_by_hand(subject: Subject) -> pl.DataFrame:
+    """Topics that a person moved since the last night, and how (columns topic_id, kind)."""
     moved = manual(subject.recorded.since_night).filter(pl.col("kind").is_in([PINNED, UNPINNED, RESTORED, UNMERGED]))
-    return moved.select(subject.derived.answering(pl.col("topic_id")))["topic_id"].unique()
+    return moved.select("kind", topic_id=subject.derived.answering(pl.col("topic_id"))).unique()
+
+
+def _of(moved: pl.DataFrame, kind: str) -> pl.Series:
+    return moved.filter(pl.col("kind") == kind)["topic_id"]

@@ -1,7 +1,9 @@
-"""What the same words may say otherwise: in another order, or with other accents.
+"""What texts of almost the same words say otherwise: in another order, with other accents, or denied.
 
 `Ann owes Bob 20` and `Bob owes Ann 20` have the same words, `3-4` and `34` the same digits, `ano` and `año` the same
-letters. Names are inverted at a comma (`Smith, John`) and lists are put in any order, so these are no other order.
+letters; `allergic` and `not allergic` differ by a denial, `The server is up` and `The server is down` by a word in
+place of another. Names are inverted at a comma (`Smith, John`) and lists are put in any order, so these are no other
+order.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ from memstate_core.night.reembed import drafts, publish_drafts
 from memstate_core.night.verify import verify
 from memstate_core.run.publications import REEMBEDDING
 from memstate_core.run.store import Store, with_model
+from memstate_core.state.graph import TOPIC
+from tests.core.night.checks.damage import Home, update
 from tests.core.night.corrections import ACME, BOAT, LATER, begun, decide, merge, shard, undo
 from tests.core.revise.nights import night_without_duplicates as night
 from tests.core.revise.nights import record_by_key as record
@@ -70,3 +72,16 @@ def test_another_model_is_published_before_the_next_night_and_corrections_go_on(
     decide(store, pin_decisions(shard(store), [archived], on=True), 2)
     assert len(active(store)) == 3
     assert failures(store) == []
+
+
+def test_a_restored_topic_makes_room_for_itself_alone_beside_pins(tmp_path: Path) -> None:
+    store = full(tmp_path / "home", 2)
+    record(store, LATER, 3)
+    decide(store, pin_decisions(shard(store), sorted(active(store)), on=True), 3)
+    night(store, 4)
+    restored, other = shard(store).topics.filter(pl.col("state") == "archived")["id"].sort()
+    undo(store, restored, 5)
+    assert (len(active(store)), failures(store)) == (3, [])
+    update(TOPIC, f"r.id = '{other}'", state="active", archived=False)(Home(store.home.root))
+    assert len(active(store)) == 4
+    assert any(name.startswith("C5") for name in failures(store))
