@@ -9,6 +9,8 @@ from ipaddress import ip_address
 from memstate_core.ingest.validation.decode import MAX_DEPTH
 
 KEY_VARIABLE = "MEMSTATE_API_KEY"
+MOST_WORKERS = 64
+"""How many processes one server may have."""
 
 
 @dataclass(frozen=True)

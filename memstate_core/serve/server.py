@@ -14,6 +14,7 @@ from memstate_core.serve.options import Options
 from memstate_core.serve.products import on_one_thread
 from memstate_core.serve.service import Service
 from memstate_core.serve.telemetry.log import log_as_json
+from memstate_core.serve.workers.fair_server import FairServer
 from memstate_core.serve.workers.shared import Shared
 
 _BACKLOG = 512
@@ -59,7 +60,7 @@ def server(store: Store, options: Options, shared: Shared | None = None) -> uvic
         lifespan="on",
         timeout_graceful_shutdown=options.shutdown_seconds,
     )
-    return uvicorn.Server(config)
+    return uvicorn.Server(config) if shared is None else FairServer(config, shared.connections())
 
 
 def run(store: Store, listening: socket.socket, options: Options, shared: Shared | None = None) -> None:

@@ -17,6 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from memstate_core.serve.options import MOST_WORKERS
+
 _SLOT = struct.Struct("=Qdd")
 """The hash of a bucket's name, its level, and when it had it."""
 
@@ -39,6 +43,10 @@ class Shared:
     def buckets(self, name: str) -> BucketTable:
         """The table of rate limits of this name."""
         return BucketTable(self.folder / f"{name}.buckets")
+
+    def connections(self) -> OpenConnections:
+        """How many connections each worker has open."""
+        return OpenConnections(self.folder / "open.connections", self.number)
 
     def counts(self, length: int) -> SharedCounts:
         """As many counters, which all workers add up."""
@@ -105,6 +113,39 @@ class SharedCounts:
         files = [path.read_bytes() for path in self._folder.glob("*.counts")]
         counts = [[count for (count,) in _COUNT.iter_unpack(each)] for each in files]
         return [sum(column) for column in zip(*counts, strict=True)] if counts else [0] * self._length
+
+
+class OpenConnections:
+    """How many connections each worker has open, in a file that all map; each writes its own number alone.
+
+    The file has one more than there are, and 0 for a worker that accepts none. One that dies leaves its last number
+    until its successor begins.
+    """
+
+    def __init__(self, path: Path, number: int) -> None:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.ftruncate(file, MOST_WORKERS * _COUNT.size)
+        self._numbers = np.frombuffer(mmap.mmap(file, MOST_WORKERS * _COUNT.size), np.int64)
+        os.close(file)
+        self._place = number
+
+    def begin(self) -> None:
+        """This worker accepts connections from now on, and has none."""
+        self._numbers[self._place] = 1
+
+    def end(self) -> None:
+        """It accepts no more."""
+        self._numbers[self._place] = 0
+
+    def add(self, more: int) -> None:
+        """Changes the number of this worker, if it accepts connections; not for several threads at a time."""
+        if self._numbers[self._place]:
+            self._numbers[self._place] += more
+
+    def is_least(self) -> bool:
+        """Whether no worker that accepts connections has fewer than this one."""
+        accepting = self._numbers[self._numbers > 0]
+        return not len(accepting) or bool(self._numbers[self._place] <= accepting.min())
 
 
 def _hashed(name: str) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Runs several workers on one listening socket, replaces those that die, and stops them all.
 
-A worker is a whole server. Whichever is free accepts the next connection; all map the same snapshot files, so their
-pages are in memory once. The supervisor answers nothing itself.
+A worker is a whole server. One that has the fewest connections accepts the next; all map the same snapshot files, so
+their pages are in memory once. The supervisor answers nothing itself.
 
 Invariant: no worker outlives the supervisor, whatever ends it.
 """

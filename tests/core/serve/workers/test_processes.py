@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,65 @@ def test_a_killed_worker_is_replaced_and_the_other_answers_meanwhile(running: Ru
     assert count(client, "memstate_uses_noted_total") >= counted
     lines = [json.loads(line) for line in (home / "serve.log").read_text().splitlines() if line.startswith("{")]
     assert [line["exit_code"] for line in lines if "exit_code" in line] == [-signal.SIGKILL]
+
+
+def sockets(processes: list[int]) -> list[int]:
+    """How many sockets each process has open."""
+    return [sum(target.startswith("socket:") for target in _open_files(each)) for each in processes]
+
+
+def _open_files(process: int) -> Iterator[str]:
+    for each in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed
+            yield str(each.readlink())
+
+
+def more_than(before: list[int], processes: list[int]) -> list[int]:
+    return [now - were for now, were in zip(sockets(processes), before, strict=True)]
+
+
+@contextmanager
+def open_connections(client: Client, number: int) -> Iterator[list[HTTPConnection]]:
+    """Connections that were opened at once, asked once each and are kept open."""
+    address = client.url.removeprefix("http://")
+    connections = [HTTPConnection(address, timeout=60) for _ in range(number)]
+    try:
+        for each in connections:
+            each.connect()
+        for each in connections:
+            each.request("GET", "/healthz")
+            assert each.getresponse().read()
+        yield connections
+    finally:
+        for each in connections:
+            each.close()
+
+
+def test_connections_that_are_kept_open_are_spread_evenly(running: Running) -> None:
+    client, process = running
+    until(lambda: len(children(process.pid, WORKER)) == 2)
+    mine = children(process.pid, WORKER)
+    before = sockets(mine)
+    with open_connections(client, 12) as connections:
+        until(lambda: more_than(before, mine) == [6, 6], 10)
+        for each in connections[:6]:
+            each.close()
+        until(lambda: sum(more_than(before, mine)) == 6, 10)
+        with open_connections(client, 6):
+            until(lambda: more_than(before, mine) == [6, 6], 10)
+
+
+def test_a_worker_that_hangs_holds_no_connection_up(running: Running) -> None:
+    client, process = running
+    until(lambda: len(children(process.pid, WORKER)) == 2)
+    hanging, other = children(process.pid, WORKER)
+    os.kill(hanging, signal.SIGSTOP)
+    try:
+        before = sockets([other])
+        with open_connections(client, 8):
+            until(lambda: more_than(before, [other]) == [8], 10)
+    finally:
+        os.kill(hanging, signal.SIGCONT)
 
 
 def test_all_serve_what_the_next_night_publishes_and_end_with_complete_journals(home: Path, tmp_path: Path) -> None:

@@ -6,13 +6,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from memstate_core.serve.http.rate_limits import Buckets, Rate
+from memstate_core.serve.options import MOST_WORKERS
 from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.workers import shared
 from memstate_core.serve.workers.shared import Shared
+from memstate_pipeline.cli.serve import serve
 
 RATE = Rate(a_second=1.0, burst=4.0)
 
@@ -65,6 +68,7 @@ def test_a_worker_that_is_killed_holds_no_lock(tmp_path: Path) -> None:
 import os, signal
 from pathlib import Path
 from memstate_core.serve.workers.shared import Shared
+from memstate_pipeline.cli.serve import serve
 with Shared(Path({str(tmp_path)!r}), 0).buckets("asked"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -84,3 +88,37 @@ def test_counts_are_sums_and_survive_their_worker(tmp_path: Path) -> None:
     successor.add(Count.SWAPS)
     assert one.read()[Count.SWAPS] == 4
     assert (tmp_path / "1.counts").stat().st_mode & 0o077 == 0
+
+
+def test_the_worker_with_the_fewest_connections_is_least_and_those_that_accept_none_do_not_count(
+    tmp_path: Path,
+) -> None:
+    one, two, three = (Shared(tmp_path, number).connections() for number in range(3))
+    one.begin()
+    one.add(1)
+    assert one.is_least(), "the others accept none yet"
+    two.begin()
+    assert (one.is_least(), two.is_least()) == (False, True)
+    two.add(1)
+    assert (one.is_least(), two.is_least()) == (True, True)
+    two.end()
+    one.add(5)
+    two.add(-1)
+    assert one.is_least(), "a worker that closes connections while it ends accepts none"
+    three.begin()
+    assert not one.is_least()
+
+
+def test_a_worker_that_replaces_another_has_no_connections(tmp_path: Path) -> None:
+    dead, other = (Shared(tmp_path, number).connections() for number in range(2))
+    dead.begin()
+    dead.add(7)
+    other.begin()
+    other.add(1)
+    successor = Shared(tmp_path, 0).connections()
+    successor.begin()
+    assert (successor.is_least(), other.is_least()) == (True, False)
+
+
+def test_there_is_a_number_for_each_worker_that_the_command_allows() -> None:
+    assert get_type_hints(serve, include_extras=True)["workers"].__metadata__[0].max == MOST_WORKERS
