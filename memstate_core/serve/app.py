@@ -24,7 +24,7 @@ from memstate_core.serve.http.body_limits import BodyLimits
 from memstate_core.serve.http.deadline import Deadline
 from memstate_core.serve.http.metrics import Measured, Metrics, route_of
 from memstate_core.serve.http.middleware import AccessLog, request_id_of
-from memstate_core.serve.http.routes import health, v1
+from memstate_core.serve.http.routes import bodies, health, v1
 from memstate_core.serve.http.traced import Traced
 from memstate_core.serve.http.well_formed import HeadAsGet
 from memstate_core.serve.problems import Problem, response
@@ -68,6 +68,7 @@ def api(service: Service) -> FastAPI:
     )
     app.state.service, app.state.metrics = service, Metrics(service)
     app.include_router(health)
+    app.include_router(bodies)
     app.include_router(v1)
     app.state.tools = _tools(service)
     if app.state.tools is not None:

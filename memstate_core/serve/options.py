@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 
 from memstate_core.ingest.validation.decode import MAX_DEPTH
@@ -73,6 +74,7 @@ def api_key(environ: Mapping[str, str]) -> str | None:
     return environ.get(KEY_VARIABLE, "").strip() or None
 
 
+@lru_cache(maxsize=32)
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address."""
     try:

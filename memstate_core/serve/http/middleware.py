@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import re
+import secrets
 import time
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import MutableMapping
 from typing import Any
@@ -64,7 +64,7 @@ class AccessLog(Guard):
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Logs method, path, status and duration; never the query string or a body."""
         given = Headers(scope=scope).get(REQUEST_ID, "")
-        name = given if _GIVEN_ID(given) else uuid.uuid4().hex
+        name = given if _GIVEN_ID(given) else secrets.token_hex(16)
         scope.setdefault("state", {})["request_id"] = name
         began, status = time.perf_counter(), 0
 

@@ -18,6 +18,7 @@ from memstate_core.retrieve.resources import ResourceFilter
 from memstate_core.retrieve.topic_pages import Position
 from memstate_core.serve.auth.principal import Principal, Role
 from memstate_core.serve.cursors import position_of
+from memstate_core.serve.http.body_route import BodyRoute
 from memstate_core.serve.http.metrics import MEDIA_TYPE as METRICS_TYPE
 from memstate_core.serve.http.metrics import Metrics
 from memstate_core.serve.http.request_bodies import ContextBody, FeedbackBody, Moment, QueryBody, ScopeName
@@ -50,6 +51,9 @@ INGEST_BODY = {
 }
 health = APIRouter(tags=["health"], responses=PROBLEMS, dependencies=[Depends(well_formed)])
 v1 = APIRouter(prefix="/v1", tags=["memory"], responses=PROBLEMS, dependencies=[Depends(well_formed)])
+bodies = APIRouter(
+    prefix="/v1", tags=["memory"], responses=PROBLEMS, dependencies=[Depends(well_formed)], route_class=BodyRoute
+)
 
 
 async def _service(request: Request) -> Service:
@@ -126,13 +130,13 @@ def graph(here: Here, who: Who) -> Response:
     return _json(here.graph_health(who))
 
 
-@v1.post("/query", response_model=response_model(answers.QueryAnswer))
+@bodies.post("/query", response_model=response_model(answers.QueryAnswer))
 def query(here: Here, who: Who, body: QueryBody) -> Response:
     """Topics and evidence that answer a question, from one published snapshot."""
     return _json(here.query(who, body.question(), body.record, body.pending))
 
 
-@v1.post("/context", response_model=response_model(answers.ContextAnswer))
+@bodies.post("/context", response_model=response_model(answers.ContextAnswer))
 def context(here: Here, who: Who, body: ContextBody) -> Response:
     """A text for a prompt within a token budget, each line cited, from one published snapshot."""
     return _json(here.context(who, body.question(), body.budget, body.record, body.place(), body.tokenizer))
@@ -244,7 +248,7 @@ def ingest(here: Here, who: Who, body: Body) -> Response:
     return _json(here.ingest(who, rows, alone=not body.lstrip().startswith(b"[")), 202)
 
 
-@v1.post("/feedback", status_code=202, response_model=response_model(answers.FeedbackAnswer))
+@bodies.post("/feedback", status_code=202, response_model=response_model(answers.FeedbackAnswer))
 def feedback(here: Here, who: Who, body: FeedbackBody) -> Response:
     """Records whether a topic was useful. Durable when it answers; applied by the next run."""
     return _json(here.feedback(who, body.topic_id, body.fields, body.failed, body.at), 202)

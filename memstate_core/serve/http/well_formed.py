@@ -29,7 +29,20 @@ async def well_formed(request: Request) -> None:
     if request.method == "GET":
         _require_known(request)
     else:
-        _require_json(request)
+        require_json(request)
+
+
+def require_json(request: Request) -> None:
+    """Refuses a body that is not declared as JSON.
+
+    Raises:
+        Problem: it is not.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        found = f"content type {kind[:_SHOWN]!r}" if kind else "no content type"
+        detail = f"found {found}, expected the header Content-Type: application/json"
+        raise Problem(415, "unsupported-media-type", detail)
 
 
 def _require_known(request: Request) -> None:
@@ -53,14 +66,6 @@ def _is_list(annotation: object) -> bool:
 
 def _repeated(name: str, times: int) -> dict[str, Any]:
     return {"type": "repeated", "loc": ("query", name), "msg": f"found {times} times, expected once"}
-
-
-def _require_json(request: Request) -> None:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
-        found = f"content type {kind[:_SHOWN]!r}" if kind else "no content type"
-        detail = f"found {found}, expected the header Content-Type: application/json"
-        raise Problem(415, "unsupported-media-type", detail)
 
 
 class HeadAsGet:
