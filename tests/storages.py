@@ -37,9 +37,9 @@ def empty_place(kind: str, request: pytest.FixtureRequest, tmp_path: Path, monke
     return "s3://bucket/a store"
 
 
-@pytest.fixture(params=["s3", "az", "file"])
+@pytest.fixture(params=[pytest.param("s3", marks=pytest.mark.slow), pytest.param("az", marks=pytest.mark.slow), "file"])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of an empty place in each kind of storage that a server or a folder can stand for."""
+    """The URL of an empty place in each kind of storage that a server or a folder can stand for; servers are slow."""
     return empty_place(request.param, request, tmp_path, monkeypatch)
 
 

@@ -160,6 +160,7 @@ def test_of_a_file_of_the_api_only_the_row_that_kills_the_process_is_set_aside(
     assert (report.accepted, report.duplicate, report.errors) == (1, 0, ())
 
 
+@pytest.mark.slow
 def test_a_kill_while_a_file_is_divided_loses_and_repeats_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = home.inbox / file_name(1_770_000_000_000_000_000, "token")
     whole.write_bytes(signed(b'{"text": "a"}\n{"text": "b"}\n', make_key(home.inbox_key)))
@@ -187,6 +188,7 @@ def test_other_files_are_not_divided(tmp_path: Path, name: str) -> None:
     assert names(tmp_path) == [name]
 
 
+@pytest.mark.slow
 def test_a_changed_file_starts_without_deaths(home: Home) -> None:
     dumps(home, "a")
     assert dies(home, "reading", "a.jsonl")
@@ -233,6 +235,7 @@ def test_names_of_any_bytes_are_noted(tmp_path: Path) -> None:
         assert begun.deaths(path) == 1
 
 
+@pytest.mark.slow
 def test_a_segment_that_kills_the_process_is_set_aside_and_the_others_are_collected(home: Home) -> None:
     for topic in ("a", "fatal", "z"):
         row = {"topic_id": topic, "at": "2026-05-01T10:00:00Z", "source": "cli"}

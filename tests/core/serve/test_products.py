@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests import warm
 from tests.pipeline.conftest import clean_environment
 
@@ -25,6 +27,7 @@ server.run(None, None, server.Options())
 """
 
 
+@pytest.mark.slow
 def test_a_server_does_not_share_products_among_threads() -> None:
     done = warm.run(["-c", THREADS], clean_environment())
     before, while_serving = (json.loads(line) for line in done.stdout.splitlines()[-2:])

@@ -115,7 +115,9 @@ def test_what_agents_remember_stays_apart(made: list[dict[str, Any]], rewriting:
     assert false_merges(store([*made, *crowd(40)], rewriting)) == []
 
 
-@pytest.mark.parametrize("others", [0, 5, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "others", [0, pytest.param(5, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("fields", [False, True])
 @pytest.mark.parametrize("size", [2, 3])
 def test_things_of_one_title_with_unlike_summaries_stay_apart(size: int, fields: bool, others: int) -> None:
