@@ -4,7 +4,7 @@ All workers wait on one socket. Left to the kernel, whichever wakes first takes 
 keep theirs open, so one worker answers everything and the others nothing. A worker that has more than another lets the
 socket be for `PATIENCE_SECONDS` instead, and then takes one after all.
 
-Invariant: a worker that is busy, hangs or has died delays a connection by no more than that.
+Invariant: a worker that is busy or hangs delays a connection by no more than that.
 """
 
 from __future__ import annotations

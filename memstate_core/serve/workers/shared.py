@@ -118,8 +118,7 @@ class SharedCounts:
 class OpenConnections:
     """How many connections each worker has open, in a file that all map; each writes its own number alone.
 
-    The file has one more than there are, and 0 for a worker that accepts none. One that dies leaves its last number
-    until its successor begins.
+    The file has one more than there are, and 0 for a worker that accepts none. The supervisor ends those of the dead.
     """
 
     def __init__(self, path: Path, number: int) -> None:

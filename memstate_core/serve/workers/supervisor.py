@@ -66,7 +66,7 @@ class Supervisor:
             while not self._ended:
                 self._replace(Path(folder))
                 connection.wait([worker.sentinel for worker in self._workers.values()], _POLL_SECONDS)
-                self._bury()
+                self._bury(Path(folder))
             self._stop()
 
     def _end(self, *_: object) -> None:
@@ -84,12 +84,13 @@ class Supervisor:
                 worker.start()
                 self._workers[number], self._begun[number] = worker, now
 
-    def _bury(self) -> None:
-        """Removes the workers that have ended, and decides when their successors start."""
+    def _bury(self, folder: Path) -> None:
+        """Removes the workers that have ended, leaves no connection to them, and decides when successors start."""
         for number, worker in list(self._workers.items()):
             if worker.is_alive():
                 continue
             del self._workers[number]
+            Shared(folder, number).connections().end()
             is_young = time.monotonic() - self._begun[number] < YOUNG_SECONDS
             self._pauses[number] = min(LONGEST_PAUSE, 2 * self._pauses[number]) if is_young else FIRST_PAUSE
             self._due[number] = time.monotonic() + self._pauses[number]

@@ -16,8 +16,10 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from memstate_core.serve.workers.supervisor import METRICS_VARIABLE
 from tests.core.serve.conftest import Client
 from tests.pipeline.conftest import clean_environment, run_memstate
 from tests.processes import children, is_alive, until
@@ -185,6 +187,22 @@ def test_a_worker_that_hangs_holds_no_connection_up(running: Running) -> None:
             until(lambda: more_than(before, [other]) == [8], 10)
     finally:
         os.kill(hanging, signal.SIGCONT)
+
+
+def accepting(worker: int) -> list[bool]:
+    """Which workers accept connections, by the folder that one has in its environment for the metrics library."""
+    given = dict(line.partition("=")[::2] for line in Path(f"/proc/{worker}/environ").read_text().split("\0"))
+    return [bool(each) for each in np.fromfile(Path(given[METRICS_VARIABLE]) / "open.connections", np.int64)[:2]]
+
+
+def test_no_connection_is_left_to_a_worker_that_was_killed(running: Running) -> None:
+    _, process = running
+    until(lambda: len(children(process.pid, WORKER)) == 2)
+    killed, other = children(process.pid, WORKER)
+    until(lambda: accepting(other) == [True, True])
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: sum(accepting(other)) == 1)
+    until(lambda: accepting(other) == [True, True])
 
 
 def test_all_serve_what_the_next_night_publishes_and_end_with_complete_journals(home: Path, tmp_path: Path) -> None:
