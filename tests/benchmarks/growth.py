@@ -46,6 +46,7 @@ TITLE_OFFSET, SUMMARY_OFFSET = 20, 3
 PARTS = {
     "candidates": ("nearest_neighbours", "within_groups", "joined"),
     "comparisons": ("compare", "ranked", "together", "learn_origins"),
+    "signs": ("signs", "namesakes_across", "contradiction", "coincidences", "decide"),
     "fit": ("fit", "score"),
     "groups": ("_groups",),
 }

@@ -22,6 +22,8 @@ LARGE = 10_000
 """The most members whose products are all computed; of more, neighbours are searched roughly first."""
 WIDER = 3
 """How many times as many neighbours the rough search of sparse rows proposes."""
+SMALL = 2_000
+"""Sparse rows up to which starting threads takes longer than they save."""
 FREQUENT = 0.02
 """The rough search leaves out columns that more than this share of the members have: they discriminate least."""
 _WIDE_ROWS, _STRIDED = 512, 64
@@ -99,18 +101,39 @@ def nearest(matrix: Any, members: Ints, k: int) -> tuple[Ints, Ints]:
 
 def _exact(part: Any, k: int) -> tuple[Ints, Ints]:
     """The k most similar others of each row, by full products (row, other)."""
-    transposed, count = part.T if isinstance(part, np.ndarray) else part.T.tocsr(), part.shape[0]
-    k, step = min(k, count - 1), max(1, _ROW_CELLS // max(1, count))
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-    for start in _blocks(count if k > 0 else 0, step):
-        product = part[start : start + step] @ transposed
-        block = product if isinstance(product, np.ndarray) else product.toarray()
+    k = min(k, part.shape[0] - 1)
+    if k < 1:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return _exact_dense(part, k) if isinstance(part, np.ndarray) else _exact_sparse(part, k)
+
+
+def _exact_dense(part: Floats, k: int) -> tuple[Ints, Ints]:
+    count, found = len(part), []
+    for start in _blocks(count, max(1, _ROW_CELLS // count)):
+        block = part[start : start + max(1, _ROW_CELLS // count)] @ part.T
         rows = np.arange(len(block))
         block[rows, rows + start] = -1.0
         best = np.argpartition(-block, k - 1, axis=1)[:, :k]
         kept = np.take_along_axis(block, best, axis=1) > 0
         found.append((np.repeat(rows + start, k).reshape(-1, k)[kept], best[kept]))
     return np.concatenate([row for row, _ in found]), np.concatenate([other for _, other in found])
+
+
+def _exact_sparse(part: Any, k: int) -> tuple[Ints, Ints]:
+    """One more than k, since a row is the most similar to itself; unless as many others are the same."""
+    rows, others = _most_similar(part, k + 1)
+    rows, others = rows[rows != others], others[rows != others]
+    kept = np.arange(len(rows)) - np.searchsorted(rows, rows) < k
+    return rows[kept], others[kept]
+
+
+def _most_similar(part: Any, k: int) -> tuple[Ints, Ints]:
+    """The k rows most similar to each row, itself included, by the rows' order (row, other)."""
+    from sparse_dot_topn import sp_matmul_topn
+
+    count = part.shape[0]
+    top = sp_matmul_topn(part, part.T.tocsr(), top_n=k, n_threads=cores() if count > SMALL else 1)
+    return np.repeat(np.arange(count), np.diff(top.indptr)), top.indices[: top.indptr[-1]].astype(np.int64)
 
 
 def _blocks(count: int, step: int) -> Iterable[int]:
@@ -157,12 +180,8 @@ def _rough_dense(part: Floats, k: int) -> tuple[Ints, Ints]:
 
 def _rough_sparse(part: Any, k: int) -> tuple[Ints, Ints]:
     """Some WIDER * k of each row's most similar, by the columns that at most FREQUENT of the rows have."""
-    from sparse_dot_topn import sp_matmul_topn
-
     frequent = np.bincount(part.indices, minlength=part.shape[1]) > FREQUENT * part.shape[0]
-    rare = part[:, np.flatnonzero(~frequent)]
-    top = sp_matmul_topn(rare, rare.T.tocsr(), top_n=WIDER * k, n_threads=cores())
-    return np.repeat(np.arange(part.shape[0]), np.diff(top.indptr)), top.indices.astype(np.int64)
+    return _most_similar(part[:, np.flatnonzero(~frequent)], WIDER * k)
 
 
 def _best(part: Any, rows: Ints, others: Ints, k: int) -> tuple[Ints, Ints]:

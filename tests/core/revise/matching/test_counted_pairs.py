@@ -52,7 +52,7 @@ def test_words_that_differ_by_one_edit_are_the_same_beside_a_duplicate_free_sour
 
 
 def test_all_pairs_of_a_group_of_more_topics_than_neighbours_are_compared() -> None:
-    count = NEIGHBOURS + 10
+    count = 2 * NEIGHBOURS + 8
     copy = {"title": "Quartz lagoon harvest", "summary": "Signed at the harbour office"}
     result = dedupe([*(copy | {"id": f"a{number:02}"} for number in range(count)), *crowd(150)])
     copies = result.pairs.b < count
