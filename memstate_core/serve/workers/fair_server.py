@@ -111,6 +111,7 @@ class FairServer(uvicorn.Server):
         try:
             await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
         except OSError:
+            self._count.add(-1)
             connection.close()
 
     def _protocol(self) -> _Counted:
