@@ -161,11 +161,24 @@ def open_connections(client: Client, number: int) -> Iterator[list[HTTPConnectio
             each.close()
 
 
+def accepting(worker: int) -> list[bool]:
+    """Which workers accept connections, by the folder that one has in its environment for the metrics library."""
+    given = dict(line.partition("=")[::2] for line in Path(f"/proc/{worker}/environ").read_text().split("\0"))
+    return [bool(each) for each in np.fromfile(Path(given[METRICS_VARIABLE]) / "open.connections", np.int64)[:2]]
+
+
+def ready(process: subprocess.Popen[str]) -> list[int]:
+    """Both workers, once each accepts connections; one may still be starting."""
+    until(lambda: len(children(process.pid, WORKER)) == 2)
+    mine = children(process.pid, WORKER)
+    until(lambda: accepting(mine[0]) == [True, True])
+    return mine
+
+
 def test_connections_that_are_kept_open_are_spread_evenly(running: Running) -> None:
     """Nearly: where other work keeps a worker waiting, another may take its connection."""
     client, process = running
-    until(lambda: len(children(process.pid, WORKER)) == 2)
-    mine = children(process.pid, WORKER)
+    mine = ready(process)
     with open_connections(client, 12) as connections:
         assert sum(held(mine, connections)) == 12
         assert min(held(mine, connections)) >= 3
@@ -179,8 +192,7 @@ def test_connections_that_are_kept_open_are_spread_evenly(running: Running) -> N
 
 def test_a_worker_that_hangs_holds_no_connection_up(running: Running) -> None:
     client, process = running
-    until(lambda: len(children(process.pid, WORKER)) == 2)
-    hanging, other = children(process.pid, WORKER)
+    hanging, other = ready(process)
     os.kill(hanging, signal.SIGSTOP)
     try:
         with open_connections(client, 8) as connections:
@@ -189,17 +201,9 @@ def test_a_worker_that_hangs_holds_no_connection_up(running: Running) -> None:
         os.kill(hanging, signal.SIGCONT)
 
 
-def accepting(worker: int) -> list[bool]:
-    """Which workers accept connections, by the folder that one has in its environment for the metrics library."""
-    given = dict(line.partition("=")[::2] for line in Path(f"/proc/{worker}/environ").read_text().split("\0"))
-    return [bool(each) for each in np.fromfile(Path(given[METRICS_VARIABLE]) / "open.connections", np.int64)[:2]]
-
-
 def test_no_connection_is_left_to_a_worker_that_was_killed(running: Running) -> None:
     _, process = running
-    until(lambda: len(children(process.pid, WORKER)) == 2)
-    killed, other = children(process.pid, WORKER)
-    until(lambda: accepting(other) == [True, True])
+    killed, other = ready(process)
     os.kill(killed, signal.SIGKILL)
     until(lambda: sum(accepting(other)) == 1)
     until(lambda: accepting(other) == [True, True])
