@@ -108,9 +108,9 @@ def _exact(part: Any, k: int) -> tuple[Ints, Ints]:
 
 
 def _exact_dense(part: Floats, k: int) -> tuple[Ints, Ints]:
-    count, found = len(part), []
-    for start in _blocks(count, max(1, _ROW_CELLS // count)):
-        block = part[start : start + max(1, _ROW_CELLS // count)] @ part.T
+    step, found = max(1, _ROW_CELLS // len(part)), []
+    for start in _blocks(len(part), step):
+        block = part[start : start + step] @ part.T
         rows = np.arange(len(block))
         block[rows, rows + start] = -1.0
         best = np.argpartition(-block, k - 1, axis=1)[:, :k]

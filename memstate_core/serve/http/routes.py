@@ -51,9 +51,7 @@ INGEST_BODY = {
 }
 health = APIRouter(tags=["health"], responses=PROBLEMS, dependencies=[Depends(well_formed)])
 v1 = APIRouter(prefix="/v1", tags=["memory"], responses=PROBLEMS, dependencies=[Depends(well_formed)])
-bodies = APIRouter(
-    prefix="/v1", tags=["memory"], responses=PROBLEMS, dependencies=[Depends(well_formed)], route_class=BodyRoute
-)
+bodies = APIRouter(prefix="/v1", tags=["memory"], responses=PROBLEMS, route_class=BodyRoute)
 
 
 async def _service(request: Request) -> Service:

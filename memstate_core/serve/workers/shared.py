@@ -142,9 +142,8 @@ class OpenConnections:
             self._numbers[self._place] += more
 
     def is_least(self) -> bool:
-        """Whether no worker that accepts connections has fewer than this one."""
-        accepting = self._numbers[self._numbers > 0]
-        return not len(accepting) or bool(self._numbers[self._place] <= accepting.min())
+        """Whether no worker that accepts connections has fewer than this one, which accepts some, too."""
+        return bool(self._numbers[self._place] == self._numbers[self._numbers > 0].min())
 
 
 def _hashed(name: str) -> tuple[int, int]:
