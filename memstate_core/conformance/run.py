@@ -20,7 +20,7 @@ def run(system: System, trajectory: Trajectory, progress: Callable[[int], None] 
     Args:
         system: the adapter, with an empty memory whose policy is `Limits(trajectory.bound)`.
         trajectory: the scenario.
-        progress: is stated how many turns were judged so far.
+        progress: receives the number of turns judged so far.
     """
     report, judge = Report(system.name), _Judge(system, trajectory)
     judged = 0

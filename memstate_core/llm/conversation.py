@@ -80,7 +80,7 @@ def converse(
             if len(outcome.malformed) > _REPAIRS:
                 return outcome
             current = _mended(messages, reply.text, reply.truncated)
-    outcome.failure = outcome.failure or f"the answer was not whole after {rounds} request(s)"
+    outcome.failure = outcome.failure or f"the answer was not whole, requests: {rounds}"
     return outcome
 
 

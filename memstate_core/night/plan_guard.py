@@ -120,8 +120,8 @@ def _different_actions(found: list[Action], planned: list[Action]) -> list[str]:
         return []
     did, should = (Counter(msgjson.encode(action, order="sorted") for action in some) for some in (found, planned))
     more, fewer = list((did - should).elements()), list((should - did).elements())
-    differences = [(more, "action(s) not in the plan"), (fewer, "planned action(s) not taken")]
-    return [f"{len(some)} {words}, first {some[0].decode()}" for some, words in differences if some] or [
+    differences = [(more, "not in the plan"), (fewer, "planned and not taken")]
+    return [f"actions {words}: {len(some)}, first {some[0].decode()}" for some, words in differences if some] or [
         "the order of actions"
     ]
 

@@ -191,8 +191,8 @@ class ScheduleSettings(Section):
         if not cron and info.field_name != "cron":
             return cron
         try:
-            if len(cron.split()) != 5:
-                raise ValueError(f"found {len(cron.split())} field(s)")
+            if (fields := len(cron.split())) != 5:
+                raise ValueError(f"found {fields} field{'' if fields == 1 else 's'}")
             croniter.expand(cron, strict=True)
         except ValueError as error:
             raise ValueError(f"{error}; expected {_CRON_FORM}") from None

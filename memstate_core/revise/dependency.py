@@ -71,7 +71,8 @@ def recorded_queue(transitions: pl.DataFrame) -> pl.DataFrame:
 
 def _reasoned(found: pl.DataFrame, titles: pl.DataFrame, run: Run) -> pl.DataFrame:
     causes = titles.select(cause_topic_id="topic_id", _cause="title")
-    reason = pl.format("{} changed, {} extension hops away", pl.coalesce("_cause", "cause_topic_id"), "hops")
+    away = pl.format("{} {} away", "hops", pl.when(hops=1).then(pl.lit("extension")).otherwise(pl.lit("extensions")))
+    reason = pl.format("{} changed, {}", pl.coalesce("_cause", "cause_topic_id"), away)
     named = found.join(titles, on="topic_id", how="semi").join(causes, on="cause_topic_id", how="left")
     return project(named.with_columns(id="topic_id", reason=reason, queued_at=pl.lit(run.facts.now)), REVIEWS)
 

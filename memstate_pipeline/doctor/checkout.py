@@ -33,7 +33,7 @@ def remote_store(store: Store) -> Finding:
 
 
 def _waiting(dumps: int) -> str:
-    return f"; {dumps:,} dump(s) below inbox/ wait for the next command that writes" if dumps else ""
+    return f"; dumps that wait below inbox/ for the next command that writes: {dumps:,}" if dumps else ""
 
 
 def _said(url: str, head: Head, nights: list[str], note: Note | None) -> str:

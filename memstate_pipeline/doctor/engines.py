@@ -97,7 +97,7 @@ def _broker(store: Store, settings: Path, kept: str, environ: Mapping[str, str])
     except (KombuError, OSError, ImportError, LookupError, ValueError) as error:  # the last three: no such transport
         return Finding("broker", False, f"${BROKER_VARIABLE}: {next(iter(str(error).splitlines()), '')}; {_ADVICE}")
     unused = _unused(BROKER_VARIABLE, settings, kept, environ) or _unfit(store, workers)
-    return Finding("broker", not unused, f"{place} answers, and {workers} worker(s){unused}")
+    return Finding("broker", not unused, f"{place} answers; workers: {workers}{unused}")
 
 
 def _unused(variable: str, settings: Path, kept: str, environ: Mapping[str, str]) -> str:

@@ -157,8 +157,8 @@ def _texts(store: Store, run: Run, topics: pl.DataFrame) -> dict[str, Any]:
 
 def _not_understood(run: Run) -> list[str]:
     failures = _kept(run, "extractor", FAILURES)
-    effect = "session(s) placed without the language model, wholly or in part"
-    return [f"{sessions} {effect}: {reason}" for reason, sessions in failures.iter_rows()]
+    effect = "sessions placed without the language model, wholly or in part"
+    return [f"{effect}: {sessions:,}, {reason}" for reason, sessions in failures.iter_rows()]
 
 
 def _abstained(notes: Mapping[str, Any]) -> list[str]:
@@ -166,10 +166,10 @@ def _abstained(notes: Mapping[str, Any]) -> list[str]:
     causes = {
         "abstained": "too many likely duplicates contradict each other for their probabilities to be believed",
         "by_chance": "different topics with one title agree in as much by chance; "
-        f"{counts.get('expected_by_chance', 0):,} pair(s) are expected to",
+        f"expected number of such pairs: {counts.get('expected_by_chance', 0):,}",
     }
     return [
-        f"{counts[name]} likely pair(s) left to review, not merged: {cause}"
+        f"likely pairs left to review, not merged: {counts[name]:,}, since {cause}"
         for name, cause in causes.items()
         if counts.get(name)
     ]

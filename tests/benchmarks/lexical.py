@@ -27,7 +27,7 @@ from drawing import Spec
 from generate import turn_chunks
 
 from memstate_core.model.terms import question_terms, terms
-from memstate_core.retrieve.index.bm25 import K1, B, Postings, term_key, weigh, write_postings
+from memstate_core.retrieve.index.bm25 import K1, B, Postings, runs_of, term_key, weigh, write_runs
 from memstate_core.retrieve.index.layout import Places, place_scopes, scope_layout, write_rows
 
 Scores = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ def build_ours(folder: Path, rows: pl.DataFrame) -> None:
     layout = scope_layout(rows)
     found = terms(rows.select("text").with_row_index("row")).select("row", key=term_key(pl.col("term")))
     counts = found.group_by("row", "key").agg(n=pl.len())
-    places = write_postings(folder / "words", weigh(counts, layout, ["n"]), layout, ["n"])
+    places = write_runs(folder / "words", [runs_of(weigh(counts, layout, ["n"]), layout, ["n"])])
     write_rows(place_scopes({"document": layout, "term": places}), folder / "scopes.parquet")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from docs.make import floors, memory, night
 from docs.make.markdown import slug
+from memstate_core.night.gates.verdict import GATES
 from tests.docs.conftest import PAGES, ROOT
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -58,6 +59,14 @@ def test_pictures_are_current(picture: object) -> None:
 def test_the_picture_of_the_night_has_every_asset() -> None:
     names = [name for group in night.groups().values() for name in group]
     assert sorted(names) == sorted(night.DOES)
+
+
+def test_architecture_describes_every_package_and_counts_the_gates() -> None:
+    page = (PAGES / "explanation" / "architecture.md").read_text()
+    described = re.findall(r"^\| `(\w+)` \|", page.partition("## Layers")[2].partition("\n## ")[0], re.MULTILINE)
+    assert sorted(described) == sorted(name for floor in floors.layers() for name in floor)
+    numbers = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    assert f"\n{numbers[len(GATES)]} gates compare it" in page
 
 
 @pytest.mark.parametrize("name", ["dagster.png", "report.png"])

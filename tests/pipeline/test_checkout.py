@@ -395,6 +395,6 @@ def test_doctor_says_where_a_checkout_is(machines: tuple[Path, Path, str]) -> No
     assert behind.ok
     storage(url, STORE).write("inbox/dump.jsonl", b"")
     waiting = remote_store(open_store(aya, {"MEMSTATE_STORE_URL": url}))
-    assert waiting.detail == f"{behind.detail}; 1 dump(s) below inbox/ wait for the next command that writes"
+    assert waiting.detail == f"{behind.detail}; dumps that wait below inbox/ for the next command that writes: 1"
     other = remote_store(open_store(aya, {"MEMSTATE_STORE_URL": url, "MEMSTATE_STORE_SHARDS": "2"}))
     assert (other.ok, "it has 1 shard, the settings of this home 2" in other.detail) == (False, True)

@@ -115,7 +115,7 @@ def test_workers_make_queued_nights_one_at_a_time_and_one_of_them_dies(shared: S
         assert ended in died
         victim.start()
         wait_until(lambda: published(instance))
-        wait_until(lambda: engines(open_store(desk.home), desk.given)[-1].detail.endswith("and 2 worker(s)"))
+        wait_until(lambda: engines(open_store(desk.home), desk.given)[-1].detail.endswith("workers: 2"))
         found = engines(open_store(desk.home), desk.given)
         spans = [(record.start_time or 0, record.end_time or 0) for record in nights(instance)]
         made = set(statuses(instance))

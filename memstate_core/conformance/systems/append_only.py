@@ -1,4 +1,4 @@
-"""A naive store that keeps everything that it was stated and finds it again: a log with search."""
+"""A naive store that keeps every statement and finds it again: a log with search."""
 
 from __future__ import annotations
 

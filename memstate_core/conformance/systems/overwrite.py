@@ -1,4 +1,4 @@
-"""A naive store that keeps the last value that it was stated: a dictionary, as many agents have."""
+"""A naive store that keeps the last value that was stated: a dictionary, as many agents have."""
 
 from __future__ import annotations
 

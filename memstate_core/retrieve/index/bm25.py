@@ -175,11 +175,6 @@ def write_runs(folder: Path, runs: Sequence[Runs]) -> pl.DataFrame:
     return placed.select("scope", first=first, count=pl.col("count").cast(pl.Int64))
 
 
-def write_postings(folder: Path, postings: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
-    """Writes weighted postings (arguments as for `runs_of`, result as of `write_runs`)."""
-    return write_runs(folder, [runs_of(postings, layout, fields)])
-
-
 class Postings:
     """A term index, memory-mapped."""
 

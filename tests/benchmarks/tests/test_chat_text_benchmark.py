@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 import polars as pl
 import pytest
-
-if find_spec("nltk") is None or find_spec("yake") is None:  # importing them takes seconds at collection
-    pytest.skip("installed with the extra `bench`", allow_module_level=True)
 
 
 @pytest.fixture(scope="module")

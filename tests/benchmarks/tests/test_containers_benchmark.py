@@ -13,9 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("ijson", reason="installed with the extra `bench`")
-pytest.importorskip("stream_unzip", reason="installed with the extra `bench`")
-
 VALUES = st.recursive(
     st.booleans() | st.integers(-(1 << 53), 1 << 53) | st.text('aé"\\[]{},\n', max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('a"]', max_size=3), inner, max_size=4),

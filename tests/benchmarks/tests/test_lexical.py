@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.index.layout import scope_layout
 
-pytest.importorskip("bm25s", reason="installed with the extra `bench`")
-
 texts = st.lists(st.sampled_from(["red", "kite", "painting", "painter", "tea", "7"]), min_size=1, max_size=9).map(
     " ".join
 )

@@ -88,7 +88,6 @@ def test_repeats_of_a_title_have_no_label_within_a_source_or_across_them() -> No
 @pytest.mark.parametrize("between_sources", [False, True])
 def test_splink_finds_rewritten_records_and_weighs_them(between_sources: bool) -> None:
     """Of 300 records, 60 are written again with a mistyped title, another case and a rounded price."""
-    pytest.importorskip("splink")
     from scoring import Labels, Ranking, pair_keys
     from splink_peer import predict
 

@@ -160,7 +160,7 @@ def test_without_an_answer_the_night_is_that_of_a_store_without_an_extractor_and
         assert len(script.requests) == 1
         assert script.keys == [f"Bearer {KEY}"]
     [warning] = summary["warnings"]
-    assert warning.startswith("1 session(s) placed without the language model, wholly or in part: the endpoint is")
+    assert warning.startswith("sessions placed without the language model, wholly or in part: 1, the endpoint is")
     assert "HTTP 401" in warning
     assert summary["extractor"]["llm_sessions_failed"] == 1
     files = [file for file in (tmp_path / "home").rglob("*") if file.is_file()]

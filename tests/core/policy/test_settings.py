@@ -151,10 +151,10 @@ def test_a_wrong_type_or_range_is_named(tmp_path: Path, toml: str, key: str, val
         ("60 2 * * *", "out of range"),
         ("*/0 * * * *", "step '0' in field 0"),
         ("0 0 31 4 *", "Day(s) [31] can never occur in month(s) [4]"),
-        ("hourly", "found 1 field(s)"),
-        ("@daily", "found 1 field(s)"),
-        ("0 2 * * * *", "found 6 field(s)"),
-        ("", "found 0 field(s)"),
+        ("hourly", "found 1 field"),
+        ("@daily", "found 1 field"),
+        ("0 2 * * * *", "found 6 fields"),
+        ("", "found 0 fields"),
     ],
 )
 def test_a_cron_expression_that_never_comes_due_is_refused_with_an_example(

@@ -161,8 +161,8 @@ def test_the_queue_names_its_cause(chain: Run) -> None:
     queue = night(chain, "whole")
     assert queue.schema == REVIEWS
     assert queue.select("topic_id", "cause_topic_id", "hops", "reason", "queued_at").rows() == [
-        ("detail", "whole", 2, "Whole changed, 2 extension hops away", day(10)),
-        ("part", "whole", 1, "Whole changed, 1 extension hops away", day(10)),
+        ("detail", "whole", 2, "Whole changed, 2 extensions away", day(10)),
+        ("part", "whole", 1, "Whole changed, 1 extension away", day(10)),
     ]
 
 

@@ -61,7 +61,7 @@ def test_a_confirmed_topic_is_no_longer_stale_nor_after_a_rebuild(store: Store, 
     night(store, 4)
     cat = next(record for record in exported(store) if record["id"] == CAT)
     assert cat["stale"] == {
-        "reason": "Boat shed changed, 1 extension hops away", "cause_topic_id": BOAT, "since": "2026-01-05T00:00:00Z"
+        "reason": "Boat shed changed, 1 extension away", "cause_topic_id": BOAT, "since": "2026-01-05T00:00:00Z"
     }  # fmt: skip
     assert [warning["kind"] for warning in cat["warnings"]] == ["stale"]
     before = state_hash(store)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.retrieve.index.bm25 import K1, B, Postings, scope_layout, term_key, weigh, write_postings
+from memstate_core.retrieve.index.bm25 import K1, B, Postings, runs_of, scope_layout, term_key, weigh, write_runs
 
 WORDS = st.lists(st.sampled_from("abcdef"), max_size=8)
 
@@ -23,7 +23,7 @@ def write(folder, scopes):
     rows = [(row, term, n) for row, (_, terms) in enumerate(documents) for term, n in Counter(terms).items()]
     counts = pl.DataFrame(rows, schema={"row": pl.UInt32, "term": pl.String, "n": pl.UInt32}, orient="row")
     counts = counts.select("row", "n", key=term_key(pl.col("term")))
-    places = write_postings(folder, weigh(counts, layout, ["n"]), layout, ["n"])
+    places = write_runs(folder, [runs_of(weigh(counts, layout, ["n"]), layout, ["n"])])
     return Postings(folder), {scope: (first, count) for scope, first, count in places.rows()}
 
 

@@ -85,7 +85,7 @@ def entangled(draft: Draft) -> None:
     for one, two in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "beside"), ("own", "beside")):
         draft.edge(one, two, "part_of")
     for topic, cause in (("own", f"{FOREIGN}-topic"), (f"{FOREIGN}-topic", "own")):
-        response = f"{cause} changed, 1 extension hops away"
+        response = f"{cause} changed, 1 extension away"
         draft.reviews.append(
             {"id": topic, "topic_id": topic, "cause_topic_id": cause, "hops": 1, "reason": response, "queued_at": NOW}
         )
