@@ -32,6 +32,9 @@ FAMILY = 3
 class Signs:
     """What contradicts in pairs, before sources and families are considered.
 
+    Pairs whose titles differ in what nothing excuses (`_differ`) have the signs of their titles alone: no other sign
+    would change what becomes of them.
+
     Attributes:
         shared: nats of rarity that the titles share (pairs,).
         titles: equal for titles of the same words in the same order (topics,).
@@ -93,13 +96,64 @@ def signs(
         relations: how the sources of the pairs relate.
         values: the values of the pairs' fields (`Corpus.value_pairs`), where they are known already.
     """
-    index, a, b, stated = corpus.title_units, pairs.a, pairs.b, formats.stated(corpus, pairs, relations)
+    index, stated = corpus.title_units, formats.stated(corpus, pairs, relations)
+    code, stem = index.share_code(pairs.a, pairs.b), index.share_stem(pairs.a, pairs.b)
+    settled = _differ(corpus, pairs, stated) & ~(relations.competing & (code | stem))
+    rest = np.flatnonzero(~settled)
+    known = corpus.value_pairs(pairs.a[rest], pairs.b[rest]) if values is None else _numbered(values, rest, len(pairs))
+    some = stated[0][rest], stated[1][rest]
+    flags, fields = _all_signs(corpus, pairs.where(~settled), some, relations.competing[rest], known)
+    by_title = {name: settled if name in ("title", "strict") else np.zeros_like(settled) for name in flags}
+    return Signs(
+        shared=index.overlap(pairs.a, pairs.b).shared,
+        titles=corpus.title_code,
+        fields=fields.with_columns(pair=pl.Series(rest)[fields["pair"]]),
+        code=code,
+        stem=stem,
+        formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
+        **{name: _placed(found, rest, by_title[name]) for name, found in flags.items()},
+    )
+
+
+def _differ(corpus: Corpus, pairs: Candidates, stated: tuple[Any, Any]) -> Flags:
+    """Pairs of which each title has units that the other lacks, other than words that differ by one edit (pairs,).
+
+    Those of which one title alone adds units that the other topic states nowhere are left out: they show what titles
+    add (`UnitIndex.systematic`).
+    """
+    index, a, b = corpus.title_units, pairs.a, pairs.b
+    found = both(index.differences(a, b, stated, same="misspelt"))
+    found[found] = ~index.adds(
+        a[found], b[found], (corpus.beside_in_titles[b[found]], corpus.beside_in_titles[a[found]])
+    )
+    return found
+
+
+def _numbered(values: pl.DataFrame, rest: Ints, pairs: int) -> pl.DataFrame:
+    """Values of some of the pairs, numbered as these are."""
+    place = np.full(pairs, -1)
+    place[rest] = np.arange(len(rest))
+    return values.with_columns(pair=pl.Series(place[values["pair"].to_numpy()])).filter(pl.col("pair") >= 0)
+
+
+def _placed(found: Flags, rest: Ints, others: Flags) -> Flags:
+    """What was found of some pairs, beside what is known of the others (pairs,)."""
+    every = others.copy()
+    every[rest] = found
+    return every
+
+
+def _all_signs(
+    corpus: Corpus, pairs: Candidates, stated: tuple[Any, Any], competing: Flags, values: pl.DataFrame
+) -> tuple[dict[str, Flags], pl.DataFrame]:
+    """All flags of pairs by their names in `Signs`, and the fields (arguments as for `_differing_titles`, `signs`)."""
+    index, a, b = corpus.title_units, pairs.a, pairs.b
     strict, single = index.differences(a, b, stated), corpus.single_values
     numbers = index.differences(a, b, (single[b], single[a]), numeric=True)
     same, equal = ~both(strict), (strict[0] <= 0) & (strict[1] <= 0)
     titled = corpus.title_code[a] == corpus.title_code[b]
     summaries = compared_summaries(corpus, pairs)
-    fields = differing_fields(corpus.value_pairs(a, b) if values is None else values)
+    fields = differing_fields(values)
     differing = np.bincount(fields.filter("contradicts")["pair"].to_numpy(), minlength=len(pairs))
     like = summaries.same & corpus.summarised[a] & (differing == 0) & (numbers[0] <= 0) & (numbers[1] <= 0)
     undisputed = (summaries.same | ~(corpus.summarised[a] | corpus.summarised[b])) & (differing == 0)
@@ -110,24 +164,19 @@ def signs(
     accents = differently_accented(corpus.titles, a, b) | summaries.accents
     accents[fields.filter("accents")["pair"].to_numpy()] = True
     disagreeing = titled & summaries.same & _counted(fields, len(pairs)) & ~_counted(fields.filter("same"), len(pairs))
-    return Signs(
-        shared=index.overlap(a, b).shared,
-        titles=corpus.title_code,
-        title=_differing_titles(index, pairs, stated, relations.competing) | differently_marked(corpus.titles, a, b),
-        strict=~same,
-        equal=equal,
-        identical=titled & summaries.same & (differing <= corpus.summarised[a]),
-        number=(numbers[0] > 0) ^ (numbers[1] > 0),
-        fields=fields,
-        summary=same & summaries.replaced,
-        unlike=titled & summaries.unlike,
-        code=index.share_code(a, b),
-        stem=index.share_stem(a, b),
-        formatted=(np.diff(stated[0].indptr) > 0) | (np.diff(stated[1].indptr) > 0),
-        added=same & ~equal & summaries.same & corpus.summarised[a] & (corpus.titles_of_summary[a] >= FAMILY + 2),
-        wording=order | accents | added | summaries.added | disagreeing,
-        reworded=like & ~_differing_titles(index, pairs, stated, like),
-    )
+    flags = {
+        "title": _differing_titles(index, pairs, stated, competing) | differently_marked(corpus.titles, a, b),
+        "strict": ~same,
+        "equal": equal,
+        "identical": titled & summaries.same & (differing <= corpus.summarised[a]),
+        "number": (numbers[0] > 0) ^ (numbers[1] > 0),
+        "summary": same & summaries.replaced,
+        "unlike": titled & summaries.unlike,
+        "added": same & ~equal & summaries.same & corpus.summarised[a] & (corpus.titles_of_summary[a] >= FAMILY + 2),
+        "wording": order | accents | added | summaries.added | disagreeing,
+        "reworded": like & ~_differing_titles(index, pairs, stated, like),
+    }
+    return flags, fields
 
 
 def _counted(fields: pl.DataFrame, pairs: int) -> Flags:

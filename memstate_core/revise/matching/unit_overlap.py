@@ -136,6 +136,11 @@ class UnitIndex:
         ]
         return missing[0], missing[1]
 
+    def adds(self, a: Ints, b: Ints, stated: tuple[Any, Any]) -> NDArray[np.bool_]:
+        """Pairs of which one title alone has units that the other lacks, spelling variants aside (pairs,)."""
+        missing = self.differences(a, b, stated, same="variants")
+        return np.asarray((missing[0] > 0) ^ (missing[1] > 0))
+
     def systematic(self, a: Ints, b: Ints, stated: tuple[Any, Any], alike: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Pairs of which one title adds a unit that titles with other units add, too (pairs,).
 
