@@ -116,23 +116,34 @@ def _field_events(statements: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
 
 def _levels(events: pl.DataFrame, half_lives: pl.DataFrame, now: datetime, policy: Policy) -> pl.DataFrame:
     rows = events.join(half_lives, on="topic_id").sort(*_SLOT, "at", "failed")
-    gap = (pl.col("at") - pl.col("at").shift().over(_SLOT)).dt.total_microseconds().fill_null(0) / _DAYS
-    rows = rows.with_columns(_gap=gap)
-    spaced = pl.when("failed").then(0.0).otherwise(pl.col("_gap") / (pl.col("_gap") + pl.col("_half_life")))
-    longer, shorter = spaced.cum_sum().over(_SLOT), pl.col("failed").cast(pl.Float64).cum_sum().over(_SLOT)
-    rows = rows.with_columns(_factor=_bounded(longer, policy) / _bounded(shorter, policy))
-    before = pl.col("_factor").shift().over(_SLOT).fill_null(1.0)
-    rows = rows.with_columns(_time=(pl.col("_gap") / before).cum_sum().over(_SLOT))
-    left = pl.col("weight") * (2.0 ** ((pl.col("_time") - pl.col("_time").last()) / pl.col("_half_life")))
-    found = rows.group_by(_SLOT, maintain_order=True).agg(
-        strength=left.filter(~pl.col("failed")).sum(),
-        failed_strength=left.filter("failed").sum(),
+    rows = _timed(rows.with_columns(_place=pl.struct(_SLOT).rle_id()), policy)
+    age = pl.col("_time") - pl.col("_time").last().over("_place")
+    rows = rows.with_columns(_left=pl.col("weight") * (2.0 ** (age / pl.col("_half_life"))))
+    last = rows.group_by("_place", maintain_order=True).agg(
+        pl.col(*_SLOT, "_half_life", "_factor").last(),
+        strength=pl.col("_left").filter(~pl.col("failed")).sum(),
+        failed_strength=pl.col("_left").filter("failed").sum(),
         reinforced_at=pl.col("at").last(),
-        half_life_days=pl.col("_half_life").last() * pl.col("_factor").last(),
     )
-    return found.with_columns(
+    found = last.with_columns(half_life_days=pl.col("_half_life") * pl.col("_factor"))
+    return found.drop("_place", "_half_life", "_factor").with_columns(
         salience=_faded("strength", now, policy), failed_salience=_faded("failed_strength", now, policy)
     )
+
+
+def _timed(rows: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Events with m_i (_factor) and u_i (_time), in the order of their slots (_place).
+
+    Each expression over slots is one column: Polars evaluates arithmetic in them slot by slot, which is slow.
+    """
+    gap = (pl.col("at") - pl.col("at").shift().over("_place")).dt.total_microseconds().fill_null(0) / _DAYS
+    spaced = pl.when("failed").then(0.0).otherwise(pl.col("_gap") / (pl.col("_gap") + pl.col("_half_life")))
+    rows = rows.with_columns(_gap=gap).with_columns(_spaced=spaced, _failures=pl.col("failed").cast(pl.Float64))
+    longer, shorter = (pl.col(name).cum_sum().over("_place") for name in ("_spaced", "_failures"))
+    rows = rows.with_columns(_spaced=longer, _failures=shorter)
+    rows = rows.with_columns(_factor=_bounded(pl.col("_spaced"), policy) / _bounded(pl.col("_failures"), policy))
+    rows = rows.with_columns(_time=pl.col("_gap") / pl.col("_factor").shift().over("_place").fill_null(1.0))
+    return rows.with_columns(pl.col("_time").cum_sum().over("_place"))
 
 
 def _bounded(count: pl.Expr, policy: Policy) -> pl.Expr:
