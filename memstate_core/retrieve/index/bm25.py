@@ -43,8 +43,8 @@ def term_key(term: pl.Expr) -> pl.Expr:
 def weigh(counts: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
     """BM25 weights of term counts, sorted as the index stores them.
 
-    One sort, then arithmetic over runs: with many millions of postings this is several times faster than
-    grouping by hash.
+    Sorts, then arithmetic over runs: with many millions of postings this is several times faster than grouping by
+    hash. Three stable sorts by one number each take a third of the time of one by three columns.
 
     Args:
         counts: `row` (over the whole file), `key` and one column of counts a field; counts of the same
@@ -58,7 +58,9 @@ def weigh(counts: pl.DataFrame, layout: pl.DataFrame, fields: Sequence[str]) -> 
     """
     firsts, sizes = layout["first"].to_numpy(), layout["count"].to_numpy()
     place = pl.Series("place", np.searchsorted(firsts, counts["row"].to_numpy(), side="right") - 1, pl.UInt32)
-    ordered = counts.with_columns(place).sort("place", "key", "row")
+    ordered = counts.with_columns(place)
+    for column in ("row", "key", "place"):
+        ordered = ordered.sort(column, maintain_order=True)
     starts = _run_starts(ordered, "key", "row")
     kept = ordered.select("place", "key", "row")[starts]
     counted = {field: np.add.reduceat(ordered[field].to_numpy(), starts) for field in fields}

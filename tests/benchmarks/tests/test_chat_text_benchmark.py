@@ -10,6 +10,8 @@ from types import ModuleType
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.slow  # nltk alone takes two seconds to import
+
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:

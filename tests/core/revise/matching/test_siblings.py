@@ -29,6 +29,7 @@ MADE: dict[str, list[Topic]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_signs_of_all_pairs_lead_to_the_same_result(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = dedupe(MADE[name])
