@@ -32,9 +32,10 @@ def backup(
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Back the store up into a folder or object storage, while runs and servers go on.
+    """Back the store up into a folder or object storage.
 
-    Copies only what is not there yet. `memstate verify --backup DIR` checks the result.
+    Runs and servers go on meanwhile. Copies only what is not there yet. `memstate verify --backup DIR` checks the
+    result.
     """
     from datetime import UTC, datetime
 

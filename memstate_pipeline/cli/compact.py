@@ -30,9 +30,10 @@ def compact(
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Join small files of the ledger, and remove superseded ones that nothing reads.
+    """Join small files of the ledger, and remove old ones.
 
-    Versions that kept snapshots refer to keep their files. The ledger is folded before and after, to the same state.
+    Removed are superseded files that nothing reads. Versions that kept snapshots refer to keep their files. The ledger
+    is folded before and after, to the same state.
     """
     document = _compacted(context.obj.existing_store, moment(now) or datetime.now(UTC))
     show(document, as_json, lambda: _lines(document))

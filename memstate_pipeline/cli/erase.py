@@ -52,7 +52,7 @@ def erase(
     why: Annotated[str, typer.Option(metavar="TEXT", help="Reason on the certificate.")] = "asked for",
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Erase a subject from the store for good, with a certificate.
+    """Erase a subject for good, with a certificate.
 
     Takes --scope, --topic, --actor, --observation or --session; --scope beside --actor, --observation or --session
     erases these in that scope alone. Nothing brings it back; importing it again is refused.

@@ -25,10 +25,10 @@ def publish(
     ] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Publish the served snapshots to object storage, for `memstate serve --replica-of URL`.
+    """Publish the served snapshots to object storage.
 
-    Hashes of the API keys go with them, so that replicas accept the same keys. Sends only what is not there yet;
-    running it again completes what was interrupted.
+    `memstate serve --replica-of URL` serves them from there. Hashes of the API keys go with them, so that replicas
+    accept the same keys. Sends only what is not there yet; running it again completes what was interrupted.
     """
     from memstate_core.night.publication.keys import publish_keys
     from memstate_core.night.publication.note import publication_url

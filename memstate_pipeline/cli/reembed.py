@@ -50,10 +50,11 @@ def reembed(
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Change the embedding model: embed everything by another one, then serve that.
+    """Change the embedding model, and embed everything anew.
 
-    What is served answers by its own model until all is ready. A run that was interrupted goes on where it stopped.
-    Each line of FILE is like {"q": "Which boat?", "observations": ["o1"], "topics": ["t1"], "scope": "user:aya"}.
+    What is served answers by its own model until all is embedded, which is served then. A run that was
+    interrupted goes on where it stopped. Each line of FILE is like {"q": "Which boat?", "observations": ["o1"],
+    "topics": ["t1"], "scope": "user:aya"}.
     """
     store, at = context.obj.existing_store, moment(now)
     if (model is None) == (not back):

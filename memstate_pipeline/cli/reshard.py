@@ -33,10 +33,11 @@ def reshard(
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Change the number of shards: build the new ones from the ledger, then serve them.
+    """Change the number of shards, and serve the new ones.
 
-    What is served answers until all are built and every scope has the state that it had; servers switch by themselves.
-    A run that was interrupted goes on where it stopped. Restart `memstate ui` afterwards.
+    They are built from the ledger. What is served answers until all are built and every scope has the state that it
+    had; servers switch by themselves. A run that was interrupted goes on where it stopped. Restart `memstate ui`
+    afterwards.
     """
     from memstate_pipeline.publication import publish_all
 

@@ -27,9 +27,9 @@ def retention(
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Remove old report pages, records of runs and dumps that were read.
+    """Remove old report pages, run records and dumps.
 
-    `[retention]` says what is kept. Topics, evidence and decisions are not touched.
+    Dumps are those that were read. `[retention]` says what is kept. Topics, evidence and decisions are not touched.
     """
     document = _removed(context.obj.existing_store, moment(now) or datetime.now(UTC), dry_run)
     show(document, as_json, lambda: _lines(document))

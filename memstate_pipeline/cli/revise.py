@@ -98,7 +98,7 @@ def review(
     now: Now = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """List candidate duplicates and merges to check, and record verdicts on them.
+    """List duplicates and merges to check, and record verdicts.
 
     The most informative pairs come first, then spot checks of merges. `same` confirms a merge, `different` undoes it.
     On a terminal, asks for a verdict on each; otherwise pass --decide or --file.

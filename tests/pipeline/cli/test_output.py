@@ -234,6 +234,8 @@ def test_help(
         terminal.run("quarantine", command, "--help")
     terminal.run("query")
     terminal.run("keys")
+    listed = [line for line in terminal.text.splitlines() if line.startswith("  ")]
+    assert [line for line in listed if line.endswith("...")] == [], "a first sentence that does not fit"
     compare("help", columns, terminal.text)
 
 
