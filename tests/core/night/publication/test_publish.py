@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from memstate_core.model.errors import (
+    ConditionalPutsIgnored,
     PublicationConflict,
     PublicationRefused,
     PublicationUnreachable,
@@ -23,7 +24,8 @@ from memstate_core.run.store import Store
 from memstate_core.storage.at_once import AT_ONCE
 from memstate_core.storage.cloud import CloudStorage
 from memstate_core.storage.folder import FolderStorage
-from memstate_core.storage.storage import Storage
+from memstate_core.storage.purpose import PUBLICATION
+from memstate_core.storage.storage import Storage, storage
 from tests.core.night.publication.conftest import There, new_store, snapshot, there
 from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
@@ -123,9 +125,6 @@ def test_a_store_that_went_back_takes_over_only_on_request(url: str, store: Stor
 
 
 def test_other_places_are_refused(url: str, store: Store, tmp_path: Path) -> None:
-    from memstate_core.storage.purpose import PUBLICATION
-    from memstate_core.storage.storage import storage
-
     if url.startswith("file"):
         (tmp_path / "published").mkdir()
     storage(url, PUBLICATION).write("letters.txt", b"")
@@ -146,7 +145,6 @@ def test_damage_at_home_is_not_published(url: str, store: Store) -> None:
 def test_damage_at_the_url_is_sent_again(url: str, store: Store) -> None:
     from memstate_core.state.files import file_digest
     from memstate_core.storage.published import shard_storage
-    from memstate_core.storage.purpose import PUBLICATION
     from memstate_core.storage.storage import object_name
 
     publish_to(store, url)
@@ -199,6 +197,20 @@ def test_a_failing_storage_is_an_error_after_some_attempts(s3_faults: Faults, st
     s3_faults.none()
     publish_to(store, "s3://bucket/store")
     assert there("s3://bucket/store").numbers == [1]
+
+
+def test_nothing_is_published_where_conditions_of_puts_are_ignored(s3_faults: Faults, store: Store) -> None:
+    url = "s3://bucket/a store"
+    s3_faults.left_out = ("if-match", "if-none-match")
+    with pytest.raises(ConditionalPutsIgnored):
+        publish_to(store, url)
+    assert storage(url, PUBLICATION).listed("") == {}
+    s3_faults.none()
+    publish_to(store, url)
+    s3_faults.seen.clear()
+    snapshot(store, 2, "two")
+    publish_to(store, url)
+    assert [each for each in s3_faults.seen if "probe-" in each] == []
 
 
 def test_what_a_listing_does_not_show_is_sent_again(s3_faults: Faults, store: Store) -> None:
