@@ -26,6 +26,8 @@ from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 URL = "s3://bucket/a store"
 REQUESTS = [("head/store", "GET"), ("head/store", "PUT"), ("objects/", "PUT"), ("lists/", "PUT"), ("delete", "POST")]
+REQUESTS += [(f"list-type.*{folder}", "GET") for folder in ("head", "inbox", "data")]
+FETCHES = ["lists/", "objects/", "inbox/more"]
 
 
 @pytest.mark.slow
@@ -50,6 +52,28 @@ def test_a_storage_that_fails_loses_and_doubles_nothing(
     pull(ben)
     assert observations(aya) == observations(ben) == ["one", "two"]
     assert unnamed(ben, URL) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("matching", FETCHES)
+@pytest.mark.parametrize("status", [403, 500, 503])
+def test_a_storage_that_fails_while_a_machine_fetches_loses_and_doubles_nothing(
+    s3_faults: Faults, tmp_path: Path, matching: str, status: int
+) -> None:
+    """A list, a file of the state, and a dump at the URL."""
+    aya, ben = pair(tmp_path, URL, 1.0)
+    drop(aya, "dump.jsonl", "one")
+    run(aya)
+    place = storage(URL, STORE)
+    place.write("inbox/more.jsonl", (aya.home.processed / "dump.jsonl").read_bytes().replace(b"one", b"two"))
+    s3_faults.matching, s3_faults.methods, s3_faults.status = matching, ("GET",), status
+    with pytest.raises(StoreUnreachable):
+        run(ben)
+    s3_faults.none()
+    run_when_free(ben)
+    pull(aya)
+    assert observations(aya) == observations(ben) == ["one", "two"]
+    assert (unnamed(ben, URL), place.sizes("inbox")) == (set(), {})
 
 
 @pytest.mark.slow

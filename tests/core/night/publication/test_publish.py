@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from contextlib import suppress
@@ -21,12 +22,14 @@ from memstate_core.night.publication import publish as publishing
 from memstate_core.night.publication.note import last_publication
 from memstate_core.night.publication.publish import publish_to, unpublished_shards
 from memstate_core.run.store import Store
+from memstate_core.serve.auth import key_file
 from memstate_core.storage.at_once import AT_ONCE
 from memstate_core.storage.cloud import CloudStorage
 from memstate_core.storage.folder import FolderStorage
 from memstate_core.storage.purpose import PUBLICATION
 from memstate_core.storage.storage import Storage, storage
 from tests.core.night.publication.conftest import There, new_store, snapshot, there
+from tests.core.serve.test_keys import made
 from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 STEPS = ("read", "replace", "sizes", "add", "remove")
@@ -159,7 +162,14 @@ def test_damage_at_the_url_is_sent_again(url: str, store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("matching", "methods"),
-    [("CURRENT", ("GET",)), ("objects/", ("PUT",)), ("CURRENT", ("PUT",)), ("delete", ("POST",))],
+    [
+        ("store.json", ("GET",)),
+        ("CURRENT", ("GET",)),
+        ("list-type", ("GET",)),
+        ("objects/", ("PUT",)),
+        ("CURRENT", ("PUT",)),
+        ("delete", ("POST",)),
+    ],
 )
 def test_a_refusing_storage_is_an_error_and_the_next_run_completes(
     s3_faults: Faults, store: Store, matching: str, methods: tuple[str, ...]
@@ -184,19 +194,28 @@ def test_a_refusing_storage_is_an_error_and_the_next_run_completes(
     assert there(url) == There([3, 2], ["three of s0", "two of s0"], set())
 
 
+REQUESTS = [("objects/", "PUT"), ("list-type", "GET")]
+REQUESTS += [(name, method) for name in ("store.json", "CURRENT", "keys.json") for method in ("GET", "PUT")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [500, 503])
-def test_a_failing_storage_is_an_error_after_some_attempts(s3_faults: Faults, store: Store, status: int) -> None:
-    s3_faults.matching, s3_faults.methods, s3_faults.status = "objects/", ("PUT",), status
+@pytest.mark.parametrize(("matching", "method"), REQUESTS)
+def test_a_failing_storage_is_an_error_after_some_attempts(
+    s3_faults: Faults, store: Store, matching: str, method: str, status: int
+) -> None:
+    key_file.add(store.home.keys, made("reader").key)
+    s3_faults.matching, s3_faults.methods, s3_faults.status = matching, (method,), status
     with pytest.raises(PublicationUnreachable) as caught:
         publish_to(store, "s3://bucket/store")
     assert SECRET not in caught.value.message
-    asked = Counter(each for each in s3_faults.seen if each.startswith("PUT") and "objects" in each)
+    asked = Counter(each for each in s3_faults.seen if each.startswith(method) and re.search(matching, each))
     assert set(asked.values()) == {4}
     assert len(asked) <= AT_ONCE
     s3_faults.none()
     publish_to(store, "s3://bucket/store")
     assert there("s3://bucket/store").numbers == [1]
+    assert storage("s3://bucket/store", PUBLICATION).read("keys.json") is not None
 
 
 def test_nothing_is_published_where_conditions_of_puts_are_ignored(s3_faults: Faults, store: Store) -> None:
