@@ -73,6 +73,7 @@ STATUS: dict[type[MemstateError], int] = {
     errors.InboxUnreachable: 503,
     errors.NotOnReplica: 421,
     errors.StoreUrlRefused: 409,
+    errors.ConditionalPutsIgnored: 409,
     errors.StoreUnreachable: 503,
     errors.LeaseLost: 409,
     errors.RemoteStoreDamaged: 500,

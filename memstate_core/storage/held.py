@@ -10,7 +10,6 @@ of an object written just now. So no clock of a machine matters.
 
 from __future__ import annotations
 
-import secrets
 import threading
 from contextlib import suppress
 from datetime import timedelta
@@ -22,6 +21,7 @@ from msgspec import json as msgjson
 from memstate_core.model.errors import LeaseLost, MemstateError, StoreLocked, StoreUnreachable
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import Conflict, Storage
+from memstate_core.storage.transient import sweep_transient, transient_name
 
 _RENEWALS = 3
 """How often a holder renews it in its duration."""
@@ -154,10 +154,11 @@ def unchanged_for(place: Storage, name: str) -> timedelta:
     Raises:
         StoreUnreachable: the storage does not answer, or has no such object.
     """
-    probe = f"{STORE.mark}/clock-{secrets.token_hex(8)}"
+    probe = transient_name(STORE.mark, "clock")
     place.create(probe, b"")
     try:
         listed = place.listed(STORE.mark)
+        sweep_transient(place, listed, probe)
         return listed[probe].written_at - listed[name].written_at
     except KeyError as error:
         raise StoreUnreachable(place.where, f"it does not list {error}") from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
 
@@ -18,9 +19,11 @@ from msgspec import MsgspecError
 from msgspec import json as msgjson
 
 from memstate_core.model.errors import StoreLocked, StoreUrlRefused
+from memstate_core.storage.head import HEAD
 from memstate_core.storage.held import ATTEMPTS, Held, Holding, left_of, require_free
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import Conflict, Storage
+from memstate_core.storage.transient import sweep_transient
 
 _SHARD = re.compile(rf"{STORE.mark}/shard-(.+)\.json").fullmatch
 
@@ -64,13 +67,16 @@ def take_shard(place: Storage, shard: str, checkout: str, holder: str, seconds: 
 def require_no_nights(place: Storage, checkout: str) -> None:
     """Refuses a command that needs the whole store while nights of shards are in progress; ends those that died.
 
-    The caller holds the lease of the store, and the lock of its home, in which no night is in progress.
+    The caller has just taken the lease of the store, and holds the lock of its home, in which no night is in progress.
+    What processes left that were killed while they judged a lease, or tried the storage, is removed.
 
     Raises:
         StoreLocked: another checkout has a night in progress.
         StoreUnreachable: the storage does not answer.
     """
-    for name in _names(place):
+    listed = place.listed(STORE.mark)
+    sweep_transient(place, listed, HEAD)
+    for name in _shards(listed):
         found = _read(place, name)
         if found is not None and found[0].holder:
             _replaced(place, name, checkout, "", found[0].seconds, brief=True)
@@ -82,7 +88,7 @@ def night_holders(place: Storage) -> list[str]:
     Raises:
         StoreUnreachable: the storage does not answer.
     """
-    found = {name: _read(place, name) for name in _names(place)}
+    found = {name: _read(place, name) for name in _shards(place.listed(STORE.mark))}
     held = {name: each[0] for name, each in found.items() if each is not None and each[0].holder}
     return [each.holder for name, each in held.items() if left_of(place, name, each) > timedelta()]
 
@@ -106,8 +112,8 @@ def _name(shard: str) -> str:
     return f"{STORE.mark}/shard-{shard}.json"
 
 
-def _names(place: Storage) -> list[str]:
-    return sorted(name for name in place.listed(STORE.mark) if _SHARD(name))
+def _shards(listed: Iterable[str]) -> list[str]:
+    return sorted(name for name in listed if _SHARD(name))
 
 
 def _read(place: Storage, name: str) -> tuple[Held, str] | None:

@@ -1,4 +1,4 @@
-"""Examination of a store that is kept at a URL: whether it can be reached, and how far this home is."""
+"""Examination of a store that is kept at a URL: whether it can be reached and written, and how far this home is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from memstate_core.night.checkout.dumps_at_url import dumps_at_url
 from memstate_core.night.checkout.note import Note, read_checkout, store_url
 from memstate_core.night.checkout.pull import opened_note
 from memstate_core.run.store import Store
+from memstate_core.storage.conditional_puts import require_conditional_puts
 from memstate_core.storage.head import Head, read_head
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.shard_lease import night_holders
@@ -23,6 +24,9 @@ def remote_store(store: Store) -> Finding:
         place = storage(url, STORE)
         found = read_head(place)
         opened_note(store, url, found)
+        if found is None:
+            place.require_usable(store.home)
+        require_conditional_puts(place, STORE.mark)
         nights, dumps = night_holders(place), len(dumps_at_url(place))
     except MemstateError as error:
         return Finding("store", False, error.message)

@@ -19,6 +19,10 @@ from memstate_core.state.current import named_number
 from memstate_core.state.fetch_note import read_fetch_note
 from memstate_core.state.ledger import TABLES
 from memstate_core.state.snapshots import Snapshot, load_snapshot
+from memstate_core.storage.conditional_puts import require_conditional_puts
+from memstate_core.storage.published import read_note
+from memstate_core.storage.purpose import PUBLICATION
+from memstate_core.storage.storage import storage
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.report.format import ago
 
@@ -98,17 +102,25 @@ def refused_input(store: Store) -> Finding:
 
 
 def publication(store: Store) -> Finding:
-    """Whether what is served is at the URL for replicas; with a URL in the settings, what is there is read."""
+    """Whether what is served is at the URL for replicas; one in the settings is read, and tried by conditional puts."""
     note, url = last_publication(store.home), store.settings.publish.url
     if not url:
         return Finding("publication", True, f"last to {note.where}" if note else "none is on record")
     try:
+        _try_puts(store, url)
         behind = unpublished_shards(store, url)
     except MemstateError as error:
         return Finding("publication", False, error.message)
     if behind:
         return Finding("publication", False, f"{url} lacks what {', '.join(behind)} serve; run `memstate publish`")
     return Finding("publication", True, f"{url} has what is served")
+
+
+def _try_puts(store: Store, url: str) -> None:
+    place = storage(url, PUBLICATION)
+    if read_note(place, PUBLICATION) is None:
+        place.require_usable(store.home)
+    require_conditional_puts(place, PUBLICATION.mark)
 
 
 def remote_inbox(store: Store, now: datetime) -> Finding:

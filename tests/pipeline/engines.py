@@ -182,7 +182,7 @@ def _run_ip(command: list[str]) -> None:
 
 @contextmanager
 def forwarded(address: str, port: int, to: int | None = None, delay: float = 0.0) -> Iterator[None]:
-    """Takes connections to an address to a port of the loopback address, by default the same one.
+    """Takes connections to an address to a port of the loopback address, by default the same one; the end cuts them.
 
     Args:
         address: where it listens.
@@ -191,16 +191,19 @@ def forwarded(address: str, port: int, to: int | None = None, delay: float = 0.0
         delay: seconds by which each block is late.
     """
 
+    connections: set[socket.socket] = set()
+
     class Forward(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             with socket.create_connection(("127.0.0.1", to or port)) as server:
+                connections.update((server, self.request))
                 back = threading.Thread(target=_copy, args=(server, self.request, delay))
                 back.start()
                 _copy(self.request, server, delay)
                 back.join()
 
     class Server(socketserver.ThreadingTCPServer):
-        daemon_threads, block_on_close = True, False
+        daemon_threads, block_on_close, allow_reuse_address = True, False, True
 
     with Server((address, port), Forward) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -210,6 +213,9 @@ def forwarded(address: str, port: int, to: int | None = None, delay: float = 0.0
         finally:
             server.shutdown()
             thread.join()
+            for each in [*connections]:
+                with suppress(OSError):  # closed already
+                    each.shutdown(socket.SHUT_RDWR)
 
 
 def _copy(source: socket.socket, target: socket.socket, delay: float) -> None:

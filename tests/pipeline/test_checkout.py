@@ -117,8 +117,8 @@ def machine(home: Path, url: str, *arguments: str, **environment: str) -> Answer
     return answer
 
 
-def night(home: Path, url: str, number: int) -> str:
-    answer = machine(home, url, "maintain", "--now", NIGHTS[number], "--json")
+def night(home: Path, url: str, number: int, **environment: str) -> str:
+    answer = machine(home, url, "maintain", "--now", NIGHTS[number], "--json", **environment)
     assert answer.code == 0, answer.stderr
     return str(answer.document["state_hash"])
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import dagster as dg
 import pytest
@@ -14,6 +18,8 @@ from memstate_core.run.store import open_store
 from memstate_core.state.home import Home
 from memstate_pipeline.dead_runs import STARTED_AND_SILENT, end_dead_runs
 from memstate_pipeline.definitions import build_defs
+from memstate_pipeline.doctor.checkout import remote_store
+from memstate_pipeline.doctor.engines import engines
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE
 from memstate_pipeline.nights import NIGHTLY
@@ -52,6 +58,12 @@ def added(desk: Machine, name: str) -> None:
     assert run_memstate(desk.home, "import", str(drop(desk.home, name)), **desk.given).code == 0
 
 
+def added_beside(desk: Machine, name: str) -> None:
+    """The same where a night may be in progress, which is waited for."""
+    dump = str(drop(desk.home, name))
+    wait_until(lambda: run_memstate(desk.home, "import", dump, **desk.given).code == 0)
+
+
 def require_once(folder: Path, given: dict[str, str], *names: str) -> None:
     """A machine that comes later finds all rows once, and a sound store."""
     carl = folder / "carl"
@@ -66,6 +78,16 @@ def ended(instance: dg.DagsterInstance) -> list[dg.DagsterRunStatus]:
     return found if set(found) <= FINISHED else []
 
 
+def runs_of(instance: dg.DagsterInstance, status: dg.DagsterRunStatus) -> list[str]:
+    """The ids of the nights that ended so."""
+    return [record.dagster_run.run_id for record in nights(instance) if record.dagster_run.status is status]
+
+
+def events(instance: dg.DagsterInstance, run_id: str) -> str:
+    """What the *Runs* page shows of a run."""
+    return "\n".join(str(entry) for entry in instance.all_logs(run_id))
+
+
 def test_a_broker_that_is_down_before_a_night_and_in_one(shared: Shared, tmp_path: Path) -> None:
     """The night that cannot be launched fails and is started again; the one in progress goes on."""
     port, given = free_port(), given_for(shared, "broker")
@@ -76,6 +98,8 @@ def test_a_broker_that_is_down_before_a_night_and_in_one(shared: Shared, tmp_pat
     with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
         running.enter_context(desk.running())
         wait_until(lambda: dg.DagsterRunStatus.FAILURE in ended(instance))
+        (failed, *_) = runs_of(instance, dg.DagsterRunStatus.FAILURE)
+        assert "Marking the run as failed and dropping it from the queue" in events(instance, failed)
         with servers.broker(tmp_path, port):
             running.enter_context(worker.running())
             wait_until(lambda: SUCCESS in ended(instance))
@@ -97,6 +121,68 @@ def test_a_slow_database_makes_nights_slow(shared: Shared, tmp_path: Path) -> No
     given[POSTGRES_VARIABLE] = real
     with environment(given), dagster_instance(Home(home)) as instance:
         assert ended(instance) == [SUCCESS]
+    require_once(tmp_path, given, "one")
+
+
+def test_object_storage_that_is_unreachable_in_a_night(shared: Shared, tmp_path: Path) -> None:
+    """It is closed until the night has failed and its lease has expired; the night after it publishes."""
+    given, port = given_for(shared, "outage"), free_port()
+    through = given | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+    opened = partial(forwarded, "127.0.0.1", port, urlsplit(os.environ["AWS_ENDPOINT_URL"]).port)
+    desk, worker = desk_of(tmp_path, through), worker_of(tmp_path, through, "aya")
+    with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
+        with opened():
+            added(desk, "one")
+            for each in (worker, desk):
+                running.enter_context(each.running())
+            wait_until(lambda: worker.writes)
+        (failed, *_) = wait_until(lambda: runs_of(instance, dg.DagsterRunStatus.FAILURE))
+        assert "StoreUnreachable: s3://bucket/outage failed" in events(instance, failed)
+        assert not remote_store(open_store(desk.home)).ok
+        time.sleep(2 * float(given["MEMSTATE_STORE_LEASE_SECONDS"]))
+        with opened():
+            wait_until(lambda: SUCCESS in ended(instance))
+            added_beside(desk, "two")
+    require_once(tmp_path, given, "one", "two")
+
+
+def test_a_database_that_is_away_under_daemon_and_worker(shared: Shared, tmp_path: Path) -> None:
+    """It stops while a night is in progress, and comes back."""
+    given = given_for(shared, "away")
+    desk, worker = desk_of(tmp_path, given), worker_of(tmp_path, given, "aya")
+    added(desk, "one")
+    with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
+        for each in (worker, desk):
+            running.enter_context(each.running())
+        wait_until(lambda: worker.writes)
+        shared[0].stop()
+        try:
+            database = engines(open_store(desk.home), desk.given)[0]
+            wait_until(lambda: not worker.writes)
+        finally:
+            shared[0].start()
+        assert (database.name, database.ok) == ("database", False)
+        added_beside(desk, "two")
+        wait_until(lambda: ended(instance)[-1:] == [SUCCESS])
+        (failed, *_) = runs_of(instance, dg.DagsterRunStatus.FAILURE)
+        said = events(instance, failed)
+        assert "psycopg2" in said or "its process is gone" in said, said
+    require_once(tmp_path, given, "one", "two")
+
+
+def test_a_slow_broker_makes_nights_late(shared: Shared, tmp_path: Path) -> None:
+    given, port = given_for(shared, "latency"), free_port()
+    real = urlsplit(given[BROKER_VARIABLE]).port
+    through = {name: given[name].replace(f":{real}/", f":{port}/") for name in (BROKER_VARIABLE, RESULTS_VARIABLE)}
+    with ExitStack() as running, forwarded("127.0.0.1", port, real, delay=0.2):
+        desk, worker = desk_of(tmp_path, given | through), worker_of(tmp_path, given | through, "aya")
+        added(desk, "one")
+        running.enter_context(environment(desk.given))
+        instance = running.enter_context(dagster_instance(Home(desk.home)))
+        for each in (worker, desk):
+            running.enter_context(each.running())
+        wait_until(lambda: SUCCESS in ended(instance))
+        assert set(ended(instance)) == {SUCCESS}
     require_once(tmp_path, given, "one")
 
 

@@ -11,7 +11,10 @@ import pytest
 
 from memstate_core.model.errors import LeaseLost, StoreLocked
 from memstate_core.run.store import open_store
+from memstate_core.storage.head import read_head
 from memstate_core.storage.held import Holding
+from memstate_core.storage.purpose import STORE
+from memstate_core.storage.storage import storage
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.nights import NIGHTLY
@@ -20,6 +23,7 @@ from tests import warm
 from tests.core.failing_folds import break_folds
 from tests.pipeline.conftest import clean_environment, run_memstate
 from tests.pipeline.engines import wait_until
+from tests.pipeline.paused import NIGHT_OF_A_SHARD, paused
 from tests.pipeline.shard_nights import AT_ONCE, SHARDS, during, night, served
 from tests.pipeline.sharded_homes import NIGHTS, begun, done, imported, rows_of, scope_states
 from tests.pipeline.test_checkout import KILL_AT
@@ -128,6 +132,39 @@ def test_a_paused_night_whose_shard_another_machine_took_publishes_nothing(
     assert served(machines.carl)["s0"] == "3"
 
 
+PAUSES = {
+    "in the middle": ("memstate_pipeline.assets.topics", "update_topics", 1),
+    "before it publishes": ("memstate_core.storage.shard_lease", "ShardLease.require", 2),
+    "before the state moves": ("memstate_core.storage.lease", "Lease.commit", 2),
+}
+
+
+@pytest.mark.parametrize(
+    ("machines", "point"), list(zip(("s3", "file", "s3"), PAUSES, strict=True)), indirect=["machines"]
+)
+def test_a_night_of_a_suspended_machine_publishes_nothing(machines: Machines, point: str, tmp_path: Path) -> None:
+    """The system pauses the process with all its threads until another machine has made the night of the shard."""
+    aya, ben = machines.aya, machines.ben
+    place = storage(machines.given["MEMSTATE_STORE_URL"], STORE)
+    arguments = [str(aya), "s0", NIGHTS[1]]
+    with paused(PAUSES[point], NIGHT_OF_A_SHARD, arguments, machines.given, tmp_path / "output") as process:
+        assert served(aya)["s0"] == ("2" if point == "before the state moves" else "1"), "it is not where it should be"
+        at_last(ben, "s0", 2)
+        assert (head := read_head(place)) is not None
+        code, output = process.go_on()
+    assert (code, "LeaseLost" in output) == (3, True), output
+    assert (after := read_head(place)) is not None
+    assert (after[0].state, after[0].holder) == (head[0].state, "")
+    carl = machines.pulled()
+    machines.done(aya, "pull")
+    assert scope_states(aya) == scope_states(carl)
+    night(aya, "s0", 3)
+    machines.done(machines.pulled(), "verify", "--deep")
+    assert served(carl)["s0"] == "3"
+    ids = open_store(carl).ledger.scan("evidence").select("observation_id").collect().to_series().to_list()
+    assert len(ids) == len(set(ids)) == len(rows_of(0)) + len(rows_of(1))
+
+
 def test_what_a_night_that_failed_noted_reaches_the_machine_of_the_next_one(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,7 +201,7 @@ POINTS = {
     "in the middle": ("memstate_pipeline.assets.topics", "update_topics", 1, True),
     "before it publishes": ("memstate_core.storage.shard_lease", "ShardLease.require", 2, False),
     "when it has published here": ("memstate_pipeline.assets.publish", "publish", 1, True),
-    "before the state moves": ("memstate_core.storage.lease", "Lease.commit", 3, False),
+    "before the state moves": ("memstate_core.storage.lease", "Lease.commit", 2, False),
     "before the shard is released": ("memstate_core.storage.shard_lease", "ShardLease.release", 1, False),
 }
 NIGHT_OF = """

@@ -52,6 +52,7 @@
     ├── InboxUnreachable     the inbox at a URL, which replicas write to, does not answer
     ├── NotOnReplica         a request needs the store that writes
     ├── StoreUrlRefused      a URL cannot hold the store of this home, or holds another one
+    ├── ConditionalPutsIgnored the storage of a URL would let two writers overwrite each other
     ├── StoreUnreachable     the storage of a store at a URL does not answer
     ├── LeaseLost            another writer took the lease of a store at a URL
     ├── RemoteStoreDamaged   a store at a URL lacks something, or holds other bytes than were written
@@ -129,6 +130,7 @@ from memstate_core.model.errors.publication import (
     SourceUnreachable,
 )
 from memstate_core.model.errors.remote_store import (
+    ConditionalPutsIgnored,
     LeaseLost,
     RemoteStoreDamaged,
     StoreUnreachable,
@@ -174,6 +176,7 @@ __all__ = [
     "CheckRefused",
     "CloudUnavailable",
     "CompactionRefused",
+    "ConditionalPutsIgnored",
     "DimensionMismatch",
     "DiskFull",
     "EncoderEndpointFailed",

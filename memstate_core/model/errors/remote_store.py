@@ -22,6 +22,22 @@ class StoreUrlRefused(MemstateError):
         )
 
 
+class ConditionalPutsIgnored(MemstateError):
+    """The storage of a URL puts objects whose condition does not hold, so two writers would overwrite each other."""
+
+    exit_code = 2
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(
+            f"{where} cannot keep writers apart: {problem}. Expected storage that honours conditional puts "
+            "(`If-None-Match`, `If-Match`), as Amazon S3, R2, MinIO and Azure do, behind proxies that pass on these "
+            "headers. The objects of this trial were removed, and nothing else was written. Use such storage, or "
+            "correct the proxy; `memstate doctor` tries it again.",
+            where=where,
+            problem=problem,
+        )
+
+
 class StoreUnreachable(MemstateError):
     """The storage of a store at a URL does not answer, refuses, or sends something else than it was asked for."""
 

@@ -22,6 +22,7 @@ from memstate_core.night.checkout.note import store_url, write_checkout
 from memstate_core.night.checkout.pull import brought, opened_note, require_same
 from memstate_core.night.checkout.send import has_input, named, send_state
 from memstate_core.run.store import Store
+from memstate_core.storage.conditional_puts import require_conditional_puts
 from memstate_core.storage.head import Contents, read_head
 from memstate_core.storage.lease import Lease, take_lease
 from memstate_core.storage.purpose import STORE
@@ -48,6 +49,7 @@ def holding_lease(store: Store, holder: str, *, brief: bool = False) -> Iterator
         LeaseLost: another machine took it over meanwhile; the store has what this one did not change.
         StoreUnreachable: the storage does not answer.
         StoreUrlRefused: the URL holds another store, or an older state than this home had.
+        ConditionalPutsIgnored: the URL holds no store yet, and its storage could not keep writers apart.
         RemoteStoreDamaged: what lies at the URL is not as it was sent.
     """
     where = store_url(store)
@@ -168,9 +170,12 @@ class Session:
         self._store, self._where = store, where
         self._contents = Contents(where)
         self._place = storage(where, STORE)
-        self._note = opened_note(store, where, read_head(self._place))
+        found = read_head(self._place)
+        self._note = opened_note(store, where, found)
         if self._note.state is None and not self._note.store:
             self._place.require_usable(store.home)
+        if found is None or found[0].state is None:
+            require_conditional_puts(self._place, STORE.mark)
         self._seconds = store.settings.store.lease_seconds
         self._lease: Lease = take_lease(self._place, self._note.id, holder, self._seconds, store.layout, brief=brief)
         self._ready = False

@@ -83,6 +83,7 @@ def publish_to(
 
     Raises:
         PublicationRefused: the place holds other things, or a store of another number of shards.
+        ConditionalPutsIgnored: nothing is there yet, and the storage could not keep publishers apart.
         PublicationUnreachable: the storage does not answer, or refuses; CURRENT of a shard has moved or not.
         PublicationConflict: another publisher was there first, or a newer snapshot is there; CURRENT was not moved.
             Or another copy of the store changed its number of shards.

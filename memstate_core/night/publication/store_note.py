@@ -16,6 +16,7 @@ from memstate_core.model.scope import Layout
 from memstate_core.run.store import Store
 from memstate_core.state.erasures import erasures
 from memstate_core.state.home import Home
+from memstate_core.storage.conditional_puts import require_conditional_puts
 from memstate_core.storage.published import STORE, StoreNote, read_note
 from memstate_core.storage.purpose import PUBLICATION
 from memstate_core.storage.storage import Conflict, Storage, storage
@@ -26,6 +27,7 @@ def require_place(store: Store, where: str, layout: Layout, *, take_over: bool) 
 
     Raises:
         PublicationRefused: the place holds other things, or a store of another number of shards.
+        ConditionalPutsIgnored: nothing is there yet, and the storage could not keep publishers apart.
         PublicationConflict: another publisher was there first, or changed the number of shards.
         PublicationUnreachable: the storage does not answer, or refuses.
     """
@@ -33,6 +35,7 @@ def require_place(store: Store, where: str, layout: Layout, *, take_over: bool) 
     found = read_note(place, PUBLICATION)
     if found is None:
         place.require_usable(store.home)
+        require_conditional_puts(place, PUBLICATION.mark)
         first = _note_of(store, StoreNote(layout.count, erasures=erasures_begun(store.home)))
         with one_writer(place, STORE):
             return first, place.replace(STORE, msgjson.encode(first), None)

@@ -65,6 +65,7 @@ class Faults:
         seconds: wait before the answer.
         lost: how many requests are forwarded and get no answer.
         hidden: which objects no listing shows; none by default.
+        left_out: headers, in lower case, that are not forwarded, as by a proxy that does not know them.
         seen: the requests that came, as `METHOD path`.
     """
 
@@ -75,12 +76,13 @@ class Faults:
     seconds: float = 0.0
     lost: int = 0
     hidden: str = ""
+    left_out: tuple[str, ...] = ()
     seen: list[str] = field(default_factory=list)
 
     def none(self) -> None:
         """Forwards everything from now on."""
         self.matching, self.status, self.cut, self.seconds, self.lost, self.hidden = "", 0, 1.0, 0.0, 0, ""
-        self.methods = Faults.methods
+        self.methods, self.left_out = Faults.methods, ()
 
 
 class _Forwarding:
@@ -138,7 +140,8 @@ def fault_proxy(endpoint: str) -> Iterator[tuple[str, Faults]]:
                 return
             try:
                 connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=10)
-                connection.request(self.command, self.path, body, dict(self.headers))
+                headers = {name: value for name, value in self.headers.items() if name.lower() not in faults.left_out}
+                connection.request(self.command, self.path, body, headers)
                 answer = connection.getresponse()
                 content = without(faults.hidden, answer.read()) if "list-type" in self.path else answer.read()
                 connection.close()

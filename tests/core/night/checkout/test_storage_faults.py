@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.model.errors import StoreLocked, StoreUnreachable
+from memstate_core.model.errors import ConditionalPutsIgnored, StoreLocked, StoreUnreachable
 from memstate_core.night.checkout.pull import pull
 from memstate_core.storage.lease import take_lease
 from memstate_core.storage.purpose import STORE
@@ -26,6 +26,8 @@ from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 URL = "s3://bucket/a store"
 REQUESTS = [("head/store", "GET"), ("head/store", "PUT"), ("objects/", "PUT"), ("lists/", "PUT"), ("delete", "POST")]
+REQUESTS += [(f"list-type.*{folder}", "GET") for folder in ("head", "inbox", "data")]
+FETCHES = ["lists/", "objects/", "inbox/more"]
 
 
 @pytest.mark.slow
@@ -50,6 +52,58 @@ def test_a_storage_that_fails_loses_and_doubles_nothing(
     pull(ben)
     assert observations(aya) == observations(ben) == ["one", "two"]
     assert unnamed(ben, URL) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("matching", FETCHES)
+@pytest.mark.parametrize("status", [403, 500, 503])
+def test_a_storage_that_fails_while_a_machine_fetches_loses_and_doubles_nothing(
+    s3_faults: Faults, tmp_path: Path, matching: str, status: int
+) -> None:
+    """A list, a file of the state, and a dump at the URL."""
+    aya, ben = pair(tmp_path, URL, 1.0)
+    drop(aya, "dump.jsonl", "one")
+    run(aya)
+    place = storage(URL, STORE)
+    place.write("inbox/more.jsonl", (aya.home.processed / "dump.jsonl").read_bytes().replace(b"one", b"two"))
+    s3_faults.matching, s3_faults.methods, s3_faults.status = matching, ("GET",), status
+    with pytest.raises(StoreUnreachable):
+        run(ben)
+    s3_faults.none()
+    run_when_free(ben)
+    pull(aya)
+    assert observations(aya) == observations(ben) == ["one", "two"]
+    assert (unnamed(ben, URL), place.sizes("inbox")) == (set(), {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left_out", [("if-match", "if-none-match"), ("if-none-match",), ("if-match",)], ids=" ".join)
+def test_nothing_is_sent_where_conditions_of_puts_are_ignored(
+    s3_faults: Faults, tmp_path: Path, left_out: tuple[str, ...]
+) -> None:
+    """Two machines would overwrite the state of each other there, and neither would notice."""
+    aya, _ = pair(tmp_path, URL)
+    drop(aya, "dump.jsonl", "one")
+    s3_faults.left_out = left_out
+    with pytest.raises(ConditionalPutsIgnored, match="behind proxies that pass on these headers"):
+        run(aya)
+    assert storage(URL, STORE).listed("") == {}
+    assert names(aya.home.inbox) == ["dump.jsonl"]
+    s3_faults.none()
+    run(aya)
+    assert observations(aya) == ["one"]
+
+
+@pytest.mark.slow
+def test_conditional_puts_are_tried_once_for_a_store(s3_faults: Faults, tmp_path: Path) -> None:
+    aya, ben = pair(tmp_path, URL)
+    run(aya)
+    assert [each for each in s3_faults.seen if "head/probe-" in each]
+    s3_faults.seen.clear()
+    for store in (ben, aya):
+        drop(store, "dump.jsonl", store.home.root.name)
+        run(store)
+    assert [each for each in s3_faults.seen if "head/probe-" in each] == []
 
 
 @pytest.mark.slow

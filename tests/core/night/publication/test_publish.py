@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from memstate_core.model.errors import (
+    ConditionalPutsIgnored,
     PublicationConflict,
     PublicationRefused,
     PublicationUnreachable,
@@ -20,11 +22,14 @@ from memstate_core.night.publication import publish as publishing
 from memstate_core.night.publication.note import last_publication
 from memstate_core.night.publication.publish import publish_to, unpublished_shards
 from memstate_core.run.store import Store
+from memstate_core.serve.auth import key_file
 from memstate_core.storage.at_once import AT_ONCE
 from memstate_core.storage.cloud import CloudStorage
 from memstate_core.storage.folder import FolderStorage
-from memstate_core.storage.storage import Storage
+from memstate_core.storage.purpose import PUBLICATION
+from memstate_core.storage.storage import Storage, storage
 from tests.core.night.publication.conftest import There, new_store, snapshot, there
+from tests.core.serve.test_keys import made
 from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 STEPS = ("read", "replace", "sizes", "add", "remove")
@@ -123,9 +128,6 @@ def test_a_store_that_went_back_takes_over_only_on_request(url: str, store: Stor
 
 
 def test_other_places_are_refused(url: str, store: Store, tmp_path: Path) -> None:
-    from memstate_core.storage.purpose import PUBLICATION
-    from memstate_core.storage.storage import storage
-
     if url.startswith("file"):
         (tmp_path / "published").mkdir()
     storage(url, PUBLICATION).write("letters.txt", b"")
@@ -146,7 +148,6 @@ def test_damage_at_home_is_not_published(url: str, store: Store) -> None:
 def test_damage_at_the_url_is_sent_again(url: str, store: Store) -> None:
     from memstate_core.state.files import file_digest
     from memstate_core.storage.published import shard_storage
-    from memstate_core.storage.purpose import PUBLICATION
     from memstate_core.storage.storage import object_name
 
     publish_to(store, url)
@@ -161,7 +162,14 @@ def test_damage_at_the_url_is_sent_again(url: str, store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("matching", "methods"),
-    [("CURRENT", ("GET",)), ("objects/", ("PUT",)), ("CURRENT", ("PUT",)), ("delete", ("POST",))],
+    [
+        ("store.json", ("GET",)),
+        ("CURRENT", ("GET",)),
+        ("list-type", ("GET",)),
+        ("objects/", ("PUT",)),
+        ("CURRENT", ("PUT",)),
+        ("delete", ("POST",)),
+    ],
 )
 def test_a_refusing_storage_is_an_error_and_the_next_run_completes(
     s3_faults: Faults, store: Store, matching: str, methods: tuple[str, ...]
@@ -186,19 +194,42 @@ def test_a_refusing_storage_is_an_error_and_the_next_run_completes(
     assert there(url) == There([3, 2], ["three of s0", "two of s0"], set())
 
 
+REQUESTS = [("objects/", "PUT"), ("list-type", "GET")]
+REQUESTS += [(name, method) for name in ("store.json", "CURRENT", "keys.json") for method in ("GET", "PUT")]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [500, 503])
-def test_a_failing_storage_is_an_error_after_some_attempts(s3_faults: Faults, store: Store, status: int) -> None:
-    s3_faults.matching, s3_faults.methods, s3_faults.status = "objects/", ("PUT",), status
+@pytest.mark.parametrize(("matching", "method"), REQUESTS)
+def test_a_failing_storage_is_an_error_after_some_attempts(
+    s3_faults: Faults, store: Store, matching: str, method: str, status: int
+) -> None:
+    key_file.add(store.home.keys, made("reader").key)
+    s3_faults.matching, s3_faults.methods, s3_faults.status = matching, (method,), status
     with pytest.raises(PublicationUnreachable) as caught:
         publish_to(store, "s3://bucket/store")
     assert SECRET not in caught.value.message
-    asked = Counter(each for each in s3_faults.seen if each.startswith("PUT") and "objects" in each)
+    asked = Counter(each for each in s3_faults.seen if each.startswith(method) and re.search(matching, each))
     assert set(asked.values()) == {4}
     assert len(asked) <= AT_ONCE
     s3_faults.none()
     publish_to(store, "s3://bucket/store")
     assert there("s3://bucket/store").numbers == [1]
+    assert storage("s3://bucket/store", PUBLICATION).read("keys.json") is not None
+
+
+def test_nothing_is_published_where_conditions_of_puts_are_ignored(s3_faults: Faults, store: Store) -> None:
+    url = "s3://bucket/a store"
+    s3_faults.left_out = ("if-match", "if-none-match")
+    with pytest.raises(ConditionalPutsIgnored):
+        publish_to(store, url)
+    assert storage(url, PUBLICATION).listed("") == {}
+    s3_faults.none()
+    publish_to(store, url)
+    s3_faults.seen.clear()
+    snapshot(store, 2, "two")
+    publish_to(store, url)
+    assert [each for each in s3_faults.seen if "probe-" in each] == []
 
 
 def test_what_a_listing_does_not_show_is_sent_again(s3_faults: Faults, store: Store) -> None:
