@@ -1,4 +1,4 @@
-"""Backups made by processes while a server takes in observations and a night runs; and from a checkout that is stale."""
+"""Backups made by processes while a server takes in observations and a night runs, and of a store at a URL."""
 
 from __future__ import annotations
 
