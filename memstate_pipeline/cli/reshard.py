@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,18 +62,39 @@ def _resharded(store: Store, count: int, at: datetime | None, *, dry_run: bool) 
     from memstate_core.night.resharding.switch import require_settings
 
     require_settings(os.environ)
+    store = _as_at_url(store, count)
     before, home = store.layout, store.home
     interrupted = home.begun_reshard.exists()
     with correcting(store, "reshard") as served:
         document = {"before": before.count, "shards": count, "dry_run": dry_run, "completed": False}
         if interrupted and not home.begun_reshard.exists() and store.layout.count == count:
             return document | _served(served) | {"completed": True}
+        document["before"] = store.layout.count  # of a checkout it may have changed since
         if dry_run:
             return document | _served(served) | {"placed": _placed(store, served, count, at)}
         done = change(store, served, count, at)
         hashes = {manifest.shard: manifest.state_hash for manifest in done.manifests}
         names = [f"{manifest.shard}/{manifest.number}" for manifest in done.manifests]
         return document | _state(names, hashes) | {"scopes": done.scopes, "kept": done.kept}
+
+
+def _as_at_url(store: Store, count: int) -> Store:
+    """A store at a URL with the number of shards there, where the settings here name the new one already.
+
+    A change that was killed when it was complete here, and not sent, leaves such settings.
+    """
+    named = store.settings.store
+    if not named.url or named.shards != count:
+        return store
+    from memstate_core.storage.head import read_head
+    from memstate_core.storage.purpose import STORE
+    from memstate_core.storage.storage import storage
+
+    found = read_head(storage(named.url, STORE))
+    if found is None or found[0].state is None or found[0].shards == count:
+        return store
+    there = named.model_copy(update={"shards": found[0].shards})
+    return replace(store, settings=store.settings.model_copy(update={"store": there}))
 
 
 def _placed(store: Store, served: Mapping[str, Served], count: int, at: datetime | None) -> dict[str, dict[str, int]]:

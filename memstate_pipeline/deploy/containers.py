@@ -5,13 +5,16 @@ from __future__ import annotations
 _DOCKERFILE = """\
 # An image of memstate. Put its wheel beside this file first, from a checkout:
 #   pip wheel --no-deps -w HOME/deploy .
+# With a constraints.txt beside this file, the versions are those that it names; without one, the newest ones.
 # The base is pinned by version; to pin its bytes, add the digest that `docker buildx imagetools inspect` shows.
 FROM python:3.12.11-slim-bookworm AS build
 ARG EXTRAS=cloud,serve
 WORKDIR /build
-COPY memstate-*.whl ./
+COPY memstate-*.whl constraints.tx[t] ./
 RUN python -m venv /opt/memstate \\
-    && for wheel in memstate-*.whl; do /opt/memstate/bin/pip install --no-cache-dir "${wheel}[${EXTRAS}]"; done
+    && touch constraints.txt \\
+    && for wheel in memstate-*.whl; do \\
+        /opt/memstate/bin/pip install --no-cache-dir --constraint constraints.txt "${wheel}[${EXTRAS}]"; done
 
 FROM python:3.12.11-slim-bookworm
 RUN useradd --uid 1000 --no-create-home --shell /usr/sbin/nologin memstate \\

@@ -47,6 +47,8 @@ class Costs:
         turn: the share of a shard's night in which it holds its whole store ("Nights at once").
         opening: seconds in which a server opens a topic ("Serving"; 12 s for 202,892).
         fetching: bytes a second from object storage to a machine; assumed.
+        scheduled: CPU seconds in which Dagster's daemon and code server submit a run and take it from the queue, one
+            after another ("The scheduler", with the history in PostgreSQL).
     """
 
     fixed: float = 1.0
@@ -61,6 +63,7 @@ class Costs:
     turn: float = 0.2
     opening: float = 12.0 / 202_892
     fetching: float = 200e6
+    scheduled: float = 44.8 / 256
 
 
 @dataclass(frozen=True)
@@ -180,13 +183,15 @@ def report(fleet: Fleet, costs: Costs, window: float) -> str:
         "sent in a night, TB": f"{costs.sent * total / 1e12:,.1f}",
         "requests to object storage a second": f"{costs.requests * len(fleet.topics) / window:,.1f}",
         "rows a second in Dagster's event log": f"{costs.events * len(fleet.topics) / window:,.1f}",
+        "scheduler, s for a store": f"{costs.scheduled * fleet.shards_a_store:,.1f}",
+        "were there one for all shards, hours": f"{costs.scheduled * len(fleet.topics) / HOUR:,.2f}",
         "cold start of a server of the largest shard, s": f"{start:,.0f}",
     }
     return "\n".join(f"| {name} | {value} |" for name, value in rows.items())
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Draws a fleet and prints its table."""
+def options() -> argparse.ArgumentParser:
+    """The fleet that is asked for."""
     parser = argparse.ArgumentParser(description="Model the nights of many stores.")
     parser.add_argument("--scopes", type=int, default=1_000_000)
     parser.add_argument("--topics-a-scope", type=float, default=100.0)
@@ -196,7 +201,12 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--changed", type=float, default=0.1, help="the share of scopes with a change in a night")
     parser.add_argument("--hours", type=float, default=8.0, help="the window of a night")
     parser.add_argument("--seed", type=int, default=7)
-    args = parser.parse_args(given)
+    return parser
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Draws a fleet and prints its table."""
+    args = options().parse_args(given)
     fleet = drawn(args.scopes, args.topics_a_scope, args.shards, args.changed, args.shards_a_store, args.seed)
     fleet = replace(fleet, at_once=args.at_once)
     print("| what | value |\n|---|---|")

@@ -1,4 +1,4 @@
-"""Backups made by processes while a server takes in observations and a night runs."""
+"""Backups made by processes while a server takes in observations and a night runs, and of a store at a URL."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from memstate_core.run.store import open_store
 from tests import warm
 from tests.core.night.backup.conftest import NIGHTS, failures, home, observations, prepared, topic
 from tests.core.serve.conftest import Client, serving_process
+from tests.pipeline import test_checkout as checkouts
 from tests.pipeline.conftest import clean_environment, fork_memstate, run_memstate
+from tests.pipeline.test_checkout import drop, everywhere, machine, machines, made, night
 
-__all__ = ["home", "prepared"]
+__all__ = ["home", "machines", "made", "prepared"]
 pytestmark = pytest.mark.slow
 
 
@@ -75,3 +77,27 @@ def test_every_acknowledged_row_is_in_a_backup_made_meanwhile(home: Path, tmp_pa
         client.until_ready()
         assert client.get("/v1/topics", Authorization=f"Bearer {token}").status == 200
         assert client.get("/v1/topics", Authorization=f"Bearer {token}x").status == 401
+
+
+@everywhere
+def test_a_backup_from_a_stale_checkout_is_of_the_state_at_the_url(
+    machines: tuple[Path, Path, str], tmp_path: Path
+) -> None:
+    """It has what was acknowledged on another machine, in a night and since then, and what waits in the inbox here."""
+    aya, ben, url = machines
+    made_there = night(ben, url, 2)
+    drop(tmp_path, 5)
+    assert machine(ben, url, "import", str(tmp_path / "inbox" / "5.jsonl")).code == 0
+    assert checkouts.observations(aya) == ["said-1"], "the checkout is stale"
+    folder, restored = str(tmp_path / "backups"), tmp_path / "restored"
+    backed_up = machine(aya, url, "backup", folder, "--json")
+    assert (backed_up.code, backed_up.document["state_hash"]) == (0, made_there), backed_up.stderr
+    assert run_memstate(restored, "verify", "--backup", folder, "--deep").code == 0
+    assert run_memstate(restored, "restore-backup", folder).code == 0
+    assert run_memstate(restored, "verify", "--deep").code == 0
+    assert run_memstate(restored, "status", "--json").document["checkout"] is None
+    assert checkouts.observations(restored) == ["said-1", "said-2", "said-4", "said-5"]
+    again = run_memstate(restored, "maintain", "--now", checkouts.NIGHTS[3], "--json")
+    assert (again.code, again.document["state_hash"]) == (0, night(aya, url, 3)), again.stderr
+    assert checkouts.observations(restored) == ["said-1", "said-2", "said-3", "said-4", "said-5"]
+    assert run_memstate(restored, "verify", "--deep").code == 0

@@ -16,6 +16,8 @@ from types import SimpleNamespace
 
 import dagster as dg
 import pytest
+from dagster._core.launcher import DefaultRunLauncher
+from dagster._core.run_coordinator import QueuedRunCoordinator
 from sqlalchemy import create_engine, text
 
 from memstate_core.model.scope import Layout
@@ -23,7 +25,7 @@ from memstate_core.night.checkout.note import read_checkout
 from memstate_core.night.erasure.run_database import POSTGRES_VARIABLE
 from memstate_core.run.store import open_store
 from memstate_core.state.home import Home
-from memstate_core.state.lock import left_by_the_dead
+from memstate_core.state.lock import exclusive, left_by_the_dead
 from memstate_core.storage.lease import lease_holder, take_lease
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.shard_lease import night_holders
@@ -36,6 +38,7 @@ from memstate_pipeline.doctor.runs import run_findings
 from memstate_pipeline.following import follow
 from memstate_pipeline.instance import dagster_instance
 from memstate_pipeline.instance_settings import BROKER_VARIABLE, RESULTS_VARIABLE
+from memstate_pipeline.writers import nights_in_progress
 from tests.pipeline import engines as servers
 from tests.pipeline.conftest import NIGHT, run_memstate
 from tests.pipeline.engine_machines import (
@@ -173,6 +176,35 @@ def test_workers_make_nights_of_several_shards_at_once(shared: Shared, tmp_path:
     assert run_memstate(carl, "pull", **given).code == 0
     assert observations(carl) == [f"one-{scope}" for scope in SCOPES]
     assert run_memstate(carl, "verify", "--deep", **given).code == 0
+
+
+def test_one_machine_with_a_database_makes_nights_of_several_shards_at_once(shared: Shared, tmp_path: Path) -> None:
+    """Dagster's queue and its default launcher, without a broker: both nights hold their shards at the same time."""
+    database, named = shared
+    alone = named | own_database(database, "alone") | {BROKER_VARIABLE: "", RESULTS_VARIABLE: ""}
+    given = alone | {"MEMSTATE_STORE_SHARDS": "2", "MEMSTATE_STORE_NIGHTS_AT_ONCE": "2"}
+    desk = desk_of(tmp_path, given)
+    assert run_memstate(desk.home, "import", str(drop(desk.home, "one")), **given).code == 0
+    with ExitStack() as running, environment(desk.given), dagster_instance(Home(desk.home)) as instance:
+        assert isinstance(instance.run_launcher, DefaultRunLauncher)
+        assert isinstance(instance.run_coordinator, QueuedRunCoordinator)
+        with exclusive(Home(desk.home).lock, "the test", brief=True):  # nights wait for it
+            running.enter_context(desk.running())
+            wait_until(lambda: len(nights_in_progress(open_store(desk.home))) == 2)
+            assert statuses(instance) == ["STARTED", "STARTED"]
+        wait_until(lambda: published(instance))
+        wait_until(lambda: all(record.end_time for record in nights(instance)))
+        spans = sorted((record.start_time or 0, record.end_time or 0) for record in nights(instance))
+        queued = [
+            instance.all_logs(record.dagster_run.run_id, of_type=dg.DagsterEventType.PIPELINE_ENQUEUED)
+            for record in nights(instance)
+        ]
+        running.close()
+        assert list((desk.home / "dagster").rglob("*.db")) == []
+    assert [len(each) for each in queued] == [1, 1]
+    assert spans[1][0] < spans[0][1], "the second night began before the first one ended"
+    assert observations(desk.home) == [f"one-{scope}" for scope in SCOPES]
+    assert run_memstate(desk.home, "verify", "--deep", **given).code == 0
 
 
 @pytest.mark.skipif(shutil.which("rabbitmq-server") is None, reason="needs rabbitmq-server (Debian: its package)")

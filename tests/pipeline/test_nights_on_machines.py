@@ -31,6 +31,8 @@ from tests.storages import empty_place
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings", "nights_at_once")]
 
+everywhere = pytest.mark.parametrize("machines", ["file", "s3", "az"], indirect=True)
+
 
 class Machines:
     """Two checkouts of a store of two shards at a URL, of which the first has made a night."""
@@ -61,7 +63,7 @@ def machines(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest
     return Machines(tmp_path, empty_place(kind, request, tmp_path, monkeypatch), monkeypatch)
 
 
-@pytest.mark.parametrize("machines", ["s3"], indirect=True)
+@everywhere
 def test_machines_make_nights_of_shards_side_by_side(
     machines: Machines, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -110,7 +112,7 @@ def at_last(home: Path, shard: str, number: int) -> None:
     wait_until(made, 30)
 
 
-@pytest.mark.parametrize("machines", ["az"], indirect=True)
+@everywhere
 def test_a_paused_night_whose_shard_another_machine_took_publishes_nothing(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

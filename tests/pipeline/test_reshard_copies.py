@@ -24,16 +24,17 @@ from tests import warm
 from tests.pipeline.cli.test_reshard import LATER, SWITCH, lived_one, one
 from tests.pipeline.conftest import clean_environment, fork_memstate, run_memstate
 from tests.pipeline.sharded_homes import SCOPES, begun, done, imported, scope_states, verified
-from tests.pipeline.test_checkout import KILL_AT
+from tests.pipeline.test_checkout import KILL_AT, LEASE, machine
+from tests.storages import empty_place
 
 __all__ = ["lived_one", "one"]
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_settings")]
 NEW = "r1s0of2/1,r1s1of2/1"
 
 
-def killed_at(home: Path, module: str, name: str, call: int, *, after: bool) -> None:
+def killed_at(home: Path, module: str, name: str, call: int, *, after: bool, **given: str) -> None:
     script = KILL_AT.format(module=module, name=name, call=call, after=after)
-    killed = warm.run(["-c", script, "--home", str(home), "reshard", "2"], clean_environment())
+    killed = warm.run(["-c", script, "--home", str(home), "reshard", "2"], clean_environment(**given))
     assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
 
 
@@ -136,24 +137,70 @@ def fails(*_given: object, **_named: object) -> None:
     raise OSError("the network is gone")
 
 
-def test_a_store_at_a_url_is_changed_by_one_machine_for_all(tmp_path: Path) -> None:
-    url = {"MEMSTATE_STORE_URL": f"file://{tmp_path / 'url'}", "MEMSTATE_STORE_LEASE_SECONDS": "1"}
+@pytest.fixture
+def machines(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, Path, dict[str, str]]:
+    """Two checkouts of a store of one shard, each with its only night, and the variables that name it."""
+    url = empty_place(request.param, request, tmp_path, monkeypatch)
+    given = {"MEMSTATE_STORE_URL": url, "MEMSTATE_STORE_LEASE_SECONDS": "1"}
     aya, ben = begun(tmp_path / "aya", 1), begun(tmp_path / "ben", 1)
     imported(aya, 0)
-    done(aya, "maintain", "--now", LATER[0], **url)
-    done(ben, "pull", **url)
+    done(aya, "maintain", "--now", LATER[0], **given)
+    done(ben, "pull", **given)
+    return aya, ben, given
+
+
+def shards_at(given: dict[str, str]) -> tuple[int, int]:
+    """How many shards the store at the URL has, and how often that was changed."""
+    head = read_head(storage(given["MEMSTATE_STORE_URL"], STORE))
+    assert head is not None
+    return head[0].shards, head[0].layout
+
+
+everywhere = pytest.mark.parametrize("machines", ["file", "s3", "az"], indirect=True)
+
+
+@everywhere
+def test_a_store_at_a_url_is_changed_by_one_machine_for_all(machines: tuple[Path, Path, dict[str, str]]) -> None:
+    aya, ben, url = machines
     before = scope_states(ben)
     done(aya, "reshard", "2", **url)
-    head = read_head(storage(url["MEMSTATE_STORE_URL"], STORE))
-    assert head is not None
-    assert (head[0].shards, head[0].layout) == (2, 1)
+    assert shards_at(url) == (2, 1)
     done(ben, "pull", **url)
     assert (done(ben, "status")["snapshot"], scope_states(ben)) == (NEW, before)
     refused = run_memstate(ben, "maintain", "--now", LATER[1], **url)
     assert "store.shards = 1 is not allowed: the store has 2 shards" in refused.stderr
     (ben / "memstate.toml").write_text((aya / "memstate.toml").read_text())
-    imported(tmp_path / "ben", 1)
+    imported(ben, 1)
     done(ben, "maintain", "--now", LATER[1], **url)
     done(aya, "pull", **url)
     assert scope_states(aya) == scope_states(ben)
-    assert run_memstate(aya, "verify", **url).code == 0
+    assert run_memstate(aya, "verify", "--deep", **url).code == 0
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the commit", "after the commit"])
+@everywhere
+def test_a_change_at_a_url_that_was_killed_goes_on(machines: tuple[Path, Path, dict[str, str]], after: bool) -> None:
+    """Until its commit all machines have the old shards, from then on the new ones; the same command goes on."""
+    aya, ben, url = machines
+    before = scope_states(ben)
+    killed_at(aya, LEASE, "Lease.commit", 1, after=after, **url)
+    assert shards_at(url) == ((2, 1) if after else (1, 0))
+    done(ben, "pull", **url)
+    assert (done(ben, "status")["snapshot"], scope_states(ben)) == (NEW if after else "s0/1", before)
+    again = machine(aya, url["MEMSTATE_STORE_URL"], "reshard", "2", "--json")
+    if after:
+        assert "was not changed: it has 2 already" in again.document["error"]["message"]
+    else:
+        assert (again.code, again.document["before"], again.document["snapshot"]) == (0, 1, NEW), again.stderr
+    assert shards_at(url) == (2, 1)
+    done(ben, "pull", **url)
+    for home in (aya, ben):
+        assert (done(home, "status")["snapshot"], scope_states(home)) == (NEW, before)
+    assert "shards = 2" in (aya / "memstate.toml").read_text()
+    imported(aya, 1)
+    done(aya, "maintain", "--now", LATER[1], **url)
+    done(ben, "pull", **url)
+    assert scope_states(aya) == scope_states(ben) != before
+    assert run_memstate(ben, "verify", "--deep", **url).code == 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+PAGE = Path(__file__).parents[3] / "docs" / "pages" / "explanation" / "scale.md"
 
 
 @pytest.fixture
@@ -54,3 +57,31 @@ def test_the_table_says_where_no_number_of_workers_is_enough(script: Any) -> Non
     assert "none are enough" in script.report(fleet, script.Costs(), 8 * 3600.0)
     spread = script.Fleet(fleet.topics, fleet.searched, 1)
     assert "none are enough" not in script.report(spread, script.Costs(), 8 * 3600.0)
+
+
+def test_the_page_names_every_input_with_its_value(script: Any) -> None:
+    costs, asked = script.Costs(), script.options().get_default
+    expected = {
+        "scopes that change in a night": f"{asked('changed'):.0%}",
+        "a night of a few rows, CPU s": f"{costs.fixed:.1f}",
+        "each topic of the shard, CPU ms": f"{1000 * costs.topic:.2f}",
+        "each topic of a scope that has a change, CPU ms": f"{1000 * costs.searched:.2f}",
+        "memory of a night, KiB a topic": f"{costs.memory / 2**10:.0f}",
+        "memory of a process without topics, GiB": f"{costs.memory_fixed / script.GIB:.1f}",
+        "a snapshot, kB a topic; of it sent in a night": f"{costs.stored / 1000:.1f}; {costs.sent / 1000:.1f}",
+        "requests of a night of a store at a URL": f"{costs.requests}",
+        "rows in Dagster's event log, a night": f"{costs.events}",
+        "scheduler and queue, CPU s a run": f"{costs.scheduled:.3f}",
+        "the share of a night that holds the whole store": f"{costs.turn:.1f}",
+        "a server opens 202,892 topics in, s": f"{202_892 * costs.opening:.0f}",
+        "fetching from object storage, MB/s": f"{costs.fetching / 1e6:.0f}",
+    }
+    text = PAGE.read_text()
+    table = text.split("| input | value | measured in |\n")[1].split("\n\n")[0].splitlines()[1:]
+    found = {cells[0]: cells[1] for cells in (row.strip("| ").split(" | ") for row in table)}
+    assert found == expected
+    assert len(expected) == len(vars(costs)), "one row has two, and one is no cost"
+    drawn = re.search(r"exponent\s+([\d.]+), mean of (\d+) topics", text)
+    assert drawn is not None
+    assert (float(drawn[1]), float(drawn[2])) == (script._TAIL, asked("topics_a_scope"))
+    assert f"{asked('hours'):.0f} hours" in text

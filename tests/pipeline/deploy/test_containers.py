@@ -62,6 +62,28 @@ def test_the_image_is_built_in_stages_and_runs_without_root() -> None:
     assert [line.split()[0] for line in lines if line.startswith("HEALTHCHECK")] == ["HEALTHCHECK"]
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_image_has_the_versions_that_are_kept_beside_its_recipe(folder: Path, kept: bool) -> None:
+    """What its build copies, and the constraints that pip reads there: those of the file, or none."""
+    pattern, command = re.findall(
+        r"^COPY memstate-\*\.whl (\S+) \./\nRUN (.*?)\n\n", _recipe(), re.DOTALL | re.MULTILINE
+    )[0]
+    (folder / "memstate-1-py3-none-any.whl").touch()
+    if kept:
+        (folder / "constraints.txt").write_text("polars==1.0\n")
+    assert [path.name for path in folder.glob(pattern)] == ["constraints.txt"] * kept
+    shown = command.replace("/opt/memstate/bin/pip", "echo").replace("python -m venv /opt/memstate", "true")
+    script = f"EXTRAS=serve\n{shown}\n"
+    done = subprocess.run(["sh", "-ec", script], cwd=folder, capture_output=True, text=True, check=True)
+    expected = "install --no-cache-dir --constraint constraints.txt memstate-1-py3-none-any.whl[serve]\n"
+    assert done.stdout == expected
+    assert (folder / "constraints.txt").read_text() == "polars==1.0\n" * kept
+
+
+def _recipe() -> str:
+    return container_files()["Dockerfile"]
+
+
 @pytest.mark.slow
 def test_the_containers_run_the_commands_of_memstate_ui_on_one_volume(tmp_path: Path) -> None:
     planned = run_memstate(tmp_path, "ui", "--dry-run", "--log-format", "json", "--json").document
