@@ -21,6 +21,7 @@ from memstate_core.state.home import Home
 from memstate_core.storage.cloud_lock import CloudLock
 from memstate_core.storage.purpose import BACKUPS, Purpose
 from memstate_core.storage.storage import BLOCK, LOCK, OBJECTS, Conflict, Listed, Unreadable, blocks_of, object_name
+from memstate_core.storage.versions import on_condition, version_of
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -100,7 +101,7 @@ class CloudStorage:
             obstore.put(self._store, name, content)
 
     def read(self, name: str) -> tuple[bytes, str] | None:
-        """An object with its ETag."""
+        """An object with its version."""
         import obstore
 
         with self._reached():
@@ -108,17 +109,17 @@ class CloudStorage:
                 answer = obstore.get(self._store, name)
             except FileNotFoundError:
                 return None
-            return bytes(answer.bytes()), str(answer.meta["e_tag"])
+            return bytes(answer.bytes()), version_of(self._store, answer.meta)
 
     def replace(self, name: str, content: bytes, version: str | None) -> str:
-        """Puts an object, if it has this ETag still; a conditional put that the storage decides."""
+        """Puts an object, if it has this version still; a conditional put that the storage decides."""
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         with self._reached():
             try:
-                put = obstore.put(self._store, name, content, mode="create" if version is None else {"e_tag": version})
-                return str(put["e_tag"])
+                put = obstore.put(self._store, name, content, mode=on_condition(self._store, version))
+                return version_of(self._store, put)
             except (AlreadyExistsError, PreconditionError, FileNotFoundError):
                 found = self.read(name)
             if found is None or found[0] != content:  # else an earlier attempt of this put, whose answer was lost

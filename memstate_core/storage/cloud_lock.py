@@ -23,6 +23,7 @@ from memstate_core.model.errors import StoreLocked
 from memstate_core.model.text import iso
 from memstate_core.state.home import Home
 from memstate_core.storage.storage import LOCK
+from memstate_core.storage.versions import on_condition, version_of
 
 if TYPE_CHECKING:
     from obstore import PutMode
@@ -92,20 +93,20 @@ class CloudLock:
             raise StoreLocked(self._where, found.holder if found else "nobody any more, since its lock was removed")
 
     def _take_over(self, mine: _Holder) -> None:
-        found, e_tag, at = self._found()
+        found, version, at = self._found()
         own = found is not None and (found.home, found.machine) == (mine.home, mine.machine)
         if not own and at is not None and self._clock() - at < _ABANDONED:
             who = f"{found.holder} on {found.machine}" if found else "an unknown process"
             raise StoreLocked(self._where, f"{who} since {iso(at)} (if that is gone, delete {self._where}/{LOCK})")
-        self._replace(mine, e_tag)
+        self._replace(mine, version)
         self.require()
 
-    def _replace(self, mine: _Holder, e_tag: str | None) -> None:
+    def _replace(self, mine: _Holder, version: str | None) -> None:
         """Writes the lock, if it is still the one that was read."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         try:
-            self._write(mine, {"e_tag": e_tag} if e_tag else "create")
+            self._write(mine, on_condition(self._store, version))
         except (PreconditionError, AlreadyExistsError, FileNotFoundError):
             raise StoreLocked(self._where, "a backup that began at the same moment") from None
 
@@ -125,6 +126,7 @@ class CloudLock:
         except FileNotFoundError:
             return None, None, None
         try:
-            return msgjson.decode(content, type=_Holder), meta["e_tag"], meta["last_modified"]
+            holder = msgjson.decode(content, type=_Holder)
         except msgspec.MsgspecError:
-            return None, meta["e_tag"], meta["last_modified"]
+            holder = None
+        return holder, version_of(self._store, meta), meta["last_modified"]
