@@ -9,14 +9,17 @@ processors round otherwise, are compared by a bound.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import Vectors
+from memstate_core.embed.matrix import matrix
 from memstate_core.embed.vector_cache import cached
 from memstate_core.model.step_frames import ALIASES
+from memstate_core.model.text import embedding_text
 from memstate_core.retrieve.index.bm25 import POSTING_FILES
 from memstate_core.retrieve.index.evidence import evidence_rows
 from memstate_core.retrieve.index.kept_scopes import SCOPES_FILE
@@ -61,8 +64,13 @@ def rebuilt_problems(snapshot: Snapshot, store: Store, run: Run, scratch: Path) 
     vectors = read_array(snapshot.path / "evidence_vectors.npy")
     if len(vectors) != len(said):
         return [*problems, f"evidence_vectors.npy has {len(vectors)} rows, the ledger {len(said)} turns"]
-    problems += _vector_problems(store, vectors, said)
-    return problems + _array_problems(snapshot, expected, vectors, scratch)
+    with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
+        topics, held = graph.read(TOPIC), graph.read(VECTOR)
+    problems += _vector_problems(store, "evidence_vectors.npy", vectors, said, range(len(said)))
+    problems += _topic_vector_problems(store, topics, held)
+    scratch.mkdir()
+    write_topic_index(scratch, topics, held, write_evidence_index(scratch, expected, vectors))
+    return problems + _array_problems(snapshot, scratch)
 
 
 def _alias_problems(snapshot: Snapshot, run: Run) -> list[str]:
@@ -72,28 +80,34 @@ def _alias_problems(snapshot: Snapshot, run: Run) -> list[str]:
     return [] if found.equals(expected) else ["aliases.parquet differs from the aliases that the ledger gives"]
 
 
-def _vector_problems(store: Store, vectors: Vectors, said: pl.Series) -> list[str]:
-    """Whether turns have the vectors of their texts, as far as the cache has these."""
-    at, known = cached(store.home.cache, store.encoder, said.fill_null("").to_list())
+def _topic_vector_problems(store: Store, topics: pl.DataFrame, held: pl.DataFrame) -> list[str]:
+    """Whether topics have the vectors of their texts in the graph, with which `index_problems` compares the index."""
+    both = held.select("id", "embedding").join(topics.select("id", "title", "summary"), on="id").sort("id")
+    texts = both.select(embedding_text(pl.col("title"), pl.col("summary"))).to_series()
+    return _vector_problems(store, "the graph's table Vector", matrix(both["embedding"]), texts, both["id"])
+
+
+def _vector_problems(
+    store: Store, name: str, vectors: Vectors, texts: pl.Series, rows: Sequence[object] | pl.Series
+) -> list[str]:
+    """Whether vectors are those of their texts, as far as the cache has these; `rows` are the names of both."""
+    at, known = cached(store.home.cache, store.encoder, texts.fill_null("").to_list())
     if not len(at):
         return []
     if known.shape[1] != vectors.shape[1]:
-        return [f"evidence_vectors.npy has {vectors.shape[1]} dimensions, the embedding cache {known.shape[1]}"]
-    odd = at[~((vectors[at] * known).sum(axis=1) >= LEAST_COSINE)]
+        return [f"{name} has {vectors.shape[1]} dimensions, the embedding cache {known.shape[1]}"]
+    alike = (vectors[at] == known).all(axis=1) | ((vectors[at] * known).sum(axis=1) >= LEAST_COSINE)
+    odd = at[~alike]
     if not len(odd):
         return []
-    return [f"evidence_vectors.npy differs from the embedding cache in {len(odd)} rows, first {odd[0]}"]
+    return [f"{name} differs from the embedding cache in {len(odd)} rows, first {rows[int(odd[0])]}"]
 
 
-def _array_problems(snapshot: Snapshot, evidence: pl.DataFrame, vectors: Vectors, scratch: Path) -> list[str]:
+def _array_problems(snapshot: Snapshot, made: Path) -> list[str]:
     """Whether arrays, and the places of scopes, are those of an index made anew of the same rows and vectors."""
-    scratch.mkdir()
-    layouts = write_evidence_index(scratch, evidence, vectors)
-    with open_graph(snapshot.path / GRAPH_FILE, read_only=True) as graph:
-        write_topic_index(scratch, graph.read(TOPIC), graph.read(VECTOR), layouts)
-    odd = [name for name in _EXACT if not _equal(snapshot.path / name, scratch / name)]
-    odd += [_LENGTHS] * (not _close(snapshot.path / _LENGTHS, scratch / _LENGTHS))
-    places = (pl.read_parquet(folder / SCOPES_FILE, glob=False) for folder in (snapshot.path, scratch))
+    odd = [name for name in _EXACT if not _equal(snapshot.path / name, made / name)]
+    odd += [_LENGTHS] * (not _close(snapshot.path / _LENGTHS, made / _LENGTHS))
+    places = (pl.read_parquet(folder / SCOPES_FILE, glob=False) for folder in (snapshot.path, made))
     odd += [SCOPES_FILE] * (not next(places).equals(next(places)))
     return [f"{name} differs from an index made of the ledger" for name in odd]
 

@@ -1,6 +1,7 @@
 """C3: all topics that depend on a change over extension edges in force wait for review, by the ledger's decisions.
 
-The search is breadth first over numbered topics (scipy), from the changes that the last run recorded.
+The search is breadth first over numbered topics (scipy), from the changes that the last run recorded. Reviews that it
+ended are looked at by `review_ends`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from scipy.sparse import csr_array
 from memstate_core.night.checks.check import Check, check, violating
 from memstate_core.night.checks.derived import derive
 from memstate_core.night.checks.recorded import Recorded
-from memstate_core.night.checks.subject import Subject
+from memstate_core.night.checks.review_ends import groundless_ends, unsure
+from memstate_core.night.checks.subject import Subject, Tables
 from memstate_core.state import decisions as kinds
 
 _DOWN = ("has_detail", "has_subtopic")
@@ -27,11 +29,21 @@ _PAYLOAD = pl.Struct({
 })  # fmt: skip
 
 
-def dependency_consistency(subject: Subject) -> Check:
-    """The queue matches the recorded decisions, and contains every dependent of the last run's changes."""
-    queue = _queue(subject.recorded)
-    found = [*_against_record(subject, queue), *_unqueued(subject, queue)]
-    return check("C3", found)
+def dependency_consistency(subject: Subject, base: Tables | None = None, missing: str | None = None) -> Check:
+    """The queue matches the recorded decisions, and contains every dependent of the last run's changes.
+
+    Args:
+        subject: the state.
+        base: the tables of the snapshot that the run started from.
+        missing: why there are none to compare with, if the ledger records a base.
+    """
+    queue, changed, referring = _queue(subject.recorded), _changes(subject), _by_reference(subject)
+    found = [*_against_record(subject, queue), *_unqueued(subject, queue, changed, referring)]
+    ended = groundless_ends(subject, base, pl.concat([changed, referring]))
+    why = unsure(subject.recorded, missing)
+    if ended.height and why:
+        return check("C3", found, [f"ends of reviews not checked against the base: {why}"])
+    return check("C3", [*found, violating(ended, "topic_id", "its review ended, though it did not change")])
 
 
 def _queue(recorded: Recorded) -> pl.DataFrame:
@@ -59,14 +71,14 @@ def _against_record(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]
     ]
 
 
-def _unqueued(subject: Subject, queue: pl.DataFrame) -> list[pl.DataFrame]:
+def _unqueued(subject: Subject, queue: pl.DataFrame, changed: pl.Series, referring: pl.Series) -> list[pl.DataFrame]:
     policy = subject.recorded.policy
-    changed, reached = _changes(subject), pl.DataFrame(schema={"topic_id": pl.String, "hops": pl.Int64})
+    reached = pl.DataFrame(schema={"topic_id": pl.String, "hops": pl.Int64})
     if len(changed):
         reached = _reached(subject.edges_in_force, changed, policy.dependency_max_hops)
     scopes = subject.graph.living.select("scope", topic_id="id")
     due = reached.join(scopes, on="topic_id")
-    moved = due.filter(pl.col("topic_id").is_in(_by_reference(subject).implode()))
+    moved = due.filter(pl.col("topic_id").is_in(referring.implode()))
     missed = due.join(queue, on="topic_id", how="anti").join(moved, on="topic_id", how="anti")
     fresh = queue.join(subject.recorded.last, on="seq", how="semi").join(scopes, on="topic_id")
     full = fresh.group_by("scope").agg(pl.len(), farthest=pl.col("hops").max())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from memstate_core.forget.eviction_fit import FEWEST_REQUESTS
 from memstate_core.night.checks.check import violating
 from memstate_core.night.checks.features import AGREES, EXTENSION, features, field_features
 from memstate_core.night.checks.subject import Subject
@@ -66,7 +67,7 @@ def _archived(decided: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> 
         violating(known.filter(~asked.fill_null(False)), "topic_id", "archived though policy does not ask for it"),
         violating(known.filter(misstated.fill_null(True)), "topic_id", "archived with another salience than it had"),
         violating(_needed(known, topics, subject), "topic_id", "archived though a topic that stays depends on it"),
-        *_bound(known, topics, subject),
+        *_bound(known, decided, topics, subject),
     ]
 
 
@@ -82,22 +83,24 @@ def _needed(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> p
     return faded.join(held, left_on="topic_id", right_on="base", how="semi")
 
 
-def _bound(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
-    """The bound archived no more topics than were over it, in the order of their tiers."""
+def _bound(archived: pl.DataFrame, decided: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> list[pl.DataFrame]:
+    """The bound archived no more topics than were over it, in the order of their tiers and, within one, salience.
+
+    It also keeps topics archived that would be restored, which is no decision; such topics do not stay.
+    """
+    restored = decided.filter(pl.col("kind") == kinds.RESTORED)["topic_id"].implode()
     marked = topics.filter(pl.col("state") == "active").join(
         archived.select("topic_id", by="by"), on="topic_id", how="left"
     )
+    marked = marked.with_columns(_tier=_TIER)
     bound = (pl.col("by") == "bound").fill_null(False)
     stays = pl.col("by").is_null() & ~pl.col("pinned")
-    scopes = (
-        marked.with_columns(_tier=_TIER)
-        .group_by("scope")
-        .agg(
-            _taken=bound.sum().cast(pl.Int64),
-            _surplus=(pl.col("by").is_null() | bound).sum().cast(pl.Int64) - subject.recorded.policy.max_active_topics,
-            _highest=pl.col("_tier").filter(bound).max(),
-            _lowest=pl.col("_tier").filter(stays).min(),
-        )
+    stays = stays & ((pl.col("was") == "active") | pl.col("topic_id").is_in(restored))
+    scopes = marked.group_by("scope").agg(
+        _taken=bound.sum().cast(pl.Int64),
+        _surplus=(pl.col("by").is_null() | bound).sum().cast(pl.Int64) - subject.recorded.policy.max_active_topics,
+        _highest=pl.col("_tier").filter(bound).max(),
+        _lowest=pl.col("_tier").filter(stays).min(),
     )
     return [
         violating(
@@ -110,7 +113,25 @@ def _bound(archived: pl.DataFrame, topics: pl.DataFrame, subject: Subject) -> li
             "scope",
             "the bound took topics that leave after others",
         ),
+        violating(_stronger(marked, bound, stays, subject), "scope", "the bound took topics with more salience"),
     ]
+
+
+def _stronger(marked: pl.DataFrame, bound: pl.Expr, stays: pl.Expr, subject: Subject) -> pl.DataFrame:
+    """Scopes in which the bound took a topic and left one of the same tier with less salience (column scope).
+
+    Scopes whose order may follow a curve fitted to accesses are left out (`memstate_core.forget.eviction_fit`).
+    """
+    if not marked.select(bound.any()).item():
+        return marked.clear()
+    tiers = marked.group_by("scope", "_tier").agg(
+        _most=pl.col("salience").filter(bound).max(), _least=pl.col("salience").filter(stays).min()
+    )
+    wrong = tiers.filter(pl.col("_most") > pl.col("_least") + AGREES)
+    asked = subject.recorded.accesses.filter(~pl.col("failed"))
+    named = asked.select(subject.derived.answering(pl.col("topic_id"))).join(marked, on="topic_id")
+    fitted = named.group_by("scope").len().filter(pl.col("len") >= FEWEST_REQUESTS)
+    return wrong.join(fitted, on="scope", how="anti")
 
 
 def _restored(decided: pl.DataFrame, topics: pl.DataFrame) -> list[pl.DataFrame]:

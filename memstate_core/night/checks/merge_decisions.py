@@ -2,7 +2,8 @@
 
 A decision records the mean probability of a topic with the others of its group, and the logit of the strongest
 such pair. A topic stays in a group only if the mean is at least one half, and a group needs a pair that reaches
-`merge_probability`, or the probability of the merge rule that applies.
+`merge_probability`, or the probability of the merge rule that applies. What else a merge of a run needs is checked by
+`kept_apart` and `merge_figures`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from scipy.sparse.csgraph import connected_components
 from memstate_core.model.verdicts import DIFFERENT, SAME, SKIP
 from memstate_core.night.checks.check import violating
 from memstate_core.night.checks.derived import followed, in_force, merges_in_force
+from memstate_core.night.checks.kept_apart import kept_apart
+from memstate_core.night.checks.merge_figures import overrated
 from memstate_core.night.checks.subject import Subject
 from memstate_core.policy.settings import Policy
 from memstate_core.state import decisions as kinds
@@ -37,9 +40,12 @@ def merge_violations(subject: Subject) -> list[pl.DataFrame]:
     if merged.is_empty():
         return found
     judged = _decoded(subject.recorded.transitions)
+    by_run = merged.filter(pl.col("actor").is_null())
     return [
         *found,
-        *_automatic(merged.filter(pl.col("actor").is_null()), subject.recorded.policy),
+        *_automatic(by_run, subject.recorded.policy),
+        *kept_apart(by_run, subject),
+        *overrated(by_run, subject.recorded.last),
         violating(_unjudged(merged, last), "topic_id", "merged by a person without a verdict that says so"),
         violating(_asleep(merged, subject), "topic_id", "merged though it was archived"),
         violating(_torn(judged, subject), "a", "merged with a topic that a person judged different"),

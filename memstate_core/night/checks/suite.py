@@ -74,7 +74,7 @@ def _verdicts(store: Store, subject: Subject, *, whole: bool) -> dict[str, Check
     found = [
         query_soundness(subject),
         transition_soundness(subject, revisions, missing),
-        dependency_consistency(subject),
+        dependency_consistency(subject, base, missing),
         provenance(subject),
         bounded_state(subject),
         adaptation(subject, base, missing),

@@ -81,10 +81,14 @@ class Life:
     # What happens
 
     def says(self, at: float, said: dict[str, dict[str, Any]], scope: str = AYA, imported: float | None = None) -> None:
-        """Imports one observation for each key, observed on a day and imported on that day or later."""
+        """Imports one observation for each key, observed on a day and imported on that day or later.
+
+        Content with a placement names a topic of its own, which has no key.
+        """
         kind, name = scope.split(":")
         rows = [
-            {"scope": {"type": kind, "id": name}, "observed_at": iso(day(at)), "topic_key": key, **content}
+            {"scope": {"type": kind, "id": name}, "observed_at": iso(day(at)), **content}
+            | ({} if "placement" in content else {"topic_key": key})
             for key, content in said.items()
         ]
         self._imports += 1

@@ -18,7 +18,7 @@ from memstate_core.model.frames import MOMENT
 from memstate_core.night.verify import verify
 from memstate_core.policy.rules import Rule
 from memstate_core.policy.settings import Policy
-from tests.core.forget.lives import AYA, Life, begun, topic_id
+from tests.core.forget.lives import AYA, Life, begun, owner, topic_id
 from tests.core.strategies import day
 
 pytestmark = pytest.mark.slow
@@ -132,3 +132,17 @@ def test_more_topics_pinned_by_a_rule_than_the_bound_refuse_no_night(tmp_path: P
     life = begun(tmp_path, salience_half_life_days=90.0, max_active_topics=1, rules=(pin,))
     life.night(0.5)
     assert active(life) == ["acme", "boat"]
+
+
+def test_a_topic_that_the_bound_keeps_archived_refuses_no_night(tmp_path: Path) -> None:
+    """Superseded, it would leave first, so it stays archived in spite of new evidence, which is no decision."""
+    life = Life(tmp_path, salience_half_life_days=90.0, max_active_topics=2, topic_count_soft_limit=2)
+    supersedes = [{"to_topic_key": "old", "kind": "supersedes"}]
+    life.says(0, {"old": owner("Aya"), "new": owner("Ben", edges=supersedes), "other": owner("Cleo")})
+    assert life.night(1) == {"archived": 1}
+    life.says(2, {"old": owner("Dora"), "new": owner("Eve"), "fourth": owner("Finn")})
+    assert life.night(3) == {"archived": 1}
+    assert (life.states("old", "new", "other", "fourth"), sound(life)) == (
+        ["archived", "active", "archived", "active"],
+        True,
+    )

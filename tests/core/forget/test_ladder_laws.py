@@ -12,6 +12,7 @@ import pytest
 
 from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
+from memstate_core.model.ids import uuid_text
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import PAIRS
 from memstate_core.night.verify import verify
@@ -127,12 +128,13 @@ def test_a_change_of_kind_with_an_access_does_not_refuse_a_night(tmp_path: Path)
 def test_a_merge_with_a_topic_that_failed_with_an_access_does_not_refuse_a_night(tmp_path: Path) -> None:
     life = Life(tmp_path, salience_half_life_days=90.0)
     life.says(0, {"acme": owner("Aya")})
-    life.says(1, {"boat": owner("Aya")})
-    life.accesses(2, *["boat"] * 8, failed=True)
+    life.says(1, {"boat": owner("Aya", title="Boat", observation_id="boat", placement="new_topic")})
+    boat = uuid_text("observation", AYA, "boat")
+    life.accesses(2, *[boat] * 8, failed=True)
     life.night(10)
     life.accesses(11, "acme")
     run, new = life.begun(60)
-    a, b = sorted((topic_id("acme"), topic_id("boat")))
+    a, b = sorted((topic_id("acme"), boat))
     pair = {"a": a, "b": b, "scope": AYA, "probability": 0.99, "weight": 4.0, "band": "merge"}
     merged = merge_duplicates(life.store, run, filled(pl.DataFrame([pair]), PAIRS))
     run.keep("merges", merged, 0.0)

@@ -109,7 +109,15 @@ def insert(table: Any, **values: Any) -> Damage:
     return lambda home: home.graph(lambda graph: graph.insert(table, pl.DataFrame(row)))
 
 
-def decide(kind: str, topic: str, scope: str, payload: dict[str, Any], *, first: bool = False) -> Damage:
+def decide(
+    kind: str,
+    topic: str,
+    scope: str,
+    payload: dict[str, Any],
+    *,
+    first: bool = False,
+    evidence: list[str] | None = None,
+) -> Damage:
     """Adds a decision to those of the last run, or before all others, in the ledger."""
 
     def how(rows: pl.DataFrame) -> pl.DataFrame:
@@ -120,7 +128,7 @@ def decide(kind: str, topic: str, scope: str, payload: dict[str, Any], *, first:
             topic_id=pl.lit(topic),
             scope=pl.lit(scope),
             payload_json=pl.lit(json.dumps(payload)),
-            evidence_ids=pl.lit(None, pl.List(pl.String)),
+            evidence_ids=pl.lit(evidence, pl.List(pl.String)),
         )
         parts = [row, ordered] if first else [ordered.head(-1), row, near]
         return pl.concat(parts).with_columns(seq=pl.int_range(pl.len(), dtype=pl.Int64)).select(TRANSITIONS.keys())

@@ -8,13 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from memstate_core.embed.matrix import matrix
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.evidence import spoken
+from memstate_core.model.text import embedding_text
 from memstate_core.night.rebuild import rebuild
 from memstate_core.night.verify import verify_store
 from memstate_core.retrieve.index.bm25 import POSTING_FILES
+from memstate_core.run.run import GRAPH_FILE
 from memstate_core.run.store import open_store
-from tests.core.night.checks.damage import Home
+from memstate_core.state.graph import TOPIC, VECTOR, open_graph
+from tests.core.night.checks.damage import BUFFER_MIB, Home
 from tests.core.night.checks.test_file_damage import failed
 
 pytestmark = pytest.mark.slow
@@ -118,6 +122,27 @@ def test_vectors_of_other_turns_are_named_where_the_cache_knows_them(home: Home)
     np.save(path, np.load(path)[:-1])
     home.seal()
     assert failed(home).keys() == {PARITY, REBUILD}
+
+
+def test_vectors_of_other_topics_are_named_where_the_cache_knows_them(home: Home) -> None:
+    """Graph and index have the same wrong vectors, so only the texts show it; the one in the middle stays."""
+    path = home.served / "topic_vectors.npy"
+    with open_graph(home.served / GRAPH_FILE, read_only=True, buffer_mib=BUFFER_MIB) as graph:
+        topics, vectors = graph.read(TOPIC), graph.read(VECTOR).sort("id")
+    texts = vectors.join(topics, on="id", maintain_order="left").select(
+        embedding_text(pl.col("title"), pl.col("summary"))
+    )
+    embed(home.store.home.cache, home.store.encoder, texts.to_series().to_list())
+    assert failed(home) == {}
+    swapped = vectors.with_columns(pl.col("embedding").reverse())
+    served = pl.read_parquet(home.served / "topics.parquet").select("id").join(swapped, on="id", maintain_order="left")
+    np.save(path, matrix(served["embedding"]))
+    home.graph(lambda graph: graph.update(VECTOR, swapped.select("id", "embedding")))
+    rows = f"{vectors.height // 2 * 2} rows, first {vectors['id'][0]}"
+    odd = f"the graph's table Vector differs from the embedding cache in {rows}"
+    assert failed(home) == {REBUILD: odd}
+    rebuild(home.store, "s0", "rebuild-1")
+    assert failed(home) == {}
 
 
 def test_what_another_version_made_is_not_compared_and_verify_says_so(home: Home) -> None:
