@@ -80,7 +80,9 @@ def converse(
             if len(outcome.malformed) > _REPAIRS:
                 return outcome
             current = _mended(messages, reply.text, reply.truncated)
-    outcome.failure = outcome.failure or f"the answer was not whole, requests: {rounds}"
+    outcome.failure = (
+        outcome.failure or f"the answer was not whole after {rounds} {'request' if rounds == 1 else 'requests'}"
+    )
     return outcome
 
 

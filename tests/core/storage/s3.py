@@ -18,15 +18,16 @@ from urllib.parse import urlsplit
 
 import pytest
 
+ROOT = Path(__file__).parents[3]
 SECRET = "a-secret-of-the-test"
 
 
 @contextmanager
 def s3_server(folder: Path) -> Iterator[str]:
-    """Moto's server; its address."""
-    log = folder / "log.txt"
+    """Moto's server (`moto_server`); its address."""
+    log, command = folder / "log.txt", [sys.executable, "-m", "tests.core.storage.moto_server"]
     with log.open("w") as output:
-        server = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", "0"], stdout=output, stderr=output)
+        server = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
     try:
         while not (found := re.search(r"Running on (\S+)", log.read_text())):
             assert server.poll() is None, log.read_text()
