@@ -80,9 +80,8 @@ def converse(
             if len(outcome.malformed) > _REPAIRS:
                 return outcome
             current = _mended(messages, reply.text, reply.truncated)
-    outcome.failure = (
-        outcome.failure or f"the answer was not whole after {rounds} {'request' if rounds == 1 else 'requests'}"
-    )
+    asked = "1 request" if rounds == 1 else f"{rounds} requests"
+    outcome.failure = outcome.failure or f"the answer was not whole after {asked}"
     return outcome
 
 
