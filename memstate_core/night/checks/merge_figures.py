@@ -41,7 +41,7 @@ def overrated(merged: pl.DataFrame, last: pl.DataFrame) -> list[pl.DataFrame]:
         merged: the last run's own merges (columns seq, scope, topic_id, probability, weight).
         last: the decisions of the last run (columns TRANSITIONS).
     """
-    levels, priors = _models(last)
+    levels, priors = _models(last.join(merged, on="scope", how="semi"))
     known = merged.join(priors, on="scope")
     compared = _compared(known, last)
     given = compared.join(levels, on=["scope", "name", "value"], how="left")
@@ -63,8 +63,12 @@ def overrated(merged: pl.DataFrame, last: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _models(last: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The weights of each level (columns _LEVEL, a row a stratum of titles), and the log odds of a match (_PRIOR)."""
-    fitted = last.filter((pl.col("kind") == kinds.MATCH_MODEL) & pl.col("scope").is_not_null()).sort("seq")
+    """The weights of each level (columns _LEVEL, a row a stratum of titles), and the log odds of a match (_PRIOR).
+
+    Args:
+        last: decisions in scopes that have merges; a model is decoded for each of these.
+    """
+    fitted = last.filter(pl.col("kind") == kinds.MATCH_MODEL).sort("seq")
     fitted = fitted.unique("scope", keep="last").select("scope", "payload_json")
     models = {scope: msgjson.decode(payload, type=_Model) for scope, payload in fitted.iter_rows()}
     rows = [
