@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.model.errors import StoreLocked, StoreUnreachable
-from memstate_core.night.checkout.pull import pull
-from tests.core.night.checkout.conftest import command, drop, observations, pair, run, run_when_free, unnamed
+from tests.core.night.checkout.faulty_storage import (
+    half_a_body_changes_nothing,
+    loses_and_doubles_nothing,
+    slow_answers_are_waited_for,
+)
 from tests.core.storage.azure import KEY, empty_container
 from tests.core.storage.s3 import Faults, fault_proxy
 
@@ -32,51 +34,13 @@ def faulty(azure_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tup
 def test_a_storage_that_fails_loses_and_doubles_nothing(
     faulty: tuple[str, Faults], tmp_path: Path, matching: str, method: str, status: int
 ) -> None:
-    url, faults = faulty
-    aya, ben = pair(tmp_path, url, 1.0)
-    drop(aya, "dump.jsonl", "one")
-    run(aya)
-    drop(aya, "more.jsonl", "two")
-    faults.matching, faults.methods, faults.status = matching, (method,), status
-    with pytest.raises(StoreUnreachable) as caught:
-        run(aya)
-    assert KEY not in caught.value.message
-    faults.none()
-    run_when_free(ben)
-    run(aya)
-    pull(ben)
-    assert observations(aya) == observations(ben) == ["one", "two"]
-    assert unnamed(ben, url) == set()
+    loses_and_doubles_nothing(tmp_path, *faulty, KEY, matching=matching, method=method, status=status)
 
 
 @pytest.mark.parametrize("matching", ["head/store", "lists/", "objects/"])
 def test_a_partial_body_changes_nothing(faulty: tuple[str, Faults], tmp_path: Path, matching: str) -> None:
-    url, faults = faulty
-    aya, ben = pair(tmp_path, url)
-    drop(aya, "dump.jsonl", "one")
-    run(aya)
-    run(ben)
-    drop(aya, "more.jsonl", "two")
-    run(aya)
-    faults.matching, faults.methods, faults.cut = matching, ("GET",), 0.5
-    with pytest.raises(StoreUnreachable):
-        pull(ben)
-    assert observations(ben) == ["one"]
-    faults.none()
-    pull(ben)
-    assert observations(ben) == ["one", "two"]
+    half_a_body_changes_nothing(tmp_path, *faulty, matching)
 
 
 def test_a_slow_storage_is_waited_for_under_the_lease(faulty: tuple[str, Faults], tmp_path: Path) -> None:
-    """Each answer takes half of the time after which the lease may be taken; the command takes many times as long."""
-    url, faults = faulty
-    aya, ben = pair(tmp_path, url, 1.0)
-    run(aya)
-    drop(aya, "dump.jsonl", "one")
-    faults.seconds = 0.5
-    with command(aya), pytest.raises(StoreLocked):
-        run(ben)
-    faults.none()
-    run(ben)
-    assert observations(aya) == observations(ben) == ["one"]
-    assert unnamed(ben, url) == set()
+    slow_answers_are_waited_for(tmp_path, *faulty)

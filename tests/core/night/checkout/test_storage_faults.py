@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.model.errors import ConditionalPutsIgnored, StoreLocked, StoreUnreachable
+from memstate_core.model.errors import ConditionalPutsIgnored, StoreUnreachable
 from memstate_core.night.checkout.pull import pull
 from memstate_core.storage.lease import take_lease
 from memstate_core.storage.purpose import STORE
 from memstate_core.storage.storage import storage
 from tests.core.night.checkout.conftest import (
     checkout,
-    command,
     drop,
     names,
     observations,
@@ -21,6 +20,11 @@ from tests.core.night.checkout.conftest import (
     run,
     run_when_free,
     unnamed,
+)
+from tests.core.night.checkout.faulty_storage import (
+    half_a_body_changes_nothing,
+    loses_and_doubles_nothing,
+    slow_answers_are_waited_for,
 )
 from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
@@ -38,20 +42,7 @@ FETCHES = ["lists/", "objects/", "inbox/more"]
 def test_a_storage_that_fails_loses_and_doubles_nothing(
     s3_faults: Faults, tmp_path: Path, matching: str, method: str, status: int
 ) -> None:
-    aya, ben = pair(tmp_path, URL, 1.0)
-    drop(aya, "dump.jsonl", "one")
-    run(aya)
-    drop(aya, "more.jsonl", "two")
-    s3_faults.matching, s3_faults.methods, s3_faults.status = matching, (method,), status
-    with pytest.raises(StoreUnreachable) as caught:
-        run(aya)
-    assert SECRET not in caught.value.message
-    s3_faults.none()
-    run_when_free(ben)
-    run(aya)
-    pull(ben)
-    assert observations(aya) == observations(ben) == ["one", "two"]
-    assert unnamed(ben, URL) == set()
+    loses_and_doubles_nothing(tmp_path, URL, s3_faults, SECRET, matching=matching, method=method, status=status)
 
 
 @pytest.mark.slow
@@ -109,19 +100,7 @@ def test_conditional_puts_are_tried_once_for_a_store(s3_faults: Faults, tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("matching", ["head/store", "lists/", "objects/"])
 def test_a_partial_body_changes_nothing(s3_faults: Faults, tmp_path: Path, matching: str) -> None:
-    aya, ben = pair(tmp_path, URL)
-    drop(aya, "dump.jsonl", "one")
-    run(aya)
-    run(ben)
-    drop(aya, "more.jsonl", "two")
-    run(aya)
-    s3_faults.matching, s3_faults.methods, s3_faults.cut = matching, ("GET",), 0.5
-    with pytest.raises(StoreUnreachable):
-        pull(ben)
-    assert observations(ben) == ["one"]
-    s3_faults.none()
-    pull(ben)
-    assert observations(ben) == ["one", "two"]
+    half_a_body_changes_nothing(tmp_path, URL, s3_faults, matching)
 
 
 @pytest.mark.slow
@@ -136,17 +115,7 @@ def test_a_storage_that_is_down_is_an_error(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.slow
 def test_a_slow_storage_is_waited_for_under_the_lease(s3_faults: Faults, tmp_path: Path) -> None:
-    """Each answer takes half of the time after which the lease may be taken; the command takes many times as long."""
-    aya, ben = pair(tmp_path, URL, 1.0)
-    run(aya)
-    drop(aya, "dump.jsonl", "one")
-    s3_faults.seconds = 0.5
-    with command(aya), pytest.raises(StoreLocked):
-        run(ben)
-    s3_faults.none()
-    run(ben)
-    assert observations(aya) == observations(ben) == ["one"]
-    assert unnamed(ben, URL) == set()
+    slow_answers_are_waited_for(tmp_path, URL, s3_faults)
 
 
 @pytest.mark.slow
