@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import dagster as dg
+from cachetools import LRUCache
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.storage.runs import SqliteRunStorage
 from sqlalchemy import Connection, Engine, create_engine, inspect
@@ -64,6 +65,16 @@ def is_of_ended_run(instance: dg.DagsterInstance, holder: str) -> bool:
     return run is not None and run.is_finished
 
 
+class _Engines(LRUCache[Any, Engine]):
+    """The engines used last, by database; what `popitem` removes, for room too, is disposed."""
+
+    def popitem(self) -> tuple[Any, Engine]:
+        """Removes the one used least recently."""
+        name, engine = super().popitem()
+        engine.dispose()
+        return name, engine
+
+
 class _Kept:
     """Opens connections as a storage does, from the second one to a database on by an engine that is kept.
 
@@ -73,16 +84,14 @@ class _Kept:
 
     def __init__(self, first: Connect) -> None:
         self._first = first
-        self._engines: dict[Any, Engine] = {}
+        self._engines = _Engines(MOST_OPEN)
         self._lock = threading.Lock()
 
     @contextmanager
     def __call__(self, name: Any = None) -> Iterator[Connection]:
         """A connection in a transaction, to the database of a run or to the only one."""
         with self._lock:
-            engine = self._engines.pop(name, None)
-            if engine is not None:
-                self._engines[name] = engine  # the one used last comes last
+            engine = self._engines.get(name)
         if engine is not None:
             with engine.begin() as connection:
                 yield connection
@@ -93,14 +102,11 @@ class _Kept:
         with self._lock:
             if name not in self._engines:  # another thread may have been first
                 self._engines[name] = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
-            while len(self._engines) > MOST_OPEN:
-                self._engines.pop(next(iter(self._engines))).dispose()
 
     def close(self) -> None:
         """Closes all of them."""
-        for engine in self._engines.values():
-            engine.dispose()
-        self._engines.clear()
+        while self._engines:
+            self._engines.popitem()  # `clear` would not dispose them
 
 
 @contextmanager
