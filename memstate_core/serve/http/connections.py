@@ -2,7 +2,7 @@
 
 This is the one module that knows uvicorn's protocol class (uvicorn 0.34 to 0.54, with httptools or h11): it overrides
 asyncio's callbacks and the httptools callback `on_body`, and reads `cycle`, `transport` and `loop`. The tests of
-`tests/core/serve/test_connections.py` drive real sockets against it and fail when a later uvicorn differs.
+`tests/core/serve/http/test_connections.py` drive real sockets against it and fail when a later uvicorn differs.
 """
 
 from __future__ import annotations

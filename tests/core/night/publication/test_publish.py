@@ -29,7 +29,7 @@ from memstate_core.storage.folder import FolderStorage
 from memstate_core.storage.purpose import PUBLICATION
 from memstate_core.storage.storage import Storage, storage
 from tests.core.night.publication.conftest import There, new_store, snapshot, there
-from tests.core.serve.test_keys import made
+from tests.core.serve.auth.test_keys import made
 from tests.core.storage.s3 import SECRET, Faults, use_endpoint
 
 STEPS = ("read", "replace", "sizes", "add", "remove")

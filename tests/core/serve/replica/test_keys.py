@@ -20,9 +20,9 @@ from memstate_core.serve.auth import key_file
 from memstate_core.serve.auth.key_file import hashed
 from memstate_core.serve.options import Options
 from memstate_core.state.home import Home
+from tests.core.serve.auth.test_keys import made
 from tests.core.serve.conftest import Client, Publish, served, serving_process
-from tests.core.serve.test_keys import made
-from tests.core.serve.test_swap import edition
+from tests.core.serve.snapshots.test_swap import edition
 from tests.core.storage.s3 import Faults
 from tests.pipeline.conftest import run_memstate
 

@@ -21,7 +21,7 @@ from memstate_core.run.store import Store
 from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, Manifest
 from tests import warm
 from tests.core.serve.conftest import Client, Publish, serving_process
-from tests.core.serve.test_swap import edition
+from tests.core.serve.snapshots.test_swap import edition
 from tests.pipeline.conftest import clean_environment
 
 pytestmark = pytest.mark.slow

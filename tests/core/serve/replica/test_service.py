@@ -15,7 +15,7 @@ from memstate_core.serve.options import Options
 from memstate_core.serve.replica.service import FOLDER
 from memstate_core.state.home import Home
 from tests.core.serve.conftest import Client, Publish, harbour, served
-from tests.core.serve.test_swap import edition
+from tests.core.serve.snapshots.test_swap import edition
 from tests.core.storage.s3 import Faults
 from tests.pipeline.conftest import run_memstate
 

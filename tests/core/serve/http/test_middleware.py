@@ -22,7 +22,7 @@ from memstate_core.serve.options import OPEN_PATHS, Options, api_key, is_loopbac
 from memstate_core.serve.problems import STATUS, problem_of
 from memstate_core.serve.service import Service
 from memstate_core.serve.telemetry.log import JsonLines
-from tests.core.model.test_errors import EXAMPLES
+from tests.core.model.errors.test_errors import EXAMPLES
 from tests.core.serve.conftest import Client, served
 
 KEY = "prïvate-key"

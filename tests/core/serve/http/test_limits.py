@@ -20,9 +20,9 @@ from memstate_core.serve.http.deadline import Deadline
 from memstate_core.serve.http.rate_limits import Buckets, Rate, network
 from memstate_core.serve.options import Options
 from memstate_core.serve.service import Service
+from tests.core.serve.auth.test_keys import Clock, made
 from tests.core.serve.conftest import served
-from tests.core.serve.test_connections import connected
-from tests.core.serve.test_keys import Clock, made
+from tests.core.serve.http.test_connections import connected
 
 pytestmark = pytest.mark.slow
 

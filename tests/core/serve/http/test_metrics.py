@@ -12,7 +12,7 @@ from memstate_core.serve.options import Options
 from memstate_core.state.current import move_current
 from memstate_core.state.snapshots import MANIFEST
 from tests.core.serve.conftest import Client, Publish, harbour, served
-from tests.core.serve.test_swap import wait_for
+from tests.core.serve.snapshots.test_swap import wait_for
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from memstate_core.serve.options import Options
 from memstate_core.serve.telemetry.tracing import span
 from tests.core.serve.conftest import Client, Publish, harbour, served
-from tests.core.serve.test_swap import wait_for
+from tests.core.serve.snapshots.test_swap import wait_for
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PRIVATE = "where-is-the-treasure"

@@ -15,8 +15,8 @@ from memstate_core.run.store import Store
 from memstate_core.serve.auth import key_file
 from memstate_core.serve.http import connections
 from memstate_core.serve.options import Options
+from tests.core.serve.auth.test_keys import made
 from tests.core.serve.conftest import Client, served
-from tests.core.serve.test_keys import made
 
 pytestmark = pytest.mark.slow
 
