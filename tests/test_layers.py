@@ -1,26 +1,24 @@
-"""The layers hold, and no module uses private names of a library."""
+"""The layers hold, and no module uses private names of another one."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.private_names import PACKAGES, private_references
+
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("memstate_core", "memstate_pipeline")
 ADAPTERS = {
     "memstate_pipeline/run_history.py": {"dagster._core.storage.event_log", "dagster._core.storage.runs"},
     "memstate_pipeline/run_output.py": {"dagster._core.storage.noop_compute_log_manager"},
     "memstate_pipeline/run_origin.py": {"dagster._core.remote_origin", "dagster._core.types.loadable_target_origin"},
 }
 """Modules that may use private names of a library, each with the names; every one explains itself in its docstring."""
-NAMED_TUPLE = {"_asdict", "_replace", "_fields", "_make"}
-"""Public names of named tuples in spite of their underscore."""
 
 
 def test_no_package_imports_one_above_it() -> None:
@@ -58,9 +56,12 @@ def test_a_new_package_must_be_given_a_layer(tmp_path: Path) -> None:
 
 
 def test_no_private_name_of_a_library_is_used_outside_its_adapter() -> None:
-    own = {name for tree in trees().values() for name in defined(tree)}
-    found = {f"{path}: {name}" for path, tree in trees().items() for name in private_references(tree, own)}
+    found = {f"{path}: {name}" for path, name in private_references(trees())}
     assert found == {f"{path}: {name}" for path, names in ADAPTERS.items() for name in names}
+
+
+OURS = "class Ours(Base):\n    def __init__(self):\n        self._closed = False\n"
+"""A class of ours, whose base in another module defines `_opened`."""
 
 
 @pytest.mark.parametrize(
@@ -70,18 +71,42 @@ def test_no_private_name_of_a_library_is_used_outside_its_adapter() -> None:
         ("from lib import _secret", "_secret"),
         ("from lib._inner import thing", "lib._inner"),
         ("import lib._inner", "lib._inner"),
-        ("class Ours(Theirs):\n    def f(self):\n        return self._tool_manager", "_tool_manager"),
+        ("class Other(Theirs):\n    def f(self):\n        return self._tool_manager", "_tool_manager"),
         ("def f(session):\n    session._closed = True", "_closed"),
+        ("def f(session):\n    return getattr(session, '_closed', None)", "_closed"),
+        (f"{OURS}def f(session):\n    session._closed = True", "_closed"),
+        (f"{OURS}def f(ours: Ours):\n    ours._closed = True", "_closed"),
+        (f"{OURS}    def f(self, session):\n        session._closed = True", "_closed"),
+        (f"{OURS}    def f(self):\n        self.session._closed = True", "_closed"),
+        (f"{OURS}    def f(self, session: Theirs):\n        session._closed = True", "_closed"),
+        (f"{OURS}    def f(self):\n        return super()._closed", "_closed"),
+        (f"{OURS}class Other(Theirs):\n    def f(self):\n        return self._closed", "_closed"),
     ],
 )
 def test_the_use_of_a_private_name_is_found(source: str, name: str) -> None:
-    assert list(private_references(ast.parse(source), set())) == [name]
+    assert [found for _, found in private_references(modules(source))] == [name]
 
 
-def test_our_own_private_names_are_ours() -> None:
-    source = "class Ours:\n    def __init__(self):\n        self._closed = False\n    def f(self): return self._closed"
-    tree = ast.parse(source)
-    assert list(private_references(tree, set(defined(tree)))) == []
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"{OURS}    def f(self):\n        return self._closed or self._opened",
+        f"{OURS}    def f(self):\n        return super()._opened",
+        f"{OURS}    def f(self, other: Ours):\n        return self._closed == other._closed",
+        f"{OURS}    def f(self):\n        twin: Ours = copy(self)\n        return twin._closed",
+        f"{OURS}class Other(Ours):\n    def f(self):\n        return self._closed or self._opened",
+        f"{OURS}    def f(self):\n        return self.row._asdict()",
+    ],
+)
+def test_our_own_private_names_are_ours(source: str) -> None:
+    assert list(private_references(modules(source))) == []
+
+
+def modules(source: str) -> dict[str, ast.Module]:
+    """A module of ours, and the one with its base."""
+    base = ast.parse("class Base:\n    def _opened(self):\n        pass")
+    imported = "from memstate_core.model.base import Base\n"
+    return {"memstate_core/model/base.py": base, "memstate_core/run/ours.py": ast.parse(imported + source)}
 
 
 def lint(root: Path) -> subprocess.CompletedProcess[str]:
@@ -112,41 +137,3 @@ def trees() -> dict[str, ast.Module]:
     """Every module of the packages, parsed, by its path below the root."""
     paths = [path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))]
     return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in paths}
-
-
-def is_private(name: str) -> bool:
-    """Whether a name is private by convention."""
-    return name.startswith("_") and not name.startswith("__") and name not in NAMED_TUPLE
-
-
-def defined(tree: ast.Module) -> Iterator[str]:
-    """Private names that a module defines: functions, classes, attributes, variables, arguments."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value):
-            yield node.attr
-
-
-def private_references(tree: ast.Module, own: set[str]) -> Iterator[str]:
-    """Private names of other modules that a module imports, reads or sets, in the order of the tree."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
-            yield node.attr
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _foreign_private(alias.name))
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
-            if _foreign_private(node.module):
-                yield node.module
-            elif not node.module.startswith(PACKAGES):
-                yield from (alias.name for alias in node.names if is_private(alias.name))
-
-
-def _foreign_private(module: str) -> bool:
-    return not module.startswith(PACKAGES) and any(is_private(part) for part in module.split("."))
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in {"self", "cls"}

@@ -53,7 +53,7 @@ class Chain:
 
     def fork(self) -> Chain:
         """A copy of the conversation; messages added to it form a branch, named after its first message."""
-        twin = copy(self)
+        twin: Chain = copy(self)
         twin._forked = True
         return twin
 
