@@ -45,11 +45,11 @@ def private_references(trees: Trees) -> Iterator[tuple[str, str]]:
     """Path and private name of another module, for each that a module imports, reads or sets."""
     classes = Classes({name: each for path, tree in trees.items() for name, each in _classes(path, tree)})
     for path, tree in trees.items():
-        yield from ((path, name) for name in _Uses(_module(path), _imported(tree), classes).of(tree))
+        yield from ((path, name) for name in _PrivateNames(_module(path), _imported(tree), classes).of(tree))
 
 
 @dataclass
-class _Uses:
+class _PrivateNames:
     module: str
     imported: dict[str, str]
     classes: Classes

@@ -117,7 +117,7 @@ def _cards(run: Run, ids: pl.Series) -> pl.DataFrame:
 def _quarantine(store: Store, run: Run, extracted: Extracted) -> None:
     if not extracted.refusals:
         return
-    intake, facts = Deduplication(store.ledger), run.facts
+    deduplication, facts = Deduplication(store.ledger), run.facts
     with store.ledger.writing(f"run {facts.run_id}"):
         for name, refusals in extracted.refusals:
-            intake.quarantine(quarantine_frame(refusals, f"llm/{name}", facts.now, facts.run_id))
+            deduplication.quarantine(quarantine_frame(refusals, f"llm/{name}", facts.now, facts.run_id))

@@ -7,7 +7,7 @@ import polars as pl
 from memstate_core.model.frames import MOMENT, Schema
 from memstate_core.model.ledger_tables import FIELD_VALUE
 
-LINK_TO = pl.Struct({"kind": pl.String, "to_topic_id": pl.String})
+SEGMENT_EDGE = pl.Struct({"kind": pl.String, "to_topic_id": pl.String})
 
 PLACEMENTS: Schema = {
     "evidence_id": pl.String,
@@ -67,7 +67,7 @@ SEGMENTS: Schema = {
     "score": pl.Float64,
     "provenance": pl.String,
     "fields": pl.List(FIELD_VALUE),
-    "links": pl.List(LINK_TO),
+    "links": pl.List(SEGMENT_EDGE),
 }
 """Segments of turns placed in a topic; without a kind if the topic existed before.
 

@@ -56,8 +56,8 @@ def fold_edges(
     An edge is valid from the earliest time given until the end that the newest observation states. Self-edges that
     result from merges are left out.
     """
-    linked = segments.filter(pl.col("links").list.len() > 0)
-    of_segments = [_of_segments(linked)] if linked.height else []
+    with_edges = segments.filter(pl.col("links").list.len() > 0)
+    of_segments = [_of_segments(with_edges)] if with_edges.height else []
     stated = (
         pl.concat([_of_evidence(evidence, evidence_topic), *of_segments], how="diagonal")
         .with_columns(to_id=answering(pl.col("_named"), aliases, followed))

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
-from memstate_core.ingest.accesses.journal_segments import COMPLETE, OPEN, append, claimed
+from memstate_core.ingest.accesses.journal_segments import COMPLETE, OPEN, append, created
 from memstate_core.ingest.accesses.record import AccessRecord, heading, written
 from memstate_core.model.text import iso
 from memstate_core.state.files import make_folder, sync_path
@@ -99,7 +99,7 @@ class AccessJournal:
         if not name or name.startswith(".") or Path(name).name != name:
             raise ValueError(f"{name!r} cannot name a segment: expected a file name without folder and suffix")
         self.path = self._folder / f"{name}{OPEN}"
-        self._handle: int | None = claimed(self.path)
+        self._handle: int | None = created(self.path)
         self._heading = written(heading(name))
         self._size = append(self._handle, self._heading, 0)
         sync_path(self._folder)

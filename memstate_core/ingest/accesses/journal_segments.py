@@ -54,7 +54,7 @@ def opened(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
 
 
-def claimed(path: Path) -> int:
+def created(path: Path) -> int:
     """Creates a segment to append to, locked until it is closed.
 
     Raises:

@@ -15,7 +15,7 @@ from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import MOMENT
 from memstate_core.model.ids import key_id, uuid_expr
 from memstate_core.model.ledger_tables import FIELD_VALUE
-from memstate_core.model.step_frames import LINK_TO
+from memstate_core.model.step_frames import SEGMENT_EDGE
 from memstate_core.model.text import normalised
 from memstate_core.night.checks.recorded import Recorded
 from memstate_core.state import decisions as kinds
@@ -27,7 +27,7 @@ _SEGMENT = pl.Struct(
         "began_at": MOMENT,
         "ended_at": MOMENT,
         "fields": pl.List(FIELD_VALUE),
-        "links": pl.List(LINK_TO),
+        "links": pl.List(SEGMENT_EDGE),
     }
 )
 _FIRST = ("observed_at", "evidence_id")

@@ -9,7 +9,7 @@ import polars as pl
 
 from memstate_core.model.frames import MOMENT
 from memstate_core.model.ids import key_id
-from memstate_core.model.step_frames import LINK_TO
+from memstate_core.model.step_frames import SEGMENT_EDGE
 from memstate_core.night.checks.check import Check, check, violating
 from memstate_core.night.checks.statements import SLOT
 from memstate_core.night.checks.subject import Subject
@@ -107,17 +107,17 @@ def _edges_of_evidence(subject: Subject) -> pl.DataFrame:
 
 
 def _edges_of_segments(subject: Subject) -> pl.DataFrame:
-    linked = subject.derived.segments.filter(pl.col("links").list.len() > 0)
-    linked = linked.with_columns(_position=pl.int_ranges(pl.col("links").list.len()))
-    rows = linked.explode("links", "_position").explode("evidence_ids")
-    link = pl.col("links").cast(LINK_TO).struct
+    with_edges = subject.derived.segments.filter(pl.col("links").list.len() > 0)
+    with_edges = with_edges.with_columns(_position=pl.int_ranges(pl.col("links").list.len()))
+    rows = with_edges.explode("links", "_position").explode("evidence_ids")
+    edge = pl.col("links").cast(SEGMENT_EDGE).struct
     return rows.select(
         evidence_id="evidence_ids",
         observed_at="ended_at",
         _position="_position",
         from_id="topic_id",
-        to_id=subject.derived.answering(link.field("to_topic_id")),
-        kind=link.field("kind"),
+        to_id=subject.derived.answering(edge.field("to_topic_id")),
+        kind=edge.field("kind"),
         valid_from="began_at",
         valid_until=pl.lit(None, MOMENT),
     )

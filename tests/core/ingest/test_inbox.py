@@ -45,7 +45,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.exists() else []
 
 
-def test_dumps_are_read_and_put_away(home):
+def test_dumps_are_read_and_moved(home):
     (home.inbox / "a.jsonl").write_text('{"text": "a"}\nbroken\n')
     report = read(home)
     assert (report.read, report.accepted, report.quarantined) == (2, 1, 1)

@@ -111,7 +111,7 @@ def test_segments_of_one_topic_that_link_alike_make_one_edge() -> None:
 
 
 @pytest.mark.parametrize("target", ["pets", "nobody"])
-def test_a_link_to_itself_or_to_nothing_is_no_edge(target: str) -> None:
+def test_an_edge_to_itself_or_to_nothing_is_left_out(target: str) -> None:
     state = state_of(PETS | {"links": [{"kind": "mentions", "to_topic_id": target}]}, TRIP)
     assert state.edges.is_empty()
     assert state.problems["kind"].to_list() == (["dangling_edge"] if target == "nobody" else [])

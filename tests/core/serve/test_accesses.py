@@ -1,4 +1,4 @@
-"""Uses from requests to the journal: what counts, what does not, and that each is folded once."""
+"""Accesses from requests to the journal: what counts, what does not, and that each is folded once."""
 
 from __future__ import annotations
 

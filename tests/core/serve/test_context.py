@@ -1,4 +1,4 @@
-"""Context packs over HTTP and on the command line: the same ranking as a query, within the budget, and a use."""
+"""Context packs over HTTP and on the command line: the same ranking as a query, within the budget, and an access."""
 
 from __future__ import annotations
 

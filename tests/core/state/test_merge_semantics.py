@@ -355,7 +355,7 @@ def links(state: State) -> dict[tuple[str, str, str], list[str]]:
     return {(a, b, kind): cited for a, b, kind, cited in rows.iter_rows()}
 
 
-def test_edges_are_pointed_anew_and_a_link_to_itself_is_dropped_until_the_merge_is_undone() -> None:
+def test_edges_are_pointed_anew_and_one_to_itself_is_dropped_until_the_merge_is_undone() -> None:
     state = merged(LINKED, ("a", "b"))
     assert links(state) == {
         ("b", "x", "part_of"): ["e01", "e02"], ("b", "c", "part_of"): ["e02"], ("x", "b", "mentions"): ["e04"],

@@ -40,7 +40,7 @@ def occupied() -> list[Observation]:
     ]
 
 
-def claimed() -> Observation:
+def taken_over() -> Observation:
     """The later observation of the other scope under its key."""
     said = {"scope": THEIRS, "topic_key": "acme", "title": "Acme", "summary": "Their secret", "observed_at": day(3)}
     return observation(3, fields=[field("price", "7")], **said)
@@ -54,7 +54,7 @@ def merged(stream: list[Observation], *merges: Merge) -> State:
 def test_a_merge_with_an_end_in_another_scope_is_not_followed(merge: Merge) -> None:
     before = merged(occupied(), merge)
     assert set(before.evidence_topic["topic_id"]) == {merge[1]}
-    after = merged([*occupied(), claimed()], merge)
+    after = merged([*occupied(), taken_over()], merge)
     owners = dict(after.topics.filter(pl.col("state") == "active").select("id", "scope").iter_rows())
     assert owners == {KEY: THEIRS, "twin": MINE}
     assert dict(after.evidence_topic.select("evidence_id", "topic_id").iter_rows()) == {"e02": "twin", "e03": KEY}
@@ -67,7 +67,7 @@ def test_a_merge_with_an_end_in_another_scope_is_not_followed(merge: Merge) -> N
 def test_such_a_merge_is_undone_by_a_decision(merge: Merge) -> None:
     decisions = merge_decisions([merge], reference.fold(occupied()))
     in_force = decided.merges(decisions)
-    frames = [evidence_frame(occupied()), evidence_frame([*occupied(), claimed()])]
+    frames = [evidence_frame(occupied()), evidence_frame([*occupied(), taken_over()])]
     before, after = (homes(place_named(frame, NO_SEGMENTS).placements) for frame in frames)
     assert across_scopes(in_force, before).is_empty()
     separations = decided.separations(across_scopes(in_force, after))
