@@ -22,12 +22,14 @@ from memstate_pipeline.cli.options import (
 )
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.readers import missing_lines, open_sound_readers, served_encoder
-from memstate_pipeline.cli.terminal import cut, width
+from memstate_pipeline.cli.terminal import cut, listed, width, wrapped
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
 
 _INDENT = " " * 9
+_NARROWEST = 16
+"""Columns that a title has at least, so that it is read beside a long id."""
 
 
 def query(
@@ -127,11 +129,13 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _candidate(candidate: Mapping[str, Any]) -> Iterator[str]:
-    yield f"  {_score(candidate['similarity'])}  {candidate['title']}  [{candidate['topic_id']}]"
+    score, named = _score(candidate["similarity"]), f"  [{candidate['topic_id']}]"
+    yield f"  {score}  {cut(candidate['title'], max(_NARROWEST, width() - len(_INDENT) - len(named)))}{named}"
     values = _values(candidate["fields"])
     if values:
         yield _INDENT + cut(values, width() - len(_INDENT))
-    yield from (f"{_INDENT}warning: {warning['message']}" for warning in candidate["warnings"])
+    for warning in candidate["warnings"]:
+        yield from wrapped(f"warning: {warning['message']}", _INDENT)
     yield from _explanation(candidate)
 
 
@@ -146,8 +150,8 @@ def _plain(value: Any) -> str:
 
 def _explanation(entry: Mapping[str, Any]) -> Iterator[str]:
     if "explain" in entry:
-        parts = ", ".join(f"{name} {_score(value)}" for name, value in entry["explain"]["parts"].items())
-        yield f"{_INDENT}score {_score(entry['explain']['score'])} from {parts}"
+        parts = [f"{name} {_score(value)}" for name, value in entry["explain"]["parts"].items()]
+        yield from listed(f"score {_score(entry['explain']['score'])} from", parts, _INDENT)
 
 
 def _score(value: float | None) -> str:

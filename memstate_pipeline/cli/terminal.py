@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 import shutil
+import textwrap
+from collections.abc import Iterable
 
 FALLBACK_WIDTH = 120
 """Columns where standard output is not a terminal and $COLUMNS is not set."""
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters except tab and line feed
@@ -38,6 +41,24 @@ def cut(text: str, columns: int) -> str:
     """The text on one line of at most so many characters, with an ellipsis where it is cut."""
     line = visible(one_line(text))
     return line if len(line) <= columns else line[: max(0, columns - 1)].rstrip() + "…"
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """The text on lines that fit the width, broken at spaces; all but the first are indented by two columns more."""
+    return _wrapped(visible(one_line(text)), indent)
+
+
+def listed(label: str, items: Iterable[str], indent: str) -> list[str]:
+    """Items after a label, separated by commas, on lines that fit the width; no item is broken."""
+    unbroken = ", ".join(item.replace(" ", _NO_BREAK) for item in items)
+    return [line.replace(_NO_BREAK, " ") for line in _wrapped(f"{label} {visible(unbroken)}", indent)]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    more = f"{indent}  "
+    return textwrap.wrap(
+        text, width(), initial_indent=indent, subsequent_indent=more, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def width() -> int:

@@ -96,6 +96,14 @@ def test_reading(columns: int, terminal: Terminal, topics: dict[str, str]) -> No
 
 
 @WIDTHS
+def test_explained_scores(columns: int, terminal: Terminal) -> None:
+    limits = ("--stages", "structural,temporal", "--top-k", "2", "--evidence-k", "2")
+    printed = terminal.run("query", "Is the gate of the yard open?", "--explain", *limits)
+    assert [line for line in printed.splitlines() if len(line) > columns] == []
+    compare("explained", columns, terminal.text)
+
+
+@WIDTHS
 def test_corrections(columns: int, terminal: Terminal, topics: dict[str, str]) -> None:
     yard, budget, tree, wall = (topics[name] for name in ("Old", "Budget", "Serviceberry", "Dry"))
     terminal.run("feedback", yard, "--used", "--field", "gate", "--now", NEXT)

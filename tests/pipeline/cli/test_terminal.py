@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_pipeline.cli.terminal import cut, visible, visible_json
+from memstate_pipeline.cli.terminal import cut, listed, visible, visible_json, wrapped
 
 BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 ANY = st.text(st.characters())
@@ -59,3 +59,18 @@ def test_a_cut_line_fits(text: str, columns: int) -> None:
     line = cut(text, columns)
     assert len(line) <= columns
     assert not re.search(r"[\r\n]", line)
+
+
+@given(text=ANY, columns=st.integers(1, 40))
+def test_wrapped_lines_fit_and_lose_nothing(text: str, columns: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        lines = wrapped(text, "  ")
+    assert "".join("".join(lines).split(" ")) == visible("".join(text.split()))
+    assert [line for line in lines if len(line) > columns and " " in line.strip()] == []
+
+
+def test_no_item_of_a_list_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    lines = listed("score 1.000 from", ["words 0.300", "evidence 0.700", "date 0.000"], "  ")
+    assert lines == ["  score 1.000 from", "    words 0.300,", "    evidence 0.700,", "    date 0.000"]
