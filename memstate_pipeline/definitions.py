@@ -13,7 +13,7 @@ from memstate_pipeline.assets.publish import publish_assets
 from memstate_pipeline.assets.revise import revise_assets
 from memstate_pipeline.assets.topics import topic_assets
 from memstate_pipeline.checks import asset_checks
-from memstate_pipeline.choice import choice_sensors, choose_job
+from memstate_pipeline.choose_shards import choice_sensors, choose_job
 from memstate_pipeline.following import checkout_sensor
 from memstate_pipeline.jobs import compaction_job, import_job, nightly_job, retention_job, verify_job
 from memstate_pipeline.partitions import shard_partitions

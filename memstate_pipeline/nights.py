@@ -12,7 +12,7 @@ NIGHTLY = "nightly_maintenance"
 """The nightly job."""
 
 CHOOSE = "choose_shards"
-"""The job that chooses the shards which have a night (`choice`)."""
+"""The job that chooses the shards which have a night (`choose_shards`)."""
 
 IMPORT_INBOX = "import_inbox"
 """The job that imports the inbox between nights, or beside them."""

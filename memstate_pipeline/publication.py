@@ -31,7 +31,7 @@ def publish_shard(store: Store, shard: str, tags: Mapping[str, str]) -> dict[str
     url = store.settings.publish.url
     if not url or TRIAL_TAG in tags:
         return {}
-    from memstate_core.night.publication.publish import publish_to
+    from memstate_core.night.publication.upload import publish_to
 
     try:
         publish_to(store, url, [shard])

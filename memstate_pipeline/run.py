@@ -29,7 +29,7 @@ from memstate_core.night.gates.acceptance import Acceptance
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.read_once import files_read_once
 from memstate_core.state.snapshots import Snapshot
-from memstate_pipeline.choice import choose
+from memstate_pipeline.choose_shards import choose
 from memstate_pipeline.dead_runs import end_dead_runs
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.failures import failure
@@ -78,7 +78,7 @@ def maintain(
     """Runs the nightly job of each shard; a shard whose run fails keeps no other from its night.
 
     So many run at once as the settings say (`store.nights_at_once`), unless there is a plan or the store is a clone.
-    Shards that the settings allow to skip have none (`choice`), unless there is a plan or the store is a clone.
+    Shards that the settings allow to skip have none (`choose_shards`), unless there is a plan or the store is a clone.
 
     Args:
         store: the store.

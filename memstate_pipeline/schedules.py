@@ -15,7 +15,7 @@ from memstate_pipeline.resources import NOW_TAG
 def nightly_schedule(store: Store) -> dg.ScheduleDefinition:
     """Requests one run per shard, with the time of the tick as logical time.
 
-    Where the settings allow nights to be skipped, it requests the job that chooses the shards (`choice`).
+    Where the settings allow nights to be skipped, it requests the job that chooses the shards (`choose_shards`).
 
     A tick fails after the number of shards was changed, until the definitions are loaded again.
     """

@@ -1,7 +1,7 @@
 """Extracts and places the topics of a run's new turns with a language model; the rest is placed without it.
 
 Sessions are read in waves (`memstate_core.llm.wave`), and scopes take turns with their requests
-(`memstate_core.llm.turns`), so that none uses up the budget of the run while another has requests to send.
+(`memstate_core.llm.fair_queue`), so that none uses up the budget of the run while another has requests to send.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ import polars as pl
 from memstate_core.ingest.validation.quarantine import Refusal
 from memstate_core.llm import prompts
 from memstate_core.llm.conversation import converse
+from memstate_core.llm.fair_queue import Requests
 from memstate_core.llm.known_topics import Card
 from memstate_core.llm.model_client import ModelClient
 from memstate_core.llm.prompts import UNDERSTAND, Message
 from memstate_core.llm.schema import TOPICS
 from memstate_core.llm.sessions import Session, chunks, shown
-from memstate_core.llm.turns import Requests
 from memstate_core.llm.validation import Found, Validator
 from memstate_core.model.text import normalised
 from memstate_core.policy.extractor import ExtractorSettings

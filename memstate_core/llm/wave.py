@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from memstate_core.embed.encoder import Vectors
+from memstate_core.llm.fair_queue import Dialogue, Requests, next_turn
 from memstate_core.llm.integration import Choices, chosen_at_once, integrate
 from memstate_core.llm.known_topics import CARDS, KnownTopics, Stated
 from memstate_core.llm.model_client import ModelClient
@@ -23,7 +24,6 @@ from memstate_core.llm.sandbox import Sandbox, SandboxTopic, is_long, normal, st
 from memstate_core.llm.schema import PLACEMENTS
 from memstate_core.llm.segment_rows import Placed, own_id
 from memstate_core.llm.sessions import Session
-from memstate_core.llm.turns import Dialogue, Requests, next_turn
 from memstate_core.model.progress import Progress, report_progress
 from memstate_core.placement.continuation import continued
 from memstate_core.placement.segment_vectors import COMPARED, SegmentVectors, segment_vectors

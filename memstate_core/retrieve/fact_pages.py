@@ -20,11 +20,11 @@ from memstate_core.model.text import iso_expr, normalised
 from memstate_core.retrieve.conflicts import open_rivals
 from memstate_core.retrieve.in_force import in_force
 from memstate_core.retrieve.index.layout import SERVED_STATE
-from memstate_core.retrieve.keyed import keyed
 from memstate_core.retrieve.listing import Listing
 from memstate_core.retrieve.ranking import UNSPECIFIC
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.topic import resolve
+from memstate_core.retrieve.topic_keys import keyed
 from memstate_core.state.edges import valid_at
 from memstate_core.state.graph import EDGE, FIELD, REVISION, TOPIC
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from memstate_core.retrieve.current import candidate_facts
+from memstate_core.retrieve.candidate_facts import candidate_facts
 from memstate_core.retrieve.index.layout import SERVED_STATE
 from memstate_core.retrieve.reader import SnapshotReader
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from memstate_core.retrieve.current import candidate_edges
+from memstate_core.retrieve.candidate_facts import candidate_edges
 from memstate_core.retrieve.reader import SnapshotReader
 from memstate_core.retrieve.recall_warnings import (
     Grounds,

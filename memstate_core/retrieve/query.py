@@ -20,8 +20,8 @@ from memstate_core.embed.vector_cache import embed_questions
 from memstate_core.model.errors import SnapshotDamaged
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.calibration import Calibration
+from memstate_core.retrieve.candidate_facts import candidate_edges, candidate_facts
 from memstate_core.retrieve.core_blocks import core_blocks
-from memstate_core.retrieve.current import candidate_edges, candidate_facts
 from memstate_core.retrieve.entries import candidate_entry, evidence_entries, summary_text, topic_explained
 from memstate_core.retrieve.present import asks_for_the_present, in_first_person, without_question_words
 from memstate_core.retrieve.ranking import Ranked, Ranking, best_first

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from memstate_core.embed.counters import MODEL, Served, counter_of
+from memstate_core.embed.token_counters import MODEL, Served, counter_of
 from memstate_core.model.errors import StoreNotFound, TopicNotFound
 from memstate_core.retrieve.context import context_pack
 from memstate_core.retrieve.fact_pages import FactFilter, facts_page

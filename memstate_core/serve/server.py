@@ -9,9 +9,9 @@ import uvicorn
 
 from memstate_core.run.store import Store
 from memstate_core.serve.app import application
+from memstate_core.serve.blas_threads import on_one_thread
 from memstate_core.serve.http.connections import LimitedConnection
 from memstate_core.serve.options import Options
-from memstate_core.serve.products import on_one_thread
 from memstate_core.serve.service import Service
 from memstate_core.serve.telemetry.log import log_as_json
 from memstate_core.serve.workers.fair_server import FairServer

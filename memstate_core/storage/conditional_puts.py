@@ -9,7 +9,7 @@ removed. No trial proves that a storage is right at every moment; it finds those
 from __future__ import annotations
 
 from memstate_core.model.errors import ConditionalPutsIgnored
-from memstate_core.storage.at_once import at_once
+from memstate_core.storage.concurrent_requests import at_once
 from memstate_core.storage.storage import Conflict, Storage
 from memstate_core.storage.transient import sweep_transient, transient_name
 

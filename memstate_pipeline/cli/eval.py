@@ -101,7 +101,7 @@ def _measured(store: Store, questions: list[Expected], cuts: list[int], budget: 
     from contextlib import ExitStack
     from dataclasses import asdict
 
-    from memstate_core.embed.counting import TokenCounter
+    from memstate_core.embed.model_tokenizer import TokenCounter
     from memstate_core.model.progress import tracked
     from memstate_core.retrieve.evaluate import Evaluation, summarised
 

@@ -97,7 +97,7 @@ def _published(store: Store) -> dict[str, str | None] | None:
     if not where or last is None or last.where != where:
         return None
     from memstate_core.night.publication.keys import publish_keys
-    from memstate_core.night.publication.publish import require_own
+    from memstate_core.night.publication.upload import require_own
 
     try:
         require_own(store, where)

@@ -37,7 +37,7 @@ def notify(
 
 
 def _document(store: Store, channels: Mapping[str, str], results: Mapping[str, str | None] | None) -> dict[str, Any]:
-    from memstate_pipeline.notify.known import read_known
+    from memstate_pipeline.notify.history import read_known
 
     known = read_known(store.home)
     failed = {name: entry.problem for name, entry in known.undelivered.items()}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from memstate_core.embed.counters import Counter
     from memstate_core.embed.encoder import Encoder
+    from memstate_core.embed.token_counters import Counter
     from memstate_core.night.gates.acceptance import Acceptance
     from memstate_core.retrieve.routing import Policy
 
@@ -134,7 +134,7 @@ def parsed_counter(given: str, encoder: Encoder) -> Counter:
     Raises:
         typer.BadParameter: the file is no tokenizer.
     """
-    from memstate_core.embed.counters import counter_of
+    from memstate_core.embed.token_counters import counter_of
 
     try:
         return counter_of(given, encoder.model, encoder.base)

@@ -32,7 +32,7 @@ def publish(
     """
     from memstate_core.night.publication.keys import publish_keys
     from memstate_core.night.publication.note import publication_url
-    from memstate_core.night.publication.publish import publish_to
+    from memstate_core.night.publication.upload import publish_to
     from memstate_pipeline.writers import writing
 
     store = context.obj.store

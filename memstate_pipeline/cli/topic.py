@@ -80,8 +80,8 @@ def _named(readers: list[SnapshotReader], name: str, damaged: DamagedShards) -> 
     import polars as pl
 
     from memstate_core.model.errors import TopicNotFound
-    from memstate_core.retrieve.keyed import keyed
     from memstate_core.retrieve.topic import resolve, titled
+    from memstate_core.retrieve.topic_keys import keyed
 
     try:
         resolve(readers, name)

@@ -12,7 +12,7 @@ from memstate_core.night.backup.back_up import last_backup
 from memstate_core.night.ledger_audit import UNREADABLE
 from memstate_core.night.publication.fetch import inbox_url
 from memstate_core.night.publication.note import last_publication
-from memstate_core.night.publication.publish import unpublished_shards
+from memstate_core.night.publication.upload import unpublished_shards
 from memstate_core.run.store import Store
 from memstate_core.run.waiting import is_late, waiting_evidence
 from memstate_core.state.current import named_number

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from memstate_core.run.store import Store
 from memstate_pipeline.doctor.finding import Finding
 from memstate_pipeline.notify.deliver import channels, missing_secrets
-from memstate_pipeline.notify.known import read_known
+from memstate_pipeline.notify.history import read_known
 
 _RETRY = "`memstate notify --test` tries again"
 

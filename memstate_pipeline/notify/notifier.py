@@ -20,7 +20,7 @@ from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
 from memstate_pipeline.cli.terminal import cut, visible
 from memstate_pipeline.notify.deliver import DEADLINE_SECONDS, Surroundings, deliver
-from memstate_pipeline.notify.known import Fault, Known, ShardFaults, read_known, write_known
+from memstate_pipeline.notify.history import Fault, Known, ShardFaults, read_known, write_known
 from memstate_pipeline.notify.message import (
     LONGEST,
     Event,

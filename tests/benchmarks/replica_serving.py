@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 import questions
 import serving
 
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.run.store import open_store
 
 COUNTS = (1, 2, 4)

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from memstate_core.ingest.accesses.collect import collect_accesses
-from memstate_core.night.resharding.same import states
+from memstate_core.night.resharding.compare import states
 from memstate_core.policy.settings import Policy
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import served

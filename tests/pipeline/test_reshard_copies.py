@@ -10,8 +10,8 @@ import pytest
 
 from memstate_core.model.errors import PublicationConflict
 from memstate_core.model.scope import Layout
-from memstate_core.night.publication import publish as publishing
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication import upload as publishing
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.run.store import Store, open_store
 from memstate_core.serve.replica.follower import Follower
 from memstate_core.serve.replica.mirror import Mirror

@@ -13,10 +13,10 @@ from msgspec import MsgspecError
 
 from memstate_core.model.errors import EraseRefused, ErasureNotRepeated
 from memstate_core.night.backup.folder import Backup, BackupFolder, place
-from memstate_core.night.erasure.again import certificates_in, erase_again
 from memstate_core.night.erasure.certificate import Certificate
+from memstate_core.night.erasure.reapply import certificates_in, erase_again
 from memstate_core.run.store import Store
-from memstate_core.state.erased import ERASED
+from memstate_core.state.erased_observations import ERASED
 from memstate_core.state.files import make_folder
 from memstate_core.state.home import Home
 from memstate_core.state.ledger import Ledger

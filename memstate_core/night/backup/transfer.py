@@ -12,7 +12,7 @@ from memstate_core.night.backup.folder import BackupFile, escaped
 from memstate_core.night.backup.sources import Source
 from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
-from memstate_core.storage.at_once import at_once
+from memstate_core.storage.concurrent_requests import at_once
 
 Planned = tuple[Source, BackupFile]
 Send = Callable[[Path, str | None], tuple[str, int]]

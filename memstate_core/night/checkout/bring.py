@@ -26,7 +26,7 @@ from memstate_core.state.files import file_digest, link_or_copy, make_folder, re
 from memstate_core.state.home import LAYOUT, Home
 from memstate_core.state.ledger_chain import CHAIN
 from memstate_core.state.lock import exclusive, holder_of
-from memstate_core.storage.at_once import at_once
+from memstate_core.storage.concurrent_requests import at_once
 from memstate_core.storage.head import Contents, RemoteFile
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.storage import blocks_of, copied

@@ -20,7 +20,7 @@ from memstate_core.night.backup.transfer import transfer, with_digests
 from memstate_core.night.checkout.note import Note
 from memstate_core.night.checkout.parts import Kind, captured_parts, kind_of, local_parts
 from memstate_core.run.store import Store
-from memstate_core.state.erasures import erasures
+from memstate_core.state.erasure_mark import erasures
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import combined_state_hash
 from memstate_core.storage.head import Contents, RemoteFile, State

@@ -13,7 +13,7 @@ from memstate_core.night.checks.adaptation import adaptation
 from memstate_core.night.checks.bounds import bounded_state
 from memstate_core.night.checks.check import Check
 from memstate_core.night.checks.dependency import dependency_consistency
-from memstate_core.night.checks.doubt import in_doubt
+from memstate_core.night.checks.examined_topics import in_doubt
 from memstate_core.night.checks.provenance import provenance
 from memstate_core.night.checks.query_soundness import query_soundness
 from memstate_core.night.checks.recorded import Recorded, recorded_by_run, recorded_for

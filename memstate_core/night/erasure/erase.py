@@ -40,14 +40,14 @@ from memstate_core.night.erasure.subject import SCOPE, Found, Subject, find
 from memstate_core.night.erasure.tables import changes, counts
 from memstate_core.night.publication.fetch import fetch_inbox, inbox_url, release_imported
 from memstate_core.night.publication.note import publication_url
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.policy.settings import FILE_NAME
 from memstate_core.run.base_check import require_chain
 from memstate_core.run.publications import ERASURE
 from memstate_core.run.store import Store
 from memstate_core.state.current import served
-from memstate_core.state.erased import Erased
-from memstate_core.state.erasures import erasures
+from memstate_core.state.erased_observations import Erased
+from memstate_core.state.erasure_mark import erasures
 from memstate_core.state.files import require_space
 from memstate_core.state.layout import retired_shards
 from memstate_core.state.snapshots import combined_state_hash, numbers

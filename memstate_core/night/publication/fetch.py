@@ -18,13 +18,13 @@ from memstate_core.model.errors import InboxUnreachable, MemstateError, Publicat
 from memstate_core.model.progress import tracked
 from memstate_core.night.checkout.session import commit_now
 from memstate_core.night.publication.local_copies import keep_copy, local_copies
-from memstate_core.night.publication.publish import require_own
+from memstate_core.night.publication.upload import require_own
 from memstate_core.policy.settings import Settings
 from memstate_core.run.store import Store
 from memstate_core.state.fetch_note import FetchNote, read_fetch_note, write_fetch_note
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
-from memstate_core.storage.at_once import at_once
+from memstate_core.storage.concurrent_requests import at_once
 from memstate_core.storage.purpose import INBOX
 from memstate_core.storage.remote_inbox import WaitingObject, content_of, waiting_objects
 from memstate_core.storage.storage import Storage, Unreadable, storage

@@ -14,7 +14,7 @@ from msgspec import structs
 from memstate_core.model.errors import PublicationConflict, PublicationRefused
 from memstate_core.model.scope import Layout
 from memstate_core.run.store import Store
-from memstate_core.state.erasures import erasures
+from memstate_core.state.erasure_mark import erasures
 from memstate_core.state.home import Home
 from memstate_core.storage.conditional_puts import require_conditional_puts
 from memstate_core.storage.published import STORE, StoreNote, read_note

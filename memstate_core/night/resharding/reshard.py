@@ -16,9 +16,9 @@ import polars as pl
 
 from memstate_core.model.progress import tracked
 from memstate_core.model.scope import Layout
+from memstate_core.night.resharding.compare import require_same
 from memstate_core.night.resharding.drafts import built
 from memstate_core.night.resharding.inputs import inputs
-from memstate_core.night.resharding.same import require_same
 from memstate_core.night.resharding.switch import mark, switch
 from memstate_core.run.served_state import Served
 from memstate_core.run.store import Store, with_model

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from memstate_core.embed.counters import MODEL, Served
+from memstate_core.embed.token_counters import MODEL, Served
 from memstate_core.model.observation import Kind
 from memstate_core.model.scope import parse_scope, scope_text
 from memstate_core.model.text import parse_moment

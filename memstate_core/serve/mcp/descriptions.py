@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
-from memstate_core.embed.counters import Served
+from memstate_core.embed.token_counters import Served
 from memstate_core.model.observation import Kind, Placement
 from memstate_core.model.parts import FieldType
 from memstate_core.retrieve.routing import Policy

@@ -14,9 +14,9 @@ from mcp.server.mcpserver import Context
 
 from memstate_core.run.store import Store
 from memstate_core.serve.auth.principal import Principal, Role
+from memstate_core.serve.blas_threads import on_one_thread
 from memstate_core.serve.mcp.server import memory_server
 from memstate_core.serve.options import Options
-from memstate_core.serve.products import on_one_thread
 from memstate_core.serve.service import Service
 from memstate_core.serve.telemetry.log import log_as_json
 

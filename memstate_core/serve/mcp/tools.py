@@ -13,7 +13,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
-from memstate_core.embed.counters import MODEL
+from memstate_core.embed.token_counters import MODEL
 from memstate_core.model import answers
 from memstate_core.model.answers.base import Sometimes
 from memstate_core.model.scope import parse_scope

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from memstate_core.state.files import file_digest, link_or_copy, make_folder, require_space
-from memstate_core.storage.at_once import at_once
+from memstate_core.storage.concurrent_requests import at_once
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.storage import Storage, object_name
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from memstate_core.model.errors import MemstateError
 from memstate_core.serve.snapshots.generation import Generation
 from memstate_core.serve.snapshots.swap import Serving
-from memstate_core.state.erasures import erasure_mark
+from memstate_core.state.erasure_mark import erasure_mark
 from memstate_core.state.graph import TOPIC
 from memstate_core.state.home import Home
 

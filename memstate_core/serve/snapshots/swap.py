@@ -25,7 +25,7 @@ from memstate_core.serve.telemetry.counters import Count, Counters
 from memstate_core.serve.telemetry.tracing import span
 from memstate_core.state.current import current_number
 from memstate_core.state.damaged_shards import DamagedShards
-from memstate_core.state.erasures import erasure_mark
+from memstate_core.state.erasure_mark import erasure_mark
 from memstate_core.state.snapshots import load_snapshot
 
 T = TypeVar("T")

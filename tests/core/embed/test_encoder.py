@@ -45,7 +45,7 @@ def test_a_model_that_is_not_on_this_machine_is_named(tmp_path: Path) -> None:
 
 def test_importing_the_encoder_loads_no_model_library() -> None:
     code = (
-        "import sys; import memstate_core.embed.vector_cache, memstate_core.embed.counting;"
+        "import sys; import memstate_core.embed.vector_cache, memstate_core.embed.model_tokenizer;"
         "print([name for name in ('torch', 'sentence_transformers', 'tokenizers', 'filelock') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

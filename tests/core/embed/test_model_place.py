@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.embed.counting import ESTIMATE, TokenCounter
+from memstate_core.embed.model_tokenizer import ESTIMATE, TokenCounter
 from memstate_core.embed.sentence_model import PACKAGED_MODEL, model_folder
 from memstate_core.model.errors import ModelUnavailable
 from memstate_core.night.clone import cloned

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memstate_core.embed.counting import TokenCounter
+from memstate_core.embed.model_tokenizer import TokenCounter
 from memstate_core.model.forms.resource import Resource
 from memstate_core.retrieve.calibration import Calibration, Moments
 from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack

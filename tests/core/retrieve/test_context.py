@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memstate_core.embed.counting import TokenCounter, estimated
+from memstate_core.embed.model_tokenizer import TokenCounter, estimated
 from memstate_core.retrieve.context import EVIDENCE, TOPICS, context_pack
 from memstate_core.retrieve.pack_pieces import LONGEST, one_line
 from memstate_core.retrieve.query import Question, answer

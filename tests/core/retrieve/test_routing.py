@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memstate_core.embed.counting import TokenCounter
+from memstate_core.embed.model_tokenizer import TokenCounter
 from memstate_core.model.forms.core_block import CORE_BLOCK
 from memstate_core.model.forms.resource import Resource
 from memstate_core.model.forms.session_state import SessionState

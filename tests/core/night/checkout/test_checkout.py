@@ -18,7 +18,7 @@ from memstate_core.model.errors import (
 from memstate_core.night.checkout.note import read_checkout
 from memstate_core.night.checkout.pull import pull
 from memstate_core.night.checkout.send import named
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.storage.head import HEAD, read_head
 from memstate_core.storage.lease import Lease
 from memstate_core.storage.purpose import STORE

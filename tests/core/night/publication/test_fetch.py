@@ -21,11 +21,11 @@ from memstate_core.model.errors import InboxUnreachable, PublicationConflict
 from memstate_core.model.text import iso
 from memstate_core.night.publication import fetch as fetching
 from memstate_core.night.publication.fetch import fetch_inbox, inbox_url, release_imported
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.policy.settings import PublishSettings, Settings
 from memstate_core.run.store import Store
 from memstate_core.state.fetch_note import FetchNote, read_fetch_note
-from memstate_core.storage import at_once
+from memstate_core.storage import concurrent_requests
 from memstate_core.storage.cloud import CloudStorage
 from memstate_core.storage.folder import FolderStorage
 from memstate_core.storage.purpose import INBOX
@@ -196,7 +196,7 @@ def kill_before(patch: pytest.MonkeyPatch, step: int) -> Callable[[], int]:
 
     for place, name in STEPS:
         counted(place, name)
-    patch.setattr(at_once, "AT_ONCE", 1)
+    patch.setattr(concurrent_requests, "AT_ONCE", 1)
     return lambda: done[0]
 
 

@@ -13,7 +13,7 @@ import pytest
 from obstore.store import from_url
 
 from memstate_core.night.publication.keys import publish_keys
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.policy.settings import PublishSettings, Settings, StoreSettings
 from memstate_core.run.store import Store
 from memstate_core.serve.auth import key_file

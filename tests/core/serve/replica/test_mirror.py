@@ -13,7 +13,7 @@ import pytest
 from obstore.store import from_url
 
 from memstate_core.model.errors import MemstateError, PublicationRefused, SourceUnreachable
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.run.store import Store
 from memstate_core.serve.replica import fetched_snapshots
 from memstate_core.serve.replica import mirror as mirroring
@@ -21,7 +21,7 @@ from memstate_core.serve.replica.fetched_snapshots import is_damaged
 from memstate_core.serve.replica.mirror import Mirror
 from memstate_core.state import snapshots
 from memstate_core.state.current import current_number, move_current
-from memstate_core.state.erasures import erasure_mark
+from memstate_core.state.erasure_mark import erasure_mark
 from memstate_core.state.files import file_digest
 from memstate_core.state.snapshots import MANIFEST
 from memstate_core.storage.storage import object_name

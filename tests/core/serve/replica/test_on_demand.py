@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memstate_core.model.scope import Layout
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.policy.settings import Settings, StoreSettings
 from memstate_core.run.store import Store
 from memstate_core.serve.options import Options

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.run.store import Store
 from memstate_core.state.snapshots import MANIFEST, SCHEMA_VERSION, Manifest
 from tests import warm

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.policy.settings import Settings
 from memstate_core.run.store import Store
 from memstate_core.serve.options import Options

@@ -16,7 +16,7 @@ import pytest
 from memstate_core.ingest.accesses.collect import collect_accesses
 from memstate_core.ingest.inbox import import_inbox
 from memstate_core.night.publication.fetch import fetch_inbox, release_imported
-from memstate_core.night.publication.publish import publish_to
+from memstate_core.night.publication.upload import publish_to
 from memstate_core.policy.settings import PublishSettings, Settings
 from memstate_core.run.store import Store
 from memstate_core.serve import service

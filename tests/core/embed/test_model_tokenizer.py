@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from memstate_core.embed.counting import ESTIMATE, TokenCounter, estimated
 from memstate_core.embed.encoder import PACKAGED_MODEL
+from memstate_core.embed.model_tokenizer import ESTIMATE, TokenCounter, estimated
 
 COUNT = TokenCounter()
 texts = st.text(st.sampled_from("ab é\n\t.,'#\U0001f600中\u200b0"), max_size=40) | st.text(max_size=40)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memstate_core.llm.fair_queue import AHEAD, Dialogue, Requests, next_turn
 from memstate_core.llm.schema import TOPICS
-from memstate_core.llm.turns import AHEAD, Dialogue, Requests, next_turn
 from memstate_core.remote.budget import Budget
 
 Sizes = dict[str, list[tuple[int, int]]]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
-from memstate_core.embed.counting import TokenCounter
+from memstate_core.embed.model_tokenizer import TokenCounter
 
 Served = Literal["model", "characters"]
 """What a caller of a server may choose."""

@@ -26,7 +26,7 @@ from memstate_core.state.files import file_digest
 from memstate_core.state.home import Home
 from memstate_core.state.lock import exclusive
 from memstate_core.state.snapshots import MANIFEST, Manifest, Snapshot
-from memstate_core.storage.at_once import at_once
+from memstate_core.storage.concurrent_requests import at_once
 from memstate_core.storage.objects import Objects
 from memstate_core.storage.published import (
     CURRENT,

@@ -18,13 +18,13 @@ from memstate_core.model.errors import (
     PublicationUnreachable,
     SnapshotDamaged,
 )
-from memstate_core.night.publication import publish as publishing
+from memstate_core.night.publication import upload as publishing
 from memstate_core.night.publication.note import last_publication
-from memstate_core.night.publication.publish import publish_to, unpublished_shards
+from memstate_core.night.publication.upload import publish_to, unpublished_shards
 from memstate_core.run.store import Store
 from memstate_core.serve.auth import key_file
-from memstate_core.storage.at_once import AT_ONCE
 from memstate_core.storage.cloud import CloudStorage
+from memstate_core.storage.concurrent_requests import AT_ONCE
 from memstate_core.storage.folder import FolderStorage
 from memstate_core.storage.purpose import PUBLICATION
 from memstate_core.storage.storage import Storage, storage

@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from memstate_core.storage.at_once import AT_ONCE, at_once
+from memstate_core.storage.concurrent_requests import AT_ONCE, at_once
 
 
 def test_as_many_as_allowed_are_in_progress_and_results_keep_their_order() -> None:
