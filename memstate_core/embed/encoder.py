@@ -35,7 +35,7 @@ from memstate_core.embed.verified import verified_model, verified_on_gpu
 from memstate_core.model.errors import ModelUnavailable
 
 if TYPE_CHECKING:
-    from memstate_core.policy.sections import EmbeddingSettings
+    from memstate_core.policy.sections.embedding import EmbeddingSettings
 
 Runtime = Literal["auto", "openvino-float32", "sentence-transformers"]
 Vectors = npt.NDArray[np.float32]

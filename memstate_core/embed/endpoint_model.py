@@ -21,7 +21,7 @@ from memstate_core.remote.budget import Budget, estimated_tokens
 from memstate_core.remote.connection import Connection, RequestFailed, Trouble
 
 if TYPE_CHECKING:
-    from memstate_core.policy.sections import EmbeddingSettings
+    from memstate_core.policy.sections.embedding import EmbeddingSettings
 
 Vectors = npt.NDArray[np.float32]
 _ALL = "texts"

@@ -12,7 +12,7 @@ from memstate_core.llm.answer_cache import Reply
 from memstate_core.llm.prompts import Message
 from memstate_core.llm.schema import Shape
 from memstate_core.model.errors import ExtractorUnavailable
-from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
 from memstate_core.remote.budget import estimated_tokens
 from memstate_core.remote.connection import Connection
 

@@ -15,7 +15,7 @@ from memstate_core.llm.answer_cache import AnswerCache, Reply, request_key
 from memstate_core.llm.endpoint import Dialect, Endpoint
 from memstate_core.llm.prompts import Message
 from memstate_core.llm.schema import Shape
-from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
 from memstate_core.remote.backoff import Backoff
 from memstate_core.remote.budget import Budget
 from memstate_core.remote.connection import RequestFailed, Trouble

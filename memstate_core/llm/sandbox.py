@@ -23,7 +23,7 @@ from memstate_core.llm.schema import TOPICS
 from memstate_core.llm.sessions import Session, chunks, shown
 from memstate_core.llm.validation import Found, Validator
 from memstate_core.model.text import normalised
-from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
 
 _KNOWN = "Known topics"
 _SO_FAR = "Topics of this conversation so far (take exactly the same title to go on with one)"

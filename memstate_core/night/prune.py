@@ -10,7 +10,7 @@ import shutil
 from datetime import datetime, timedelta
 
 from memstate_core.model.errors import SnapshotDamaged
-from memstate_core.policy.sections import StoreSettings
+from memstate_core.policy.sections.store import StoreSettings
 from memstate_core.run.begin import last_published
 from memstate_core.run.store import Store
 from memstate_core.state.current import current_number

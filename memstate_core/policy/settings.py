@@ -12,24 +12,22 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from memstate_core.policy.extractor import ExtractorSettings
-from memstate_core.policy.gates import GateSettings
 from memstate_core.policy.loading import Section, TomlFile, explained, literal, read_toml
-from memstate_core.policy.notify import NotifySettings
 from memstate_core.policy.policy import Override, Policy
-from memstate_core.policy.publish import PublishSettings
-from memstate_core.policy.recall import RecallSettings
-from memstate_core.policy.retention import RetentionSettings
-from memstate_core.policy.sections import (
-    EmbeddingSettings,
-    IngestSettings,
-    ScheduleSettings,
-    SegmentSettings,
-    StoreSettings,
-)
-from memstate_core.policy.ui import UiSettings
+from memstate_core.policy.sections.embedding import EmbeddingSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
+from memstate_core.policy.sections.gates import GateSettings
+from memstate_core.policy.sections.ingest import IngestSettings
+from memstate_core.policy.sections.notify import NotifySettings
+from memstate_core.policy.sections.publish import PublishSettings
+from memstate_core.policy.sections.recall import RecallSettings
+from memstate_core.policy.sections.retention import RetentionSettings
+from memstate_core.policy.sections.schedule import ScheduleSettings
+from memstate_core.policy.sections.segment import SegmentSettings
+from memstate_core.policy.sections.store import StoreSettings
+from memstate_core.policy.sections.ui import UiSettings
+from memstate_core.policy.sections.verification import VerificationSettings
 from memstate_core.policy.variables import LEGACY_VARIABLES, require_known, setting_variables
-from memstate_core.policy.verification import VerificationSettings
 
 __all__ = [
     "FILE_NAME",

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from pydantic import BaseModel
 
 from memstate_core.model.errors import SettingsError
-from memstate_core.policy.extractor import EXTRACTOR_VARIABLES
 from memstate_core.policy.loading import HIDDEN
+from memstate_core.policy.sections.extractor import EXTRACTOR_VARIABLES
 
 Where = tuple[str, str]
 """A section and a key."""

@@ -12,8 +12,8 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any, TypeAlias, TypeVar
 
-from memstate_core.policy.extractor import ExtractorSettings
-from memstate_core.policy.sections import EmbeddingSettings
+from memstate_core.policy.sections.embedding import EmbeddingSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
 
 _LONGEST_DETAIL = 200
 _NO_KEY = "none"

@@ -18,7 +18,7 @@ import polars as pl
 
 from memstate_core.model.ids import sha256_text
 from memstate_core.model.text import iso
-from memstate_core.policy.recall import RecallSettings
+from memstate_core.policy.sections.recall import RecallSettings
 from memstate_core.retrieve.query import STAGES, Question
 from memstate_core.retrieve.recall import MALFORMED, Expected, parsed_question
 from memstate_core.state.files import PRIVATE_FILE, make_folder

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memstate_core.model.errors import StoreUrlRefused
-from memstate_core.policy.sections import STORE_URL
+from memstate_core.policy.sections.store import STORE_URL
 from memstate_core.policy.settings import FILE_NAME
 from memstate_core.policy.toml_edit import with_keys
 from memstate_core.state.files import make_folder, replace_file

@@ -17,7 +17,7 @@ from memstate_core.embed.probes import are_known
 from memstate_core.embed.sentence_model import model_folder
 from memstate_core.embed.verified import verified_model
 from memstate_core.model.errors import EncoderEndpointFailed, ModelUnavailable
-from memstate_core.policy.sections import EmbeddingSettings
+from memstate_core.policy.sections.embedding import EmbeddingSettings
 from memstate_core.run.store import Store
 from memstate_pipeline.doctor.finding import PATIENCE_SECONDS, Finding
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from memstate_core.policy.notify import NotifySettings
+from memstate_core.policy.sections.notify import NotifySettings
 from memstate_pipeline.notify import mail, webhook
 from memstate_pipeline.notify.message import encoded
 from memstate_pipeline.notify.undeliverable import Undeliverable

@@ -9,7 +9,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any
 
-from memstate_core.policy.notify import NotifySettings
+from memstate_core.policy.sections.notify import NotifySettings
 from memstate_pipeline.notify.message import subject, text
 from memstate_pipeline.notify.undeliverable import Undeliverable, undeliverable
 

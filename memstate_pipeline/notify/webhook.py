@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from memstate_core import __version__
-from memstate_core.policy.notify import NotifySettings
+from memstate_core.policy.sections.notify import NotifySettings
 from memstate_pipeline.notify.undeliverable import undeliverable
 
 SIGNATURE_HEADER = "X-Memstate-Signature"

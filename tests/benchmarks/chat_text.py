@@ -30,7 +30,7 @@ from memstate_core.placement.text.keyphrases import key_phrases, word_weights
 from memstate_core.placement.text.sentences import sentences
 from memstate_core.placement.text.token_features import speakers, tokens
 from memstate_core.placement.text_tiling import segment
-from memstate_core.policy.sections import SegmentSettings
+from memstate_core.policy.sections.segment import SegmentSettings
 
 PHRASES = 3
 Cut = Callable[[pl.DataFrame], list[bool]]

@@ -11,7 +11,7 @@ from memstate_core.forget.salience import update_salience
 from memstate_core.model.progress import tracked
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
-from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
 from memstate_core.revise.dependency import recorded_queue
 from memstate_core.run.apply import update_topics
 from memstate_core.run.begin import next_number, recover

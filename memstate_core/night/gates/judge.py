@@ -9,7 +9,7 @@ import polars as pl
 
 from memstate_core.night.gates.measure import Night
 from memstate_core.night.gates.verdict import Verdict
-from memstate_core.policy.gates import GateSettings, Severity
+from memstate_core.policy.sections.gates import GateSettings, Severity
 
 Finding = tuple[bool, str, str]
 """Whether a gate passes, what was found, and what was expected."""

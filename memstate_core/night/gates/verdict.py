@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from memstate_core.policy.gates import Severity
+from memstate_core.policy.sections.gates import Severity
 
 GATES = {
     "expected_false_merges": "few of the night's merges are wrong by their own probabilities",

@@ -15,7 +15,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from memstate_core.embed.encoder import Encoder, Runtime, Vectors
-from memstate_core.policy.sections import EmbeddingSettings
+from memstate_core.policy.sections.embedding import EmbeddingSettings
 
 CACHED_QUESTIONS = 4096
 """How many vectors are kept, 1.5 KiB each."""

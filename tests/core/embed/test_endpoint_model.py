@@ -15,7 +15,7 @@ from memstate_core.embed.endpoint_model import EndpointModel
 from memstate_core.embed.model_name import ModelName
 from memstate_core.embed.vector_cache import embed
 from memstate_core.model.errors import EncoderEndpointFailed, ModelUnavailable
-from memstate_core.policy.sections import EmbeddingSettings
+from memstate_core.policy.sections.embedding import EmbeddingSettings
 from tests.core.llm.scripted import Answer, Request, Response, fails, serving
 
 KEY = "sk-very-secret-0123456789"

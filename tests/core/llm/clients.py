@@ -12,7 +12,7 @@ from memstate_core.llm.answer_cache import AnswerCache
 from memstate_core.llm.endpoint import Endpoint
 from memstate_core.llm.model_client import ModelClient, Time
 from memstate_core.model.text import parse_moment
-from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
 
 QUESTION = [{"role": "system", "content": "do"}, {"role": "user", "content": "this"}]
 SCOPE = "user:a"

@@ -22,7 +22,7 @@ from memstate_core.model.ledger_tables import EVIDENCE
 from memstate_core.model.text import parse_moment
 from memstate_core.placement.segment_vectors import SegmentVectors
 from memstate_core.placement.vectors import Embeddings
-from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
 from memstate_core.policy.settings import Settings
 from tests.core.frames import filled
 from tests.core.llm.clients import SleptTime, client_of

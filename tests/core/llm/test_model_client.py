@@ -14,7 +14,7 @@ from memstate_core.llm.endpoint import FORMATS, Endpoint
 from memstate_core.llm.model_client import PLANNED, ModelClient, NoAnswer
 from memstate_core.llm.schema import PLACEMENTS, TOPICS
 from memstate_core.model.errors import ExtractorUnavailable
-from memstate_core.policy.extractor import ExtractorSettings
+from memstate_core.policy.sections.extractor import ExtractorSettings
 from tests.core.llm.clients import KEY, QUESTION, SCOPE, SleptTime, client_of
 from tests.core.llm.scripted import Answer, Request, Response, fails, says, serving
 

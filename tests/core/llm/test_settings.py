@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memstate_core.model.errors import SettingsError
-from memstate_core.policy.extractor import EXTRACTOR_VARIABLES, ExtractorSettings
+from memstate_core.policy.sections.extractor import EXTRACTOR_VARIABLES, ExtractorSettings
 from memstate_core.policy.settings import FILE_NAME, Policy, Settings, load_settings
 
 SECRET = "gsk_live_0123456789"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memstate_core.policy.recall import RecallSettings
+from memstate_core.policy.sections.recall import RecallSettings
 from memstate_core.retrieve import recorded_questions as module
 from memstate_core.retrieve.query import Question
 from memstate_core.retrieve.recall import read_questions

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from aiosmtpd.smtp import AuthResult
 
-from memstate_core.policy.notify import NotifySettings
+from memstate_core.policy.sections.notify import NotifySettings
 from memstate_pipeline.notify import deliver as delivery
 from memstate_pipeline.notify import message
 from memstate_pipeline.notify.deliver import Surroundings, deliver

@@ -12,7 +12,7 @@ from memstate_core.night.gates.judge import judge, not_measured
 from memstate_core.night.gates.measure import TOPICS, Night
 from memstate_core.night.gates.recall_loss import RecallLoss
 from memstate_core.night.gates.verdict import GATES, Verdict
-from memstate_core.policy.gates import GateSettings
+from memstate_core.policy.sections.gates import GateSettings
 
 LIMITS = GateSettings()
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memstate_core.policy.loading import Section, form
-from memstate_core.policy.sections import STORE_URL, STORE_URL_FORM
+from memstate_core.policy.sections.store import STORE_URL, STORE_URL_FORM
 
 
 class PublishSettings(Section):

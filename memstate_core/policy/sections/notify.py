@@ -11,8 +11,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from memstate_core.policy.extractor import VariableName
 from memstate_core.policy.loading import ARRAY, Section, form
+from memstate_core.policy.sections.extractor import VariableName
 
 _ADDRESS = r"^[^\s@<>,;:\"\x00-\x1f\x7f]+@[^\s@<>,;:\"\x00-\x1f\x7f]+$"
 _IS_ADDRESS = form("an e-mail address such as oncall@example.org")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memstate_core.model.errors import SettingsError
-from memstate_core.policy.notify import NotifySettings
+from memstate_core.policy.sections.notify import NotifySettings
 from memstate_core.policy.settings import load_settings
 
 HOOK = "webhook_secret_env = 'HOOK_SECRET'\nwebhook_url = "
