@@ -1,7 +1,7 @@
 """Which shards have a night, and why: one to which nothing was written may go without (`skip_unchanged_days`).
 
 A night of a shard gives the state of its snapshot again, but for saliences, where nothing was written, no scope waits
-for a search of duplicates and the ladder has no step to take (laws L2 and L3; see `resting`). `night_reasons`
+for a search of duplicates and the ladder has no step to take (laws L2 and L3; see `reused_base`). `night_reasons`
 has the ways in which this may not hold.
 
 Invariant: without the nights that are skipped, the ledger gets the same decisions at the same times, so the next night

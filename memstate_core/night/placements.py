@@ -10,7 +10,7 @@ import polars as pl
 from memstate_core.embed.encoder import Vectors
 from memstate_core.embed.matrix import matrix
 from memstate_core.embed.vector_cache import embed
-from memstate_core.llm.understand import Topics, Understood, understand
+from memstate_core.llm.extraction import Extraction, Topics, extract_turns
 from memstate_core.model.evidence import names_a_topic
 from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import empty, project
@@ -52,8 +52,8 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     recorded, merged = decided.segments(before), decided.merges(before)
     turns = _new_turns(evidence, recorded)
     topics = _known_topics(run, turns["scope"].unique().sort())
-    understood = _new_segments(store, run, evidence, turns, recorded, survivors(merged), topics)
-    segments = pl.concat([recorded, understood.segments])
+    extraction = _new_segments(store, run, evidence, turns, recorded, survivors(merged), topics)
+    segments = pl.concat([recorded, extraction.segments])
     placed, frame = _placed(evidence, segments, merged)
     apart = across_scopes(merged, homes(frame))
     if apart.height:  # undone merges settle no titles
@@ -61,9 +61,9 @@ def place(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     run.keep_table("placements", frame)
     run.keep_table("title_aliases", placed.aliases)
     fresh = frame.join(new.select("evidence_id"), on="evidence_id", how="semi")
-    made = decided.segment_decisions(_with_edges(understood.segments, evidence, placed.placements, topics, new))
+    made = decided.segment_decisions(_with_edges(extraction.segments, evidence, placed.placements, topics, new))
     named = _named_decisions(placed.placements.join(new, on="evidence_id", how="semi"))
-    counts, tables = {**placed_counts(fresh), **understood.counts}, {"placed": _by_reason(fresh), **understood.tables}
+    counts, tables = {**placed_counts(fresh), **extraction.counts}, {"placed": _by_reason(fresh), **extraction.tables}
     lost = [decided.separations(apart), reversed_across_scopes(before, homes(frame))]
     return StepResult(frame, counts, tables, pl.concat([named, made, *lost]))
 
@@ -103,25 +103,25 @@ def _new_segments(
     recorded: pl.DataFrame,
     followed: pl.DataFrame,
     topics: pl.DataFrame,
-) -> Understood:
+) -> Extraction:
     def embedded(texts: Sequence[str]) -> Vectors:
         return embed(store.home.cache, store.encoder, texts).vectors
 
     of_topics = matrix(topics["embedding"]) if turns.is_empty() else _vectors(topics, store.encoder.model, embedded)
     known = Topics(Embeddings(topics["id"], topics["scope"], of_topics), topics.select("id", "title"))
     if turns.is_empty():
-        return Understood(empty(SEGMENTS), known)
+        return Extraction(empty(SEGMENTS), known)
     answering = recorded.with_columns(pl.col("topic_id").replace(followed["dropped"], followed["survivor"]))
     past = placed_segments(answering, evidence, turns["scope"].unique(), embedded)
-    understood = understand(store, run, turns, known, past, embedded)
-    taken = understood.segments.select(pl.col("evidence_ids").explode().alias("evidence_id"))
+    extraction = extract_turns(store, run, turns, known, past, embedded)
+    taken = extraction.segments.select(pl.col("evidence_ids").explode().alias("evidence_id"))
     rest = turns.join(taken, on="evidence_id", how="anti")
     named = evidence.filter(pl.col("title").is_not_null())
     taken = pl.concat([frame.select("scope", "title") for frame in (topics, named)])
     found = unnamed.place_turns(
-        rest, understood.known.vectors, understood.known.titles, taken, past, embedded, store.settings
+        rest, extraction.known.vectors, extraction.known.titles, taken, past, embedded, store.settings
     )
-    return replace(understood, segments=pl.concat([understood.segments, found]))
+    return replace(extraction, segments=pl.concat([extraction.segments, found]))
 
 
 def _vectors(topics: pl.DataFrame, model: str, embedded: Embed) -> Vectors:

@@ -175,7 +175,7 @@ def _evidence_files(
     store: Store, run: Run, folder: Path, base: Snapshot | None, earlier: EarlierIndex | None
 ) -> tuple[Layouts, int]:
     """Writes the index of evidence, or shares the base's if it is the same; where its scopes lie, and its rows."""
-    if run.rests and base is not None and _is_of_model(base, run):
+    if run.reuses_base and base is not None and _is_of_model(base, run):
         return link_evidence_index(folder, base.path), base.manifest.counts["evidence"]
     notes_index(store, run).write_parquet(folder / NOTES_FILE)
     evidence, vectors = evidence_index(store, run, earlier)

@@ -22,7 +22,7 @@ from memstate_core.model.frames import project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.night.checks.suite import conditions
 from memstate_core.night.publish import draft
-from memstate_core.night.resting import place_or_rest
+from memstate_core.night.reused_base import place_or_reuse_base
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.duplicates import find_duplicates
 from memstate_core.revise.merge import merge_duplicates
@@ -50,7 +50,7 @@ def _perform(step: str, store: Store, run: Run, frames: Frames) -> StepResult:
         case "evidence":
             return new_evidence(store, run)
         case "placements":
-            return place_or_rest(store, run, frames["evidence"])
+            return place_or_reuse_base(store, run, frames["evidence"])
         case "topics":
             return update_topics(store, run)
         case "topic_embeddings":

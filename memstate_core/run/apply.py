@@ -75,7 +75,7 @@ def update_topics(store: Store, run: Run) -> StepResult:
     Returns:
         Columns CHANGES.
     """
-    if run.rests:
+    if run.reuses_base:
         return _unchanged(store, run)
     folded = fold_run(store, run, fold_of_base(store, run))
     state = folded.state

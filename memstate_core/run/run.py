@@ -29,7 +29,7 @@ from memstate_core.state.kept_open import close_kept
 GRAPH_FILE = "graph.kuzu"
 PLAN_FILE = "plan.json"
 STEP_FILE = "step"
-RESTS_FILE = "rests"
+REUSES_BASE_FILE = "reuses_base"
 
 
 class RunFacts(Struct, frozen=True, kw_only=True):
@@ -141,14 +141,14 @@ class Run:
         """Whether the run must match a plan."""
         return (self.scratch / PLAN_FILE).exists()
 
-    def rest(self) -> None:
+    def reuse_base(self) -> None:
         """Marks the run as one that takes the state of its base over: nothing is placed or folded."""
-        (self.scratch / RESTS_FILE).touch()
+        (self.scratch / REUSES_BASE_FILE).touch()
 
     @property
-    def rests(self) -> bool:
+    def reuses_base(self) -> bool:
         """Whether the run takes the state of its base over."""
-        return (self.scratch / RESTS_FILE).exists()
+        return (self.scratch / REUSES_BASE_FILE).exists()
 
     def keep(self, step: str, result: StepResult, seconds: float) -> None:
         """Keeps a step's decisions and counts beside the graph, for the end of the run.

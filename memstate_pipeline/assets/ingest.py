@@ -18,7 +18,7 @@ from memstate_core.model.text import parse_moment
 from memstate_core.night.plan_file import Plan, read_plan
 from memstate_core.night.plan_guard import expect, require_unmoved
 from memstate_core.night.rebuild import ensure_served
-from memstate_core.night.resting import place_or_rest
+from memstate_core.night.reused_base import place_or_reuse_base
 from memstate_core.night.set_aside import contained, set_aside_after_deaths
 from memstate_core.run.begin import begin_run, new_evidence
 from memstate_core.run.run import Run, died_in
@@ -48,7 +48,7 @@ def ingest_assets(partitions: dg.PartitionsDefinition[str]) -> list[dg.AssetsDef
     ) -> dg.MaterializeResult[pl.DataFrame]:
         """Decides the topic of each piece of new evidence and records the reason."""
         run = store.run(context.partition_key)
-        return materialize(context, store, run, lambda: place_or_rest(store.store, run, evidence))
+        return materialize(context, store, run, lambda: place_or_reuse_base(store.store, run, evidence))
 
     return [evidence, placements]
 

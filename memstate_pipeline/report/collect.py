@@ -10,7 +10,7 @@ import polars as pl
 from memstate_core.forget.bound import over_bound, over_bound_warnings
 from memstate_core.forget.eviction_order import EVICTION_FITS
 from memstate_core.ingest.inbox import folder_warnings
-from memstate_core.llm.understand import FAILURES
+from memstate_core.llm.extraction import FAILURES
 from memstate_core.model.frames import MOMENT, Schema, empty
 from memstate_core.model.step_frames import CALIBRATION, PROBLEMS
 from memstate_core.model.text import iso, iso_expr

@@ -23,7 +23,7 @@ import polars as pl
 from measures import Measure
 
 from memstate_core.ingest.importer import import_paths
-from memstate_core.night import publish, resting
+from memstate_core.night import publish, reused_base
 from memstate_core.night.checks import suite
 from memstate_core.run import apply
 from memstate_core.run.store import Store, open_store
@@ -34,7 +34,7 @@ from memstate_pipeline.run import maintain
 SETTINGS = (
     '[embedding]\nmodel = "hashing"\n[store]\nshards = {shards}\nkeep_snapshots = 2\n[ingest]\nmax_future_days = 3650\n'
 )
-ANEW = ((resting, "_is_unchanged", False), (apply, "fold_of_base", None), (suite, "in_doubt", None))
+ANEW = ((reused_base, "_is_unchanged", False), (apply, "fold_of_base", None), (suite, "in_doubt", None))
 """What a night asks before it takes something over, and the answer by which it takes nothing over."""
 
 

@@ -25,7 +25,7 @@ from memstate_pipeline.run import maintain
 maintain(open_store(Path(sys.argv[1])), parse_moment({night!r}))
 """
 STEPS = {
-    "ingest": ["place_or_rest"],
+    "ingest": ["place_or_reuse_base"],
     "topics": ["update_topics", "refresh_embeddings"],
     "revise": ["find_duplicates", "merge_duplicates", "queue_reviews"],
     "forget": ["update_salience", "forget"],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memstate_core.llm.understand import Topics, Understood, understand
+from memstate_core.llm.extraction import Extraction, Topics, extract_turns
 from memstate_core.night import placements
 from memstate_core.run.store import open_store
 from tests.core.revise.nights import night, record
@@ -21,11 +21,11 @@ def test_turns_are_compared_with_topics_of_their_own_scope_which_alone_are_read(
     (tmp_path / "memstate.toml").write_text('[embedding]\nmodel = "hashing"\n')
     store, read = open_store(tmp_path, {}), list[Topics]()
 
-    def noted(*given: object) -> Understood:
+    def noted(*given: object) -> Extraction:
         read.append(given[3])  # type: ignore[arg-type]
-        return understand(*given)  # type: ignore[arg-type]
+        return extract_turns(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(placements, "understand", noted)
+    monkeypatch.setattr(placements, "extract_turns", noted)
     record(store, {"yard": {"title": "Old Ferry Yard"}, "boat": {"title": "Boat", **BEN}}, 0)
     night(store, 1)
     assert read == [], "no turn is new"

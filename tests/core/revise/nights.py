@@ -13,7 +13,7 @@ from memstate_core.forget.ladder import forget
 from memstate_core.forget.salience import update_salience
 from memstate_core.ingest.importer import import_paths
 from memstate_core.night.publish import publish
-from memstate_core.night.resting import place_or_rest
+from memstate_core.night.reused_base import place_or_reuse_base
 from memstate_core.revise.dependency import queue_reviews
 from memstate_core.revise.duplicates import find_duplicates
 from memstate_core.revise.merge import merge_duplicates
@@ -122,7 +122,7 @@ def _begun(
     payloads = [(kind, topic, json.dumps(payload)) for kind, topic, payload in judgements]
     decided = pl.DataFrame(payloads, orient="row", schema=["kind", "topic_id", "payload_json"])
     run.decide("corrections", decided.with_columns(scope=pl.lit("user:aya"), evidence_ids=None, reason=pl.lit("test")))
-    run.keep("placements", place_or_rest(store, run, new), 0.0)
+    run.keep("placements", place_or_reuse_base(store, run, new), 0.0)
     topics = update_topics(store, run)
     run.keep("topics", topics, 0.0)
     refresh_embeddings(store, run)

@@ -19,7 +19,7 @@ from memstate_core.embed.encoder import Encoder, Vectors
 from memstate_core.forget.manual_actions import pin_decisions, restore_decisions
 from memstate_core.model.errors import RollbackRefused, VerdictRefused
 from memstate_core.model.ledger_tables import ACCESSES
-from memstate_core.night import resting
+from memstate_core.night import reused_base
 from memstate_core.night.corrections import correct
 from memstate_core.night.publish import draft
 from memstate_core.night.rebuild import fold_recorded, rebuild
@@ -64,8 +64,8 @@ def _lexical(monkeypatch: pytest.MonkeyPatch) -> None:
 def rested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the runs that took the state of their base over."""
     found: list[str] = []
-    own = Run.rest
-    monkeypatch.setattr(Run, "rest", lambda run: (found.append(run.facts.run_id), own(run))[1])
+    own = Run.reuse_base
+    monkeypatch.setattr(Run, "reuse_base", lambda run: (found.append(run.facts.run_id), own(run))[1])
     return found
 
 
@@ -289,7 +289,7 @@ def test_after_any_change_the_state_of_the_base_is_not_taken_over(
         case "decision":
             _late_judgement(store)
         case _:
-            monkeypatch.setattr(resting, "__version__", "another")
+            monkeypatch.setattr(reused_base, "__version__", "another")
     night(open_store(store.home.root, {}), 6)
     assert rested == []
 

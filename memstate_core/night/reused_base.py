@@ -28,14 +28,14 @@ _OWN = ("evidence", CORRECTIONS, SET_ASIDE)
 """The steps that decide before anything is placed."""
 
 
-def place_or_rest(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
+def place_or_reuse_base(store: Store, run: Run, new: pl.DataFrame) -> StepResult:
     """The `placements` step of a night: places all evidence, or takes the state of the base over (see `place`)."""
-    if _rests(store, run):
+    if _reuses_base(store, run):
         return StepResult(empty(PLACEMENTS), placed_counts(empty(PLACEMENTS)))
     return place(store, run, new)
 
 
-def _rests(store: Store, run: Run) -> bool:
+def _reuses_base(store: Store, run: Run) -> bool:
     """Takes the state of the base over if a fold would give it again.
 
     Returns:
@@ -52,7 +52,7 @@ def _rests(store: Store, run: Run) -> bool:
     files = {"aliases": ("aliases.parquet", ALIASES), "compressed": (COMPRESSED_FILE, REVISIONS)}
     for name, (file, schema) in {**files, "problems": (PROBLEMS_FILE, PROBLEMS)}.items():
         run.keep_table(name, conform(pl.read_parquet(base.path / file, glob=False), schema))
-    run.rest()
+    run.reuse_base()
     return True
 
 

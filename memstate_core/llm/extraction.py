@@ -44,7 +44,7 @@ class Topics:
 
 
 @dataclass(frozen=True)
-class Understood:
+class Extraction:
     """The contribution of a language model to a run; nothing if none is configured.
 
     Attributes:
@@ -60,7 +60,7 @@ class Understood:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
-def understand(
+def extract_turns(
     store: Store,
     run: Run,
     turns: pl.DataFrame,
@@ -68,7 +68,7 @@ def understand(
     past: PlacedSegments,
     embed: Embed,
     clock: Time = MACHINE,
-) -> Understood:
+) -> Extraction:
     """Extracts and places the topics of new turns with the configured language model.
 
     Args:
@@ -84,14 +84,14 @@ def understand(
         ExtractorUnavailable: a language model is configured, and this installation cannot ask it.
     """
     if not store.settings.extractor.configured or turns.is_empty():
-        return Understood(empty(SEGMENTS), known)
+        return Extraction(empty(SEGMENTS), known)
     memory = KnownTopics(with_turn_centroids(known.vectors, past), _cards(run, known.vectors.ids))
     with _client(store, run, clock) as client:
         extracted = extract(turns, memory, past.segments, embed, client, store.settings)
     _quarantine(store, run, extracted)
     run.keep_table("extractor", extracted.failures)
     tables = {} if extracted.failures.is_empty() else {"not understood by the language model": extracted.failures}
-    return Understood(extracted.segments, Topics(memory.topics, memory.titles), extracted.counts, tables)
+    return Extraction(extracted.segments, Topics(memory.topics, memory.titles), extracted.counts, tables)
 
 
 @contextmanager
