@@ -27,9 +27,9 @@ from memstate_core.model.graph_tables import EDGES, FIELDS, REVIEWS, REVISIONS, 
 from memstate_core.state import kept_open
 from memstate_core.state.cleared_memory import cleared_memory
 from memstate_core.state.files import require_space
+from memstate_core.state.kuzu_tables import EDGE_TABLE, edge_table, from_kuzu, node_table, to_kuzu
 from memstate_core.state.memory import reserving
 
-EDGE_TABLE = "Related"
 Reading = Callable[[], AbstractContextManager[None]]
 """Makes the context in which rows are read."""
 
@@ -79,8 +79,8 @@ class Graph:
     def create(self) -> None:
         """Creates the tables of an empty graph."""
         for table in NODE_TABLES:
-            self._run(_node_table(table.name, table.schema))
-        self._run(_edge_table())
+            self._run(node_table(table.name, table.schema))
+        self._run(edge_table())
 
     def read(self, table: Table, columns: list[str] | None = None, where: str = "", **given: Any) -> pl.DataFrame:
         """Rows of a table as a frame of its declared columns (or of those named).
@@ -101,7 +101,7 @@ class Graph:
         condition = f" WHERE {where}" if where else ""
         with self._reading():
             result = self._run(f"MATCH {pattern}{condition} RETURN {wanted}", given)
-            return _from_graph(pl.from_arrow(result.get_as_arrow(-1)), schema)
+            return from_kuzu(result.get_as_arrow(-1), schema)
 
     def count(self, table: Table) -> int:
         """How many rows a table has."""
@@ -179,8 +179,8 @@ class Graph:
         wanted = ", ".join(f"r.{name} AS {name}" for name in schema)
         with self._reading():
             statement = f"LOAD FROM $rows WITH id AS _id MATCH (r:{table.name} {{id: _id}}) RETURN {wanted}"
-            result = self._run(statement, {"rows": _to_graph(ids)})
-            return _from_graph(pl.from_arrow(result.get_as_arrow(-1)), schema)
+            result = self._run(statement, {"rows": to_kuzu(ids)})
+            return from_kuzu(result.get_as_arrow(-1), schema)
 
     def _others(self, owners: pl.Series | None) -> pl.DataFrame:
         """The edges that do not start at some topics; none where those are all."""
@@ -218,7 +218,7 @@ class Graph:
             raise DimensionMismatch(held[0], found, expected, "the graph")
         self._run("BEGIN TRANSACTION")
         self._run(f"DROP TABLE {VECTOR.name}")
-        self._run(_node_table(VECTOR.name, vector_columns(found)))
+        self._run(node_table(VECTOR.name, vector_columns(found)))
         self._run("COMMIT")
 
     def _rewrite_edges(self, edges: pl.DataFrame) -> None:
@@ -230,14 +230,14 @@ class Graph:
         self._require_space(edges)
         self._run("BEGIN TRANSACTION")
         self._run(f"DROP TABLE {EDGE_TABLE}")
-        self._run(_edge_table())
+        self._run(edge_table())
         if edges.height:
             self._copy(EDGE, edges)
         self._run("COMMIT")
 
     def _copy(self, table: Table, rows: pl.DataFrame) -> None:
         self._require_space(rows)
-        self._run(f"COPY {table.name} FROM $rows", {"rows": _to_graph(rows)})
+        self._run(f"COPY {table.name} FROM $rows", {"rows": to_kuzu(rows)})
 
     def update(self, table: Table, rows: pl.DataFrame) -> None:
         """Sets the columns that a frame has beside `id`, on the nodes with these ids."""
@@ -248,14 +248,14 @@ class Graph:
             values = ", ".join(f"r.{name} = _{name}" for name in names)
             self._run(
                 f"LOAD FROM $rows WITH {aliases} MATCH (r:{table.name} {{id: _id}}) SET {values}",
-                {"rows": _to_graph(rows)},
+                {"rows": to_kuzu(rows)},
             )
 
     def delete(self, table: Table, keys: pl.DataFrame) -> None:
         """Deletes the rows with these keys; topics with their edges."""
         if not keys.height:
             return
-        given = {"rows": _to_graph(keys)}
+        given = {"rows": to_kuzu(keys)}
         if table is EDGE:
             self._run(
                 "LOAD FROM $rows WITH from_id AS _from, to_id AS _to, kind AS _kind "
@@ -335,37 +335,3 @@ def _read_space(path: Path) -> int:
 def leftovers(path: Path) -> list[Path]:
     """Files beside a graph which show that it was not closed cleanly."""
     return [found for suffix in (".wal", ".shadow") if (found := path.with_name(path.name + suffix)).exists()]
-
-
-def _node_table(name: str, schema: Schema) -> str:
-    return f"CREATE NODE TABLE {name}({_columns(schema)}, PRIMARY KEY(id))"
-
-
-def _edge_table() -> str:
-    properties = {name: dtype for name, dtype in EDGES.items() if name not in ("from_id", "to_id")}
-    return f"CREATE REL TABLE {EDGE_TABLE}(FROM Topic TO Topic, {_columns(properties)})"
-
-
-def _columns(schema: Schema) -> str:
-    return ", ".join(f"{name} {_kuzu_type(dtype)}" for name, dtype in schema.items())
-
-
-def _kuzu_type(dtype: Any) -> str:
-    if isinstance(dtype, pl.Array):
-        return f"FLOAT[{dtype.size}]"
-    if isinstance(dtype, pl.List):
-        return "STRING[]"
-    if isinstance(dtype, pl.Datetime):
-        return "TIMESTAMP"
-    return {pl.String: "STRING", pl.Float64: "DOUBLE", pl.Int64: "INT64", pl.Boolean: "BOOL"}[dtype]
-
-
-def _to_graph(frame: pl.DataFrame) -> Any:
-    moments = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Datetime)]
-    return frame.with_columns(pl.col(moments).dt.replace_time_zone(None)).to_arrow()
-
-
-def _from_graph(frame: Any, schema: Schema) -> pl.DataFrame:
-    moments = [name for name, dtype in schema.items() if isinstance(dtype, pl.Datetime)]
-    zoned = frame.with_columns(pl.col(moments).dt.replace_time_zone("UTC")) if moments else frame
-    return conform(zoned, schema)

@@ -121,6 +121,12 @@ from memstate_core.model.errors.inputs import (
     UnreadableDump,
     VerdictRefused,
 )
+from memstate_core.model.errors.models import (
+    DimensionMismatch,
+    EncoderEndpointFailed,
+    ExtractorUnavailable,
+    ModelUnavailable,
+)
 from memstate_core.model.errors.publication import (
     InboxUnreachable,
     NotOnReplica,
@@ -138,28 +144,26 @@ from memstate_core.model.errors.remote_store import (
 )
 from memstate_core.model.errors.reshard import ReshardMismatch, ReshardRefused, ShardRetired
 from memstate_core.model.errors.runs import (
-    ChainNotBegun,
     CheckRefused,
-    CompactionRefused,
-    DimensionMismatch,
-    DiskFull,
-    EncoderEndpointFailed,
     EvidenceSetAside,
-    ExtractorUnavailable,
-    FrameMismatch,
     GateRefused,
     HistoryUnreachable,
     HistoryUnreadable,
-    LedgerDamaged,
-    ModelUnavailable,
     PlanStale,
-    RebuildMismatch,
-    RollbackRefused,
     ShardsFailed,
-    SnapshotDamaged,
     StagingMissing,
     StagingOfAnotherRun,
     StepFailed,
+)
+from memstate_core.model.errors.store import (
+    ChainNotBegun,
+    CompactionRefused,
+    DiskFull,
+    FrameMismatch,
+    LedgerDamaged,
+    RebuildMismatch,
+    RollbackRefused,
+    SnapshotDamaged,
     StoreLocked,
     StoreNotFound,
 )
