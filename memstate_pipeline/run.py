@@ -102,12 +102,7 @@ def maintain(
         with holding(store, f"process {os.getpid()} (memstate maintain)"):
             pass  # completes it, so that the job has the partitions of the shards that are served
     job = _nightly(store.home.root, open_store(store.home.root).settings.model_dump_json(), store.layout)
-    tags = ({} if now is None else {NOW_TAG: iso(now)}) | ({} if plan is None else {PLAN_TAG: str(plan.absolute())})
-    tags |= (
-        {MAX_RUNTIME_TAG: "0", MAX_RETRIES_TAG: "0"}
-        | acceptance_tags(given)
-        | ({TRIAL_TAG: "clone"} if on_clone else {})
-    )
+    tags = _tags(now, plan, given, on_clone)
     paths: list[tuple[Path, Path]] = []
     failed: dict[str, MemstateError] = {}
     with dg.DagsterInstance.ephemeral() if on_clone else dagster_instance(store.home) as instance:
@@ -127,6 +122,18 @@ def maintain(
     if failed:
         raise ShardsFailed(failed, [summary["snapshot"] for summary in summaries]) from next(iter(failed.values()))
     return Maintained(together(summaries, skipped, store.shards), tuple(page for page, _ in paths))
+
+
+def _tags(now: datetime | None, plan: Path | None, given: Acceptance | None, on_clone: bool) -> dict[str, str]:
+    """The tags of the runs: no daemon ends them or runs them again."""
+    return {
+        **({} if now is None else {NOW_TAG: iso(now)}),
+        **({} if plan is None else {PLAN_TAG: str(plan.absolute())}),
+        MAX_RUNTIME_TAG: "0",
+        MAX_RETRIES_TAG: "0",
+        **acceptance_tags(given),
+        **({TRIAL_TAG: "clone"} if on_clone else {}),
+    }
 
 
 def night_of(root: Path, tags: dict[str, str], shard: str) -> str:

@@ -98,13 +98,8 @@ def search_scope(
         topic_ids: keep evidence of these topics only, archived ones too; of all served topics when empty.
         only: keep evidence of which this is true only (over columns EVIDENCE_INDEX); all if None.
     """
-    served, evidence = reader.topics(scope), reader.evidence(scope)
-    past = None if as_of is None else reader.past(scope, as_of)
-    if past is not None:
-        topics, evidence = _past_topics(reader, scope, past), _past_evidence(evidence, past)
-        stated = _past_statements(evidence, past)
-    else:
-        topics, stated = _with_archived(reader, scope) if topic_ids else served, reader.statements(scope)
+    served = reader.topics(scope)
+    topics, evidence, stated = _state(reader, scope, served, as_of, archived=bool(topic_ids))
     homes = reader.homes(scope) if topics is served else places_of(evidence.frame["topic_id"], topics.frame["id"])
     visible = topics.is_served | topics.frame["id"].is_in(topic_ids).to_numpy() if topic_ids else topics.is_served
     seen = _visible_evidence(evidence, homes, visible, as_of)
@@ -115,10 +110,7 @@ def search_scope(
     scores = total(parts.values())
     best = _best_by_topic(scores, np.where(seen, homes, MISSING), topics.frame.height)
     topic_scores = topic_parts(topics, asked, best, similarity)
-    if topic_ids:
-        seen &= evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
-    if only is not None:
-        seen &= evidence.frame.select(only).to_series().to_numpy()
+    seen = _kept(evidence, seen, topic_ids, only)
     if (evidence.last_wordings != MISSING).any():
         parts["edited"] = exchanged(evidence.last_wordings, scores, seen)
         scores = scores + parts["edited"]
@@ -144,6 +136,25 @@ def search_scope(
         Moments.of(by_topic[visible], topic_scores),
         of_evidence,
     )
+
+
+def _state(
+    reader: SnapshotReader, scope: str, served: TopicSlice, as_of: datetime | None, archived: bool
+) -> tuple[TopicSlice, EvidenceSlice, Statements]:
+    """Topics, evidence and what it states: as served, with archived topics or without, or as of a past moment."""
+    evidence = reader.evidence(scope)
+    if as_of is None:
+        return _with_archived(reader, scope) if archived else served, evidence, reader.statements(scope)
+    past = reader.past(scope, as_of)
+    known = _past_evidence(evidence, past)
+    return _past_topics(reader, scope, past), known, _past_statements(known, past)
+
+
+def _kept(evidence: EvidenceSlice, seen: Flags, topic_ids: list[str], only: pl.Expr | None) -> Flags:
+    """The evidence that is seen and asked for (n)."""
+    if topic_ids:
+        seen = seen & evidence.frame["topic_id"].is_in(topic_ids).fill_null(False).to_numpy()
+    return seen if only is None else seen & evidence.frame.select(only).to_series().to_numpy()
 
 
 def _best_by_topic(scores: Array, homes: Rows, topics: int) -> Array:

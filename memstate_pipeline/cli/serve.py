@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from socket import socket
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memstate_pipeline.cli.errors import Failure, missing_extra, report
 from memstate_pipeline.cli.output import Json, note, show
+
+if TYPE_CHECKING:
+    from memstate_core.run.store import Store
+    from memstate_core.serve.options import Options
 
 
 def serve(
@@ -80,25 +85,15 @@ def serve(
     keys and the fetched files; the keys of the store are accepted, too. Replicas are read-only without
     --accept-writes and publish.accept_writes of the store.
     """
-    from memstate_core.serve.auth import key_file
     from memstate_core.serve.options import Options, api_key
 
-    if accept_writes and replica_of is None:
-        raise typer.BadParameter("--accept-writes is for replicas, expected --replica-of URL beside it")
-    if open_shards is not None and replica_of is None:
-        raise typer.BadParameter("--open-shards is for replicas, expected --replica-of URL beside it")
-    store, key = context.obj.store, api_key(os.environ)
-    has_key = key is not None or bool(key_file.read(store.home.keys))
-    if replica_of is None:
-        _require_key(host, has_key)
-    try:
-        from memstate_core.serve import server
-    except ImportError as error:
-        report(missing_extra(error, "serve"), as_json)
-        raise typer.Exit(1) from None
+    for option, given in (("--accept-writes", accept_writes), ("--open-shards", open_shards is not None)):
+        if given and replica_of is None:
+            raise typer.BadParameter(f"{option} is for replicas, expected --replica-of URL beside it")
+    store: Store = context.obj.store
     options = Options(
         settle=True,
-        api_key=key,
+        api_key=api_key(os.environ),
         record=record,
         body_limit=max_body_mib << 20,
         rate_limit=rate_limit,
@@ -111,17 +106,34 @@ def serve(
         open_shards=open_shards,
         accept_writes=accept_writes,
     )
-    if replica_of is not None:
-        from memstate_core.serve.replica.service import published_keys
+    _require_installed(as_json)
+    _require_key(host, store, options)
+    _run(store, _listening(host, port, as_json), options, workers, as_json)
 
-        found = published_keys(store.home, replica_of, options)  # fails before anything listens
-        _require_key(host, has_key or bool(found))
+
+def _require_installed(as_json: bool) -> None:
     try:
-        listening = server.bound(host, port)
+        import memstate_core.serve.server  # noqa: F401
+    except ImportError as error:
+        report(missing_extra(error, "serve"), as_json)
+        raise typer.Exit(1) from None
+
+
+def _listening(host: str, port: int, as_json: bool) -> socket:
+    from memstate_core.serve import server
+
+    try:
+        return server.bound(host, port)
     except OSError as error:
         message = f"cannot listen on {host} port {port}: {error.strerror}; choose another --port"
         report(Failure("OSError", message), as_json)
         raise typer.Exit(1) from None
+
+
+def _run(store: Store, listening: socket, options: Options, workers: int, as_json: bool) -> None:
+    """Names the address and answers until it is stopped, in this process or in several workers."""
+    from memstate_core.serve import server
+
     url = server.address(listening)
     show({"url": url, "docs": f"{url}/docs"}, as_json, lambda: [url])
     note("Press Ctrl-C to stop.")
@@ -133,10 +145,16 @@ def serve(
         Supervisor(store, listening, options, workers).run()
 
 
-def _require_key(host: str, has_key: bool) -> None:
-    """Refuses to answer other machines without a key."""
+def _require_key(host: str, store: Store, options: Options) -> None:
+    """Refuses to answer other machines without a key; asks the source of a replica before anything listens."""
+    from memstate_core.serve.auth import key_file
     from memstate_core.serve.options import KEY_VARIABLE, is_loopback
 
+    has_key = options.api_key is not None or bool(key_file.read(store.home.keys))
+    if options.replica_of is not None:
+        from memstate_core.serve.replica.service import published_keys
+
+        has_key |= bool(published_keys(store.home, options.replica_of, options))
     if not has_key and not is_loopback(host):
         raise typer.BadParameter(
             f"--host {host} is reachable from other machines: create a key with `memstate keys add`, set "
