@@ -61,7 +61,10 @@ def _unknown_topic(error: TopicNotFound) -> Problem:
 
 def _unpublished(_: StoreNotFound) -> Problem:
     """Leaves out the path of the store, which callers need not know."""
-    detail = "nothing is published yet; run `memstate import PATH` and `memstate maintain` on the server"
+    detail = (
+        "nothing is served yet: a server that has just started opens its snapshot first; where none was published, "
+        "run `memstate import PATH` and `memstate maintain` on the server"
+    )
     return Problem(503, "store-not-found", detail, {"Retry-After": "1"})
 
 

@@ -11,6 +11,7 @@ import typer
 
 from memstate_pipeline.cli.errors import missing_extra, report
 from memstate_pipeline.cli.output import Json, note, show
+from memstate_pipeline.cli.text import quantity
 
 if TYPE_CHECKING:
     from memstate_core.conformance import Report, Trajectory
@@ -113,7 +114,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     from memstate_core.conformance.report import CONDITIONS
 
     systems = document["systems"]
-    yield f"{document['turns']:,} turns, {document['nights']:,} nights, seed {document['seed']}"
+    turns, nights = (quantity(document[name], name) for name in ("turns", "nights"))
+    yield f"{turns}, {nights}, seed {document['seed']}"
     yield f"{'':32}" + "".join(f"{each['system']:>{_WIDTH}}" for each in systems)
     for name, title in CONDITIONS.items():
         scores = "".join(f"{each['conditions'][name]['score']:>{_WIDTH}.3f}" for each in systems)

@@ -11,6 +11,7 @@ import typer
 from memstate_pipeline.cli.output import Json, note, show
 from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.readers import open_readers, served_encoder
+from memstate_pipeline.cli.text import quantity
 
 if TYPE_CHECKING:
     from memstate_core.retrieve.recall import Expected
@@ -126,8 +127,9 @@ def _missed(document: Mapping[str, Any], bounds: Mapping[str, float]) -> list[st
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{document['questions']:,} questions to {document['snapshot']}, packs of {document['budget']:,} tokens"
+    asked = quantity(document["questions"], "questions")
+    yield f"{asked} to {document['snapshot']}, packs of {document['budget']:,} tokens"
     for name, found in document["metrics"].items():
         interval = f"{found['low']:.3f} to {found['high']:.3f}"
-        yield f"{name:{_WIDTH}}{found['mean']:.3f}  ({interval}, {found['questions']:,} questions)"
+        yield f"{name:{_WIDTH}}{found['mean']:.3f}  ({interval}, {quantity(found['questions'], 'questions')})"
     yield from (f"missed  {sentence}" for sentence in document["missed"])

@@ -13,6 +13,7 @@ from memstate_pipeline.cli.options import Accept, Now, Why, accepted_gates, mome
 from memstate_pipeline.cli.output import Json, as_uri, note, show
 from memstate_pipeline.cli.priority import lower_priority
 from memstate_pipeline.cli.progress import live_progress
+from memstate_pipeline.cli.text import quantity
 
 if TYPE_CHECKING:
     from memstate_core.run.store import Store
@@ -62,7 +63,7 @@ def summary_lines(summary: Mapping[str, Any], pages: Sequence[Path]) -> Iterator
     if not published:
         yield "nothing published: no shard has a change"
         return
-    counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in summary["counts"].items() if count)
+    counts = ", ".join(quantity(count, name.replace("_", " ")) for name, count in summary["counts"].items() if count)
     yield f"published {','.join(published)}: {counts or 'nothing new'}"
     if summary["counts"]["merges"]:
         yield _expected_false(summary)

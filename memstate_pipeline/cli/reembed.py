@@ -17,6 +17,7 @@ from memstate_pipeline.cli.options import moment
 from memstate_pipeline.cli.output import Json, show
 from memstate_pipeline.cli.progress import live_progress
 from memstate_pipeline.cli.readers import open_readers, served_encoder
+from memstate_pipeline.cli.text import quantity
 
 if TYPE_CHECKING:
     from memstate_core.embed.model_name import ModelName
@@ -180,7 +181,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if document["questions"]:
         before, after = (100 * document[f"recall_{name}"] for name in ("before", "after"))
         kept = f", {document['recorded']:,} of them recorded" * bool(document["recorded"])
-        yield f"recall of {document['questions']:,} questions{kept}: {before:.1f} per cent before, {after:.1f} after"
+        asked = quantity(document["questions"], "questions")
+        yield f"recall of {asked}{kept}: {before:.1f} per cent before, {after:.1f} after"
     if document["recorded"]:
         yield "answers on record are those of earlier models, which they favour; --questions FILE compares without that"
     if document["dry_run"]:
