@@ -1,9 +1,9 @@
-"""Whether a storage honours the conditions of puts, on which leases, states and CURRENT at a URL depend.
+"""Whether a storage honours the conditions of puts, on which leases, states, CURRENT and locks at a URL depend.
 
 Some servers, and proxies that leave out headers which they do not know, put an object whatever the condition says. Two
 writers would then replace what the other one wrote, and neither would notice. So it is tried before the first state of
-a store, or the first snapshot, is sent to a URL, and by `memstate doctor`: some 17 requests, on an object that is
-removed. No trial proves that a storage is right at every moment; it finds those that ignore conditions.
+a store, the first snapshot or the first backup is sent to a URL, and by `memstate doctor`: some 17 requests, on an
+object that is removed. No trial proves that a storage is right at every moment; it finds those that ignore conditions.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ from memstate_core.run.store import Store
 from memstate_core.state.files import replace_file
 from memstate_core.state.home import Home
 from memstate_core.state.snapshots import combined_state_hash
+from memstate_core.storage.conditional_puts import require_conditional_puts
+from memstate_core.storage.folder import FolderStorage
+from memstate_core.storage.purpose import BACKUPS
 
 _SETTLED_NS = 2_000_000_000
 """A file that changed so shortly before the earlier backup began may have changed again within its clock's tick."""
@@ -50,6 +53,7 @@ def back_up(
     Raises:
         BackupRefused: the folder or URL cannot hold backups.
         BackupUnreachable: the object storage does not answer, or refuses; no backup was made.
+        ConditionalPutsIgnored: there is no backup yet, and the object storage could not keep writers apart.
         CloudUnavailable: the package for object storage is missing.
         BackupDamaged: `keep` is given, and the list of an earlier backup is damaged.
         StoreNotFound: the home does not exist.
@@ -60,6 +64,8 @@ def back_up(
     """
     target = BackupFolder(where)
     target.storage.require_usable(store.home)
+    if not isinstance(target.storage, FolderStorage) and not target.numbers():  # a folder has locks of the system
+        require_conditional_puts(target.storage, BACKUPS.mark)
     with captured(store) as found, target.storage.locked(store.home, f"process {os.getpid()} (memstate backup)"):
         earlier = [target.read(number) for number in target.numbers()] if keep is not None else []
         copying = _copied(store.home, target, found)

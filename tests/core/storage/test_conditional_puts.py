@@ -13,7 +13,7 @@ from memstate_core.model.scope import Layout
 from memstate_core.storage.conditional_puts import require_conditional_puts
 from memstate_core.storage.held import unchanged_for
 from memstate_core.storage.lease import take_lease
-from memstate_core.storage.purpose import PUBLICATION, STORE, Purpose
+from memstate_core.storage.purpose import BACKUPS, PUBLICATION, STORE, Purpose
 from memstate_core.storage.shard_lease import require_no_nights
 from memstate_core.storage.storage import storage
 from tests.core.storage.s3 import Faults
@@ -26,7 +26,7 @@ IGNORED = {
 }
 
 
-@pytest.mark.parametrize("purpose", [STORE, PUBLICATION])
+@pytest.mark.parametrize("purpose", [STORE, PUBLICATION, BACKUPS])
 def test_every_kind_of_storage_passes_and_nothing_is_left(url: str, purpose: Purpose) -> None:
     place = storage(url, purpose)
     for _ in range(3):

@@ -8,17 +8,17 @@ import obstore
 import pytest
 from obstore.store import ObjectStore, from_url
 
-from memstate_core.model.errors import BackupDamaged, BackupUnreachable
+from memstate_core.model.errors import BackupDamaged, BackupUnreachable, ConditionalPutsIgnored
 from memstate_core.night.backup.back_up import back_up, last_backup
 from memstate_core.night.backup.folder import BackupFolder
 from memstate_core.night.backup.restore import restore_backup
 from memstate_core.night.backup.verify import verify_backups
 from memstate_core.run.store import Store
-from memstate_core.storage.storage import object_name
+from memstate_core.storage.storage import object_name, storage
 from tests.core.night.backup.conftest import AT, failures, rows
 from tests.core.night.backup.test_restore import killed
 from tests.core.storage.azure import KEY, empty_container
-from tests.core.storage.s3 import SECRET, empty_bucket
+from tests.core.storage.s3 import SECRET, Faults, empty_bucket
 from tests.pipeline.conftest import run_memstate
 
 pytestmark = pytest.mark.slow
@@ -105,3 +105,15 @@ def test_damage_and_silence_of_a_bucket_are_named(
         restore_backup(URL, restored)
     assert not any(SECRET in str(error.value) for error in (absent, silent))
     assert not restored.exists()
+
+
+def test_no_backup_is_made_where_conditions_of_puts_are_ignored(s3_faults: Faults, store: Store) -> None:
+    s3_faults.left_out = ("if-match", "if-none-match")
+    with pytest.raises(ConditionalPutsIgnored):
+        back_up(store, URL, AT)
+    assert storage(URL).listed("") == {}
+    s3_faults.none()
+    back_up(store, URL, AT)
+    s3_faults.seen.clear()
+    back_up(store, URL, AT)
+    assert [each for each in s3_faults.seen if "probe-" in each] == []
