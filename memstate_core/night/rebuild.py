@@ -99,6 +99,35 @@ def ensure_served(store: Store, shard: str, run_id: str) -> None:
         rebuild(store, shard, run_id)
 
 
+def facts_anew(
+    store: Store, published: Manifest, run_id: str, *, embedding_model: str, policy: dict[str, Any]
+) -> RunFacts:
+    """The facts of a run that folds a shard into a new graph, as of a snapshot that was published.
+
+    Args:
+        store: the store.
+        published: the snapshot whose evidence, accesses and logical time are used.
+        run_id: the run's name.
+        embedding_model: the model of the topics' vectors.
+        policy: the policy of the fold, as a manifest records it.
+    """
+    return RunFacts(
+        run_id=run_id,
+        shard=published.shard,
+        shards=store.layout.count,
+        now=published.now,
+        number=next_number(store, published.shard, published.number),
+        base=None,
+        evidence_version=published.evidence_version,
+        transitions_version=store.ledger.version("transitions"),
+        accesses_version=published.accesses_version,
+        ledger_head=store.ledger.chain.head,
+        fresh_graph=True,
+        embedding_model=embedding_model,
+        policy=policy,
+    )
+
+
 def fold_again(
     store: Store,
     published: Manifest,
@@ -120,21 +149,7 @@ def fold_again(
     Returns:
         The run, whose working graph and tables hold the result.
     """
-    facts = RunFacts(
-        run_id=run_id,
-        shard=published.shard,
-        shards=store.layout.count,
-        now=published.now,
-        number=next_number(store, published.shard, published.number),
-        base=None,
-        evidence_version=published.evidence_version,
-        transitions_version=store.ledger.version("transitions"),
-        accesses_version=published.accesses_version,
-        ledger_head=store.ledger.chain.head,
-        fresh_graph=True,
-        embedding_model=store.encoder.model,
-        policy=policy,
-    )
+    facts = facts_anew(store, published, run_id, embedding_model=store.encoder.model, policy=policy)
     run = Run.begin(scratch, facts)
     if corrections is not None:
         run.decide(CORRECTIONS, corrections)

@@ -6,9 +6,7 @@ bootstrap intervals; where an interval has 0 in it, the part adds nothing that t
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from ranking import CUTS, Floats, best_first, bootstrapped, scores
-from retrieval import prepared, scope_of
+from retrieval import for_each_directory, prepared, scope_of
 
 from memstate_core.model.terms import question_terms
 from memstate_core.retrieve.reader import SnapshotReader
@@ -115,16 +113,7 @@ def _row(cells: Sequence[str]) -> str:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Prints a table for each directory."""
-    parser = argparse.ArgumentParser(description="Measure what each part of the score of evidence adds.")
-    parser.add_argument("directories", type=Path, nargs="+", metavar="DIR", help="has turns.jsonl and questions.jsonl")
-    parser.add_argument("--seed", type=int, default=7, help="of the bootstrap")
-    parser.add_argument("--homes", type=Path, metavar="DIR", help="keep the stores here, and use those that are here")
-    args = parser.parse_args(given)
-    with tempfile.TemporaryDirectory() as scratch:
-        for data in args.directories:
-            home = (args.homes or Path(scratch)) / data.resolve().name
-            home.mkdir(parents=True, exist_ok=True)
-            print(report(data, home, args.seed), end="\n\n", flush=True)
+    for_each_directory(report, "Measure what each part of the score of evidence adds.", given)
 
 
 if __name__ == "__main__":

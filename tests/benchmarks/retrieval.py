@@ -236,9 +236,17 @@ def report(data: Path, home: Path, seed: int) -> str:
     return "\n\n".join((head, notes, table(results, seed), differences(results, methods.plain, seed)))
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Prints two tables for each directory."""
-    parser = argparse.ArgumentParser(description="Compare methods of finding evidence on labelled conversations.")
+def for_each_directory(
+    report: Callable[[Path, Path, int], str], description: str, given: Sequence[str] | None = None
+) -> None:
+    """Reads the arguments and prints a report for each directory.
+
+    Args:
+        report: makes it of the directory, the home of its store, and the seed of the bootstrap.
+        description: what `--help` says of the script.
+        given: the arguments; those of the process without it.
+    """
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("directories", type=Path, nargs="+", metavar="DIR", help="has turns.jsonl and questions.jsonl")
     parser.add_argument("--seed", type=int, default=7, help="of the bootstrap")
     parser.add_argument("--homes", type=Path, metavar="DIR", help="keep the stores here, and use those that are here")
@@ -248,6 +256,11 @@ def main(given: Sequence[str] | None = None) -> None:
             home = (args.homes or Path(scratch)) / data.resolve().name
             home.mkdir(parents=True, exist_ok=True)
             print(report(data, home, args.seed), end="\n\n", flush=True)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Prints two tables for each directory."""
+    for_each_directory(report, "Compare methods of finding evidence on labelled conversations.", given)
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ from memstate_core.forget.salience import update_salience
 from memstate_core.model.progress import tracked
 from memstate_core.night.placements import place
 from memstate_core.night.publish import publish
+from memstate_core.night.rebuild import facts_anew
 from memstate_core.policy.sections.extractor import ExtractorSettings
 from memstate_core.revise.dependency import recorded_queue
 from memstate_core.run.apply import update_topics
-from memstate_core.run.begin import next_number, recover
+from memstate_core.run.begin import recover
 from memstate_core.run.embed_topics import refresh_embeddings
 from memstate_core.run.publications import publications
-from memstate_core.run.run import Run, RunFacts
+from memstate_core.run.run import Run
 from memstate_core.run.store import Store, with_model
 from memstate_core.run.view import decisions, shard_evidence
 from memstate_core.state.decisions import segments
@@ -62,21 +63,8 @@ def _publish(store: Store, published: Manifest, run_id: str) -> str:
 
 
 def _begun(store: Store, published: Manifest, run_id: str) -> Run:
-    facts = RunFacts(
-        run_id=run_id,
-        shard=published.shard,
-        shards=store.layout.count,
-        now=published.now,
-        number=next_number(store, published.shard, published.number),
-        base=None,
-        evidence_version=published.evidence_version,
-        transitions_version=store.ledger.version("transitions"),
-        accesses_version=published.accesses_version,
-        ledger_head=store.ledger.chain.head,
-        fresh_graph=True,
-        embedding_model=published.embedding_model,
-        policy=published.policy,
-    )
+    model, policy = published.embedding_model, published.policy
+    facts = facts_anew(store, published, run_id, embedding_model=model, policy=policy)
     return Run.begin(store.home.work(published.shard), facts)
 
 
