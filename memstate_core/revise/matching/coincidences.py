@@ -20,7 +20,6 @@ from memstate_core.revise.matching.differing_values import Flags
 from memstate_core.revise.matching.earlier_merges import EarlierMerges
 from memstate_core.revise.matching.nearest import Ints
 from memstate_core.revise.matching.parts import Reals, agreements, counted, parts_of
-from memstate_core.revise.matching.tokens import units
 
 MAX_SHARE = 0.05
 """The share of equal pairs up to which they may be so by chance."""
@@ -155,6 +154,5 @@ def _before(earlier: EarlierMerges, peers: Reals) -> tuple[pl.DataFrame, Reals]:
 
 def _title_codes(corpus: Corpus) -> Ints:
     """Equal for titles with the same units; a topic without any has a code of its own (topics,)."""
-    cut = [units(title) for title in corpus.titles]
-    names = [" ".join(row) or f" {place}" for place, row in enumerate(cut)]
+    names = [" ".join(row) or f" {place}" for place, row in enumerate(corpus.title_units.cut)]
     return np.unique(names, return_inverse=True)[1].astype(np.int64)

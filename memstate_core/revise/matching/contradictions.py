@@ -150,8 +150,8 @@ def _family(shared: Floats, titles: Ints, pairs: Candidates) -> Ints:
     order = np.lexsort((-weight, others, ends))
     first = np.diff(ends[order], prepend=-1.0).astype(bool) | np.diff(others[order], prepend=-1).astype(bool)
     key = np.sort((ends * 1000 + weight)[order[first]])
+    last = np.searchsorted(key, np.arange(len(titles)) * 1000.0 + 999)
     counts = [
-        np.searchsorted(key, end * 1000.0 + 999) - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE)
-        for end in (pairs.a, pairs.b)
+        last[end] - np.searchsorted(key, end * 1000.0 + weight[: len(end)] - SAME_SHARE) for end in (pairs.a, pairs.b)
     ]
     return np.asarray(np.minimum(*counts) - 1, np.int64)

@@ -128,20 +128,23 @@ class Corpus:
     @cached_property
     def summarised(self) -> NDArray[np.bool_]:
         """Which topics have a summary that says something besides the title."""
-        own = [set(units(title)) for title in self.titles]
-        return np.array(
-            [not known.issuperset(added) for known, added in zip(own, self.summary_units, strict=True)], bool
-        )
+        both = zip(self.title_units.cut, self.summary_units, strict=True)
+        return np.array([not set(known).issuperset(added) for known, added in both], bool)
 
     @cached_property
     def beside_title(self) -> tuple[Any, NDArray[np.float32]]:
         """Units of summary and field values (CSR of ones, (topics, units)), and the rarity of each in nats (units,)."""
-        return unit_rarity([" ".join(part) for part in zip(self.summaries, self._joined_values, strict=True)])
+        return unit_rarity(self._units_beside)
 
     @cached_property
     def value_units(self) -> tuple[Any, NDArray[np.float32]]:
         """Field values as units of titles (CSR of ones, (rows of `fields`, units)), and how many units each has."""
-        return self.title_units.known(self.fields["text"].to_list())
+        return self.title_units.known(self.units_of_values)
+
+    @cached_property
+    def units_of_values(self) -> list[list[str]]:
+        """The units of each field value (rows of `fields`)."""
+        return [units(text) for text in self.fields["text"]]
 
     @cached_property
     def single_values(self) -> Any:
@@ -154,8 +157,7 @@ class Corpus:
     @cached_property
     def beside_in_titles(self) -> Any:
         """Units of titles that a topic has in its summary or fields, CSR of ones (topics, units)."""
-        texts = [" ".join(part) for part in zip(self.summaries, self._joined_values, strict=True)]
-        return self.title_units.known(texts)[0]
+        return self.title_units.known(self._units_beside)[0]
 
     @cached_property
     def values(self) -> Any:
@@ -179,6 +181,12 @@ class Corpus:
         both = one.join(values.rename({"row": "b"}), on=["b", "name"], suffix="_b")
         letters = pair_products(self.values, self.values, both["value"].to_numpy(), both["value_b"].to_numpy())
         return both.with_columns(letters=pl.Series(letters, dtype=pl.Float64)).drop("a", "b", "value", "value_b")
+
+    @cached_property
+    def _units_beside(self) -> list[list[str]]:
+        """The units of summary and field values together."""
+        both = zip(self.summaries, self._joined_values, strict=True)
+        return [units(f"{summary} {values}") for summary, values in both]
 
     @cached_property
     def _joined_values(self) -> list[str]:

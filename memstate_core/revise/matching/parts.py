@@ -17,7 +17,6 @@ from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import Corpus
 from memstate_core.revise.matching.differing_values import compared_summaries, differing_fields
 from memstate_core.revise.matching.nearest import Ints
-from memstate_core.revise.matching.tokens import units
 
 Reals = NDArray[np.float64]
 
@@ -49,7 +48,7 @@ class Sample:
 def parts_of(corpus: Corpus) -> pl.DataFrame:
     """The parts of topics (columns row, name, key); summaries only where they say something besides the title."""
     day, number = pl.format("day {}", "day"), pl.format("number {}", "number")
-    words = pl.Series("words", [" ".join(units(text)) for text in corpus.fields["text"]], dtype=pl.String)
+    words = pl.Series("words", [" ".join(row) for row in corpus.units_of_values], dtype=pl.String)
     key = pl.coalesce(day, number, "words")
     named = pl.format(FIELD + "{}", "name").alias("name")
     fields = corpus.fields.hstack([words]).select(pl.col("row").cast(pl.Int64), named, key=key)

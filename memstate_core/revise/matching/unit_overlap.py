@@ -51,10 +51,19 @@ class Overlap:
 
 
 class UnitIndex:
-    """The units of a set of titles, ready to compare pairs of them."""
+    """The units of a set of titles, ready to compare pairs of them.
+
+    Args:
+        titles: the titles.
+
+    Attributes:
+        cut: the units of each title.
+        own: the same, CSR of ones (titles, units).
+        codes: equal for titles with the same units (titles,).
+    """
 
     def __init__(self, titles: Sequence[str]) -> None:
-        cut = [units(title) for title in titles]
+        self.cut = cut = [units(title) for title in titles]
         vocabulary = _vocabulary(cut)
         self._column = column = {unit: place for place, unit in enumerate(vocabulary)}
         self.own = incidence(cut, column)
@@ -74,9 +83,8 @@ class UnitIndex:
         self._codes = _of_two(self._written, codes)
         self._stems = _of_two((self._written @ _stems(vocabulary, codes)).sign(), codes)
 
-    def known(self, texts: Sequence[str]) -> tuple[Any, Floats]:
-        """Texts as units of the titles (CSR of ones, (texts, units)), and how many units each text has (texts,)."""
-        cut = [units(text) for text in texts]
+    def known(self, cut: Sequence[Sequence[str]]) -> tuple[Any, Floats]:
+        """The units of texts as those of the titles (CSR of ones, (texts, units)), and how many each text has."""
         size = np.array([len(row) for row in cut], np.float32)
         return incidence([[unit for unit in row if unit in self._column] for row in cut], self._column), size
 
@@ -175,9 +183,8 @@ class UnitIndex:
         return np.asarray(pair_products(self._stems, self._stems, a, b) > 0)
 
 
-def unit_rarity(texts: Sequence[str]) -> tuple[Any, Floats]:
-    """Units of texts (CSR of ones, (texts, units)), and the rarity of each unit in nats (units,)."""
-    cut = [units(text) for text in texts]
+def unit_rarity(cut: Sequence[Sequence[str]]) -> tuple[Any, Floats]:
+    """The units of texts (CSR of ones, (texts, units)), and the rarity of each unit in nats (units,)."""
     own = incidence(cut, {unit: place for place, unit in enumerate(_vocabulary(cut))})
     return own, _rarity(_sums(own), len(cut))
 
