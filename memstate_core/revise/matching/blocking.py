@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from memstate_core.revise.matching.corpus import NONE, Corpus
-from memstate_core.revise.matching.nearest import Ints, distinct, nearest
+from memstate_core.revise.matching.nearest import Ints, distinct, nearest, without
 
 NEIGHBOURS = 20
 """Nearest neighbours of a topic that each view proposes."""
@@ -88,7 +88,7 @@ def missing_pairs(group: NDArray[Any], known: Candidates, *, at_most: int) -> Ca
     parts = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
     pairs = [(part[i], part[j]) for part in parts for i, j in [np.triu_indices(len(part), 1)]]
     keys = [np.minimum(one, other) * count + np.maximum(one, other) for one, other in pairs]
-    fresh = np.setdiff1d(np.concatenate([*keys, np.empty(0, np.int64)]), known.a * count + known.b)
+    fresh = without(np.concatenate([*keys, np.empty(0, np.int64)]), known.a * count + known.b)
     return Candidates(*np.divmod(fresh, max(1, count)), np.zeros((len(fresh), len(VIEWS)), bool))
 
 

@@ -27,6 +27,8 @@ SMALL = 2_000
 FREQUENT = 0.02
 """The rough search leaves out columns that more than this share of the members have: they discriminate least."""
 _WIDE_ROWS, _STRIDED = 512, 64
+_COUNTED = 16
+"""Cells of a count for each number, up to which counting takes less time than sorting."""
 
 
 def tfidf(texts: Sequence[str], analyzer: Callable[[str], list[str]]) -> Any:
@@ -62,6 +64,31 @@ def distinct(parts: Sequence[Ints]) -> Ints:
     """The distinct numbers of all parts, sorted; by one sort, which large arrays need less time for than a hash."""
     every = np.sort(np.concatenate([*parts, np.empty(0, np.int64)]))
     return np.asarray(every[np.diff(every, prepend=-1) != 0])
+
+
+def without(numbers: Ints, known: Ints) -> Ints:
+    """The distinct numbers that are not among others, sorted; fast where there are few numbers and many others."""
+    wanted = distinct([numbers])
+    place = np.minimum(np.searchsorted(wanted, known), max(0, len(wanted) - 1))
+    found = np.zeros(len(wanted), bool)
+    if len(wanted):
+        found[place[wanted[place] == known]] = True
+    return wanted[~found]
+
+
+def dense_ranks(numbers: Ints, below: int) -> Ints:
+    """The place of each number among the distinct ones.
+
+    Args:
+        numbers: not negative.
+        below: more than the greatest; unless it is many times as much as there are numbers, they are counted
+            instead of sorted.
+    """
+    if below > _COUNTED * len(numbers):
+        return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    there = np.zeros(below, bool)
+    there[numbers] = True
+    return np.asarray((np.cumsum(there) - 1)[numbers])
 
 
 def pair_products(left: Any, right: Any, a: Ints, b: Ints) -> Floats:

@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from memstate_core.revise.matching.blocking import Candidates
 from memstate_core.revise.matching.corpus import NONE, Corpus
-from memstate_core.revise.matching.nearest import Ints, pair_products
+from memstate_core.revise.matching.nearest import Ints, dense_ranks, pair_products
 
 DEPTHS = (50, 100, 200, 400, 800, 1600)
 """Numbers of best pairs of a source to examine; the depth with the lowest bound decides."""
@@ -58,10 +58,9 @@ class Origins:
         one, other = first[pairs.a], first[pairs.b]
         trusted = self.member.multiply(self.distinct[None, :]).tocsr()
         shared = pair_products(self.member, self.member, pairs.a, pairs.b) > 0
-        places = [
-            end * self.member.shape[1] + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))
-        ]
-        rivals = np.unique(np.concatenate(places), return_inverse=True)[1].astype(np.int64)
+        topics, sources = self.member.shape
+        places = [end * sources + np.maximum(source, 0) for end, source in ((pairs.a, other), (pairs.b, one))]
+        rivals = dense_ranks(np.concatenate(places), topics * sources)
         across = (one != NONE) & (other != NONE) & ~shared
         return SourceRelations(
             same=pair_products(trusted, trusted, pairs.a, pairs.b) > 0,

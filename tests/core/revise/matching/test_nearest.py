@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from memstate_core.revise.matching import nearest as nearest_module
 from memstate_core.revise.matching.blocking import all_pairs, completeness, nearest_neighbours, within_groups
 from memstate_core.revise.matching.comparisons import compare
-from memstate_core.revise.matching.nearest import nearest, pair_products, tfidf
+from memstate_core.revise.matching.nearest import dense_ranks, nearest, pair_products, tfidf, without
 from memstate_core.revise.matching.tokens import words
 from tests.core.revise.matching.corpora import corpus, dedupe, every_pair
 
@@ -93,6 +93,21 @@ def test_pair_products_are_inner_products(matrix: Matrix, shape: Any, block: int
         products = pair_products(shape(matrix), shape(other), a, b)
     assert products.dtype == np.float32
     np.testing.assert_allclose(products, [matrix[i] @ other[j] for i, j in zip(a, b, strict=True)], atol=1e-5)
+
+
+NUMBERS = arrays(np.int64, st.integers(0, 12), elements=st.integers(0, 30))
+
+
+@given(NUMBERS, NUMBERS)
+def test_numbers_that_are_not_among_others(numbers: NDArray[np.int64], known: NDArray[np.int64]) -> None:
+    assert without(numbers, known).tolist() == sorted({*numbers.tolist()} - {*known.tolist()})
+
+
+@given(NUMBERS, st.sampled_from([31, 10_000]))
+def test_dense_ranks_are_places_among_the_distinct(numbers: NDArray[np.int64], below: int) -> None:
+    """Whether they are counted or sorted."""
+    places = {number: place for place, number in enumerate(sorted({*numbers.tolist()}))}
+    assert dense_ranks(numbers, below).tolist() == [places[number] for number in numbers.tolist()]
 
 
 def test_rows_of_weighted_texts_have_unit_length_or_none() -> None:
