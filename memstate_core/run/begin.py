@@ -30,7 +30,7 @@ from memstate_core.state.snapshots import Manifest, Snapshot, load_snapshot, num
 _COPIES = 3
 """Sizes of the served snapshot that a run writes: its graph, changed pages of it, and the next snapshot."""
 
-COMPACT_AT = 2.0
+COMPACT_AT = 1.3
 """A graph file that has grown to this many times its initial size is rewritten."""
 
 

@@ -77,6 +77,13 @@ def made(home: Path, topics: int, scopes: int, shards: int = 1) -> Path:
     """A store after its first night of each shard."""
     if current_number(Home(home), "s0") is not None:
         return home
+    store = begun(home, topics, scopes, shards)
+    maintain(store, generate.END)
+    return home
+
+
+def begun(home: Path, topics: int, scopes: int, shards: int = 1) -> Store:
+    """A store before its first night, with three observations of each topic."""
     home.mkdir(parents=True, exist_ok=True)
     (home / "memstate.toml").write_text(SETTINGS.format(shards=shards))
     store, dump = open_store(home, {}), home / "dump.jsonl"
@@ -84,8 +91,7 @@ def made(home: Path, topics: int, scopes: int, shards: int = 1) -> Path:
     generate.main([str(dump), "--observations", str(3 * topics), *shared])
     import_paths(store.ledger, store.settings, [dump], now=generate.END, run_id="made")
     dump.unlink()
-    maintain(store, generate.END)
-    return home
+    return store
 
 
 def night(home: Path, changes: int, *, anew: bool, scopes: Sequence[str] | None = None) -> float:

@@ -124,6 +124,20 @@ def nights(given: Given) -> list[Measure]:
     )
 
 
+def load(given: Given) -> list[Measure]:
+    """A first load, beside raw COPY of its tables into Kuzu."""
+    from first_load import measured
+
+    return measured(given.folder, *((3_000, 600, 2) if given.small else (500_000, 100_000, 10)))
+
+
+def disk(given: Given) -> list[Measure]:
+    """The disk of a store after nights with changes, beside a fresh build of the same input."""
+    from disk_growth import measured
+
+    return measured(given.folder, *((200, 100, 2, 5) if given.small else (10_000, 1_000, 60, 100)))
+
+
 BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {
     "encoding": encoding,
     "pairs": pairs,
@@ -134,6 +148,8 @@ BENCHMARKS: dict[str, Callable[[Given], list[Measure]]] = {
     "packs": packs,
     "layers": layers,
     "nights": nights,
+    "load": load,
+    "disk": disk,
 }
 """Every benchmark of the runner by its name."""
 
