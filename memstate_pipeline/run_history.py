@@ -1,9 +1,10 @@
 """Dagster's run history in SQLite, read and written by connections that stay open while an instance is used.
 
 For each of the hundreds of accesses of a night, Dagster makes an engine, compiles its statement anew, opens the
-database and closes it, which moves the write-ahead log into the database. Here one engine serves a database while the
-instance is open. Dagster still makes the databases, and other storages (Postgres, in memory) are left as they are. Only
-public methods are replaced, in one instance; the two classes are those that `dagster.yaml` names, and not exported.
+database and closes it, which moves the write-ahead log into the database. Here one connection serves a database while
+the instance is open, and others for as long as several threads use it at once. Dagster still makes the databases, and
+other storages (Postgres, in memory) are left as they are. Only public methods are replaced, in one instance; the two
+classes are those that `dagster.yaml` names, and not exported.
 
 The invariant: after `kept_open` no connection is left, so the databases are whole without their write-ahead logs.
 """
@@ -14,18 +15,22 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import lru_cache
 from typing import Any
 
 import dagster as dg
 from cachetools import LRUCache
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from dagster._core.storage.runs import SqliteRunStorage
-from sqlalchemy import Connection, Engine, create_engine, inspect
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, inspect
 
 Connect = Callable[..., AbstractContextManager[Connection]]
 
 BUSY_SECONDS = 30
 """How long a connection waits for a writer in another process, as Dagster's do."""
+
+_ASKED = ("has_asset_key_col", "has_secondary_index")
+"""What Dagster asks about the index, by connections of its own or of the instance: columns, and migrations of data."""
 
 _RUN = re.compile(r"Dagster run ([\w-]+)")
 
@@ -44,7 +49,7 @@ def kept_open(instance: dg.DagsterInstance) -> Iterator[None]:
             index = _Kept(events.index_connection)
             stack.enter_context(_replaced(events, "run_connection", _Kept(events.run_connection)))
             stack.enter_context(_replaced(events, "index_connection", index))
-            stack.enter_context(_tables_of(events, index))
+            stack.enter_context(_schema_of(events, index))
         yield
 
 
@@ -65,18 +70,42 @@ def is_of_ended_run(instance: dg.DagsterInstance, holder: str) -> bool:
     return run is not None and run.is_finished
 
 
-class _Engines(LRUCache[Any, Engine]):
-    """The engines used last, by database; what `popitem` removes, for room too, is disposed."""
+@lru_cache(maxsize=4 * MOST_OPEN)
+def _engine(url: URL) -> Engine:
+    """The engine of a database, which keeps the statements that it compiled and no connection."""
+    return create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
 
-    def popitem(self) -> tuple[Any, Engine]:
+
+class _Database:
+    """A database: its engine, and its connection that nobody uses at the moment."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.idle: Connection | None = None
+
+    def connection(self) -> Connection:
+        """The idle connection, or a new one."""
+        idle, self.idle = self.idle, None
+        return idle or self.engine.connect()
+
+    def close(self) -> None:
+        """Closes the idle connection."""
+        if self.idle is not None:
+            self.idle.close()
+
+
+class _Databases(LRUCache[Any, _Database]):
+    """The databases used last; what `popitem` removes, for room too, is closed."""
+
+    def popitem(self) -> tuple[Any, _Database]:
         """Removes the one used least recently."""
-        name, engine = super().popitem()
-        engine.dispose()
-        return name, engine
+        name, database = super().popitem()
+        database.close()
+        return name, database
 
 
 class _Kept:
-    """Opens connections as a storage does, from the second one to a database on by an engine that is kept.
+    """Opens connections as a storage does, from the second one to a database on by an engine, and keeps one of each.
 
     Args:
         first: the storage's own way, which makes the database if it is missing.
@@ -84,29 +113,46 @@ class _Kept:
 
     def __init__(self, first: Connect) -> None:
         self._first = first
-        self._engines = _Engines(MOST_OPEN)
+        self._databases = _Databases(MOST_OPEN)
         self._lock = threading.Lock()
 
     @contextmanager
     def __call__(self, name: Any = None) -> Iterator[Connection]:
         """A connection in a transaction, to the database of a run or to the only one."""
         with self._lock:
-            engine = self._engines.get(name)
-        if engine is not None:
-            with engine.begin() as connection:
-                yield connection
+            database = self._databases.get(name)
+            known = None if database is None else database.connection()
+        if database is not None and known is not None:
+            with self._kept(name, database, known):
+                yield known
             return
         with self._first(*([] if name is None else [name])) as connection:
             url = connection.engine.url
             yield connection
         with self._lock:
-            if name not in self._engines:  # another thread may have been first
-                self._engines[name] = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+            if name not in self._databases:  # another thread may have been first
+                self._databases[name] = _Database(_engine(url))
+
+    @contextmanager
+    def _kept(self, name: Any, database: _Database, connection: Connection) -> Iterator[None]:
+        """A transaction; its connection is kept if it succeeds, the database is not closed, and no other is kept."""
+        try:
+            with connection.begin():
+                yield
+            with self._lock:
+                if self._databases.get(name) is database and database.idle is None:
+                    database.idle = connection
+                    return
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
 
     def close(self) -> None:
         """Closes all of them."""
-        while self._engines:
-            self._engines.popitem()  # `clear` would not dispose them
+        with self._lock:
+            while self._databases:
+                self._databases.popitem()  # `clear` would close none
 
 
 @contextmanager
@@ -120,19 +166,29 @@ def _replaced(storage: Any, name: str, kept: _Kept) -> Iterator[None]:
 
 
 @contextmanager
-def _tables_of(events: Any, index: _Kept) -> Iterator[None]:
-    """Dagster asks by another engine, before many events, whether the index has a table; one that is there stays."""
-    found: set[str] = set()
+def _schema_of(events: Any, index: _Kept) -> Iterator[None]:
+    """Dagster asks before many events whether the index has a table, a column or a migration; what is there stays."""
 
     def has_table(name: str) -> bool:
-        if name not in found:
-            with index() as connection:
-                if inspect(connection).has_table(name):
-                    found.add(name)
-        return name in found
+        with index() as connection:
+            return inspect(connection).has_table(name)
 
-    vars(events)["has_table"] = has_table
+    asked = {"has_table": has_table} | {name: getattr(events, name) for name in _ASKED}
+    vars(events).update({name: _kept_answers(has) for name, has in asked.items()})
     try:
         yield
     finally:
-        del vars(events)["has_table"]
+        for name in asked:
+            del vars(events)[name]
+
+
+def _kept_answers(has: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Asks again only for what was missing."""
+    found: set[str] = set()
+
+    def answer(name: str) -> bool:
+        if name not in found and has(name):
+            found.add(name)
+        return name in found
+
+    return answer

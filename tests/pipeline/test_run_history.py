@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dagster as dg
@@ -66,6 +68,46 @@ def test_a_database_is_opened_once_after_it_is_made_and_not_for_each_access(home
         assert said(instance, RUNS[0]) == ["begun", *(f"step {number}" for number in range(20))]
     for database in (f"{RUNS[0]}.db", "runs.db", "index.db"):
         assert 0 < connected.count(database) < 10, connected
+
+
+def test_what_the_index_has_is_asked_once(home: Home) -> None:
+    asked: list[str] = []
+
+    def executes(_: object, __: object, statement: str, *___: object) -> None:
+        if "table_info" in statement or "secondary_indexes" in statement:
+            asked.append(statement)
+
+    with dagster_instance(home) as instance:
+        instance.get_asset_records([dg.AssetKey("topics")])
+        event.listen(Engine, "before_cursor_execute", executes)
+        for _ in range(3):
+            assert list(instance.get_asset_records([dg.AssetKey("topics")])) == []
+        event.remove(Engine, "before_cursor_execute", executes)
+    assert asked == []
+
+
+def test_what_the_index_lacks_is_asked_again(home: Home) -> None:
+    with dagster_instance(home) as instance:
+        events = instance.event_log_storage
+        assert not events.has_secondary_index("later")
+        events.enable_secondary_index("later")
+        assert events.has_secondary_index("later")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed on Linux")
+def test_threads_at_once_have_connections_of_their_own_and_leave_none(home: Home) -> None:
+    together = threading.Barrier(4)
+    with dagster_instance(home) as instance, ThreadPoolExecutor(4) as threads:
+        say(instance, RUNS[0], "alone")
+
+        def held(_: int) -> int:
+            with instance.event_log_storage.run_connection(RUNS[0]) as connection:
+                together.wait(60)
+                return id(connection)
+
+        assert len(set(threads.map(held, range(4)))) == 4
+        assert said(instance, RUNS[0]) == ["begun", "alone"]
+    assert opened(home) == set()
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed on Linux")
