@@ -17,6 +17,13 @@ def node_table(name: str, schema: Schema) -> str:
     return f"CREATE NODE TABLE {name}({_columns(schema)}, PRIMARY KEY(id))"
 
 
+def creation(name: str, columns: list[str]) -> str:
+    """The statement that creates the nodes of `$rows`."""
+    aliases = ", ".join(f"{column} AS _{column}" for column in columns)
+    values = ", ".join(f"{column}: _{column}" for column in columns)
+    return f"LOAD FROM $rows WITH {aliases} CREATE (:{name} {{{values}}})"
+
+
 def edge_table() -> str:
     """The statement that creates the table of edges."""
     properties = {name: dtype for name, dtype in EDGES.items() if name not in ("from_id", "to_id")}

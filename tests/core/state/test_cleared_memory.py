@@ -11,7 +11,7 @@ import pytest
 
 from memstate_core.model.graph_tables import EDGES, REVISIONS, TOPICS
 from memstate_core.state.cleared_memory import cleared_memory
-from memstate_core.state.graph import EDGE, REVISION, TOPIC, open_graph
+from memstate_core.state.graph import EDGE, FEW_ROWS, REVISION, TOPIC, open_graph
 from tests.core.frames import filled
 from tests.core.strategies import BUFFER_MIB
 
@@ -37,7 +37,7 @@ def write(path: Path, topics: int) -> None:
         graph.sync(EDGE, filled(edges, EDGES))
 
 
-@pytest.mark.parametrize("topics", [3, 500])
+@pytest.mark.parametrize("topics", [3, FEW_ROWS, 500])
 @pytest.mark.parametrize("size", [600, 4_000, 100_000])
 def test_a_graph_has_nothing_that_the_process_has_read_before(tmp_path: Path, size: int, topics: int) -> None:
     forgotten(size)

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from memstate_core.model.errors import DimensionMismatch
 from memstate_core.model.frames import Schema
 from memstate_core.model.graph_tables import EDGES, REVIEWS, REVISIONS, TOPICS, VECTORS, vector_columns
+from memstate_core.state import graph as graph_module
 from memstate_core.state.graph import (
     EDGE,
+    FEW_ROWS,
     FIELD,
     NODE_TABLES,
     REVIEW,
@@ -48,8 +50,10 @@ STRANGE = [
 TABLES = [TOPIC, FIELD, REVISION, VECTOR, REVIEW, EDGE]
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Iterator[Graph]:
+@pytest.fixture(params=[FEW_ROWS, 0], ids=["created", "copied"])
+def graph(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
+    """A graph into which few rows are created, and one into which all are copied."""
+    monkeypatch.setattr(graph_module, "FEW_ROWS", request.param)
     with open_graph(tmp_path / "graph", buffer_mib=BUFFER_MIB) as opened:
         yield opened
 
@@ -181,6 +185,18 @@ def test_whatever_edges_there_were_sync_leaves_the_wanted_ones(graph: Graph, wan
     desired = frame(EDGES, *rows)
     graph.sync(EDGE, desired)
     assert held(graph, EDGE) == desired.sort(EDGE.key).rows()
+
+
+@pytest.mark.parametrize("table", NODE_TABLES, ids=lambda table: table.name)
+def test_few_rows_and_many_are_read_back_beside_each_other(tmp_path: Path, table: Table) -> None:
+    """Also once some of either are deleted, written again, and the file was closed in between."""
+    many = pl.concat([rows_of(table).with_columns(id=pl.Series([f"{n}/0", f"{n}/1"])) for n in range(FEW_ROWS)])
+    steps = [many[:3], many, many[5:9], many[2:30], many[::2]]
+    for desired in steps:
+        with open_graph(tmp_path / "graph", buffer_mib=BUFFER_MIB) as graph:
+            graph.sync(table, desired)
+        with open_graph(tmp_path / "graph", read_only=True, buffer_mib=BUFFER_MIB) as graph:
+            assert held(graph, table) == desired.sort(table.key).rows()
 
 
 # Columns of other steps stay
