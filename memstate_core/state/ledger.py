@@ -35,6 +35,9 @@ TABLES: dict[str, Schema] = {
     "quarantine": QUARANTINE,
     "quarantine_actions": QUARANTINE_ACTIONS,
 }
+Mark = tuple[int, int, int, int]
+"""A version of a table, and which file its commit is: its number, and inode, size and time of the file."""
+
 _READ_ERRORS = (OSError, DeltaError, pl.exceptions.PolarsError)
 
 
@@ -56,7 +59,8 @@ class Ledger:
         self._checked = checked
         self._wait = lock_wait_seconds
         self.chain = Keeper(root)
-        self._listed: dict[str, tuple[tuple[int, int, int, int], list[str]]] = {}
+        self._listed: dict[str, tuple[Mark, list[str]]] = {}
+        self._kept: dict[tuple[str, str], tuple[Mark, pl.DataFrame]] = {}
 
     @contextmanager
     def writing(self, holder: str) -> Iterator[None]:
@@ -110,6 +114,25 @@ class Ledger:
     def scan(self, table: str, version: int | None = None) -> pl.LazyFrame:
         """The rows of a table, at its newest version or at a given one, lazily."""
         return self._rows(table, self.files(table, version))
+
+    def kept(self, table: str, version: int, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Few rows of a version that the steps of a run ask for again and again; a version never changes.
+
+        They are read again for another version, or if the file of its commit is another one.
+
+        Args:
+            table: which table.
+            version: the version that the run pinned.
+            name: what they are, other than all else that is kept of the table.
+            read: reads them.
+        """
+        mark, found = self._mark(table, version), self._kept.get((table, name))
+        if found is not None and found[0] == mark:
+            return found[1]
+        rows = read()
+        if mark is not None:
+            self._kept[table, name] = mark, rows
+        return rows
 
     def since(self, table: str, version: int | None) -> pl.LazyFrame:
         """Rows of the files that a table did not have at a version: all later rows, and older ones compacted since."""
@@ -182,6 +205,7 @@ class Ledger:
         """
         rewrite(self.root, TABLES, changes)
         self._listed.clear()
+        self._kept.clear()
         self.chain.recover(TABLES, self._active, rewritten=True)
 
     def files(self, table: str, version: int | None = None) -> list[str]:
@@ -210,9 +234,7 @@ class Ledger:
         The answer for the last version asked of each table is kept: a version never changes, and each step of a run
         reads the version that the run pinned. It is read again if the file of its commit is another one.
         """
-        commit = self.root / table / commit_name(version)
-        found = commit.stat() if commit.exists() else None
-        mark = None if found is None else (version, found.st_ino, found.st_size, found.st_mtime_ns)
+        mark = self._mark(table, version)
         kept = self._listed.get(table)
         if kept is not None and kept[0] == mark:
             return kept[1]
@@ -221,6 +243,11 @@ class Ledger:
         if mark is not None:
             self._listed[table] = mark, files
         return files
+
+    def _mark(self, table: str, version: int) -> Mark | None:
+        commit = self.root / table / commit_name(version)
+        found = commit.stat() if commit.exists() else None
+        return None if found is None else (version, found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _uri(self, table: str) -> str:
         """The table's URI, with special characters of its path escaped."""

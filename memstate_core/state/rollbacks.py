@@ -50,7 +50,10 @@ def spans(rows: pl.DataFrame) -> list[tuple[int, int]]:
         rows: its transitions, or its rollbacks alone (at least columns seq, kind, payload_json).
     """
     found: list[tuple[int, int]] = []
-    marks = rows.filter(pl.col("kind") == ROLLED_BACK).sort("seq", descending=True)
+    of_rollbacks = rows["kind"] == ROLLED_BACK
+    if not of_rollbacks.any():
+        return found
+    marks = rows.filter(of_rollbacks).sort("seq", descending=True)
     for seq, payload in marks.select("seq", "payload_json").iter_rows():
         if not found or seq <= found[-1][0]:
             found.append((int(msgjson.decode(payload)["seq"]), seq))

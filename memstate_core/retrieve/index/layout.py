@@ -27,7 +27,7 @@ def scope_layout(rows: pl.DataFrame) -> pl.DataFrame:
 
 def place_scopes(layouts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """One row a scope: `<name>_first` and `<name>_count` for each of the layouts."""
-    scopes = pl.concat([layout.select("scope") for layout in layouts.values()]).unique().sort("scope")
+    scopes = pl.concat([layout["scope"] for layout in layouts.values()]).unique().sort().to_frame()
     for name, layout in layouts.items():
         named = layout.rename({"first": f"{name}_first", "count": f"{name}_count"})
         scopes = scopes.join(named, on="scope", how="left", maintain_order="left")

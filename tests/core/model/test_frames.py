@@ -52,6 +52,8 @@ def test_the_error_survives_pickling() -> None:
 def test_a_projection_drops_what_is_not_declared_and_fills_what_it_names() -> None:
     wide = ROW.with_columns(more=pl.lit(1))
     assert project(wide, ALIASES).equals(conform(ROW, ALIASES))
+    assert project(wide.select(reversed(wide.columns)), ALIASES).columns == list(ALIASES)
+    assert dict(project(wide.with_columns(scope=pl.lit(None)), ALIASES).schema) == ALIASES
     narrow = project(ROW.drop("alias"), ALIASES, nulls=["alias"])
     assert narrow.rows() == [(None, "user:aya", "t")]
     with pytest.raises(FrameMismatch, match="lacks scope:"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -105,6 +106,44 @@ def test_an_older_version_reads_as_it_was(ledger: Ledger) -> None:
         ["e01", "e02", "e03"],
     ]
     assert ids(ledger.scan("evidence")) == ["e01", "e02", "e03"]
+
+
+def test_what_is_kept_of_a_version_is_read_once(ledger: Ledger) -> None:
+    read: list[int] = []
+
+    def kept(version: int | None, name: str = "ids") -> list[str]:
+        def rows() -> pl.DataFrame:
+            assert version is not None
+            read.append(version)
+            return ledger.scan("evidence", version).select("evidence_id").collect()
+
+        assert version is not None
+        return ids(ledger.kept("evidence", version, name, rows).lazy())
+
+    for number in (1, 2):
+        ledger.append("evidence", batch(number), f"import/{number}")
+    second = ledger.version("evidence")
+    assert second is not None
+    assert [kept(second), kept(second)] == [["e01", "e02"]] * 2
+    assert read == [second]
+    assert kept(second - 1) == ["e01"]
+    assert kept(second, "other") == ["e01", "e02"]
+    assert read == [second, second - 1, second]
+
+
+def test_what_is_kept_is_read_again_if_the_commit_is_another(ledger: Ledger) -> None:
+    ledger.append("evidence", batch(1), "import/1")
+    other = Ledger(ledger.root.with_name("other"))
+    other.append("evidence", batch(2), "import/1")
+
+    def kept() -> list[str]:
+        rows = ledger.kept("evidence", 0, "ids", lambda: ledger.scan("evidence", 0).collect())
+        return rows["evidence_id"].to_list()
+
+    assert kept() == ["e01"]
+    shutil.rmtree(ledger.root / "evidence")
+    shutil.copytree(other.root / "evidence", ledger.root / "evidence")
+    assert kept() == ["e02"]
 
 
 # A batch is accepted once
