@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -60,21 +61,23 @@ class Moment:
     decisions: pl.DataFrame
     accesses: pl.DataFrame
 
+    @cached_property
     def placed(self) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """Evidence, placements and aliases."""
         merged = merges_in_force(self.decisions)
         evidence = evidence_frame(self.stream)
         return evidence, *placed(evidence, settled=[*merged["dropped"], *merged["survivor"]])
 
+    @cached_property
     def folded(self) -> State:
         """The fold of everything."""
-        evidence, placements, aliases = self.placed()
+        evidence, placements, aliases = self.placed
         return fold(evidence, placements, aliases, self.decisions, POLICY, self.accesses)
 
 
 def refolded(before: Moment, now: Moment) -> tuple[State, int]:
     """The fold of what changed between two moments, with the other rows of the first; and the number of topics."""
-    was = before.folded()
+    was = before.folded
     old, new = set(before.accesses["access_id"]), set(now.accesses["access_id"])
     ids = pl.col("access_id").is_in(list(old ^ new))
     earlier = EarlierFold(
@@ -88,7 +91,7 @@ def refolded(before: Moment, now: Moment) -> tuple[State, int]:
     )
     references = was.fields.select("topic_id", to_id="ref_topic_id").drop_nulls()
     named = pl.concat([was.edges.select(topic_id="from_id", to_id="to_id"), references])
-    evidence, placements, aliases = now.placed()
+    evidence, placements, aliases = now.placed
     found = fold_changed(
         earlier,
         holdings(placements, aliases, now.decisions),
@@ -109,7 +112,7 @@ def refolded(before: Moment, now: Moment) -> tuple[State, int]:
 
 
 def assert_same(before: Moment, now: Moment) -> None:
-    (found, topics), expected = refolded(before, now), now.folded()
+    (found, topics), expected = refolded(before, now), now.folded
     for name, frame in vars(expected).items():
         assert canonical_lines(name, getattr(found, name)) == canonical_lines(name, frame), name
     assert topics == expected.topics.height
@@ -196,7 +199,7 @@ def test_what_a_topic_names_is_merged_and_unmerged() -> None:
     merged = _merge(ACME, PLAN)
     apart = pl.concat([merged, _merge(ACME, PLAN, undone=True)])
     moments = [_moment(POINTING, *NAMED, decisions=decisions) for decisions in (None, merged, apart)]
-    assert [moment.folded().edges["to_id"].n_unique() for moment in moments] == [2, 1, 2]
+    assert [moment.folded.edges["to_id"].n_unique() for moment in moments] == [2, 1, 2]
     assert_same(moments[0], moments[1])
     assert_same(moments[1], moments[2])
 
@@ -204,15 +207,15 @@ def test_what_a_topic_names_is_merged_and_unmerged() -> None:
 def test_late_data_takes_over_a_title_that_another_topic_names() -> None:
     late = observation(4, topic_key="older plan", title="Plan B", observed_at=day(-1))
     before, now = _moment(POINTING, *NAMED), _moment(POINTING, *NAMED, late)
-    ends = [moment.folded().edges.filter(pl.col("kind") == "part_of")["to_id"].to_list() for moment in (before, now)]
+    ends = [moment.folded.edges.filter(pl.col("kind") == "part_of")["to_id"].to_list() for moment in (before, now)]
     assert ends == [[PLAN], [uuid_text("key", SCOPES[0], "older plan")]]
     assert_same(before, now)
 
 
 def test_nothing_is_folded_where_nothing_changed() -> None:
     moment = _moment(observation(1, topic_key="plan", edges=[edge("part_of", to_topic_key="nobody")]))
-    state = moment.folded()
-    _, placements, aliases = moment.placed()
+    state = moment.folded
+    _, placements, aliases = moment.placed
     held = holdings(placements, aliases, moment.decisions)
     earlier = EarlierFold(
         state.evidence_topic, state.aliases, held.merged, state.problems, state.compressed, moment.decisions,
