@@ -14,6 +14,7 @@ from memstate_core.llm.extraction import Extraction, Topics, extract_turns
 from memstate_core.model.evidence import names_a_topic
 from memstate_core.model.forms.registry import FORM_KINDS
 from memstate_core.model.frames import empty, project
+from memstate_core.model.graph_tables import TOPICS, VECTORS
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.scope import scopes_of_shard
 from memstate_core.model.step_frames import SEGMENTS
@@ -149,10 +150,14 @@ def _with_edges(
 def _known_topics(run: Run, scopes: pl.Series) -> pl.DataFrame:
     """The active topics of some scopes in the working graph, except those that only forms of `memory` write.
 
-    Columns id, scope, title, summary, topic_kind, model, embedding.
+    Columns id, scope, title, summary, topic_kind, model, embedding. Without scopes no graph is opened.
     """
+    columns = ["id", "scope", "title", "summary", "topic_kind"]
+    if scopes.is_empty():
+        return empty(
+            {name: TOPICS[name] for name in columns} | {name: VECTORS[name] for name in ("model", "embedding")}
+        )
     with open_graph(run.graph, read_only=True) as graph:
-        columns = ["id", "scope", "title", "summary", "topic_kind"]
         topics = graph.read(TOPIC, columns, "r.state = 'active' AND r.scope IN $scopes", scopes=scopes.to_list())
         topics = topics.filter(~pl.col("topic_kind").is_in(FORM_KINDS).fill_null(False))
         return topics.join(graph.read_of(VECTOR, ["id", "model", "embedding"], topics["id"]), on="id").sort("id")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from memstate_core.model.frames import empty, project
+from memstate_core.model.frames import Schema, empty, project
 from memstate_core.model.ledger_tables import DECISION
 from memstate_core.model.step_frames import PAIRS, SEGMENTS
 from memstate_core.model.verdicts import SAME, SKIP
@@ -60,12 +60,11 @@ _PAIR_PAYLOAD = pl.Struct(
         "features": PAIRS["features"],
     }
 )
-_JUDGEMENTS = dict.fromkeys(("a", "b", "verdict"), pl.String)
-_UNDONE = dict.fromkeys(("a", "b", "scope"), pl.String) | {"weight": pl.Float64, "evidence_ids": pl.List(pl.String)}
-_SUGGESTIONS = {
-    **dict.fromkeys(("a", "b", "scope"), pl.String),
-    **{field.name: field.dtype for field in _PAIR_PAYLOAD.fields if field.name not in ("a", "b", "verdict")},
-}
+_JUDGEMENTS: Schema = dict.fromkeys(("a", "b", "verdict"), pl.String)
+_PAIR: Schema = dict.fromkeys(("a", "b", "scope"), pl.String)
+_UNDONE: Schema = {**_PAIR, "weight": pl.Float64, "evidence_ids": pl.List(pl.String)}
+_FIGURES: Schema = dict.fromkeys(("probability", "weight", "value"), pl.Float64)
+_SUGGESTIONS: Schema = {**_PAIR, **_FIGURES, "pair_kind": pl.String, "features": PAIRS["features"]}
 
 
 def set_aside(decisions: pl.DataFrame) -> pl.Series:
